@@ -6,7 +6,7 @@
 
 #define FORMAT 1
 
-static const char *const iteration_sources[] = {"asked", "step", "repeating", "run"};
+static const char *const iteration_sources[] = {"asked", "step", "repeating", "run", "launches"};
 static const char *const unit_names[] = {"count", "bytes", "ns", "ns_per_byte"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
 

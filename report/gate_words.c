@@ -418,8 +418,9 @@ char *prof_gate_iteration(const struct prof_comparison *c)
     static const char *const sources[] = {
         [PROF_ITERATION_ASKED] = "NVTX range %s, as asked",
         [PROF_ITERATION_STEP] = "NVTX range %s",
-        [PROF_ITERATION_REPEATING] = "NVTX range %s, the longest that repeats",
-        [PROF_ITERATION_RUN] = "the whole run (no NVTX range repeats)",
+        [PROF_ITERATION_REPEATING] = "NVTX range %s, which repeats",
+        [PROF_ITERATION_RUN] = "the whole run (nothing repeats)",
+        [PROF_ITERATION_LAUNCHES] = "period of the launches (no NVTX range repeats)",
     };
     struct text text;
     if (!begin(&text))

@@ -209,6 +209,10 @@ struct prof_filter {
      * around them do not. Needs about 24 bytes per such range. */
     const char *range;
     const char *range_domain; /* those of this domain; NULL = of any, "" = of the default one */
+    /* What an iteration is (prof_iterations.h), for what is told by iterations: excludes nothing. */
+    const char *iteration; /* "RANGE" or "RANGE@DOMAIN"; NULL = chosen */
+    bool skips;            /* `skip` holds; else the first one is warm-up where there are 4 or more */
+    int64_t skip;          /* iterations of each thread to leave out as warm-up */
 };
 
 /* End of the capture: its duration, or its last known event while it is recorded. PROF_UNKNOWN

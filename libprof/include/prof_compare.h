@@ -26,6 +26,7 @@
 #define PERFKIT_PROF_COMPARE_H
 
 #include "libprof/include/prof.h"
+#include "libprof/include/prof_iterations.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -125,13 +126,6 @@ struct prof_metric {
     struct prof_sketch sketch; /* noisy; count 0 = too little time to be kept */
 };
 
-enum prof_iteration_source {
-    PROF_ITERATION_ASKED,     /* the range that was asked for */
-    PROF_ITERATION_STEP,      /* ranges called "step" */
-    PROF_ITERATION_REPEATING, /* the ranges of one name that take the longest time together */
-    PROF_ITERATION_RUN,       /* no range repeats: the whole run is one */
-};
-
 /* What a difference of the environment means. */
 enum prof_environment_level {
     PROF_ENVIRONMENT_HARD, /* times of the one say nothing about times of the other */
@@ -150,7 +144,7 @@ struct prof_environment {
 /* A run reduced to what is compared. Freed by prof_run_free, copied by nobody. */
 struct prof_run {
     int64_t session; /* set by the caller: runs of one session share their noise; 0 = its own */
-    const char *iteration; /* name of the range; NULL for PROF_ITERATION_RUN */
+    const char *iteration; /* name of the range; NULL = no range */
     enum prof_iteration_source iteration_source;
     int64_t iterations; /* steady ones */
     int64_t skipped;    /* before them, as warm-up */
@@ -168,9 +162,9 @@ struct prof_run {
 };
 
 struct prof_run_options {
-    const char *iteration; /* name of the NVTX range that is an iteration; NULL = found */
-    int64_t skip;          /* iterations to leave out as warm-up; PROF_UNKNOWN, or NULL options: 1
-                              where there are 4 or more, else 0 */
+    const char *iteration; /* as prof_filter.iteration; NULL = chosen */
+    int64_t skip;          /* iterations to leave out as warm-up; PROF_UNKNOWN, or NULL options: as
+                              prof_filter without `skips` */
     bool no_findings;      /* leave out the rules, and the metrics that they make */
 };
 

@@ -445,7 +445,7 @@ START_TEST(a_filter_by_time)
 {
     scene_training(2, (long[]){200, 300}, (long[]){0, 0}, COMMUNICATOR);
     struct prof_capture *capture = scene_made();
-    struct prof_filter filter = {.begin_ns = 2000 * US, .end_ns = 4000 * US};
+    struct prof_filter filter = {.begin_ns = 2000 * US, .end_ns = 4000 * US, .skips = true};
     struct prof_ranks ranks;
     ck_ok(prof_ranks(capture, &filter, &ranks, &err));
     ck_assert_int_eq(ranks.operations, 2 * 2);

@@ -381,7 +381,7 @@ static void get_run(struct reader *r)
     run->why_incomplete = get_text(r);
     run->clock_hz = get_real(r);
     run->left_out = get_int(r);
-    if (source > PROF_ITERATION_RUN || run->iterations < 0)
+    if (source >= PROF_ITERATION_SOURCES || run->iterations < 0)
         r->damaged = true;
     get_environment(r);
     size_t count = get_count(r, 7);

@@ -166,17 +166,20 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
                                   struct prof_error *err)
 {
     struct prof_extract x = {.capture = capture, .run = run};
+    struct prof_filter filter = {.iteration = options ? options->iteration : NULL,
+                                 .skips = options && options->skip != PROF_UNKNOWN,
+                                 .skip = options ? options->skip : PROF_UNKNOWN};
     prof_run_init(run);
     enum prof_status status = prof_begin(capture, err);
     if (status)
         return status;
-    status = prof_facts_load_few(&x.facts, capture, err);
+    status = prof_facts_load_few(&x.facts, capture, &filter, err);
     if (!status && x.facts.impossible)
         status = prof_fail(err, PROF_CORRUPT,
                            "cannot compare %s: it holds times or sizes that cannot be",
                            capture->info.path);
     if (!status)
-        status = prof_iterations_find(&x.iterations, &x.facts, options, err);
+        status = prof_iterations_find(&x.iterations, &x.facts, err);
     if (!status)
         status = make_all(&x, options, err);
     prof_end(capture);

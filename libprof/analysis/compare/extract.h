@@ -3,8 +3,8 @@
 #ifndef PERFKIT_ANALYSIS_COMPARE_EXTRACT_H
 #define PERFKIT_ANALYSIS_COMPARE_EXTRACT_H
 
-#include "libprof/analysis/compare/iteration.h"
 #include "libprof/analysis/compare/run.h"
+#include "libprof/analysis/rules/facts.h"
 
 struct prof_extract {
     struct prof_capture *capture;

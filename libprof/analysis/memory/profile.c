@@ -389,7 +389,7 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     if (!status && (scope.configs || scope.filter.stream || scope.filter.stream_count))
         result->why_none = "kernels or streams were chosen, which have no memory of their own";
     if (!status)
-        status = prof_iterations_find(&w.iterations, facts, NULL, err);
+        status = prof_iterations_find(&w.iterations, facts, err);
     /* Searching moves a lane's hint, and names of calls join the ranges': the facts stay what they
      * are. */
     struct prof_facts *own = (struct prof_facts *)(uintptr_t)facts;
@@ -399,9 +399,9 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
         status = work_through(&w, result, err);
     if (!status && !result->why_none && !w.items.count && prof_info(w.capture)->summary)
         result->why_none = "a summary (perfkit merge --summary) has no allocations";
-    result->steps = memory_has_steps(&w) ? w.iterations.steady : facts->steps;
+    result->steps = memory_has_steps(&w) ? w.iterations.steady : 0;
     result->warm_up = w.iterations.skipped;
-    result->step_name = memory_has_steps(&w) ? w.iterations.name : facts->step_name;
+    result->step_name = w.iterations.name;
     free_work(&w);
     prof_scope_close(&scope);
     if (status)

@@ -4,8 +4,8 @@
 #define PERFKIT_ANALYSIS_MEMORY_PROFILE_H
 
 #include "libprof/analysis/call_tree.h"
-#include "libprof/analysis/compare/iteration.h"
 #include "libprof/analysis/launch_wrappers.h"
+#include "libprof/analysis/rules/facts.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/include/prof_memory.h"
 
@@ -58,11 +58,10 @@ struct memory_work {
     PROF_ARRAY(uint32_t) failure_nodes; /* of the tree, for the failures' paths */
 };
 
-/* The steps are the instances of an NVTX range, so that it is known which of them something is in.
- */
+/* Does anything repeat? */
 static inline bool memory_has_steps(const struct memory_work *work)
 {
-    return work->iterations.group != PROF_NO_GROUP;
+    return work->iterations.source != PROF_ITERATION_RUN;
 }
 
 /* The blocks of PyTorch's allocator as items behind the others. */

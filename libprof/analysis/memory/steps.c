@@ -34,9 +34,9 @@ static bool is_late(const struct memory_work *w, int64_t time)
 static int64_t last_step_ends(const struct memory_work *w)
 {
     const struct prof_iterations *it = &w->iterations;
-    if (memory_has_steps(w))
-        return it->main_end > it->main_begin ? it->list.data[it->main_end - 1].end : INT64_MAX;
-    return w->facts->steps ? w->facts->end : INT64_MAX;
+    return memory_has_steps(w) && it->main_end > it->main_begin
+               ? it->list.data[it->main_end - 1].end
+               : INT64_MAX;
 }
 
 static bool see_kept(struct memory_work *w, struct prof_map *seen, const struct memory_item *item,
@@ -49,23 +49,6 @@ static bool see_kept(struct memory_work *w, struct prof_map *seen, const struct 
     return count_step(site, seen, item->site, step, is_late(w, item->start));
 }
 
-/* Without ranges: the part of the run that repeats, and how often it does. */
-static void see_kept_in_window(struct memory_work *w, const struct memory_item *item)
-{
-    const struct prof_facts *f = w->facts;
-    struct memory_site *site = &w->sites.data[item->site];
-    bool late = item->start >= f->begin + (f->end - f->begin) / 2;
-    site->kept_steady_bytes = prof_add(site->kept_steady_bytes, item->bytes);
-    site->row.steps_keeping++; /* at most so many */
-    site->kept_early += !late;
-    site->kept_late += late;
-}
-
-static bool in_window(const struct prof_facts *f, const struct memory_item *item)
-{
-    return f->steps && item->start >= f->begin && item->start < f->end;
-}
-
 /* What lies in a segment tells of itself. */
 static bool see_item(struct memory_work *w, struct prof_map *seen, const struct memory_item *item,
                      int64_t steps_end)
@@ -73,18 +56,14 @@ static bool see_item(struct memory_work *w, struct prof_map *seen, const struct 
     bool outlived = !item->kept && !item->fixed && item->until >= steps_end;
     size_t step = memory_has_steps(w) ? prof_iteration_at(&w->iterations, item->thread, item->start)
                                       : PROF_NO_ITERATION;
-    bool in_step = memory_has_steps(w) ? step != PROF_NO_ITERATION : in_window(w->facts, item);
-    if (item->segment || !in_step || !(item->kept || outlived))
+    if (item->segment || step == PROF_NO_ITERATION || !(item->kept || outlived))
         return true;
     if (outlived) {
         struct memory_site *site = &w->sites.data[item->site];
         site->outlived_count++;
         site->outlived_bytes = prof_add(site->outlived_bytes, item->bytes);
     }
-    if (memory_has_steps(w))
-        return see_kept(w, seen, item, step);
-    see_kept_in_window(w, item);
-    return true;
+    return see_kept(w, seen, item, step);
 }
 
 /* Of what is freed in the end: buffers that live for some steps are kept by the last few only. */
@@ -121,7 +100,7 @@ static void judge_site(struct memory_site *site, int64_t steps)
 bool memory_judge(struct memory_work *w)
 {
     struct prof_map seen = {0};
-    int64_t steps = memory_has_steps(w) ? w->iterations.steady : w->facts->steps;
+    int64_t steps = memory_has_steps(w) ? w->iterations.steady : 0;
     int64_t steps_end = last_step_ends(w);
     bool ok = true;
     for (size_t i = 0; ok && i < w->items.count; i++)

@@ -2,7 +2,7 @@
  *
  *   calls.c        NVTX ranges of collective operations, with what their payloads say
  *   kernels.c      kernels of collective operations, and which calls each of them serves
- *   iterations.c   the range that repeats on every rank
+ *   iterations.c   the iterations of each rank
  *   operations.c   what each rank's device did, as sets of intervals
  *   match.c        the same operation on all ranks: who came last, who waited
  *   pairs.c        sends and their receives
@@ -18,7 +18,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/include/prof_ranks.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 enum rank_call_kind {
     RANK_CALL_OPERATION,
@@ -148,7 +148,8 @@ bool rank_configs(struct rank_work *w, bool *any);
 enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err);
 
 /* iterations.c */
-enum prof_status rank_iterations_read(struct rank_work *w, struct prof_error *err);
+enum prof_status rank_iterations_read(struct rank_work *w, const struct prof_facts *facts,
+                                      struct prof_error *err);
 /* Number of the iteration of a unit that a moment lies in; PROF_UNKNOWN = in none. */
 int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time);
 

@@ -293,7 +293,8 @@ static void free_work(struct rank_work *w)
     prof_array_free(&w->texts);
 }
 
-static enum prof_status read_all(struct rank_work *w, struct prof_error *err)
+static enum prof_status read_all(struct rank_work *w, const struct prof_facts *facts,
+                                 struct prof_error *err)
 {
     bool kernels;
     enum prof_status status = read_clocks(w, err);
@@ -306,28 +307,22 @@ static enum prof_status read_all(struct rank_work *w, struct prof_error *err)
     if (!status && !mark_processes(w))
         status = prof_out_of_memory(err);
     if (!status)
-        status = rank_iterations_read(w, err);
+        status = rank_iterations_read(w, facts, err);
     if (!status)
         status = rank_operations_read(w, err);
     return status;
 }
 
-enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filter *filter,
-                            struct prof_ranks *result, struct prof_error *err)
+static enum prof_status ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,
+                                 struct prof_ranks *result, struct prof_error *err)
 {
-    struct rank_work w = {.capture = capture};
-    bool present;
-    *result =
-        (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN, .imbalance = NAN};
-    enum prof_status status = prof_ranks_present(capture, &present, err);
-    if (status || !present)
-        return status;
-    status = prof_begin(capture, err);
+    struct rank_work w = {.capture = facts->capture};
+    enum prof_status status = prof_begin(w.capture, err);
     if (status)
         return status;
-    status = prof_scope_open(&w.scope, capture, filter, err);
+    status = prof_scope_open(&w.scope, w.capture, filter, err);
     if (!status)
-        status = read_all(&w, err);
+        status = read_all(&w, facts, err);
     if (!status &&
         (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) || !rank_match(&w)))
         status = prof_out_of_memory(err);
@@ -338,10 +333,37 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
     if (!status && !fill_result(&w, result))
         status = prof_out_of_memory(err);
     prof_scope_close(&w.scope);
-    prof_end(capture);
+    prof_end(w.capture);
     free_work(&w);
     if (status)
         prof_ranks_free(result);
+    return status;
+}
+
+enum prof_status prof_ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,
+                               struct prof_ranks *result, struct prof_error *err)
+{
+    bool present;
+    *result =
+        (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN, .imbalance = NAN};
+    enum prof_status status = prof_ranks_present(facts->capture, &present, err);
+    return status || !present ? status : ranks_of(facts, filter, result, err);
+}
+
+enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filter *filter,
+                            struct prof_ranks *result, struct prof_error *err)
+{
+    struct prof_facts facts;
+    bool present;
+    *result =
+        (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN, .imbalance = NAN};
+    enum prof_status status = prof_ranks_present(capture, &present, err);
+    if (status || !present)
+        return status;
+    status = prof_facts_load(&facts, capture, filter, err);
+    if (!status)
+        status = ranks_of(&facts, filter, result, err);
+    prof_facts_free(&facts);
     return status;
 }
 

@@ -502,23 +502,26 @@ static enum prof_status read_all(struct prof_facts *f, const struct prof_filter 
 }
 
 /* Between stretches of recording nobody knows what happened. */
-static enum prof_status longest_stretch(struct prof_facts *f, struct prof_error *err)
+static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_error *err)
 {
     struct prof_recorded recorded;
+    struct prof_intervals asked = {.data = &(struct prof_interval){f->begin_ns, f->end_ns},
+                                   .count = 1};
+    struct prof_intervals spans = {0};
     enum prof_status status = prof_recorded(f->capture, &recorded, err);
-    int64_t begin = f->begin_ns, end = f->end_ns, longest = -1;
-    for (size_t i = 0; !status && recorded.in_part && i < recorded.spans.count; i++) {
-        struct prof_recorded_span span = recorded.spans.data[i];
-        int64_t stop = span.end < end ? span.end : end;
-        int64_t start = span.begin > begin ? span.begin : begin;
-        if (stop - start <= longest)
-            continue;
-        longest = stop - start;
-        f->begin_ns = start;
-        f->end_ns = stop;
+    bool ok = true;
+    for (size_t i = 0; !status && ok && recorded.in_part && i < recorded.spans.count; i++) {
+        struct prof_interval *slot = prof_array_add(&spans);
+        ok = slot != NULL;
+        if (slot)
+            *slot = (struct prof_interval){recorded.spans.data[i].begin, recorded.spans.data[i].end};
     }
+    prof_intervals_normalise(&spans);
+    if (!status && ok)
+        ok = prof_intervals_intersection(&asked, recorded.in_part ? &spans : &asked, &f->recorded);
     prof_recorded_free(&recorded);
-    return status;
+    prof_array_free(&spans);
+    return status || ok ? status : prof_out_of_memory(err);
 }
 
 /* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would
@@ -538,7 +541,7 @@ static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
             f->end_ns = 0;
         f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
-        status = longest_stretch(f, err);
+        status = recorded_stretches(f, err);
         if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
             status = choose_configs(f, err);
         if (!status)
@@ -548,6 +551,9 @@ static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
     prof_scope_close(&scope);
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
     if (status || f->impossible)
+        return status;
+    status = prof_phases_find(&f->phases, f, filter, err);
+    if (status)
         return status;
     prof_facts_window(f);
     if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
@@ -563,14 +569,16 @@ enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capt
 }
 
 enum prof_status prof_facts_load_few(struct prof_facts *f, struct prof_capture *capture,
-                                     struct prof_error *err)
+                                     const struct prof_filter *filter, struct prof_error *err)
 {
-    return load(f, capture, NULL, true, err);
+    return load(f, capture, filter, true, err);
 }
 
 void prof_facts_free(struct prof_facts *f)
 {
     free(f->kept);
+    prof_phases_free(&f->phases);
+    prof_array_free(&f->recorded);
     prof_range_index_close(&f->ranges);
     prof_texts_free(&f->range_texts);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)

@@ -9,6 +9,7 @@
 #define PERFKIT_ANALYSIS_RULES_FACTS_H
 
 #include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/iterations.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/include/prof_waterfall.h"
 
@@ -155,7 +156,8 @@ struct prof_lifetime {
 
 struct prof_facts {
     struct prof_capture *capture;
-    int64_t begin_ns, end_ns; /* of what was asked for; its longest stretch of recording */
+    int64_t begin_ns, end_ns; /* of what was asked for */
+    struct prof_intervals recorded; /* stretches of it that were recorded */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
 
@@ -184,6 +186,7 @@ struct prof_facts {
                             NULL = all */
     bool impossible; /* those are more than any run can have: damaged, nothing is judged */
 
+    struct prof_phases phases; /* what repeats */
     int64_t begin, end;    /* the window: see facts_window.c */
     int64_t steps; /* repetitions in it, of the device that has most; 0 = it does not repeat */
     const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
@@ -198,7 +201,7 @@ struct prof_facts {
  * configurations, those launched least often that take no time either are one shape, without one; there
  * are no roofs then, and no rule can judge it. */
 enum prof_status prof_facts_load_few(struct prof_facts *facts, struct prof_capture *capture,
-                                     struct prof_error *err);
+                                     const struct prof_filter *filter, struct prof_error *err);
 enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err);
 void prof_facts_free(struct prof_facts *facts);

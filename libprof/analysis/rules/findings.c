@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/memory/profile.h"
+#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
 #include "libprof/analysis/utilisation.h"
@@ -288,7 +289,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     if (!status && !facts->has_roofs)
         status = prof_roofline(capture, filter, PROF_ROOFLINE_CONFIGS, &roofs, err);
     if (!status)
-        status = prof_ranks(capture, filter, &ranks, err);
+        status = prof_ranks_of(facts, filter, &ranks, err);
     if (!status)
         status = prof_memory_profile_of(facts, filter, &memory, err);
     if (!status && !prof_index_roofs(&judge))

@@ -1,0 +1,315 @@
+/* Phases of a program without ranges: the period of the sequence of its launches, copies and
+ * synchronizations, on the thread that launches most. Something that comes at even distances in
+ * that sequence marks the iterations; how long anything took does not matter. Of several such marks
+ * the one that comes least often is the outermost: one synchronization after 200 launches, not each
+ * of them. Launch configurations may differ from iteration to iteration; then kernels are told
+ * apart by name only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/iteration_parts.h"
+#include "libprof/base/saturate.h"
+
+#define MIN_MARKS 5
+#define MIN_PART 5 /* the fifth part of the sequence: less is no phase */
+#define MAX_PHASES 8
+#define FAR 4 /* distances between marks so many times the usual one end the phase */
+
+struct token {
+    int64_t time;
+    uint32_t kind;
+};
+
+struct sequence {
+    const struct prof_facts *facts;
+    uint32_t thread;
+    PROF_ARRAY(struct token) tokens; /* in order of time */
+    uint32_t kinds;
+    /* Where each kind stands: indices into tokens, those of kind k from first[k] on. */
+    size_t *first, *places, *distances;
+};
+
+/* Marks first .. first + count - 1 of `places`, which cover the tokens [begin, end). */
+struct period {
+    size_t first, count, begin, end, usual;
+};
+
+/* ---- the sequence -----------------------------------------------------------------------------
+ */
+
+static bool is_known(const struct prof_intervals *known, int64_t time)
+{
+    size_t low = 0, high = known->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (known->data[middle].end <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < known->count && known->data[low].begin <= time;
+}
+
+static bool launching_thread(const struct prof_facts *f, const struct prof_intervals *known,
+                             uint32_t *thread)
+{
+    struct prof_map counts = {0};
+    uint64_t most = 0;
+    bool ok = true;
+    *thread = 0;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; ok && i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            if (is_known(known, prof_op_asked_at(&op)))
+                continue;
+            const uint64_t *have = prof_map_get(&counts, op.thread);
+            uint64_t count = (have ? *have : 0) + 1;
+            ok = prof_map_put(&counts, op.thread, count);
+            if (count > most) {
+                most = count;
+                *thread = op.thread;
+            }
+        }
+    }
+    prof_map_free(&counts);
+    return ok;
+}
+
+static uint32_t kind_of(const struct prof_shape *shape, uint32_t number, bool by_name,
+                        struct prof_map *kinds)
+{
+    bool fresh;
+    uint64_t key = (uint64_t)number << 1;
+    if (by_name && shape->kind == PROF_OP_KERNEL)
+        key = (uint64_t)(uintptr_t)(shape->config ? shape->config->name : NULL) | 1;
+    else if (by_name)
+        key = ((uint64_t)shape->kind << 32 | (uint64_t)(uint32_t)shape->copy_kind << 8) | 2;
+    return prof_group_number(kinds, key * 0x9e3779b97f4a7c15u, &fresh);
+}
+
+static bool add_token(struct sequence *s, int64_t time, uint32_t kind)
+{
+    struct token *slot = kind == PROF_NO_GROUP ? NULL : prof_array_add(&s->tokens);
+    if (!slot)
+        return false;
+    *slot = (struct token){time, kind};
+    s->kinds = kind >= s->kinds ? kind + 1 : s->kinds;
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct token *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static bool read_sequence(struct sequence *s, const struct prof_intervals *known, bool by_name)
+{
+    const struct prof_facts *f = s->facts;
+    struct prof_map kinds = {0};
+    bool ok = true;
+    s->tokens.count = 0;
+    s->kinds = 0;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; ok && i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            int64_t time = prof_op_asked_at(&op);
+            const struct prof_shape *shape = &f->shapes.data[op.shape];
+            if (op.thread == s->thread && !shape->in_graph && !is_known(known, time))
+                ok = add_token(s, time, kind_of(shape, op.shape, by_name, &kinds));
+        }
+    }
+    size_t count;
+    bool fresh;
+    const struct prof_call *calls = prof_facts_calls(f, s->thread, &count);
+    for (size_t i = 0; ok && i < count; i++) {
+        if (calls[i].class_ == PROF_CALL_SYNC && !is_known(known, calls[i].start))
+            ok = add_token(s, calls[i].start,
+                           prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));
+    }
+    prof_map_free(&kinds);
+    if (s->tokens.count)
+        qsort(s->tokens.data, s->tokens.count, sizeof *s->tokens.data, by_time);
+    return ok;
+}
+
+static bool index_kinds(struct sequence *s)
+{
+    free(s->first);
+    free(s->places);
+    free(s->distances);
+    s->first = calloc(s->kinds + 2, sizeof *s->first);
+    s->places = malloc((s->tokens.count + 1) * sizeof *s->places);
+    s->distances = malloc((s->tokens.count + 1) * sizeof *s->distances);
+    size_t *next = malloc((s->kinds + 1) * sizeof *next);
+    bool ok = s->first && s->places && s->distances && next;
+    for (size_t i = 0; ok && i < s->tokens.count; i++)
+        s->first[s->tokens.data[i].kind + 1]++;
+    for (uint32_t k = 0; ok && k < s->kinds; k++)
+        s->first[k + 1] += s->first[k];
+    if (ok)
+        memcpy(next, s->first, (s->kinds + 1) * sizeof *next);
+    for (size_t i = 0; ok && i < s->tokens.count; i++)
+        s->places[next[s->tokens.data[i].kind]++] = i;
+    free(next);
+    return ok;
+}
+
+/* ---- marks ------------------------------------------------------------------------------------
+ */
+
+static int by_size(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t usual_distance(struct sequence *s, size_t first, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++)
+        s->distances[i] = s->places[first + i + 1] - s->places[first + i];
+    qsort(s->distances, count - 1, sizeof *s->distances, by_size);
+    return s->distances[(count - 1) / 2];
+}
+
+/* The longest stretch of marks without a distance that is far beyond the usual one. */
+static struct period longest_stretch(const struct sequence *s, size_t first, size_t count,
+                                     size_t usual)
+{
+    struct period best = {0};
+    for (size_t i = 0, from = 0; i < count; i++) {
+        bool last = i + 1 == count;
+        if (!last && s->places[first + i + 1] - s->places[first + i] <= FAR * usual + FAR)
+            continue;
+        if (i + 1 - from > best.count)
+            best = (struct period){.first = first + from, .count = i + 1 - from, .usual = usual};
+        from = i + 1;
+    }
+    return best;
+}
+
+/* Three of four distances within a quarter of the usual one. */
+static bool is_even(const struct sequence *s, const struct period *p)
+{
+    size_t even = 0;
+    for (size_t i = 0; i + 1 < p->count; i++) {
+        size_t distance = s->places[p->first + i + 1] - s->places[p->first + i];
+        even += 4 * distance >= 3 * p->usual && 4 * distance <= 5 * p->usual + 4;
+    }
+    return 4 * even >= 3 * (p->count - 1);
+}
+
+/* The marks of a kind between the tokens `from` and `to`; count 0 = it does not come evenly. */
+static struct period find_marks(struct sequence *s, uint32_t kind, size_t from, size_t to)
+{
+    size_t first = s->first[kind], end = s->first[kind + 1];
+    while (first < end && s->places[first] < from)
+        first++;
+    while (end > first && s->places[end - 1] >= to)
+        end--;
+    if (end - first < MIN_MARKS)
+        return (struct period){0};
+    struct period p = longest_stretch(s, first, end - first, usual_distance(s, first, end - first));
+    if (p.count < MIN_MARKS)
+        return (struct period){0};
+    p.usual = usual_distance(s, p.first, p.count);
+    if (p.usual < 2 || !is_even(s, &p)) /* one launch after the other is no loop */
+        return (struct period){0};
+    size_t begin = s->places[p.first], last = s->places[p.first + p.count - 1];
+    p.begin = begin - from >= p.usual ? begin - p.usual : from;
+    p.end = to - last >= p.usual ? last + p.usual : to;
+    return p;
+}
+
+/* What covers most of the tokens; of what covers nearly as many, what comes least often; of those,
+ * the first. */
+static struct period find_period(struct sequence *s, size_t from, size_t to)
+{
+    struct period best = {0};
+    size_t most = 0;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t kind = 0; kind < s->kinds; kind++) {
+            struct period p = find_marks(s, kind, from, to);
+            if (!p.count)
+                continue;
+            size_t covers = p.end - p.begin;
+            if (round == 0)
+                most = covers > most ? covers : most;
+            else if (10 * covers >= 9 * most &&
+                     (!best.count || p.count < best.count ||
+                      (p.count == best.count && s->places[p.first] < s->places[best.first])))
+                best = p;
+        }
+    }
+    return best;
+}
+
+/* ---- phases -----------------------------------------------------------------------------------
+ */
+
+static bool add_iteration(struct sequence *s, struct prof_iterations *it, size_t begin, size_t end)
+{
+    struct prof_iteration *slot = prof_array_add(&it->list);
+    if (!slot)
+        return false;
+    /* The last one ends with its last launch, whose device work prof_phases_find adds. */
+    int64_t until = end < s->tokens.count ? s->tokens.data[end].time
+                                          : prof_add(s->tokens.data[s->tokens.count - 1].time, 1);
+    *slot = (struct prof_iteration){.begin = s->tokens.data[begin].time,
+                                    .end = until,
+                                    .thread = s->thread,
+                                    .covered = INT64_MIN};
+    return true;
+}
+
+/* A mark may stand anywhere in its iteration: what lies before the first one, or behind the last
+ * one, is an iteration where it is nearly as long as the others. */
+static bool add_phase(struct sequence *s, struct prof_phases *phases, const struct period *p)
+{
+    struct prof_phase *phase = prof_array_add(&phases->list);
+    if (!phase)
+        return false;
+    *phase = (struct prof_phase){
+        .iterations = {.source = PROF_ITERATION_LAUNCHES, .group = PROF_NO_GROUP},
+        .tiled = true,
+        .ops = (int64_t)(p->end - p->begin)};
+    size_t head = s->places[p->first], tail = s->places[p->first + p->count - 1];
+    bool ok = true;
+    if (4 * (head - p->begin) >= 3 * p->usual)
+        ok = add_iteration(s, &phase->iterations, p->begin, head);
+    for (size_t i = 0; ok && i + 1 < p->count; i++)
+        ok = add_iteration(s, &phase->iterations, s->places[p->first + i],
+                           s->places[p->first + i + 1]);
+    if (ok && 4 * (p->end - tail) >= 3 * p->usual)
+        ok = add_iteration(s, &phase->iterations, tail, p->end);
+    return ok;
+}
+
+static bool add_between(struct sequence *s, struct prof_phases *phases, size_t from, size_t to)
+{
+    if (to <= from || MIN_PART * (to - from) < s->tokens.count || phases->list.count >= MAX_PHASES)
+        return true;
+    struct period p = find_period(s, from, to);
+    if (MIN_PART * (p.end - p.begin) < s->tokens.count || !p.count)
+        return true;
+    return add_between(s, phases, from, p.begin) && add_phase(s, phases, &p) &&
+           add_between(s, phases, p.end, to);
+}
+
+bool prof_phases_by_launches(struct prof_phases *phases, const struct prof_facts *facts,
+                             const struct prof_intervals *known)
+{
+    struct sequence s = {.facts = facts};
+    size_t before = phases->list.count;
+    bool ok = launching_thread(facts, known, &s.thread);
+    for (int by_name = 0; ok && by_name < 2 && phases->list.count == before; by_name++)
+        ok = read_sequence(&s, known, by_name) && index_kinds(&s) &&
+             add_between(&s, phases, 0, s.tokens.count);
+    prof_array_free(&s.tokens);
+    free(s.first);
+    free(s.places);
+    free(s.distances);
+    return ok;
+}

@@ -1,0 +1,721 @@
+/* From candidates to phases with iterations and analysed intervals; see iterations.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/iteration_parts.h"
+#include "libprof/base/saturate.h"
+
+#define LEAST_TO_SKIP 4 /* of so many iterations the first may be left out */
+
+/* ---- iterations of a phase --------------------------------------------------------------------
+ */
+
+static bool builds(const struct prof_call *call)
+{
+    return call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
+}
+
+/* What compiles among the first quarter of the iterations and never again was warming up until
+ * then. The iterations [from, to) are one thread's. */
+static size_t compiling(const struct prof_iterations *it, const struct prof_facts *f, size_t from,
+                        size_t to)
+{
+    size_t count, calm = from, quarter = from + (to - from) / 4;
+    const struct prof_call *calls = prof_facts_calls(f, it->list.data[from].thread, &count);
+    for (size_t i = 0, at = from; i < count; i++) {
+        if (!builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
+            continue;
+        while (at < to && it->list.data[at].end <= calls[i].start)
+            at++;
+        if (at == to)
+            break;
+        if (at >= quarter)
+            return from;
+        calm = at + 1;
+    }
+    return calm;
+}
+
+/* The iterations [from, to) are one thread's. skip: PROF_UNKNOWN = the first one, and what
+ * compiles. */
+static void skip_warm_up(struct prof_iterations *it, const struct prof_facts *f, size_t from,
+                         size_t to, int64_t skip)
+{
+    int64_t count = (int64_t)(to - from);
+    if (skip == PROF_UNKNOWN) {
+        int64_t compiled = (int64_t)(compiling(it, f, from, to) - from);
+        skip = count >= LEAST_TO_SKIP ? 1 : 0;
+        skip = compiled > skip ? compiled : skip;
+    }
+    if (skip >= count)
+        skip = count - 1;
+    for (size_t i = from; i < to; i++)
+        it->list.data[i].steady = (int64_t)(i - from) >= skip;
+}
+
+/* The end of the stretch of one thread that begins at `from`. */
+static size_t thread_end(const struct prof_iterations *it, size_t from)
+{
+    size_t to = from;
+    while (to < it->list.count && it->list.data[to].thread == it->list.data[from].thread)
+        to++;
+    return to;
+}
+
+static int64_t process_of(const struct prof_facts *f, int64_t thread)
+{
+    const struct prof_thread *row = prof_thread(f->capture, thread);
+    return row ? row->process : 0;
+}
+
+/* Threads without iterations of their own have those of the thread of their process that has most.
+ */
+static bool lend_iterations(struct prof_iterations *it, const struct prof_facts *f)
+{
+    struct prof_map best = {0}; /* process -> as of_thread */
+    size_t at = 0;
+    uint64_t thread, value;
+    bool ok = true;
+    while (ok && prof_map_next(&it->of_thread, &at, &thread, &value)) {
+        uint64_t process = (uint64_t)process_of(f, (int64_t)thread);
+        const uint64_t *known = prof_map_get(&best, process);
+        uint32_t most = known ? (uint32_t)*known : 0;
+        if ((uint32_t)value > most || ((uint32_t)value == most && known && value < *known))
+            ok = prof_map_put(&best, process, value);
+    }
+    for (size_t i = 0; ok && best.count > 1 && i < f->capture->threads.count; i++) {
+        const struct prof_thread *row = &f->capture->threads.data[i];
+        const uint64_t *known = prof_map_get(&best, (uint64_t)row->process);
+        if (known && !prof_map_get(&it->of_thread, (uint64_t)row->id))
+            ok = prof_map_put(&it->of_thread, (uint64_t)row->id, *known);
+    }
+    prof_map_free(&best);
+    return ok;
+}
+
+/* Warm-up is what comes first in the run, whatever time was asked for. */
+static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f, int64_t skip)
+{
+    size_t kept = 0;
+    for (size_t from = 0, to; from < it->list.count; from = to) {
+        to = thread_end(it, from);
+        skip_warm_up(it, f, from, to, skip);
+    }
+    for (size_t i = 0; i < it->list.count; i++) {
+        const struct prof_iteration one = it->list.data[i];
+        if (one.begin >= f->begin_ns && one.end <= f->end_ns)
+            it->list.data[kept++] = one;
+    }
+    it->list.count = kept;
+}
+
+static bool index_threads(struct prof_iterations *it, const struct prof_facts *f)
+{
+    for (size_t from = 0, to; from < it->list.count; from = to) {
+        to = thread_end(it, from);
+        if (to - from > it->main_end - it->main_begin) {
+            it->main_begin = from;
+            it->main_end = to;
+        }
+        if (!prof_map_put(&it->of_thread, it->list.data[from].thread,
+                          (uint64_t)from << 32 | (to - from)))
+            return false;
+    }
+    for (size_t i = 0; i < it->list.count; i++) {
+        it->steady += it->list.data[i].steady;
+        it->skipped += !it->list.data[i].steady;
+    }
+    return lend_iterations(it, f);
+}
+
+/* Iterations that are parted by what else belongs to them last until the next one begins. */
+static void tile(struct prof_iterations *it)
+{
+    for (size_t i = 0; i + 1 < it->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[i];
+        if (one->thread == one[1].thread)
+            one->end = one[1].begin;
+    }
+}
+
+/* ---- analysed intervals -----------------------------------------------------------------------
+ */
+
+struct mark {
+    int64_t begin;
+    size_t phase; /* SIZE_MAX: set-up */
+};
+
+/* Begins of iterations of all phases, and of set-up: where another phase's stands between two
+ * iterations of a phase, the time between them is not the phase's. */
+struct marks {
+    PROF_ARRAY(struct mark) list;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct mark *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->phase > y->phase) - (x->phase < y->phase);
+}
+
+static bool list_marks(struct marks *marks, const struct prof_phases *phases,
+                       const struct prof_set_up *set_up)
+{
+    for (size_t p = 0; p < phases->list.count; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t i = 0; i < it->list.count; i++) {
+            struct mark *slot = prof_array_add(&marks->list);
+            if (!slot)
+                return false;
+            *slot = (struct mark){it->list.data[i].begin, p};
+        }
+    }
+    for (size_t i = 0; i < set_up->list.count; i++) {
+        struct mark *slot = prof_array_add(&marks->list);
+        if (!slot)
+            return false;
+        *slot = (struct mark){set_up->list.data[i].begin, SIZE_MAX};
+    }
+    if (marks->list.count)
+        qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_begin);
+    return true;
+}
+
+static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from, int64_t to)
+{
+    size_t low = 0, high = marks->list.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (marks->list.data[middle].begin < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < marks->list.count && marks->list.data[low].begin < to; low++) {
+        if (marks->list.data[low].phase != phase)
+            return true;
+    }
+    return false;
+}
+
+static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
+{
+    struct prof_interval *slot = begin < end ? prof_array_add(set) : NULL;
+    if (slot)
+        *slot = (struct prof_interval){begin, end};
+    return slot || begin >= end;
+}
+
+/* From the first to the last of the steady iterations in a row, over all threads. */
+static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_t number)
+{
+    const struct prof_iterations *it = &phase->iterations;
+    struct prof_intervals rows = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < it->list.count; i++) {
+        const struct prof_iteration *one = &it->list.data[i];
+        struct prof_interval *row = rows.count ? &rows.data[rows.count - 1] : NULL;
+        if (!one->steady)
+            continue;
+        bool goes_on = i && one[-1].thread == one->thread && one[-1].steady &&
+                       !is_interrupted(marks, number, one[-1].end, one->begin);
+        if (goes_on && row)
+            row->end = one->end;
+        else
+            ok = add_interval(&rows, one->begin, one->end);
+    }
+    prof_intervals_normalise(&rows);
+    phase->intervals = rows;
+    return ok;
+}
+
+/* Device work of an interval belongs to it to its end, unless another interval begins before. */
+struct owner {
+    int64_t begin, end, until;
+    size_t phase;
+};
+
+struct owners {
+    PROF_ARRAY(struct owner) list;
+};
+
+static int by_owner(const void *a, const void *b)
+{
+    const struct owner *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->phase > y->phase) - (x->phase < y->phase);
+}
+
+static struct owner *owner_at(const struct owners *owners, int64_t time)
+{
+    size_t low = 0, high = owners->list.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (owners->list.data[middle].begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && time < owners->list.data[low - 1].end ? &owners->list.data[low - 1] : NULL;
+}
+
+/* Phases of different threads may overlap in time: whoever began first has it until it ends. */
+static bool list_owners(struct owners *owners, struct prof_phases *phases)
+{
+    size_t kept = 0;
+    for (size_t p = 0; p < phases->list.count; p++) {
+        const struct prof_intervals *own = &phases->list.data[p].intervals;
+        for (size_t i = 0; i < own->count; i++) {
+            struct owner *slot = prof_array_add(&owners->list);
+            if (!slot)
+                return false;
+            *slot = (struct owner){own->data[i].begin, own->data[i].end, own->data[i].end, p};
+        }
+        prof_array_free(&phases->list.data[p].intervals);
+    }
+    if (owners->list.count)
+        qsort(owners->list.data, owners->list.count, sizeof *owners->list.data, by_owner);
+    for (size_t i = 0; i < owners->list.count; i++) {
+        struct owner one = owners->list.data[i];
+        int64_t taken = kept ? owners->list.data[kept - 1].end : INT64_MIN;
+        one.begin = one.begin > taken ? one.begin : taken;
+        if (one.begin < one.end)
+            owners->list.data[kept++] = one;
+    }
+    owners->list.count = kept;
+    return true;
+}
+
+static void own_operations(struct owners *owners, const struct prof_facts *f)
+{
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            struct owner *owner = owner_at(owners, prof_op_asked_at(&op));
+            int64_t end = prof_add(op.start, op.duration);
+            if (owner && end > owner->until)
+                owner->until = end;
+        }
+    }
+    for (size_t i = 0; i < owners->list.count; i++) {
+        struct owner *one = &owners->list.data[i];
+        int64_t most = i + 1 < owners->list.count ? one[1].begin : f->end_ns;
+        one->end = one->until < most ? one->until : most > one->end ? most : one->end;
+    }
+}
+
+/* Only what was recorded. */
+static bool give_intervals(const struct owners *owners, struct prof_phases *phases,
+                           const struct prof_facts *f)
+{
+    for (size_t i = 0; i < owners->list.count; i++) {
+        const struct owner *one = &owners->list.data[i];
+        struct prof_intervals own = {.data = &(struct prof_interval){one->begin, one->end},
+                                     .count = 1};
+        struct prof_intervals recorded = {0};
+        if (!prof_intervals_intersection(&own, &f->recorded, &recorded))
+            return false;
+        for (size_t k = 0; k < recorded.count; k++) {
+            if (!add_interval(&phases->list.data[one->phase].intervals, recorded.data[k].begin,
+                              recorded.data[k].end))
+                return false;
+        }
+        prof_array_free(&recorded);
+    }
+    return true;
+}
+
+static bool measure(struct prof_phase *phase)
+{
+    phase->before = malloc((phase->intervals.count + 1) * sizeof *phase->before);
+    phase->time_ns = 0;
+    for (size_t i = 0; phase->before && i < phase->intervals.count; i++) {
+        struct prof_interval one = phase->intervals.data[i];
+        phase->before[i] = phase->time_ns;
+        phase->time_ns += one.end - one.begin;
+        phase->begin = i ? phase->begin : one.begin;
+        phase->end = one.end;
+    }
+    return phase->before != NULL;
+}
+
+static bool find_intervals(struct prof_phases *phases, const struct prof_facts *f,
+                           const struct prof_set_up *set_up)
+{
+    struct marks marks = {0};
+    struct owners owners = {0};
+    bool ok = list_marks(&marks, phases, set_up);
+    for (size_t p = 0; ok && p < phases->list.count; p++)
+        ok = span_rows(&phases->list.data[p], &marks, p);
+    ok = ok && list_owners(&owners, phases);
+    if (ok)
+        own_operations(&owners, f);
+    ok = ok && give_intervals(&owners, phases, f);
+    for (size_t p = 0; ok && p < phases->list.count; p++)
+        ok = measure(&phases->list.data[p]);
+    prof_array_free(&marks.list);
+    prof_array_free(&owners.list);
+    return ok;
+}
+
+/* ---- what is covered --------------------------------------------------------------------------
+ */
+
+static size_t interval_before(const struct prof_intervals *set, int64_t time)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->data[middle].begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool lies_in(const struct prof_intervals *set, int64_t time)
+{
+    size_t at = interval_before(set, time);
+    return at && time < set->data[at - 1].end;
+}
+
+static bool prof_phase_has(const struct prof_phase *phase, int64_t time)
+{
+    return lies_in(&phase->intervals, time);
+}
+
+static void cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
+                     const struct prof_intervals *set_up, const struct prof_op *op)
+{
+    struct prof_coverage *coverage = &phases->coverage;
+    int64_t asked = prof_op_asked_at(op);
+    coverage->device_ns = prof_add(coverage->device_ns, op->duration);
+    for (size_t p = 0; p < phases->list.count; p++) {
+        struct prof_phase *phase = &phases->list.data[p];
+        if (!prof_phase_has(phase, op->start))
+            continue;
+        phase->ops++;
+        phase->device_ns = prof_add(phase->device_ns, op->duration);
+        coverage->analysed_ns = prof_add(coverage->analysed_ns, op->duration);
+        return;
+    }
+    int64_t *sum = lies_in(skipped, asked)  ? &coverage->skipped_ns
+                   : lies_in(set_up, asked) ? &coverage->set_up_ns
+                                            : NULL;
+    if (sum)
+        *sum = prof_add(*sum, op->duration);
+}
+
+static bool list_skipped(const struct prof_phases *phases, struct prof_intervals *skipped)
+{
+    for (size_t p = 0; p < phases->list.count; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t i = 0; i < it->list.count; i++) {
+            if (!it->list.data[i].steady &&
+                !add_interval(skipped, it->list.data[i].begin, it->list.data[i].end))
+                return false;
+        }
+    }
+    prof_intervals_normalise(skipped);
+    return true;
+}
+
+static bool cover(struct prof_phases *phases, const struct prof_facts *f,
+                  const struct prof_set_up *set_up)
+{
+    struct prof_intervals skipped = {0}, left_out = {0};
+    bool ok = list_skipped(phases, &skipped);
+    for (size_t i = 0; ok && i < set_up->list.count; i++)
+        ok = add_interval(&left_out, set_up->list.data[i].begin, set_up->list.data[i].end);
+    prof_intervals_normalise(&left_out);
+    for (size_t p = 0; p < phases->list.count; p++)
+        phases->list.data[p].ops = 0;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            cover_op(phases, &skipped, &left_out, &op);
+        }
+    }
+    prof_array_free(&skipped);
+    prof_array_free(&left_out);
+    return ok;
+}
+
+/* ---- all --------------------------------------------------------------------------------------
+ */
+
+static bool is_step(const struct prof_phase *phase)
+{
+    return phase->iterations.source == PROF_ITERATION_STEP;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_phase *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Phases without analysed time (in another one's) go; the others in order of time. The main one has
+ * a name for iterations and most operations, launched under that name; of several, the first. */
+static void order_phases(struct prof_phases *phases)
+{
+    size_t kept = 0;
+    int64_t most = -1;
+    for (size_t p = 0; p < phases->list.count; p++) {
+        struct prof_phase phase = phases->list.data[p];
+        if (phase.time_ns > 0) {
+            phases->list.data[kept++] = phase;
+            continue;
+        }
+        prof_iterations_free(&phase.iterations);
+        prof_array_free(&phase.intervals);
+        free(phase.before);
+        free(phase.label);
+    }
+    phases->list.count = kept;
+    if (kept)
+        qsort(phases->list.data, kept, sizeof *phases->list.data, by_time);
+    phases->time_ns = 0;
+    for (size_t p = 0; p < kept; p++) {
+        const struct prof_phase *phase = &phases->list.data[p];
+        const struct prof_phase *main = &phases->list.data[phases->main];
+        phases->time_ns += phase->time_ns;
+        int64_t ops = 0;
+        for (size_t k = 0; k < kept; k++) {
+            const struct prof_phase *other = &phases->list.data[k];
+            if (k == p ||
+                (phase->iterations.name && other->iterations.group == phase->iterations.group))
+                ops += other->ops;
+        }
+        if (most < 0 || is_step(phase) > is_step(main) ||
+            (is_step(phase) == is_step(main) && ops > most)) {
+            phases->main = p;
+            most = ops;
+        }
+    }
+}
+
+/* Where the ranges that repeat hold less than half of the work, the sequence of launches tells of
+ * the rest. */
+static bool find_launches(struct prof_phases *phases, const struct prof_facts *f,
+                          const struct prof_set_up *set_up)
+{
+    struct prof_intervals known = {0};
+    int64_t all = 0, inside = 0;
+    bool ok = true;
+    for (size_t p = 0; ok && p < phases->list.count; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t i = 0; ok && i < it->list.count; i++)
+            ok = add_interval(&known, it->list.data[i].begin, it->list.data[i].end);
+    }
+    for (size_t i = 0; ok && i < set_up->list.count; i++)
+        ok = add_interval(&known, set_up->list.data[i].begin, set_up->list.data[i].end);
+    prof_intervals_normalise(&known);
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; known.count && i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            inside += lies_in(&known, prof_op_asked_at(&op));
+        }
+        all += (int64_t)f->ops[kind].count;
+    }
+    if (ok && 2 * inside <= all)
+        ok = prof_phases_by_launches(phases, f, &known);
+    prof_array_free(&known);
+    return ok;
+}
+
+/* From the first launch to the end. */
+static bool whole_run(struct prof_phases *phases, const struct prof_facts *f)
+{
+    int64_t begin = INT64_MAX;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            int64_t asked = prof_op_asked_at(&op);
+            begin = asked < begin ? asked : begin;
+        }
+    }
+    if (begin == INT64_MAX || begin < f->begin_ns)
+        begin = f->begin_ns;
+    struct prof_phase *phase = prof_array_add(&phases->list);
+    if (!phase)
+        return false;
+    *phase =
+        (struct prof_phase){.iterations = {.source = PROF_ITERATION_RUN, .group = PROF_NO_GROUP}};
+    struct prof_intervals run = {
+        .data = &(struct prof_interval){begin, f->end_ns > begin ? f->end_ns : begin + 1},
+        .count = 1};
+    phase->begin = begin;
+    phase->end = f->end_ns;
+    if (!prof_intervals_intersection(&run, &f->recorded, &phase->intervals) || !measure(phase))
+        return false;
+    phases->time_ns = phase->time_ns;
+    return true;
+}
+
+enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_facts *f,
+                                  const struct prof_filter *filter, struct prof_error *err)
+{
+    struct prof_set_up set_up = {0};
+    const char *asked = filter ? filter->iteration : NULL;
+    int64_t skip = filter && filter->skips ? filter->skip : PROF_UNKNOWN;
+    *phases = (struct prof_phases){0};
+    bool ok = prof_phases_by_ranges(phases, f, asked, &set_up);
+    bool missing = ok && asked && !phases->list.count;
+    ok = ok && (asked || find_launches(phases, f, &set_up));
+    for (size_t p = 0; ok && p < phases->list.count; p++) {
+        struct prof_phase *phase = &phases->list.data[p];
+        if (phase->tiled)
+            tile(&phase->iterations);
+        keep_in_time(&phase->iterations, f, skip);
+        ok = index_threads(&phase->iterations, f);
+    }
+    ok = ok && find_intervals(phases, f, &set_up);
+    if (ok)
+        order_phases(phases);
+    missing |= ok && asked && !phases->list.count;
+    ok = ok && (phases->list.count || whole_run(phases, f)) && cover(phases, f, &set_up);
+    prof_array_free(&set_up.list);
+    if (missing)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "no NVTX range is called '%.80s': see the ranges with perfkit report",
+                         asked);
+    return ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+void prof_phases_free(struct prof_phases *phases)
+{
+    for (size_t p = 0; p < phases->list.count; p++) {
+        struct prof_phase *phase = &phases->list.data[p];
+        prof_iterations_free(&phase->iterations);
+        prof_array_free(&phase->intervals);
+        free(phase->before);
+        free(phase->label);
+    }
+    prof_array_free(&phases->list);
+    *phases = (struct prof_phases){0};
+}
+
+/* ---- one kind of iterations -------------------------------------------------------------------
+ */
+
+static int by_thread_and_begin(const void *a, const void *b)
+{
+    const struct prof_iteration *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Each phase's own warm-up is left out, as everywhere: `steady` stays. */
+static bool copy_iterations(struct prof_iterations *it, const struct prof_iterations *from)
+{
+    if (!prof_array_reserve(&it->list, from->list.count))
+        return false;
+    if (from->list.count)
+        memcpy(it->list.data + it->list.count, from->list.data,
+               from->list.count * sizeof *from->list.data);
+    it->list.count += from->list.count;
+    return true;
+}
+
+/* Between stretches of recording nobody knows what happened: the longest one stands for the run. */
+static bool take_run(struct prof_iterations *it, const struct prof_facts *f)
+{
+    struct prof_interval run = {f->begin_ns, f->begin_ns + 1};
+    for (size_t i = 0; i < f->recorded.count; i++) {
+        struct prof_interval one = f->recorded.data[i];
+        run = one.end - one.begin > run.end - run.begin ? one : run;
+    }
+    struct prof_iteration *slot = prof_array_add(&it->list);
+    if (!slot)
+        return false;
+    *slot = (struct prof_iteration){
+        .begin = run.begin, .end = run.end, .steady = true, .covered = INT64_MIN};
+    it->main_end = 1;
+    it->steady = 1;
+    return true;
+}
+
+enum prof_status prof_iterations_find(struct prof_iterations *it, const struct prof_facts *f,
+                                      struct prof_error *err)
+{
+    const struct prof_phases *phases = &f->phases;
+    static const struct prof_iterations run = {.source = PROF_ITERATION_RUN,
+                                               .group = PROF_NO_GROUP};
+    const struct prof_iterations *main =
+        phases->list.count ? &phases->list.data[phases->main].iterations : &run;
+    *it = (struct prof_iterations){
+        .source = main->source, .group = main->group, .name = main->name, .domain = main->domain};
+    if (main->source == PROF_ITERATION_RUN)
+        return take_run(it, f) ? PROF_OK : prof_out_of_memory(err);
+    bool ok = true;
+    for (size_t p = 0; ok && p < phases->list.count; p++) {
+        const struct prof_iterations *own = &phases->list.data[p].iterations;
+        if (own == main || (main->name && own->group == main->group))
+            ok = copy_iterations(it, own);
+    }
+    if (ok && it->list.count)
+        qsort(it->list.data, it->list.count, sizeof *it->list.data, by_thread_and_begin);
+    return ok && index_threads(it, f) ? PROF_OK : prof_out_of_memory(err);
+}
+
+void prof_iterations_free(struct prof_iterations *it)
+{
+    prof_array_free(&it->list);
+    prof_map_free(&it->of_thread);
+}
+
+/* False: one has no time of its own. */
+static bool time_to_completion(struct prof_iterations *it)
+{
+    int64_t done = INT64_MIN;
+    for (size_t i = 0; i < it->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[i];
+        if (i && one->thread != it->list.data[i - 1].thread)
+            done = INT64_MIN;
+        int64_t from = one->begin > done ? one->begin : done;
+        int64_t to = one->end > one->covered ? one->end : one->covered;
+        if (to <= from && one->steady)
+            return false;
+        one->time_ns = prof_subtract(to, from);
+        done = to > done ? to : done;
+    }
+    return true;
+}
+
+void prof_iterations_time(struct prof_iterations *it)
+{
+    if (time_to_completion(it))
+        return;
+    for (size_t i = 0; i < it->list.count; i++)
+        it->list.data[i].time_ns = prof_subtract(it->list.data[i].end, it->list.data[i].begin);
+}
+
+/* Of the iterations that count for the thread, the last that had begun by then; *first: of them. */
+static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t time,
+                       size_t *first)
+{
+    uint64_t *own = it->of_thread.count ? prof_map_get(&it->of_thread, (uint64_t)thread) : NULL;
+    size_t low = own ? (size_t)(*own >> 32) : it->main_begin;
+    size_t high = own ? low + (size_t)(uint32_t)*own : it->main_end;
+    *first = low;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (it->list.data[middle].begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t prof_iteration_at(const struct prof_iterations *it, int64_t thread, int64_t time)
+{
+    size_t first, after = begun_by(it, thread, time, &first);
+    return after > first && time < it->list.data[after - 1].end ? after - 1 : PROF_NO_ITERATION;
+}
