@@ -38,8 +38,8 @@ static const struct {
     const char *subject, *one, *many;
 } nouns[] = {
     {"launch", "kernel launch", "kernel launches"},
-    {"transfer", "copy", "copies"},
-    {"memset", "fill", "fills"},
+    {"transfer", "memcpy", "memcpys"},
+    {"memset", "memset", "memsets"},
     {"allocation", "allocation", "allocations"},
     {"range", "NVTX range", "NVTX ranges"},
 };
@@ -54,19 +54,19 @@ __attribute__((format(printf, 4, 5))) static void add_text(char *out, size_t siz
     *used += wrote > 0 ? (size_t)wrote : 0;
 }
 
-/* "30 graph launches (9,000 kernels, 30 copies)" */
+/* "30 graph launches (9,000 kernels, 30 memcpys)" */
 static void list_graphs(const struct prof_graph_work *work, char *out, size_t size, size_t *used)
 {
     const struct {
         int64_t value;
         const char *one, *many;
     } parts[] = {{work->kernels, "kernel", "kernels"},
-                 {work->transfers, "copy", "copies"},
-                 {work->memsets, "fill", "fills"},
+                 {work->memcpys, "memcpy", "memcpys"},
+                 {work->memsets, "memset", "memsets"},
                  {work->whole, "execution recorded as a whole", "executions recorded as a whole"},
                  {work->filtered, "kernel left out", "kernels left out"}};
     const char *separator = " (";
-    int64_t all = work->launched + work->kernels + work->transfers + work->memsets + work->whole;
+    int64_t all = work->launched + work->kernels + work->memcpys + work->memsets + work->whole;
     if (all <= 0) /* what was left out is no record */
         return;
     add_text(out, size, used, "%s%s graph launch%s", *used ? ", " : "",
@@ -82,7 +82,7 @@ static void list_graphs(const struct prof_graph_work *work, char *out, size_t si
         add_text(out, size, used, ")");
 }
 
-/* "12 kernel launches, 3 copies"; false when there is nothing. */
+/* "12 kernel launches, 3 memcpys"; false when there is nothing. */
 static bool list_recorded(const struct prof_trust *trust, char *out, size_t size)
 {
     size_t used = 0;

@@ -1,5 +1,5 @@
-/* The page's data but for its timeline and panels: the head, how busy each device was, and the tables
- * that all formats have. */
+/* The page's data but for its timeline and panels: the head, how busy each device was, and the
+ * tables that all formats have. */
 #include "report/html.h"
 #include "report/html_panels.h"
 #include "report/table.h"
@@ -28,7 +28,7 @@ static void put_busy(struct prof_json *json, const struct prof_report_data *data
         prof_json_known(json, "busy_ns", row->busy_ns);
         prof_json_known(json, "window_ns", row->window_ns);
         put_shares(json, "kernels", row->kernel_share, data->utilisation.buckets);
-        put_shares(json, "transfers", row->transfer_share, data->utilisation.buckets);
+        put_shares(json, "memcpy_memset", row->memcpy_memset_share, data->utilisation.buckets);
         put_shares(json, "all", row->busy_share, data->utilisation.buckets);
         prof_json_end(json);
     }
@@ -46,8 +46,11 @@ void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *
     prof_json_known(json, "wall_ns", data->wall_ns);
     prof_json_int(json, "kernels", data->kernels.kernels);
     bool blind = data->info->summary;
-    prof_json_known(json, "transfers", blind ? PROF_UNKNOWN : data->transfers.transfers);
-    prof_json_known(json, "transfer_bytes", blind ? PROF_UNKNOWN : data->transfers.bytes);
+    const struct prof_memory_operations *moved = &data->transfers.total;
+    prof_json_known(json, "memcpys", blind ? PROF_UNKNOWN : moved->memcpys);
+    prof_json_known(json, "memcpy_bytes", blind ? PROF_UNKNOWN : moved->memcpy_bytes);
+    prof_json_known(json, "memsets", blind ? PROF_UNKNOWN : moved->memsets);
+    prof_json_known(json, "memset_bytes", blind ? PROF_UNKNOWN : moved->memset_bytes);
     prof_json_known(json, "peak_bytes", blind ? PROF_UNKNOWN : data->memory.total.peak_bytes);
     prof_json_known(json, "leaks", blind ? PROF_UNKNOWN : data->memory.total.leaks);
     prof_json_known(json, "leaked_bytes", blind ? PROF_UNKNOWN : data->memory.total.leaked_bytes);

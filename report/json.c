@@ -6,7 +6,7 @@
 #include "report/table.h"
 #include "report/writers.h"
 
-#define SHAPE 1
+#define SHAPE 2
 
 static const char *state_word(enum prof_state state)
 {
@@ -79,7 +79,7 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
 /* A capture of an earlier version does not count it, one without graphs neither. */
 static void put_graph_work(struct prof_json *json, const struct prof_graph_work *work)
 {
-    if (!(work->launched | work->kernels | work->transfers | work->memsets | work->whole |
+    if (!(work->launched | work->kernels | work->memcpys | work->memsets | work->whole |
           work->filtered)) {
         prof_json_null(json, "graphs");
         return;
@@ -87,7 +87,7 @@ static void put_graph_work(struct prof_json *json, const struct prof_graph_work 
     prof_json_object(json, "graphs");
     prof_json_int(json, "launched", work->launched);
     prof_json_int(json, "kernels", work->kernels);
-    prof_json_int(json, "transfers", work->transfers);
+    prof_json_int(json, "memcpys", work->memcpys);
     prof_json_int(json, "memsets", work->memsets);
     prof_json_int(json, "whole", work->whole);
     prof_json_int(json, "filtered", work->filtered);

@@ -83,12 +83,13 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
             "the host did then.",
             label, prof_percent(1 - busy).text, prof_duration_ns(longest).text,
             prof_duration_ns(row->gaps[0].start_ns).text);
-    if (row->kernel_ns > 0 && row->transfer_ns > row->kernel_ns)
+    if (row->kernel_ns > 0 && row->memcpy_memset_ns > row->kernel_ns)
         add(steps,
-            "%s spent more time on transfers (%s) than on kernels (%s), %s of it while kernels "
+            "%s spent more time on memcpy and memset (%s) than on kernels (%s), %s of it while "
+            "kernels "
             "ran.",
-            label, prof_duration_ns(row->transfer_ns).text, prof_duration_ns(row->kernel_ns).text,
-            prof_duration_ns(row->overlap_ns).text);
+            label, prof_duration_ns(row->memcpy_memset_ns).text,
+            prof_duration_ns(row->kernel_ns).text, prof_duration_ns(row->overlap_ns).text);
 }
 
 static void about_kernels(const struct prof_report_data *data, struct steps *steps)
@@ -153,7 +154,7 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     struct steps steps = {.text = text};
     if (!data->trust.complete)
         add(&steps, "Read what is missing under Trust first: the figures above may lack work.");
-    if (!data->kernels.kernels && !data->transfers.transfers &&
+    if (!data->kernels.kernels && !data->transfers.count &&
         !data->activities[PROF_ACTIVITY_GRAPHS].events)
         about_no_work(data, &steps);
     about_lines(data, &steps);

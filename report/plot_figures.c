@@ -110,7 +110,7 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
     if (u->count == 1) {
         put_shares(plots, out, unit, 0, u->rows[0].busy_share);
         put_shares(plots, out, unit, 1, u->rows[0].kernel_share);
-        put_shares(plots, out, unit, 2, u->rows[0].transfer_share);
+        put_shares(plots, out, unit, 2, u->rows[0].memcpy_memset_share);
         fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
               "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
               "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'transfers'\n",
@@ -304,7 +304,7 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
     static const char *const names[KINDS] = {"host to device", "device to host", "within a device",
                                              "between devices", "other"};
     struct dots dots = {.least_size = INFINITY, .least_rate = INFINITY};
-    int64_t total = plots->transfers.transfers;
+    int64_t total = plots->transfers.total.memcpys;
     int64_t stride = total > DOTS ? (total + DOTS - 1) / DOTS : 1;
     enum prof_status status = put_dots(plots, out, stride, &dots, err);
     bool any = false;
@@ -315,7 +315,8 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
         return status;
     }
     char below[200];
-    snprintf(below, sizeof below, "%s copied%s", prof_bytes_of(plots->transfers.bytes).text,
+    snprintf(below, sizeof below, "%s copied%s",
+             prof_bytes_of(plots->transfers.total.memcpy_bytes).text,
              stride > 1 ? ", one of several drawn: there are too many" : "");
     prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Transfers by size and bandwidth", below, "size", "");
     put_range(out, "x", dots.least_size / 2, dots.most_size * 2);

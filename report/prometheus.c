@@ -31,7 +31,7 @@ struct lines {
 struct part {
     const struct prof_utilisation_row *busy;
     char *labels; /* gpu="0",UUID="...",... */
-    struct lines kernels, transfers, memory;
+    struct lines kernels, memcpys, memsets, memory;
 };
 
 struct page {
@@ -182,8 +182,9 @@ static enum prof_status load_transfers(const struct page *page, const struct pro
         const struct prof_transfer_row *row = &transfers.rows[i];
         const struct label labels[] = {
             {"kind", row->kind_text}, {"from", row->source_text}, {"to", row->target_text}};
-        ok = add_line(&part->transfers,
-                      labels_with(part->labels, labels, sizeof labels / sizeof labels[0]),
+        bool memset_ = row->kind == PROF_COPY_MEMSET; /* its only label: the memory */
+        ok = add_line(memset_ ? &part->memsets : &part->memcpys,
+                      labels_with(part->labels, labels + (memset_ ? 2 : 0), memset_ ? 1 : 3),
                       (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
                                         [TIME_NS] = row->duration_ns.sum,
                                         [BYTES] = row->bytes.sum});
@@ -285,7 +286,7 @@ static void put_lines(FILE *out, const struct page *page, size_t offset, const c
 static void put_busy(FILE *out, const struct page *page)
 {
     put_head(out, "perfkit_gpu_busy_ratio", "gauge",
-             "Part of the time in which kernels or transfers ran on the device, 0 to 1.");
+             "Part of the time in which kernels, memcpys or memsets ran on the device, 0 to 1.");
     for (size_t p = 0; p < page->parts.count; p++) {
         const struct part *part = &page->parts.data[p];
         if (part->busy->window_ns > 0)
@@ -293,7 +294,7 @@ static void put_busy(FILE *out, const struct page *page)
                     (double)part->busy->busy_ns / (double)part->busy->window_ns);
     }
     put_head(out, "perfkit_gpu_busy_seconds_total", "counter",
-             "Time in which kernels or transfers ran on the device.");
+             "Time in which kernels, memcpys or memsets ran on the device.");
     for (size_t p = 0; p < page->parts.count; p++) {
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
         put_seconds(out, page->parts.data[p].busy->busy_ns);
@@ -336,12 +337,18 @@ static void put_families(FILE *out, const struct page *page)
          "Executions of a kernel that ended."},
         {"perfkit_kernel_time_seconds_total", "counter", offsetof(struct part, kernels), TIME_NS,
          "Device time of a kernel's executions, added up."},
-        {"perfkit_memcpy_operations_total", "counter", offsetof(struct part, transfers), COUNT,
-         "Copies and fills by direction and kinds of memory."},
-        {"perfkit_memcpy_time_seconds_total", "counter", offsetof(struct part, transfers), TIME_NS,
-         "Device time of copies and fills, added up."},
-        {"perfkit_memcpy_bytes_total", "counter", offsetof(struct part, transfers), BYTES,
-         "Bytes that were copied or filled."},
+        {"perfkit_memcpy_operations_total", "counter", offsetof(struct part, memcpys), COUNT,
+         "Memcpys by direction and kinds of memory."},
+        {"perfkit_memcpy_time_seconds_total", "counter", offsetof(struct part, memcpys), TIME_NS,
+         "Device time of memcpys, added up."},
+        {"perfkit_memcpy_bytes_total", "counter", offsetof(struct part, memcpys), BYTES,
+         "Bytes that memcpys moved."},
+        {"perfkit_memset_operations_total", "counter", offsetof(struct part, memsets), COUNT,
+         "Memsets by the kind of memory."},
+        {"perfkit_memset_time_seconds_total", "counter", offsetof(struct part, memsets), TIME_NS,
+         "Device time of memsets, added up."},
+        {"perfkit_memset_bytes_total", "counter", offsetof(struct part, memsets), BYTES,
+         "Bytes that memsets wrote."},
         {"perfkit_memory_peak_bytes", "gauge", offsetof(struct part, memory), BYTES,
          "Most memory that was allocated at once."},
     };
@@ -371,7 +378,8 @@ enum prof_status prof_report_write_prometheus(struct prof_capture *capture,
     for (size_t i = 0; i < page.parts.count; i++) {
         free(page.parts.data[i].labels);
         free_lines(&page.parts.data[i].kernels);
-        free_lines(&page.parts.data[i].transfers);
+        free_lines(&page.parts.data[i].memcpys);
+        free_lines(&page.parts.data[i].memsets);
         free_lines(&page.parts.data[i].memory);
     }
     prof_array_free(&page.parts);

@@ -50,14 +50,18 @@ static const struct prof_report_column device_columns[] = {
     INT64("busy_ns", "Busy time", NS, 1, prof_utilisation_row, busy_ns),
     INT64("idle_ns", "Idle", NS, 2, prof_utilisation_row, idle_ns),
     INT64("kernel_ns", "Kernels", NS, 3, prof_utilisation_row, kernel_ns),
-    INT64("transfer_ns", "Transfers", NS, 4, prof_utilisation_row, transfer_ns),
+    INT64("memcpy_memset_ns", "Memcpy, memset", NS, 4, prof_utilisation_row, memcpy_memset_ns),
     INT64("overlap_ns", "Overlap", NS, 5, prof_utilisation_row, overlap_ns),
     INT64("gap_ns", "Gaps", NS, 0, prof_utilisation_row, gap_ns),
     INT64("gap_count", "Gap count", COUNT, 0, prof_utilisation_row, gap_count),
+    INT64("lead_ns", "Idle before first", NS, 0, prof_utilisation_row, lead_ns),
+    INT64("tail_ns", "Idle after last", NS, 0, prof_utilisation_row, tail_ns),
     INT64("kernel_sum_ns", "Kernel sum", NS, 0, prof_utilisation_row, kernel_sum_ns),
-    INT64("transfer_sum_ns", "Transfer sum", NS, 0, prof_utilisation_row, transfer_sum_ns),
+    INT64("memcpy_memset_sum_ns", "Memcpy, memset sum", NS, 0, prof_utilisation_row,
+          memcpy_memset_sum_ns),
     INT64("kernels", "Kernel count", COUNT, 0, prof_utilisation_row, kernels),
-    INT64("transfers", "Transfer count", COUNT, 0, prof_utilisation_row, transfers),
+    INT64("memcpys", "Memcpys", COUNT, 0, prof_utilisation_row, memcpys),
+    INT64("memsets", "Memsets", COUNT, 0, prof_utilisation_row, memsets),
     INT64("unfinished", "Unfinished", COUNT, 0, prof_utilisation_row, unfinished),
     INT64("graphs", "Graph count", COUNT, 0, prof_utilisation_row, graphs),
     INT64("max_concurrent_kernels", "Most at once", COUNT, 6, prof_utilisation_row,
@@ -83,9 +87,9 @@ const struct prof_report_table prof_report_devices_table = {
     .name = "devices",
     .title = "Devices",
     .none = "no device was used",
-    .help = "Busy is the union of kernels, whole graphs, copies and fills; overlap is the time "
-            "when kernels and "
-            "transfers ran at once; idle is the rest of the wall time.",
+    .help = "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
+            "when kernels and memcpys or memsets ran at once; idle is the rest of the recorded "
+            "time: before the first operation, in the gaps, and after the last one.",
     .not_in_text = true,
     ROWS(prof_utilisation_row, device),
 };

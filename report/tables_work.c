@@ -1,6 +1,7 @@
 /* The tables of what a program did with its devices: kernels, transfers, calls, waits and the NVTX
  * ranges around them. */
 #include <stdio.h>
+#include <string.h>
 
 #include "report/columns.h"
 
@@ -143,19 +144,15 @@ static const void *transfer_rows(const struct prof_report_data *data, size_t *co
 
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    int n = snprintf(
-        out, size, "%s transfer%s, %s copied, %s", prof_count(data->transfers.transfers).text,
-        data->transfers.transfers == 1 ? "" : "s", prof_bytes_of(data->transfers.bytes).text,
-        prof_duration_ns(data->transfers.listed_ns).text);
-    if (n > 0)
-        prof_report_say_wall(data, out, size, (size_t)n);
+    prof_memory_operations_text(&data->transfers.total, out, size);
+    prof_report_say_wall(data, out, size, strlen(out));
 }
 
 const struct prof_report_table prof_report_transfers_table = {
     .name = "transfers",
-    .title = "Transfers",
-    .none = "no transfers",
-    .help = "Speed is bytes over the time of the same transfers, in powers of 1000.",
+    .title = "Memcpy and memset",
+    .none = "no memcpys or memsets",
+    .help = "Speed is bytes over the time of the same operations, in powers of 1000.",
     .screen_rows = 6,
     .totals = transfer_totals,
     .first_rows = 3,
@@ -246,8 +243,9 @@ static const struct prof_report_column range_columns[] = {
     INT64("self_ns", "Self", NS, 4, prof_range_row, self_ns),
     INT64("kernel_ns", "GPU time", NS, 1, prof_range_row, kernel_ns),
     INT64("kernels", "Kernels", COUNT, 3, prof_range_row, kernels),
-    INT64("transfer_ns", "Copy time", NS, 5, prof_range_row, transfer_ns),
-    INT64("transfers", "Copies", COUNT, 0, prof_range_row, transfers),
+    INT64("memcpy_memset_ns", "Memcpy, memset", NS, 5, prof_range_row, memcpy_memset_ns),
+    INT64("memcpys", "Memcpys", COUNT, 0, prof_range_row, memcpys),
+    INT64("memsets", "Memsets", COUNT, 0, prof_range_row, memsets),
     INT64("open", "Open", COUNT, 0, prof_range_row, open),
     COMPUTED("style", "Style", WORD, 0, range_style),
     STRING("domain", "Domain", NAME, 0, prof_range_row, domain),

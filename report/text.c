@@ -188,20 +188,23 @@ static void print_device(const struct prof_report_page *page, const struct prof_
              prof_percent((double)row->busy_ns / window).text, prof_duration_ns(row->busy_ns).text,
              prof_duration_ns(row->window_ns).text, prof_duration_ns(row->idle_ns).text);
     prof_report_wrap(page, 2, "", line);
-    snprintf(
-        line, sizeof line, "kernels %s, transfers %s, both at once %s; up to %s kernel%s at once",
-        prof_percent((double)row->kernel_ns / window).text,
-        prof_percent((double)row->transfer_ns / window).text,
-        prof_percent((double)row->overlap_ns / window).text,
-        prof_count(row->max_concurrent_kernels).text, row->max_concurrent_kernels == 1 ? "" : "s");
+    snprintf(line, sizeof line,
+             "kernels %s, memcpy and memset %s, both at once %s; up to %s kernel%s at once",
+             prof_percent((double)row->kernel_ns / window).text,
+             prof_percent((double)row->memcpy_memset_ns / window).text,
+             prof_percent((double)row->overlap_ns / window).text,
+             prof_count(row->max_concurrent_kernels).text,
+             row->max_concurrent_kernels == 1 ? "" : "s");
     prof_report_wrap(page, 2, "", line);
-    if (row->gaps_listed) {
-        snprintf(line, sizeof line, "longest gap %s from %s on; %s gap%s, %s in all",
+    size_t used = (size_t)snprintf(
+        line, sizeof line, "idle: %s before the first operation, %s in %s, %s after the last one",
+        prof_duration_ns(row->lead_ns).text, prof_duration_ns(row->gap_ns).text,
+        prof_counted(row->gap_count, "gap", "gaps").text, prof_duration_ns(row->tail_ns).text);
+    if (row->gaps_listed)
+        snprintf(line + used, sizeof line - used, "; longest gap %s from %s on",
                  prof_duration_ns(row->gaps[0].duration_ns).text,
-                 prof_duration_ns(row->gaps[0].start_ns).text, prof_count(row->gap_count).text,
-                 row->gap_count == 1 ? "" : "s", prof_duration_ns(row->gap_ns).text);
-        prof_report_wrap(page, 2, "", line);
-    }
+                 prof_duration_ns(row->gaps[0].start_ns).text);
+    prof_report_wrap(page, 2, "", line);
     print_strip(page, row, data->utilisation.buckets,
                 data->utilisation.end_ns - data->utilisation.begin_ns);
 }
@@ -214,6 +217,7 @@ static void print_states(const struct prof_report_page *page, const struct prof_
     int64_t window = data->findings.window_ns;
     char line[600];
     size_t told = 0, used = 0, n = sizeof line;
+    int64_t rest = window; /* the shares are of the whole interval: what is left out is named */
     if (data->utilisation.count > 1)
         used += (size_t)snprintf(line, n, "%s, ", prof_report_device_label(device));
     used += (size_t)snprintf(line + used, n - used,
@@ -221,10 +225,15 @@ static void print_states(const struct prof_report_page *page, const struct prof_
     for (size_t i = 0; i < data->state_count && told < SCREEN_STATES && used < n; i++) {
         const struct prof_report_state *state = &data->states[i];
         double share = (double)state->ns / (double)window;
-        if (state->device == physical && share >= LEAST_STATE)
-            used += (size_t)snprintf(line + used, n - used, "%s %s %s", told++ ? ";" : "",
-                                     prof_percent(share).text, prof_slice_text(state->slice));
+        if (state->device != physical || share < LEAST_STATE)
+            continue;
+        rest -= state->ns;
+        used += (size_t)snprintf(line + used, n - used, "%s %s %s", told++ ? ";" : "",
+                                 prof_percent(share).text, prof_slice_text(state->slice));
     }
+    if (told && rest > 0 && used < n)
+        snprintf(line + used, n - used, "; %s other",
+                 prof_percent((double)rest / (double)window).text);
     if (told)
         prof_report_wrap(page, 2, "", line);
 }
@@ -242,7 +251,7 @@ static void print_device_line(const struct prof_report_page *page,
     fprintf(page->out, "  %-*s %8s  %8s  %9s  %9s  %s\n", (int)titles, label,
             prof_percent((double)row->busy_ns / window).text,
             prof_percent((double)row->kernel_ns / window).text,
-            prof_percent((double)row->transfer_ns / window).text,
+            prof_percent((double)row->memcpy_memset_ns / window).text,
             prof_duration_ns(row->idle_ns).text, name ? name : "");
     free(name);
 }

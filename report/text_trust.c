@@ -40,8 +40,8 @@ static const char *plural(const char *subject)
 {
     static const struct {
         const char *one, *many;
-    } words[] = {{"launch", "launches"},        {"transfer", "transfers"}, {"memset", "memsets"},
-                 {"allocation", "allocations"}, {"free", "frees"},         {"range", "ranges"},
+    } words[] = {{"launch", "launches"},        {"transfer", "memcpys"}, {"memset", "memsets"},
+                 {"allocation", "allocations"}, {"free", "frees"},       {"range", "ranges"},
                  {"range_end", "range ends"}};
     for (size_t i = 0; subject && i < sizeof words / sizeof *words; i++) {
         if (!strcmp(words[i].one, subject))
@@ -58,7 +58,7 @@ static void print_graph_work(const struct prof_report_page *page,
         const char *word;
         int64_t value;
     } parts[] = {{"kernels", work->kernels},
-                 {"transfers", work->transfers},
+                 {"memcpys", work->memcpys},
                  {"memsets", work->memsets},
                  {"executions recorded as a whole", work->whole},
                  {"kernels filtered out", work->filtered}};

@@ -141,7 +141,7 @@ def seen_by_perfkit(machine, workload, options, folder):
     parts = [f"{row[count] / row['count']:.4g} {one if row[count] == row['count'] else many} for "
              f"{100 * row[time] / row['total_ns']:.0f} %"
              for one, many, count, time in (("kernel", "kernels", "kernels", "kernel_ns"),
-                                            ("copy", "copies", "transfers", "transfer_ns"))
+                                            ("memcpy", "memcpys", "memcpys", "memcpy_memset_ns"))
              if row[count]]
     return (f"{value_text('ns', row['average_ns'])} an iteration, "
             f"{' and '.join(parts) or 'no device work'} of it{bound_text(report, row['name'])}",

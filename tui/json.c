@@ -14,9 +14,12 @@ static void put_totals(const struct tui_model *model, struct prof_json *json)
     prof_json_object(json, "totals");
     prof_json_int(json, "kernels", model->total.count);
     prof_json_int(json, "kernel_ns", model->total.sum_ns);
-    prof_json_int(json, "copies", model->copy_count);
-    prof_json_int(json, "copy_bytes", model->copy_bytes);
-    prof_json_int(json, "copy_ns", model->copy_ns);
+    prof_json_int(json, "memcpys", model->moved.memcpys);
+    prof_json_int(json, "memcpy_bytes", model->moved.memcpy_bytes);
+    prof_json_int(json, "memcpy_ns", model->moved.memcpy_ns);
+    prof_json_int(json, "memsets", model->moved.memsets);
+    prof_json_int(json, "memset_bytes", model->moved.memset_bytes);
+    prof_json_int(json, "memset_ns", model->moved.memset_ns);
     prof_json_int(json, "live_bytes", model->live_bytes);
     prof_json_int(json, "peak_bytes", model->peak_bytes);
     prof_json_known(json, "wall_ns", model->wall_ns);
@@ -41,7 +44,7 @@ static void put_health(const struct tui_app *app, struct prof_json *json)
 static void put_head(const struct tui_app *app, struct prof_json *json)
 {
     const struct tui_model *model = app->model;
-    prof_json_int(json, "version", 1);
+    prof_json_int(json, "version", 2);
     prof_json_string(json, "capture", model->path);
     prof_json_string(json, "command", model->info.command);
     prof_json_string(json, "state", phases[model->phase]);

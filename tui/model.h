@@ -179,8 +179,8 @@ struct tui_model {
 
     /* Sums over all kernels. */
     struct tui_sum total, window;
-    int64_t copy_count, copy_bytes, copy_ns;
-    unsigned window_s;  /* 1, 10, 60; 0 = since the start */
+    struct prof_memory_operations moved; /* all memcpys and memsets */
+    unsigned window_s;                   /* 1, 10, 60; 0 = since the start */
     bool window_chosen; /* else a capture that was finished when it was opened is shown whole */
     double window_length_s;
 };

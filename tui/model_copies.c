@@ -226,15 +226,13 @@ static void whole_run(struct tui_model *model)
 
 void tui_copies_window(struct tui_model *model)
 {
-    model->copy_count = model->copy_bytes = model->copy_ns = 0;
+    model->moved = (struct prof_memory_operations){0};
     for (size_t i = 0; i < model->copies.count; i++) {
         struct tui_copies *g = &model->copies.data[i];
         g->window_count = g->window_bytes = g->window_ns = 0;
         g->window_rated_bytes = g->window_rated_ns = 0;
-        model->copy_count = prof_add(model->copy_count, g->count);
-        model->copy_ns = prof_add(model->copy_ns, g->ns);
-        if (g->kind != PROF_COPY_MEMSET)
-            model->copy_bytes = prof_add(model->copy_bytes, g->bytes);
+        prof_memory_operations_add(&model->moved, g->kind, g->count + g->unfinished, g->bytes,
+                                   g->ns);
     }
     for (size_t i = 0; i < model->streams.count; i++)
         model->streams.data[i].window_copies = model->streams.data[i].window_copy_ns = 0;

@@ -135,7 +135,7 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
                         isnan(tui_per_second(model, model->window.count))
                             ? "n/a"
                             : prof_count((int64_t)tui_per_second(model, model->window.count)).text);
-    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Copies %s",
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  Memcpy %s",
                          prof_rate(tui_per_second(model, copied)).text);
     char memory[80];
     int length =
@@ -160,10 +160,11 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
     char window[32];
     window_text(model, window, sizeof window);
     int x = tui_grid_printf(grid, 0, y, grid->width, TUI_KEY, "Window %s", window);
-    x += tui_grid_printf(
-        grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s kernels, %s; %s copies and fills",
-        prof_count(model->total.count).text, prof_duration_ns(model->total.sum_ns).text,
-        prof_count(model->copy_count).text);
+    x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s, %s; %s, %s",
+                         prof_counted(model->total.count, "kernel", "kernels").text,
+                         prof_duration_ns(model->total.sum_ns).text,
+                         prof_counted(model->moved.memcpys, "memcpy", "memcpys").text,
+                         prof_counted(model->moved.memsets, "memset", "memsets").text);
     if (!model->caught_up && model->ever_read)
         x += tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  reading %s",
                              prof_percent(model->progress).text);

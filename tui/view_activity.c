@@ -36,7 +36,7 @@ static const struct tui_column stream_columns[] = {
     [S_SPARK] = {NULL, "last minute", TUI_SPARKLINE, 30, 2},
     [S_BUSY] = {"busy_share", "busy%", TUI_SHARE, 7, 0},
     [S_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 0},
-    [S_COPIES] = {"copies_per_s", "copies/s", TUI_REAL, 8, 2},
+    [S_COPIES] = {"memcpy_memset_per_s", "memcpy,set/s", TUI_REAL, 12, 2},
     [S_IDLE] = {"idle_s", "idle s", TUI_COUNT, 7, 0},
     [S_TIME] = {"total_ns", "all time", TUI_NS, 9, 4},
     [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6, .if_known = true},
@@ -149,16 +149,16 @@ enum {
 };
 
 static const struct tui_column copy_columns[] = {
-    [T_WAY] = {"kind", "Copy", TUI_TEXT, 9, 0},
+    [T_WAY] = {"kind", "Kind", TUI_TEXT, 9, 0},
     [T_KINDS] = {"memory", "memory", TUI_TEXT, 19, 0},
-    [T_COUNT] = {"copies_per_s", "copies/s", TUI_REAL, 8, 0},
+    [T_COUNT] = {"count_per_s", "count/s", TUI_REAL, 8, 0},
     [T_BYTES] = {"bytes", "bytes", TUI_BYTES, 9, 0},
     [T_BYTES_S] = {"bytes_per_s", "of wall", TUI_RATE, 10, 3},
-    [T_RATE] = {"rate", "while copying", TUI_RATE, 13, 0},
+    [T_RATE] = {"rate", "while running", TUI_RATE, 13, 0},
     [T_CEILING] = {"ceiling", "ceiling", TUI_RATE, 10, 2, .if_known = true},
     [T_OF] = {"ceiling_share", "of it", TUI_SHARE, 7, 1, .if_known = true},
     [T_TIME] = {"time_ns", "time", TUI_NS, 9, 2},
-    [T_RUN] = {"total_copies", "all", TUI_COUNT, 10, 4},
+    [T_RUN] = {"total_count", "all", TUI_COUNT, 10, 4},
     [T_RUN_BYTES] = {"total_bytes", "all bytes", TUI_BYTES, 10, 5},
     [T_RUN_NS] = {"total_ns", "all time", TUI_NS, 9, 6},
     [T_UNFINISHED] = {"unfinished", NULL, TUI_COUNT, 0, 0},
@@ -203,9 +203,9 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
                          (long long)c->classes[5]);
     }
     if (!model->copies.count && model->ever_read)
-        tui_table_note(table, "No copy has ended so far.");
+        tui_table_note(table, "No memcpy or memset has ended so far.");
     else if (model->copies.count && !has_ceiling)
-        tui_table_note(table, "How fast copies could be: n/a (perfkit device --measure)");
+        tui_table_note(table, "How fast memcpys could be: n/a (perfkit device --measure)");
 }
 
 /* ---- processes ----------------------------------------------------------------------------- */
@@ -239,7 +239,7 @@ static const struct tui_column process_columns[] = {
     [P_TIME] = {"kernel_ns", "kernels", TUI_NS, 9, 0},
     [P_SHARE] = {"wall_share", "wall%", TUI_SHARE, 7, 0},
     [P_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 1},
-    [P_COPIED] = {"copied_bytes", "copied", TUI_BYTES, 10, 3},
+    [P_COPIED] = {"memcpy_bytes", "memcpy", TUI_BYTES, 10, 3},
     [P_LIVE] = {"live_bytes", "memory", TUI_BYTES, 10, 1},
     [P_HOST] = {"host", "host", TUI_TEXT, 14, 5, .if_known = true},
     [P_RUN_KERNELS] = {"total_kernels", "all kernels", TUI_COUNT, 12, 6},

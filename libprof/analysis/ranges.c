@@ -9,13 +9,13 @@
 
 struct group {
     int64_t open, self_ns;
-    int64_t kernels, kernel_ns, transfers, transfer_ns;
+    int64_t kernels, kernel_ns, memcpys, memsets, memcpy_memset_ns;
     struct prof_gather duration;
 };
 
 /* Device work of the calls made directly inside one range. */
 struct device_work {
-    int64_t kernels, kernel_ns, transfers, transfer_ns;
+    int64_t kernels, kernel_ns, memcpys, memsets, memcpy_memset_ns;
 };
 
 struct work {
@@ -46,8 +46,8 @@ static bool add_op(void *user, const struct prof_device_op *op)
         } else if (op->kind == PROF_OP_GRAPH) {
             d->kernel_ns = prof_add(d->kernel_ns, duration); /* of kernels nobody counted */
         } else {
-            d->transfers++;
-            d->transfer_ns = prof_add(d->transfer_ns, duration);
+            *(op->kind == PROF_OP_MEMSET ? &d->memsets : &d->memcpys) += 1;
+            d->memcpy_memset_ns = prof_add(d->memcpy_memset_ns, duration);
         }
     }
     return true;
@@ -72,8 +72,9 @@ static void sum_up(struct work *w)
             struct device_work *up = &w->device[node->parent];
             up->kernels += mine->kernels;
             up->kernel_ns = prof_add(up->kernel_ns, mine->kernel_ns);
-            up->transfers += mine->transfers;
-            up->transfer_ns = prof_add(up->transfer_ns, mine->transfer_ns);
+            up->memcpys += mine->memcpys;
+            up->memsets += mine->memsets;
+            up->memcpy_memset_ns = prof_add(up->memcpy_memset_ns, mine->memcpy_memset_ns);
             const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
             struct group *outer = &w->groups[parent->group];
             if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
@@ -84,8 +85,9 @@ static void sum_up(struct work *w)
             continue;
         g->kernels += mine->kernels;
         g->kernel_ns = prof_add(g->kernel_ns, mine->kernel_ns);
-        g->transfers += mine->transfers;
-        g->transfer_ns = prof_add(g->transfer_ns, mine->transfer_ns);
+        g->memcpys += mine->memcpys;
+        g->memsets += mine->memsets;
+        g->memcpy_memset_ns = prof_add(g->memcpy_memset_ns, mine->memcpy_memset_ns);
         if (length == PROF_UNKNOWN) {
             g->open++;
         } else {
@@ -129,8 +131,9 @@ static bool make_rows(struct work *w, struct prof_range_summary *result)
             .self_ns = g->self_ns,
             .kernels = g->kernels,
             .kernel_ns = g->kernel_ns,
-            .transfers = g->transfers,
-            .transfer_ns = g->transfer_ns,
+            .memcpys = g->memcpys,
+            .memsets = g->memsets,
+            .memcpy_memset_ns = g->memcpy_memset_ns,
         };
         result->ranges += r->duration_ns.count + r->open;
         result->open += r->open;

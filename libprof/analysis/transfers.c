@@ -1,6 +1,7 @@
 /* Transfer summary: copies by direction and memory kinds, and fills, with bytes and rates; and the
  * same by direction alone, or by direction and size. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,30 @@ static bool add_row(void *user, sqlite3_stmt *row)
     return true;
 }
 
+void prof_memory_operations_add(struct prof_memory_operations *sum, int kind, int64_t count,
+                                int64_t bytes, int64_t ns)
+{
+    bool memset_ = kind == PROF_COPY_MEMSET;
+    int64_t *counts = memset_ ? &sum->memsets : &sum->memcpys;
+    int64_t *sizes = memset_ ? &sum->memset_bytes : &sum->memcpy_bytes;
+    int64_t *times = memset_ ? &sum->memset_ns : &sum->memcpy_ns;
+    *counts = prof_add(*counts, count);
+    *sizes = prof_add(*sizes, bytes);
+    *times = prof_add(*times, ns);
+}
+
+void prof_memory_operations_text(const struct prof_memory_operations *sum, char *out, size_t size)
+{
+    int n = 0;
+    if (sum->memcpys || !sum->memsets)
+        n = snprintf(out, size, "%s (%s, %s)", prof_counted(sum->memcpys, "memcpy", "memcpys").text,
+                     prof_bytes_of(sum->memcpy_bytes).text, prof_duration_ns(sum->memcpy_ns).text);
+    if (sum->memsets)
+        snprintf(out + n, size - (size_t)n, "%s%s (%s, %s)", n ? ", " : "",
+                 prof_counted(sum->memsets, "memset", "memsets").text,
+                 prof_bytes_of(sum->memset_bytes).text, prof_duration_ns(sum->memset_ns).text);
+}
+
 static int by_sum(const void *a, const void *b)
 {
     const struct prof_transfer_row *x = a, *y = b;
@@ -157,10 +182,9 @@ static bool make_rows(struct work *w, struct prof_transfer_summary *result)
             .unfinished = g->unfinished,
             .blocking = g->blocking,
         };
-        result->transfers += r->duration_ns.count + r->unfinished;
         result->unfinished += r->unfinished;
-        if (r->kind != PROF_COPY_MEMSET)
-            result->bytes = prof_add(result->bytes, r->bytes.sum);
+        prof_memory_operations_add(&result->total, r->kind, r->duration_ns.count + r->unfinished,
+                                   r->bytes.sum, r->duration_ns.sum);
     }
     static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_transfer_row, by_sum);
     result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
@@ -191,8 +215,7 @@ static void close_work(struct work *w)
 
 enum prof_status prof_transfer_summary(struct prof_capture *capture,
                                        const struct prof_filter *filter,
-                                       struct prof_transfer_summary *result,
-                                       struct prof_error *err)
+                                       struct prof_transfer_summary *result, struct prof_error *err)
 {
     struct work w = {.capture = capture};
     *result = (struct prof_transfer_summary){.wall_ns = prof_wall_ns(capture, filter)};
@@ -279,10 +302,10 @@ static bool make_size_rows(struct work *w, struct prof_size_summary *result)
             .low_bytes = class_ == 0   ? PROF_UNKNOWN
                          : class_ == 1 ? 0
                                        : INT64_C(1) << 2 * (class_ - 2),
-            .high_bytes = class_ == 0               ? PROF_UNKNOWN
-                          : class_ == 1             ? 1
+            .high_bytes = class_ == 0              ? PROF_UNKNOWN
+                          : class_ == 1            ? 1
                           : 2 * (class_ - 1) >= 63 ? INT64_MAX
-                                                    : INT64_C(1) << 2 * (class_ - 1),
+                                                   : INT64_C(1) << 2 * (class_ - 1),
             .duration_ns = prof_gather_result(&g->duration),
             .bytes = prof_gather_result(&g->bytes),
             .rate = prof_gather_result(&g->rate),

@@ -39,8 +39,8 @@ static const struct {
 };
 enum { ITEMS = sizeof items / sizeof items[0] };
 
-static const char *const subjects[] = {"launch",     "transfer", "memset",   "allocation",
-                                       "free",       "range",    "range_end"};
+static const char *const subjects[] = {"launch", "transfer", "memset",   "allocation",
+                                       "free",   "range",    "range_end"};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static const char *subject_of(const char *text)
@@ -70,7 +70,9 @@ static struct prof_balance *balance_of(struct work *w, int64_t process, const ch
     }
     struct prof_balance *b = prof_array_add(&w->balances);
     if (b)
-        *b = (struct prof_balance){.process = process, .subject = subject, .called = PROF_UNKNOWN,
+        *b = (struct prof_balance){.process = process,
+                                   .subject = subject,
+                                   .called = PROF_UNKNOWN,
                                    .remainder = PROF_UNKNOWN};
     return b;
 }
@@ -81,8 +83,8 @@ static void close_balance(struct prof_balance *b)
     if (b->called == PROF_UNKNOWN)
         return;
     int64_t rest = prof_add(b->called, b->uncalled);
-    const int64_t parts[] = {b->recorded, b->failed, b->captured, b->dropped, b->outstanding,
-                             b->filtered};
+    const int64_t parts[] = {b->recorded, b->failed,      b->captured,
+                             b->dropped,  b->outstanding, b->filtered};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         rest = prof_subtract(rest, parts[i]);
     b->remainder = rest;
@@ -204,9 +206,9 @@ static enum prof_trust_level grade(const char *subject, const char *item)
 {
     if (!strcmp(subject, "collector")) {
         /* item: "<collector> <state>" */
-        return ends_with(item, " refused")    ? PROF_TRUST_LOSS
+        return ends_with(item, " refused")                                     ? PROF_TRUST_LOSS
                : ends_with(item, " degraded") || ends_with(item, " contended") ? PROF_TRUST_WARNING
-                                              : PROF_TRUST_NOTE;
+                                                                               : PROF_TRUST_NOTE;
     }
     for (size_t i = 0; i < sizeof grades / sizeof grades[0]; i++) {
         if (!strcmp(subject, grades[i].subject) &&
@@ -276,9 +278,9 @@ static void state_balance(struct work *w, const struct prof_balance *b)
 {
     struct who name = who(w, b->process);
     if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
-        state(w, PROF_TRUST_LOSS, b->process,
-              "%s%s: %s called, %s accounted for: %s %s", name.text, b->subject,
-              prof_count(b->called).text, prof_count(prof_subtract(b->called, b->remainder)).text,
+        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s called, %s accounted for: %s %s", name.text,
+              b->subject, prof_count(b->called).text,
+              prof_count(prof_subtract(b->called, b->remainder)).text,
               prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
               b->remainder > 0 ? "missing" : "too many");
     if (b->dropped > 0)
@@ -300,12 +302,9 @@ static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
     const struct {
         const char *item;
         int64_t *value;
-    } known[] = {{"launched", &graphs->launched},
-                 {"kernels", &graphs->kernels},
-                 {"transfers", &graphs->transfers},
-                 {"memsets", &graphs->memsets},
-                 {"whole", &graphs->whole},
-                 {"filtered", &graphs->filtered}};
+    } known[] = {{"launched", &graphs->launched}, {"kernels", &graphs->kernels},
+                 {"transfers", &graphs->memcpys}, {"memsets", &graphs->memsets},
+                 {"whole", &graphs->whole},       {"filtered", &graphs->filtered}};
     for (size_t i = 0; item && i < sizeof known / sizeof known[0]; i++) {
         if (!strcmp(item, known[i].item))
             return known[i].value;

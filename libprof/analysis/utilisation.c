@@ -1,5 +1,5 @@
-/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, copies and
- * fills. Rows of all devices arrive in one order of start and feed one sweep per piece of
+/* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, memcpys
+ * and memsets. Rows of all devices arrive in one order of start and feed one sweep per piece of
  * hardware. */
 #include <stdlib.h>
 
@@ -117,12 +117,12 @@ static void span(void *user, int64_t begin, int64_t end, unsigned active)
 {
     struct device *d = user;
     struct prof_utilisation_row *r = &d->row;
-    int64_t length = prof_subtract(end, begin);
+    int64_t length = prof_recorded_length(d->recorded, begin, end);
     r->busy_ns = prof_add(r->busy_ns, length);
     if (active & 1u << KERNELS)
         r->kernel_ns = prof_add(r->kernel_ns, length);
     if (active & 1u << TRANSFERS)
-        r->transfer_ns = prof_add(r->transfer_ns, length);
+        r->memcpy_memset_ns = prof_add(r->memcpy_memset_ns, length);
     if (active == 3)
         r->overlap_ns = prof_add(r->overlap_ns, length);
     if (d->buckets && d->end_ns > d->begin_ns) {
@@ -130,7 +130,7 @@ static void span(void *user, int64_t begin, int64_t end, unsigned active)
         if (active & 1u << KERNELS)
             add_to_buckets(d, r->kernel_share, begin, end);
         if (active & 1u << TRANSFERS)
-            add_to_buckets(d, r->transfer_share, begin, end);
+            add_to_buckets(d, r->memcpy_memset_share, begin, end);
     }
     if (d->busy_until == INT64_MIN) {
         d->busy_since = begin;
@@ -172,7 +172,7 @@ static struct device *new_device(struct work *w, int64_t id)
         return NULL;
     return give_buckets(&d->row.busy_share, w->buckets) &&
                    give_buckets(&d->row.kernel_share, w->buckets) &&
-                   give_buckets(&d->row.transfer_share, w->buckets)
+                   give_buckets(&d->row.memcpy_memset_share, w->buckets)
                ? d
                : NULL;
 }
@@ -222,11 +222,11 @@ static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64
     }
     start = start < w->begin_ns ? w->begin_ns : start;
     end = end > w->end_ns ? w->end_ns : end;
-    int64_t *count = is_kernel  ? &d->row.kernels
-                     : is_graph ? &d->row.graphs
-                                : &d->row.transfers;
-    int64_t *sum =
-        class_index == TRANSFERS ? &d->row.transfer_sum_ns : &d->row.kernel_sum_ns;
+    int64_t *count = is_kernel                ? &d->row.kernels
+                     : is_graph               ? &d->row.graphs
+                     : kind == PROF_OP_MEMSET ? &d->row.memsets
+                                              : &d->row.memcpys;
+    int64_t *sum = class_index == TRANSFERS ? &d->row.memcpy_memset_sum_ns : &d->row.kernel_sum_ns;
     (*count)++;
     *sum = prof_add(*sum, prof_subtract(end, start));
     if (d->row.first_ns == PROF_UNKNOWN)
@@ -286,11 +286,14 @@ static void finish_device(struct device *d)
     prof_sweep_close(&d->sweep);
     r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
     r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
-    r->idle_ns = r->busy_ns < r->window_ns ? prof_subtract(r->window_ns, r->busy_ns) : 0;
+    bool any = r->first_ns != PROF_UNKNOWN;
+    r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
+    r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
+    r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
     if (r->gaps_listed)
         qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_first);
     double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
-    double *const shares[] = {r->busy_share, r->kernel_share, r->transfer_share};
+    double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
     for (size_t s = 0; s < 3; s++) {
         for (size_t i = 0; shares[s] && i < d->buckets; i++)
             shares[s][i] = width > 0 && shares[s][i] < width ? shares[s][i] / width
@@ -310,7 +313,7 @@ static void free_row(struct prof_utilisation_row *row)
     free(row->gaps);
     free(row->busy_share);
     free(row->kernel_share);
-    free(row->transfer_share);
+    free(row->memcpy_memset_share);
 }
 
 static bool make_rows(struct work *w, struct prof_utilisation *result)

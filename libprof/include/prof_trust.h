@@ -37,9 +37,9 @@ struct prof_statement {
 /* What CUDA graphs did: their work has no calls that it could be balanced against. All 0 where
  * there were none, and in captures of earlier versions. */
 struct prof_graph_work {
-    int64_t launched;                    /* calls */
-    int64_t kernels, transfers, memsets; /* their records */
-    int64_t whole;                       /* executions recorded as a whole, without their nodes */
+    int64_t launched;                  /* calls */
+    int64_t kernels, memcpys, memsets; /* their records */
+    int64_t whole;                     /* executions recorded as a whole, without their nodes */
     int64_t filtered; /* kernels, left out as prof_info.kernel_filter asks; not in `kernels` */
 };
 

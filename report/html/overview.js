@@ -52,8 +52,8 @@
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device')
           : unseen || 'no device was used', 'busy'),
       card('Kernels', f.count(data.kernels), 'launches', 'kernels'),
-      card('Transfers', f.bytes(data.transfer_bytes),
-        unseen || P.plural(data.transfers, 'copy or fill', 'copies and fills'), 'transfers'),
+      card('Memcpy', f.bytes(data.memcpy_bytes), unseen || P.plural(data.memcpys, 'memcpy') +
+        (data.memsets > 0 ? '; ' + P.plural(data.memsets, 'memset') + ', ' + f.bytes(data.memset_bytes) : ''), 'transfers'),
       card('Peak memory', f.bytes(data.peak_bytes), data.leaks > 0
         ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
           (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
@@ -63,7 +63,7 @@
         !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
   }
 
-  /* Share of each span of time in which the device was busy: kernels and transfers as areas. */
+  /* Share of each span of time in which the device was busy: kernels, and memcpy and memset, as areas. */
   function area(values, width, height) {
     let path = 'M0 ' + height;
     values.forEach((v, i) => {
@@ -86,11 +86,11 @@
     return el('div', { class: 'strip' },
       el('p', null, el('b', null, device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
         ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
-        key('--kernel', 'kernels'), ' ', key('--copy', 'transfers')),
+        key('--kernel', 'kernels'), ' ', key('--copy', 'memcpy and memset')),
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
         role: 'img', 'aria-label': words },
       el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' }),
-      el('path', { d: area(device.transfers, width, height), style: 'fill:var(--copy);fill-opacity:.75' })));
+      el('path', { d: area(device.memcpy_memset, width, height), style: 'fill:var(--copy);fill-opacity:.75' })));
   }
 
   /* Paper has nothing to click: what is folded is open there. */

@@ -20,11 +20,11 @@ static const char sql[] =
     "(5200, 4, 2, 1, 5, 5000, 5, 2, NULL)," /* called at 200 on thread 2: alpha only */
     "(5300, 8, 1, 1, 5, 3300, 5, 1, NULL)," /* called at 2000: outside */
     "(5400, 16, 1, 1, NULL, NULL, NULL, NULL, NULL)," /* call unknown */
-    "(5500, 32, 1, 3, NULL, NULL, NULL, NULL, 9)," /* of the graph launch in beta */
-    "(5600, 64, 1, 3, NULL, NULL, NULL, NULL, 10);" /* of the other */
+    "(5500, 32, 1, 3, NULL, NULL, NULL, NULL, 9),"    /* of the graph launch in beta */
+    "(5600, 64, 1, 3, NULL, NULL, NULL, NULL, 10);"   /* of the other */
     "INSERT INTO transfer(start, duration, stream, bytes, kind, api_name, api_lead, thread) VALUES"
     "(6000, 7, 1, 4096, 1, 6, 5350, 1)," /* called at 650: beta of gamma, in alpha */
-    "(6100, 9, 1, 1, 1, 6, 3000, 1);" /* outside */
+    "(6100, 9, 1, 1, 1, 6, 3000, 1);"    /* outside */
     "INSERT INTO memset(start, duration, stream, bytes, api_name, api_lead, thread) VALUES"
     "(6200, 3, 1, 64, 6, 5900, 1);" /* called at 300: beta */
     "INSERT INTO graph_launch(start, duration, stream, graph, correlation) VALUES"
@@ -109,7 +109,7 @@ START_TEST(every_analysis_agrees)
     ck_ok(prof_utilisation(c, &in_beta, 0, 0, &busy, &err));
     ck_assert_uint_eq(busy.count, 1);
     ck_assert_int_eq(busy.rows[0].kernel_sum_ns, 1 + 32 + 50);
-    ck_assert_int_eq(busy.rows[0].transfer_sum_ns, 3);
+    ck_assert_int_eq(busy.rows[0].memcpy_memset_sum_ns, 3);
     prof_utilisation_free(&busy);
     struct prof_memory_summary memory;
     ck_ok(prof_memory_summary(c, &in_beta, 0, &memory, &err));
@@ -145,9 +145,9 @@ START_TEST(cursors_agree)
         enum prof_event_kind kind;
         int64_t count;
     } in[] = {
-        {PROF_EVENT_KERNEL, 2}, {PROF_EVENT_TRANSFER, 0}, {PROF_EVENT_MEMSET, 1},
-        {PROF_EVENT_SYNC, 1},   {PROF_EVENT_API, 5},      {PROF_EVENT_RANGE, 1},
-        {PROF_EVENT_ALLOC, 1},  {PROF_EVENT_FREE, 1},     {PROF_EVENT_GRAPH, 1},
+        {PROF_EVENT_KERNEL, 2},   {PROF_EVENT_TRANSFER, 0},  {PROF_EVENT_MEMSET, 1},
+        {PROF_EVENT_SYNC, 1},     {PROF_EVENT_API, 5},       {PROF_EVENT_RANGE, 1},
+        {PROF_EVENT_ALLOC, 1},    {PROF_EVENT_FREE, 1},      {PROF_EVENT_GRAPH, 1},
         {PROF_EVENT_OVERHEAD, 1}, {PROF_EVENT_MIGRATION, 0},
     };
     for (size_t i = 0; i < sizeof in / sizeof in[0]; i++)
@@ -201,8 +201,8 @@ START_TEST(kernels_by_pattern)
     ck_assert_int_eq(kernel_ns(c, (struct prof_filter){.kernel_pattern = "alpha|beta"}), 127);
     ck_assert_int_eq(kernel_ns(c, (struct prof_filter){.kernel_pattern = "a$", .kernel = "alp"}),
                      1 + 4 + 8 + 16);
-    ck_assert_int_eq(
-        events(c, (struct prof_filter){.kernel_pattern = "beta"}, PROF_EVENTS_DEVICE), 3);
+    ck_assert_int_eq(events(c, (struct prof_filter){.kernel_pattern = "beta"}, PROF_EVENTS_DEVICE),
+                     3);
     static const char *const bad[] = {"(", "a{1", "(a)\\1", "((a{255}){255}){255}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct prof_kernel_summary s;

@@ -13,10 +13,10 @@ static const char nested_sql[] =
     "(100, 200, 2, 1, 0), (200, 200, 1, 2, 1), (500, 100, 1, 2, 1), (100, 900, 1, 1, 0);"
     "INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread) "
     "VALUES"
-    "(5000, 10, 1, 1, 5, 4750, 5, 1)," /* called at 250 on thread 1: beta in alpha */
-    "(5100, 20, 1, 3, 5, 4700, 5, 1)," /* called at 400: beta has just ended */
-    "(5200, 40, 1, 1, 5, 5000, 5, 2)," /* called at 200 on thread 2: alpha */
-    "(5300, 80, 1, 1, 5, 3300, 5, 1)," /* called at 2000: outside */
+    "(5000, 10, 1, 1, 5, 4750, 5, 1),"           /* called at 250 on thread 1: beta in alpha */
+    "(5100, 20, 1, 3, 5, 4700, 5, 1),"           /* called at 400: beta has just ended */
+    "(5200, 40, 1, 1, 5, 5000, 5, 2),"           /* called at 200 on thread 2: alpha */
+    "(5300, 80, 1, 1, 5, 3300, 5, 1),"           /* called at 2000: outside */
     "(5400, 160, 1, 1, NULL, NULL, NULL, NULL);" /* call unknown */
     "INSERT INTO transfer(start, duration, stream, bytes, kind, api_name, api_lead, thread) "
     "VALUES(6000, 7, 1, 4096, 1, 6, 5450, 1)"; /* called at 550: beta in alpha */
@@ -47,13 +47,13 @@ START_TEST(nested_ranges_and_their_work)
     ck_assert_int_eq(a->self_ns, 800);
     ck_assert_int_eq(a->kernels, 3);
     ck_assert_int_eq(a->kernel_ns, 70);
-    ck_assert_int_eq(a->transfers, 1);
-    ck_assert_int_eq(a->transfer_ns, 7);
+    ck_assert_int_eq(a->memcpys + a->memsets, 1);
+    ck_assert_int_eq(a->memcpy_memset_ns, 7);
     ck_assert_int_eq(b->duration_ns.sum, 300);
     ck_assert_int_eq(b->self_ns, 300);
     ck_assert_int_eq(b->kernels, 1);
     ck_assert_int_eq(b->kernel_ns, 10);
-    ck_assert_int_eq(b->transfers, 1);
+    ck_assert_int_eq(b->memcpys + b->memsets, 1);
     ck_near(a->share, 1100.0 / 1400);
     prof_range_summary_free(&s);
     ck_ok(prof_range_summary(c, &(struct prof_filter){.thread = 2}, &s, &err));
@@ -65,7 +65,7 @@ START_TEST(nested_ranges_and_their_work)
     prof_range_summary_free(&s);
     ck_ok(prof_range_summary(c, &(struct prof_filter){.kernel = "beta"}, &s, &err));
     ck_assert_int_eq(row_of(&s, "alpha", NULL)->kernels, 1);
-    ck_assert_int_eq(row_of(&s, "alpha", NULL)->transfers, 0);
+    ck_assert_int_eq(row_of(&s, "alpha", NULL)->memcpys, 0);
     prof_range_summary_free(&s);
     prof_close(c);
 }
@@ -73,11 +73,11 @@ END_TEST
 
 START_TEST(open_ranges_enclose_to_the_end)
 {
-    struct prof_capture *c = fixture_with_base(
-        "INSERT INTO range(start, duration, thread, name, depth) VALUES"
-        "(300, 50, 1, 3, 2), (100, NULL, 1, 1, 0), (200, NULL, 1, 2, 1);"
-        "INSERT INTO kernel(start, duration, stream, config, api_lead, thread) "
-        "VALUES(900000, 10, 1, 1, 100, 1)");
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO range(start, duration, thread, name, depth) VALUES"
+                          "(300, 50, 1, 3, 2), (100, NULL, 1, 1, 0), (200, NULL, 1, 2, 1);"
+                          "INSERT INTO kernel(start, duration, stream, config, api_lead, thread) "
+                          "VALUES(900000, 10, 1, 1, 100, 1)");
     struct prof_range_summary s;
     ck_ok(prof_range_summary(c, NULL, &s, &err));
     ck_assert_int_eq(s.open, 2);
@@ -95,7 +95,7 @@ START_TEST(domains_and_styles_are_apart)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO range(start, duration, thread, name, domain, depth) VALUES"
-        "(100, 100, 1, 1, NULL, 0), (150, 100, 1, 1, 9, 0)," /* cross: other domain */
+        "(100, 100, 1, 1, NULL, 0), (150, 100, 1, 1, 9, 0),"          /* cross: other domain */
         "(120, 200, 1, 1, NULL, NULL), (130, 100, 1, 1, NULL, NULL)," /* start/end, nested */
         "(310, 100, 1, 1, NULL, NULL);"                               /* and crossing */
         "INSERT INTO kernel(start, duration, stream, config, api_lead, thread) "
@@ -134,8 +134,7 @@ START_TEST(attribution_matches_a_plain_search)
             r[i].end = r[i].begin + 1 + rand() % (round < 5 ? 40 : 600);
             r[i].thread = 1 + rand() % 2;
             r[i].name = 1 + rand() % 4;
-            fprintf(out,
-                    "INSERT INTO range(start, duration, thread, name) VALUES(%d, %d, %d, %d);",
+            fprintf(out, "INSERT INTO range(start, duration, thread, name) VALUES(%d, %d, %d, %d);",
                     r[i].begin, r[i].end - r[i].begin, r[i].thread, r[i].name);
         }
         for (int k = 0; k < KERNELS; k++) {
@@ -179,8 +178,8 @@ static char *fold(const struct prof_flame *flame)
         if (!flame->nodes[i].self)
             continue;
         prof_flame_path(flame, i, path, sizeof path);
-        ck_assert_int_gt(asprintf(&lines[count], "%s %lld", path,
-                                  (long long)flame->nodes[i].self), 0);
+        ck_assert_int_gt(asprintf(&lines[count], "%s %lld", path, (long long)flame->nodes[i].self),
+                         0);
         count++;
     }
     for (size_t i = 0; i < count; i++)

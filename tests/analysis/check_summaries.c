@@ -193,9 +193,9 @@ START_TEST(transfers_by_kind)
     struct prof_transfer_summary s;
     ck_ok(prof_transfer_summary(c, NULL, &s, &err));
     ck_assert_uint_eq(s.count, 4);
-    ck_assert_int_eq(s.transfers, 7);
+    ck_assert_int_eq(s.total.memcpys + s.total.memsets, 7);
     ck_assert_int_eq(s.unfinished, 1);
-    ck_assert_int_eq(s.bytes, 5000515);
+    ck_assert_int_eq(s.total.memcpy_bytes, 5000515);
     ck_assert_int_eq(s.listed_ns, 3650);
     const struct prof_transfer_row *r = &s.rows[0];
     ck_assert_str_eq(r->kind_text, "HtoD");

@@ -25,14 +25,14 @@ START_TEST(overlap_is_counted_once)
     ck_assert_int_eq(r->last_ns, 950);
     ck_assert_int_eq(r->window_ns, 1000000);
     ck_assert_int_eq(r->kernel_ns, 250);
-    ck_assert_int_eq(r->transfer_ns, 150);
+    ck_assert_int_eq(r->memcpy_memset_ns, 150);
     ck_assert_int_eq(r->overlap_ns, 50);
     ck_assert_int_eq(r->busy_ns, 350);
     ck_assert_int_eq(r->idle_ns, 999650);
     ck_assert_int_eq(r->kernel_sum_ns, 300);
     ck_assert_int_eq(r->max_concurrent_kernels, 2);
     ck_assert_int_eq(r->kernels, 3);
-    ck_assert_int_eq(r->transfers, 2);
+    ck_assert_int_eq(r->memcpys + r->memsets, 2);
     ck_assert_int_eq(r->unfinished, 2);
     ck_assert_int_eq(r->gap_count, 2);
     ck_assert_int_eq(r->gap_ns, 500);
@@ -49,13 +49,13 @@ END_TEST
 
 START_TEST(devices_are_apart_and_hardware_is_one)
 {
-    struct prof_capture *c = fixture_with_base(
-        "INSERT INTO process(pid) VALUES(200);"
-        "INSERT INTO device(process, uuid) VALUES(1, 'GPU-2'), (2, 'GPU-1');"
-        "INSERT INTO stream(process, device) VALUES(1, 2), (2, 3), (1, NULL);"
-        "INSERT INTO kernel(start, duration, stream, config) VALUES"
-        "(100, 100, 1, 1), (150, 100, 4, 1)," /* one GPU seen by two processes */
-        "(100, 10, 3, 1), (100, 7, 5, 1), (100, 7, NULL, 1)");
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO process(pid) VALUES(200);"
+                          "INSERT INTO device(process, uuid) VALUES(1, 'GPU-2'), (2, 'GPU-1');"
+                          "INSERT INTO stream(process, device) VALUES(1, 2), (2, 3), (1, NULL);"
+                          "INSERT INTO kernel(start, duration, stream, config) VALUES"
+                          "(100, 100, 1, 1), (150, 100, 4, 1)," /* one GPU seen by two processes */
+                          "(100, 10, 3, 1), (100, 7, 5, 1), (100, 7, NULL, 1)");
     struct prof_utilisation u;
     ck_ok(prof_utilisation(c, NULL, 0, 0, &u, &err));
     ck_assert_uint_eq(u.count, 3);
@@ -77,11 +77,11 @@ END_TEST
 
 START_TEST(extremes_are_cut_to_the_window)
 {
-    struct prof_capture *c = fixture_with_base(
-        "INSERT INTO kernel(start, duration, stream, config) VALUES"
-        "(-50, 100, 1, 1), (999990, 9223372036854775807, 1, 1), "
-        "(9223372036854775807, 9223372036854775807, 1, 1), (500, -100, 1, 1), "
-        "(-9223372036854775807, 5, 1, 1)");
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO kernel(start, duration, stream, config) VALUES"
+                          "(-50, 100, 1, 1), (999990, 9223372036854775807, 1, 1), "
+                          "(9223372036854775807, 9223372036854775807, 1, 1), (500, -100, 1, 1), "
+                          "(-9223372036854775807, 5, 1, 1)");
     struct prof_utilisation u;
     ck_ok(prof_utilisation(c, NULL, 3, 4, &u, &err));
     const struct prof_utilisation_row *r = &u.rows[0];
@@ -141,11 +141,13 @@ START_TEST(it_matches_a_bitmap)
         const struct prof_utilisation_row *r = &u.rows[0];
         ck_assert_int_eq(r->busy_ns, busy);
         ck_assert_int_eq(r->kernel_ns, kernel);
-        ck_assert_int_eq(r->transfer_ns, transfer);
+        ck_assert_int_eq(r->memcpy_memset_ns, transfer);
         ck_assert_int_eq(r->overlap_ns, both);
         ck_assert_int_eq(r->max_concurrent_kernels, most);
         ck_assert_int_eq(r->idle_ns, end - begin - busy);
         ck_assert_int_eq(r->gap_ns, last - first - busy);
+        ck_assert_int_eq(r->idle_ns, r->lead_ns + r->gap_ns + r->tail_ns);
+        ck_assert_int_eq(r->idle_ns + r->busy_ns, r->window_ns);
         int64_t gaps = 0;
         for (size_t i = 0; i < r->gaps_listed; i++) {
             gaps += r->gaps[i].duration_ns;
@@ -177,14 +179,14 @@ static void ck_same_row(const struct prof_utilisation_row *a, const struct prof_
     ck_assert_int_eq(a->busy_ns, b->busy_ns);
     ck_assert_int_eq(a->idle_ns, b->idle_ns);
     ck_assert_int_eq(a->kernel_ns, b->kernel_ns);
-    ck_assert_int_eq(a->transfer_ns, b->transfer_ns);
+    ck_assert_int_eq(a->memcpy_memset_ns, b->memcpy_memset_ns);
     ck_assert_int_eq(a->overlap_ns, b->overlap_ns);
     ck_assert_int_eq(a->kernel_sum_ns, b->kernel_sum_ns);
-    ck_assert_int_eq(a->transfer_sum_ns, b->transfer_sum_ns);
+    ck_assert_int_eq(a->memcpy_memset_sum_ns, b->memcpy_memset_sum_ns);
     ck_assert_int_eq(a->max_concurrent_kernels, b->max_concurrent_kernels);
     ck_assert_int_eq(a->kernels, b->kernels);
     ck_assert_int_eq(a->graphs, b->graphs);
-    ck_assert_int_eq(a->transfers, b->transfers);
+    ck_assert_int_eq(a->memcpys + a->memsets, b->memcpys + b->memsets);
     ck_assert_int_eq(a->unfinished, b->unfinished);
     ck_assert_int_eq(a->gap_count, b->gap_count);
     ck_assert_int_eq(a->gap_ns, b->gap_ns);

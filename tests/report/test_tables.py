@@ -170,7 +170,7 @@ def check_devices(db, said):
         said.same(where + " idle", row["idle_ns"], window - length(busy))
         said.same(where + " share", row["busy_share"], length(busy) / window)
         said.same(where + " kernels", row["kernel_ns"], length(union(kernels)))
-        said.same(where + " transfers", row["transfer_ns"], length(union(copies)))
+        said.same(where + " memcpy and memset", row["memcpy_memset_ns"], length(union(copies)))
         said.same(where + " overlap", row["overlap_ns"],
                   length(union(kernels)) + length(union(copies)) - length(busy))
         said.same(where + " at once", row["max_concurrent_kernels"], most_at_once(work["kernel"][device]))

@@ -45,7 +45,7 @@ class Live(e2e.Case):
             self.assertEqual(row["max_ns"], wanted["max_ns"])
             self.assertAlmostEqual(row["wall_share"], wanted["wall_share"], 9)
         copies = report["transfers"]["rows"]
-        self.assertEqual(sum(row["total_copies"] for row in last["transfers"]),
+        self.assertEqual(sum(row["total_count"] for row in last["transfers"]),
                          sum(row["count"] for row in copies))
         self.assertEqual(sum(row["total_ns"] for row in last["transfers"]),
                          sum(row["total_ns"] for row in copies))
