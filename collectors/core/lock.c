@@ -45,6 +45,11 @@ static bool has_ended(uint32_t tid)
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
+static bool take_from_ended(struct collector_lock *lock, uint32_t owner, uint32_t self)
+{
+    return has_ended(owner) && atomic_compare_exchange_strong(&lock->owner, &owner, self);
+}
+
 /* Another thread holds it. */
 static bool wait_for(struct collector_lock *lock, uint32_t self)
 {
@@ -54,8 +59,7 @@ static bool wait_for(struct collector_lock *lock, uint32_t self)
         if (atomic_compare_exchange_strong(&lock->owner, &owner, self))
             return true;
         bool doubted = atomic_load(&lock->doubted);
-        if ((doubted || spins % 1024 == 0) && has_ended(owner) &&
-            atomic_compare_exchange_strong(&lock->owner, &owner, self))
+        if ((doubted || spins % 1024 == 0) && take_from_ended(lock, owner, self))
             return true;
         if (doubted)
             return false;
@@ -66,17 +70,20 @@ static bool wait_for(struct collector_lock *lock, uint32_t self)
     }
 }
 
-bool collector_lock(struct collector_lock *lock)
+enum patience { AT_ONCE, THOROUGH, WAIT };
+
+static inline bool take(struct collector_lock *lock, uintptr_t here, enum patience patience)
 {
-    uintptr_t here = COLLECTOR_FRAME();
     uint32_t self = collector_tid(), owner = 0;
     if (__builtin_expect(!atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self,
                                                                   memory_order_acquire,
                                                                   memory_order_acquire),
                          0)) {
         int saved = errno;
-        bool ours =
-            owner == self ? collector_left(here, atomic_load(&lock->frame)) : wait_for(lock, self);
+        bool ours = owner == self          ? collector_left(here, atomic_load(&lock->frame))
+                    : patience == WAIT     ? wait_for(lock, self)
+                    : patience == THOROUGH ? take_from_ended(lock, owner, self)
+                                           : false;
         errno = saved;
         if (!ours)
             return false;
@@ -85,6 +92,21 @@ bool collector_lock(struct collector_lock *lock)
     if (__builtin_expect(atomic_load_explicit(&lock->doubted, memory_order_relaxed), 0))
         atomic_store(&lock->doubted, 0);
     return true;
+}
+
+bool collector_lock(struct collector_lock *lock)
+{
+    return take(lock, COLLECTOR_FRAME(), WAIT);
+}
+
+bool collector_try_lock(struct collector_lock *lock, bool thorough)
+{
+    return take(lock, COLLECTOR_FRAME(), thorough ? THOROUGH : AT_ONCE);
+}
+
+bool collector_holds(const struct collector_lock *lock)
+{
+    return atomic_load(&lock->owner) == collector_tid();
 }
 
 void collector_unlock(struct collector_lock *lock)

@@ -30,8 +30,11 @@ struct collector_lock {
     _Atomic uintptr_t frame;  /* of the holder's stack, 0 = not noted yet */
 };
 /* False: held by this thread further up (a signal handler came), or by one that does not let go.
- * Keeps errno, as does collector_unlock. */
+ * Keeps errno, as do the others. */
 bool collector_lock(struct collector_lock *lock);
+/* The same without waiting. `thorough`: ask whether a holder has ended (a system call). */
+bool collector_try_lock(struct collector_lock *lock, bool thorough);
+bool collector_holds(const struct collector_lock *lock); /* does this thread, further up or left? */
 void collector_unlock(struct collector_lock *lock);
 
 /* Was the function with stack frame `frame` left without returning? Asked on the same thread by a

@@ -6,7 +6,7 @@
 
 #include "collectors/opencl/ocl.h"
 
-static struct ocl_table devices = OCL_TABLE, contexts = OCL_TABLE;
+static struct ocl_table devices, contexts;
 static _Atomic(struct ocl_device *) all_devices;
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -179,10 +179,16 @@ struct ocl_device *ocl_device_of(cl_device_id handle)
         return device;
     /* One thread describes it; another that comes meanwhile waits for a few queries. */
     uint32_t before = atomic_load(&device->defining);
-    if (before != epoch && atomic_compare_exchange_strong(&device->defining, &before, epoch)) {
+    struct collector_shield shield;
+    collector_shield(&shield); /* it would wait for ever if a signal handler jumped out */
+    bool mine =
+        before != epoch && atomic_compare_exchange_strong(&device->defining, &before, epoch);
+    if (mine) {
         define_device(device);
         atomic_store_explicit(&device->epoch, epoch, memory_order_release);
-    } else {
+    }
+    collector_unshield(&shield);
+    if (!mine) {
         while (atomic_load_explicit(&device->epoch, memory_order_acquire) != epoch)
             sched_yield();
     }

@@ -24,9 +24,9 @@ static cl_command_queue make_by_extension(void *real, cl_context context, cl_dev
 {
     queue_function make;
     memcpy(&make, real, sizeof make);
-    ocl_depth++;
+    uintptr_t outer = ocl_enter();
     cl_command_queue queue = make(context, device, list, error);
-    ocl_depth--;
+    ocl_inside = outer;
     return queue;
 }
 

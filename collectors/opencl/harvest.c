@@ -44,24 +44,13 @@ void ocl_harvest_close(void)
 
 /* ---- who harvests ---------------------------------------------------------------------------- */
 
-static bool take(struct ocl_queue *queue)
-{
-    uint32_t nobody = 0;
-    return atomic_compare_exchange_strong(&queue->harvester, &nobody, collector_tid() + 1);
-}
-
-static void let_go(struct ocl_queue *queue)
-{
-    atomic_store_explicit(&queue->harvester, 0, memory_order_release);
-}
-
 /* The other harvester only polls, so it needs microseconds; but on a busy machine it may have lost
  * its processor in the middle of them. Given up when it sits in a callback of the program. */
 static bool take_soon(struct ocl_queue *queue)
 {
     uint64_t begun = 0;
-    for (unsigned tries = 0; !take(queue); tries++) {
-        if (atomic_load(&queue->harvester) == collector_tid() + 1)
+    for (unsigned tries = 0; !collector_try_lock(&queue->harvester, true); tries++) {
+        if (collector_holds(&queue->harvester))
             return false; /* this thread, further up */
         uint64_t now = collector_now();
         if (begun == 0)
@@ -159,16 +148,17 @@ static unsigned copy_locked(struct ocl_queue *queue, uint64_t *from, struct ocl_
     if (*from < queue->head)
         *from = queue->head;
     for (uint64_t i = *from; i < queue->tail && count < most; i++)
-        out[count++] = queue->ring[i & (queue->room - 1)];
+        out[count++] = *ocl_ring_at(queue->ring, i);
     return count;
 }
 
 static unsigned copy_out(struct ocl_queue *queue, uint64_t *from, struct ocl_entry *out,
                          unsigned most)
 {
-    pthread_mutex_lock(&queue->lock);
+    if (!collector_lock(&queue->lock))
+        return 0;
     unsigned count = copy_locked(queue, from, out, most);
-    pthread_mutex_unlock(&queue->lock);
+    collector_unlock(&queue->lock);
     return count;
 }
 
@@ -182,25 +172,35 @@ static void squeeze(struct ocl_queue *queue)
         return;
     uint64_t to = queue->head;
     for (uint64_t i = queue->head; i < queue->tail; i++) {
-        struct ocl_entry *entry = &queue->ring[i & (queue->room - 1)];
-        if (entry->event)
-            queue->ring[to++ & (queue->room - 1)] = *entry;
+        struct ocl_entry entry = *ocl_ring_at(queue->ring, i);
+        ocl_ring_at(queue->ring, i)->event = NULL;
+        if (entry.event)
+            *ocl_ring_at(queue->ring, to++) = entry;
     }
     queue->tail = to;
     queue->scan = queue->head;
 }
 
-static void take_off(struct ocl_queue *queue, const struct batch *batch)
+/* The times of the finished ones are published and they leave the ring: neither without the other, so
+ * nothing may come in between. False: the ring is not to be had now. */
+static bool hand_over(struct ocl_queue *queue, const struct batch *batch)
 {
-    pthread_mutex_lock(&queue->lock);
-    for (unsigned i = 0; i < batch->count; i++)
-        queue->ring[batch->done[i].position & (queue->room - 1)].event = NULL;
-    while (queue->head < queue->tail && !queue->ring[queue->head & (queue->room - 1)].event)
-        queue->head++;
-    atomic_store_explicit(
-        &queue->pending, atomic_load_explicit(&queue->pending, memory_order_relaxed) - batch->count,
-        memory_order_relaxed);
-    pthread_mutex_unlock(&queue->lock);
+    struct collector_shield shield;
+    collector_shield(&shield);
+    publish(queue, batch);
+    bool ok = collector_lock(&queue->lock);
+    if (ok) {
+        for (unsigned i = 0; i < batch->count; i++)
+            ocl_ring_at(queue->ring, batch->done[i].position)->event = NULL;
+        while (queue->head < queue->tail && !ocl_ring_at(queue->ring, queue->head)->event)
+            queue->head++;
+        uint64_t pending = atomic_load_explicit(&queue->pending, memory_order_relaxed);
+        pending = queue->head == queue->tail || pending < batch->count ? 0 : pending - batch->count;
+        atomic_store_explicit(&queue->pending, pending, memory_order_relaxed);
+        collector_unlock(&queue->lock);
+    }
+    collector_unshield(&shield);
+    return ok;
 }
 
 /* With the queue taken. Looks at `limit` entries at most (0 = all) and past `past` unfinished. */
@@ -232,24 +232,23 @@ static void harvest_taken(struct ocl_queue *queue, unsigned limit, unsigned past
                 stop = !queue->out_of_order || ++unfinished >= past;
         }
         if (batch.count) {
-            publish(queue, &batch);
-            take_off(queue, &batch);
+            if (!hand_over(queue, &batch))
+                return;
             for (unsigned i = 0; i < batch.count; i++)
                 OCL_CALL(clReleaseEvent, batch.done[i].entry.event);
         }
     }
-    if (queue->out_of_order) {
-        pthread_mutex_lock(&queue->lock);
+    if (queue->out_of_order && collector_lock(&queue->lock)) {
         queue->scan = at;
         squeeze(queue);
-        pthread_mutex_unlock(&queue->lock);
+        collector_unlock(&queue->lock);
     }
 }
 
 static void harvest(struct ocl_queue *queue, unsigned limit, bool own_accord)
 {
-    if (atomic_load_explicit(&queue->pending, memory_order_relaxed) == 0 || ocl_depth != 0 ||
-        !take(queue))
+    if (atomic_load_explicit(&queue->pending, memory_order_relaxed) == 0 || ocl_inside != 0 ||
+        !collector_try_lock(&queue->harvester, own_accord))
         return;
     /* Asked after taking: from here on the last harvest waits for us. */
     if (!atomic_load(&closing) && !(own_accord && driver_is_gone())) {
@@ -257,7 +256,7 @@ static void harvest(struct ocl_queue *queue, unsigned limit, bool own_accord)
         harvest_taken(queue, limit, limit ? SCAN_PAST : SCAN_FAR);
         errno = saved;
     }
-    let_go(queue);
+    collector_unlock(&queue->harvester);
 }
 
 void ocl_harvest(struct ocl_queue *queue, unsigned limit)
@@ -284,7 +283,7 @@ void ocl_harvest_idle(void)
 
 bool ocl_settle(struct ocl_queue *queue)
 {
-    if (ocl_depth != 0 || !take_soon(queue))
+    if (ocl_inside != 0 || !take_soon(queue))
         return false;
     harvest_taken(queue, 0, UINT_MAX);
     return true;
@@ -292,21 +291,10 @@ bool ocl_settle(struct ocl_queue *queue)
 
 void ocl_settled(struct ocl_queue *queue)
 {
-    let_go(queue);
+    collector_unlock(&queue->harvester);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
-
-/* Copy out for the last time; the lock's holder may be the very thread that a signal stopped. */
-static bool lock_soon(pthread_mutex_t *lock)
-{
-    for (unsigned i = 0; i < 1000; i++) {
-        if (pthread_mutex_trylock(lock) == 0)
-            return true;
-        sched_yield();
-    }
-    return false;
-}
 
 /* Publish what is complete, mark the rest. The ring keeps every event, noted as told: should the
  * process live on (an exec that failed), later harvests release them in silence. */
@@ -317,10 +305,7 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
     struct batch batch;
     struct ocl_entry copy[BATCH];
     for (uint64_t at = 0;;) {
-        if (!lock_soon(&queue->lock))
-            break;
-        unsigned count = copy_locked(queue, &at, copy, BATCH);
-        pthread_mutex_unlock(&queue->lock);
+        unsigned count = copy_out(queue, &at, copy, BATCH);
         if (count == 0)
             break;
         batch.count = batch.timed = 0;
@@ -334,19 +319,19 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
         }
         at += count;
         publish(queue, &batch);
-        if (!lock_soon(&queue->lock))
+        if (!collector_lock(&queue->lock))
             break;
         for (unsigned i = 0; i < batch.count; i++)
-            queue->ring[batch.done[i].position & (queue->room - 1)].kind = OCL_ENTRY_ABANDONED;
-        pthread_mutex_unlock(&queue->lock);
+            ocl_ring_at(queue->ring, batch.done[i].position)->kind = OCL_ENTRY_ABANDONED;
+        collector_unlock(&queue->lock);
     }
-    let_go(queue);
+    collector_unlock(&queue->harvester);
 }
 
 static void last(bool mark, bool gone)
 {
     int saved = errno;
-    bool ask = !driver_is_gone() && ocl_depth == 0;
+    bool ask = !driver_is_gone() && ocl_inside == 0;
     atomic_store(&closing, 1);
     for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
         last_of(queue, ask, mark);

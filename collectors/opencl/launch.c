@@ -6,7 +6,7 @@
 #include "collectors/opencl/kernel.h"
 #include "collectors/opencl/ocl.h"
 
-static struct ocl_table kernels = OCL_TABLE;
+static struct ocl_table kernels;
 
 static struct ocl_kernel *known(cl_kernel handle)
 {

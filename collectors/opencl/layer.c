@@ -18,7 +18,7 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_icd_
 EXPORT cl_int CL_API_CALL clDeinitLayer(void);
 
 struct _cl_icd_dispatch ocl_next;
-_Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
+_Thread_local uintptr_t ocl_inside __attribute__((tls_model("initial-exec")));
 _Atomic uint32_t ocl_epoch = 1;
 
 static struct _cl_icd_dispatch ours;
@@ -70,7 +70,7 @@ static void tick(void)
 static void forked(void)
 {
     atomic_fetch_add(&ocl_epoch, 1);
-    ocl_depth = 0;
+    ocl_inside = 0;
     ocl_call_forked();
     ocl_device_forked();
     ocl_kernel_forked();

@@ -12,7 +12,7 @@ struct object {
     _Atomic uint32_t holders;        /* the program's references and the objects made from it */
     _Atomic(struct object *) parent; /* what it was made from */
 };
-static struct ocl_table objects = OCL_TABLE;
+static struct ocl_table objects;
 static _Atomic uint64_t last_id;
 
 uint64_t ocl_allocation_id(void)

@@ -7,9 +7,11 @@
  * launch.c, transfer.c, image.c, svm.c, memory.c, sync.c   the wrappers by kind of command
  * table.c   handle -> state, lock-free to read             region.c   address -> size
  *
- * Rules: no lock is held across a driver call, but for the harvest flag of a queue, which nobody
- * waits on for longer than a bounded moment; memory comes from mmap and is never given back to a
- * reader that may still look (objects here are replaced in place, not freed). */
+ * Rules: no lock is held across a driver call, but for the harvest of a queue, which nobody waits
+ * on for longer than a bounded moment; what a lock protects is in order between any two
+ * instructions, because a signal handler may jump out of them (core/lock.h); memory comes from mmap
+ * and is never given back to a reader that may still look (objects here are replaced in place, not
+ * freed). */
 #ifndef PERFKIT_COLLECTORS_OPENCL_OCL_H
 #define PERFKIT_COLLECTORS_OPENCL_OCL_H
 
@@ -21,27 +23,41 @@
 #include <stdint.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/lock.h"
 #include "collectors/opencl/hooks.h"
 
 /* ---- the driver beneath ---------------------------------------------------------------------- */
 
 extern struct _cl_icd_dispatch ocl_next; /* the functions below the layer; NULL = not there */
 
-/* How deep this thread is inside driver calls made through the layer. Harvesting is left out
- * while it is not 0: a callback of the driver, or a signal handler, may be running. */
-extern _Thread_local int ocl_depth __attribute__((tls_model("initial-exec")));
+/* The stack frame of the outermost driver call made through the layer that this thread is inside
+ * of, 0 = none. Harvesting is left out meanwhile: a callback of the driver, or a signal handler,
+ * may be running. One that was left (a handler jumped out) is found out by the next call. */
+extern _Thread_local uintptr_t ocl_inside __attribute__((tls_model("initial-exec")));
+
+/* Around a driver call, in the same function. ocl_enter returns what ocl_inside is to be after it.
+ */
+static inline __attribute__((always_inline)) uintptr_t ocl_enter(void)
+{
+    uintptr_t here = COLLECTOR_FRAME(), outer = ocl_inside;
+    if (__builtin_expect(outer == 0, 1) || collector_left(here, outer)) {
+        ocl_inside = here;
+        return 0;
+    }
+    return outer;
+}
 
 /* Call the driver's function. The value is the function's. */
 #define OCL_CALL(function, ...)                                                                    \
     __extension__({                                                                                \
-        ocl_depth++;                                                                               \
+        uintptr_t ocl_outer_ = ocl_enter();                                                        \
         __auto_type ocl_result_ = ocl_next.function(__VA_ARGS__);                                  \
-        ocl_depth--;                                                                               \
+        ocl_inside = ocl_outer_;                                                                   \
         ocl_result_;                                                                               \
     })
 
-/* Is there somebody to record for? To the very end of the process: while one thread is in exit() the
- * others go on. Also brings up a forked child's state (see ocl_epoch). */
+/* Is there somebody to record for? To the very end of the process: while one thread is in exit()
+ * the others go on. Also brings up a forked child's state (see ocl_epoch). */
 static inline bool ocl_on(void)
 {
     return collector_active();
@@ -59,13 +75,9 @@ void *ocl_alloc(size_t bytes);
  * (so there are at most as many as there were distinct addresses). 0 = not there. */
 struct ocl_slots;
 struct ocl_table {
-    pthread_mutex_t lock;
+    struct collector_lock lock;
     _Atomic(struct ocl_slots *) slots;
 };
-#define OCL_TABLE                                                                                  \
-    {                                                                                              \
-        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
-    }
 uint64_t ocl_table_get(struct ocl_table *table, const void *key);
 bool ocl_table_put(struct ocl_table *table, const void *key, uint64_t value);
 /* Put unless the key has a value already; the value that it has then (0: no memory). */
@@ -80,14 +92,10 @@ struct ocl_region {
     uint32_t count; /* how often it was added */
 };
 struct ocl_regions {
-    pthread_mutex_t lock;
+    struct collector_lock lock;
     struct ocl_region *list; /* by rising address */
     size_t count, room;
 };
-#define OCL_REGIONS                                                                                \
-    {                                                                                              \
-        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
-    }
 bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t bytes, uint64_t id);
 /* Take one count off the region that begins at address; false when there is none. */
 bool ocl_region_take(struct ocl_regions *regions, const void *address, struct ocl_region *out);
@@ -140,16 +148,25 @@ struct ocl_entry {
 
 #define OCL_LIST_MAX 32 /* numbers in a remembered property list */
 
+struct ocl_ring {
+    size_t room; /* a power of two */
+    struct ocl_entry entry[];
+};
+
+static inline struct ocl_entry *ocl_ring_at(struct ocl_ring *ring, uint64_t position)
+{
+    return &ring->entry[position & (ring->room - 1)];
+}
+
 struct ocl_queue {
-    pthread_mutex_t lock; /* ring, head, tail, room; never held across a driver call */
-    struct ocl_entry *ring;
-    uint64_t head, tail;        /* entry i is ring[i & (room - 1)] */
-    size_t room;                /* a power of two, 0 = no ring yet */
+    struct collector_lock lock; /* ring, head, tail; never held across a driver call */
+    struct ocl_ring *ring;      /* NULL = none yet */
+    uint64_t head, tail;        /* entry i is at i & (room - 1) */
     _Atomic uint64_t pushed;    /* ever; written under the lock */
     uint64_t ticked;            /* pushed at the last tick; the helper thread's */
     uint64_t scan;              /* where an out-of-order harvest goes on */
     _Atomic uint64_t pending;   /* entries that are not holes */
-    _Atomic uint32_t harvester; /* tid + 1 of the thread that harvests, 0 = none */
+    struct collector_lock harvester;
 
     cl_command_queue handle;
     cl_context context;
@@ -169,7 +186,7 @@ struct ocl_queue {
 /* The state of a queue, adopted when the layer did not see its creation; NULL: not a queue. */
 struct ocl_queue *ocl_queue_of(cl_command_queue handle);
 struct ocl_queue *ocl_queue_known(cl_command_queue handle); /* NULL when never seen */
-struct ocl_queue *ocl_queue_of_event(cl_event event);           /* as known, of its queue */
+struct ocl_queue *ocl_queue_of_event(cl_event event);       /* as known, of its queue */
 struct ocl_queue *ocl_queue_all(void);
 uint32_t ocl_queue_stream(struct ocl_queue *queue); /* stream id, defined */
 /* Create a queue with profiling forced on, else as the program wants it. `maker` calls the driver

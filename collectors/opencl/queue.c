@@ -11,7 +11,7 @@
 
 #define FIRST_ROOM 128 /* entries: one page */
 
-static struct ocl_table queues = OCL_TABLE;
+static struct ocl_table queues;
 static _Atomic(struct ocl_queue *) all_queues;
 
 struct ocl_queue *ocl_queue_all(void)
@@ -35,39 +35,52 @@ struct ocl_queue *ocl_queue_of_event(cl_event event)
 
 /* ---- the ring -------------------------------------------------------------------------------- */
 
+static size_t ring_bytes(size_t room)
+{
+    return sizeof(struct ocl_ring) + room * sizeof(struct ocl_entry);
+}
+
 /* Double the ring, under the lock. Logical positions stay. */
 static bool grow(struct ocl_queue *queue)
 {
-    size_t room = queue->room ? queue->room * 2 : FIRST_ROOM;
-    struct ocl_entry *ring =
-        mmap(NULL, room * sizeof *ring, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ocl_ring *old = queue->ring;
+    size_t room = old ? old->room * 2 : FIRST_ROOM;
+    struct ocl_ring *ring =
+        mmap(NULL, ring_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ring == MAP_FAILED)
         return false;
-    for (uint64_t i = queue->head; i < queue->tail; i++)
-        ring[i & (room - 1)] = queue->ring[i & (queue->room - 1)];
-    if (queue->ring)
-        munmap(queue->ring, queue->room * sizeof *ring);
+    ring->room = room;
+    for (uint64_t i = queue->head; old && i < queue->tail; i++)
+        *ocl_ring_at(ring, i) = *ocl_ring_at(old, i);
+    atomic_signal_fence(memory_order_seq_cst);
     queue->ring = ring;
-    queue->room = room;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (old)
+        munmap(old, ring_bytes(old->room));
     return true;
 }
 
 uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry)
 {
-    pthread_mutex_lock(&queue->lock);
-    bool room = queue->tail - queue->head < queue->room || grow(queue);
+    bool locked = collector_lock(&queue->lock);
+    bool room =
+        locked && ((queue->ring && queue->tail - queue->head < queue->ring->room) || grow(queue));
+    uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed) + 1;
     if (room) {
-        queue->ring[queue->tail++ & (queue->room - 1)] = *entry;
+        *ocl_ring_at(queue->ring, queue->tail) = *entry;
         atomic_store_explicit(&queue->pending,
                               atomic_load_explicit(&queue->pending, memory_order_relaxed) + 1,
                               memory_order_relaxed); /* written under the lock only */
+        atomic_signal_fence(memory_order_seq_cst);
+        queue->tail++;
     }
-    uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed) + 1;
-    atomic_store_explicit(&queue->pushed, pushed, memory_order_relaxed);
-    pthread_mutex_unlock(&queue->lock);
+    if (locked) {
+        atomic_store_explicit(&queue->pushed, pushed, memory_order_relaxed);
+        collector_unlock(&queue->lock);
+    }
     if (room)
         return pushed;
-    /* No memory for the ring: the command ends here, without times. */
+    /* No room in the ring: the command ends here, without times. */
     OCL_CALL(clReleaseEvent, entry->event);
     if (entry->kind == OCL_ENTRY_COMMAND) {
         struct wire_done done = {.head = {sizeof done, WIRE_DONE, WIRE_OPENCL, 0},
@@ -82,10 +95,11 @@ uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry)
 bool ocl_holds(struct ocl_queue *queue, cl_event event)
 {
     bool found = false;
-    pthread_mutex_lock(&queue->lock);
+    if (!collector_lock(&queue->lock))
+        return false;
     for (uint64_t i = queue->head; i < queue->tail && !found; i++)
-        found = queue->ring[i & (queue->room - 1)].event == event;
-    pthread_mutex_unlock(&queue->lock);
+        found = ocl_ring_at(queue->ring, i)->event == event;
+    collector_unlock(&queue->lock);
     return found;
 }
 
@@ -125,7 +139,6 @@ static struct ocl_queue *enlist(cl_command_queue handle, const struct ocl_queue 
         return NULL;
     ocl_harvest_start();
     *queue = *about;
-    pthread_mutex_init(&queue->lock, NULL);
     queue->handle = handle;
     struct ocl_queue *first = atomic_load(&all_queues);
     do
@@ -141,9 +154,8 @@ static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *
     struct ocl_queue *queue = ocl_queue_known(handle);
     if (!queue || !ocl_settle(queue))
         return NULL;
-    bool free_now = atomic_load(&queue->pending) == 0;
+    bool free_now = atomic_load(&queue->pending) == 0 && collector_lock(&queue->lock);
     if (free_now) {
-        pthread_mutex_lock(&queue->lock);
         queue->context = about->context;
         queue->device = about->device;
         queue->out_of_order = about->out_of_order;
@@ -154,7 +166,7 @@ static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *
         memcpy(queue->list, about->list, sizeof queue->list);
         atomic_store(&queue->asked, atomic_load(&about->asked));
         atomic_store(&queue->epoch, 0);
-        pthread_mutex_unlock(&queue->lock);
+        collector_unlock(&queue->lock);
     }
     ocl_settled(queue);
     return free_now ? queue : NULL;
@@ -265,9 +277,9 @@ void ocl_queue_forked(void)
     ocl_table_forked(&queues);
     ocl_harvest_forked();
     for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next) {
-        pthread_mutex_init(&queue->lock, NULL);
+        atomic_store(&queue->lock.owner, 0);
+        atomic_store(&queue->harvester.owner, 0);
         queue->head = queue->tail = queue->scan = 0;
         atomic_store(&queue->pending, 0);
-        atomic_store(&queue->harvester, 0);
     }
 }

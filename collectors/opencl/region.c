@@ -28,22 +28,26 @@ static bool make_room(struct ocl_regions *regions)
     int saved = errno;
     void *list = mmap(NULL, room * sizeof *regions->list, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (list != MAP_FAILED && regions->list) {
-        memcpy(list, regions->list, regions->count * sizeof *regions->list);
-        munmap(regions->list, regions->room * sizeof *regions->list);
+    struct ocl_region *old = regions->list;
+    size_t old_room = regions->room;
+    if (list != MAP_FAILED) {
+        if (old)
+            memcpy(list, old, regions->count * sizeof *old);
+        regions->list = list;
+        atomic_signal_fence(memory_order_seq_cst); /* never more room than there is */
+        regions->room = room;
+        if (old)
+            munmap(old, old_room * sizeof *old);
     }
     errno = saved;
-    if (list == MAP_FAILED)
-        return false;
-    regions->list = list;
-    regions->room = room;
-    return true;
+    return list != MAP_FAILED;
 }
 
 bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t bytes, uint64_t id)
 {
     bool done = true;
-    pthread_mutex_lock(&regions->lock);
+    if (!collector_lock(&regions->lock))
+        return false;
     size_t at = above(regions, (uintptr_t)address);
     if (at > 0 && regions->list[at - 1].address == (uintptr_t)address) {
         regions->list[at - 1].bytes = bytes;
@@ -57,36 +61,38 @@ bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t byt
     } else {
         done = false;
     }
-    pthread_mutex_unlock(&regions->lock);
+    collector_unlock(&regions->lock);
     return done;
 }
 
 bool ocl_region_take(struct ocl_regions *regions, const void *address, struct ocl_region *out)
 {
-    pthread_mutex_lock(&regions->lock);
+    if (!collector_lock(&regions->lock))
+        return false;
     size_t at = above(regions, (uintptr_t)address);
     bool found = at > 0 && regions->list[at - 1].address == (uintptr_t)address;
     if (found) {
         struct ocl_region *list = regions->list;
         *out = list[--at];
         if (--list[at].count == 0) {
+            memmove(&list[at], &list[at + 1], (regions->count - 1 - at) * sizeof *list);
             regions->count--;
-            memmove(&list[at], &list[at + 1], (regions->count - at) * sizeof *list);
         }
     }
-    pthread_mutex_unlock(&regions->lock);
+    collector_unlock(&regions->lock);
     return found;
 }
 
 bool ocl_region_find(struct ocl_regions *regions, const void *address, struct ocl_region *out)
 {
-    pthread_mutex_lock(&regions->lock);
+    if (!collector_lock(&regions->lock))
+        return false;
     size_t at = above(regions, (uintptr_t)address);
     bool found = at > 0 && (uintptr_t)address - regions->list[at - 1].address <
                                (regions->list[at - 1].bytes ? regions->list[at - 1].bytes : 1);
     if (found)
         *out = regions->list[at - 1];
-    pthread_mutex_unlock(&regions->lock);
+    collector_unlock(&regions->lock);
     return found;
 }
 
@@ -94,7 +100,6 @@ bool ocl_region_find(struct ocl_regions *regions, const void *address, struct oc
  * is taken, all is forgotten. */
 void ocl_regions_forked(struct ocl_regions *regions)
 {
-    if (pthread_mutex_trylock(&regions->lock) != 0)
+    if (atomic_exchange(&regions->lock.owner, 0) != 0)
         regions->count = 0;
-    pthread_mutex_init(&regions->lock, NULL);
 }

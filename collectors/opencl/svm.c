@@ -3,7 +3,7 @@
  * address. */
 #include "collectors/opencl/ocl.h"
 
-struct ocl_regions ocl_svm = OCL_REGIONS;
+struct ocl_regions ocl_svm;
 
 static enum wire_memory_kind kind_of(const void *address)
 {
@@ -40,9 +40,9 @@ void CL_API_CALL ocl_clSVMFree(cl_context context, void *at)
     bool known = call.live && at && ocl_region_take(&ocl_svm, at, &region);
     if (call.on || known)
         call.start = collector_now();
-    ocl_depth++;
+    uintptr_t outer = ocl_enter();
     ocl_next.clSVMFree(context, at);
-    ocl_depth--;
+    ocl_inside = outer;
     if (call.on)
         call.end = collector_now();
     ocl_call_end(&call, CL_SUCCESS, WIRE_EXPECTS_NONE);

@@ -19,8 +19,10 @@ struct ocl_slots {
 #define FIRST_ROOM 256
 #define POOL_BYTES (256u << 10)
 
-static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-static char *pool_at, *pool_end;
+struct pool {
+    _Atomic size_t used;
+};
+static _Atomic(struct pool *) the_pool;
 
 static void *map_pages(size_t bytes)
 {
@@ -35,16 +37,23 @@ void *ocl_alloc(size_t bytes)
     bytes = (bytes + 63u) & ~(size_t)63u;
     if (bytes > POOL_BYTES / 4)
         return map_pages(bytes);
-    pthread_mutex_lock(&pool_lock);
-    if (pool_at == NULL || (size_t)(pool_end - pool_at) < bytes) {
-        pool_at = map_pages(POOL_BYTES);
-        pool_end = pool_at ? pool_at + POOL_BYTES : NULL;
+    struct pool *pool = atomic_load(&the_pool);
+    for (;;) {
+        size_t at = pool ? atomic_fetch_add(&pool->used, bytes) : POOL_BYTES;
+        if (at <= POOL_BYTES - bytes)
+            return (char *)pool + at;
+        struct pool *fresh = map_pages(POOL_BYTES);
+        if (!fresh)
+            return NULL;
+        atomic_store(&fresh->used, 64);
+        if (atomic_compare_exchange_strong(&the_pool, &pool, fresh)) {
+            pool = fresh;
+        } else {
+            int saved = errno;
+            munmap(fresh, POOL_BYTES);
+            errno = saved;
+        }
     }
-    void *out = pool_at;
-    if (out)
-        pool_at += bytes;
-    pthread_mutex_unlock(&pool_lock);
-    return out;
 }
 
 static size_t first_slot(uint64_t key, size_t room)
@@ -103,7 +112,8 @@ static uint64_t put(struct ocl_table *table, const void *key, uint64_t value, bo
     if (key == NULL)
         return 0;
     uint64_t result = 0;
-    pthread_mutex_lock(&table->lock);
+    if (!collector_lock(&table->lock))
+        return 0;
     struct ocl_slots *slots = grow(table);
     if (slots) {
         struct ocl_slot *slot = find(slots, (uintptr_t)key);
@@ -114,11 +124,11 @@ static uint64_t put(struct ocl_table *table, const void *key, uint64_t value, bo
             result = value;
         }
         if (!there) {
+            slots->used++; /* rather one too many than one too few */
             atomic_store_explicit(&slot->key, (uintptr_t)key, memory_order_release);
-            slots->used++;
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    collector_unlock(&table->lock);
     return result;
 }
 
@@ -135,6 +145,5 @@ uint64_t ocl_table_add(struct ocl_table *table, const void *key, uint64_t value)
 /* In a forked child: another thread may have held a lock. */
 void ocl_table_forked(struct ocl_table *table)
 {
-    pthread_mutex_init(&table->lock, NULL);
-    pthread_mutex_init(&pool_lock, NULL);
+    atomic_store(&table->lock.owner, 0);
 }

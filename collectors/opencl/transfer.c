@@ -2,7 +2,7 @@
  * the command covers; whether a map moves any is the driver's secret. */
 #include "collectors/opencl/ocl.h"
 
-struct ocl_regions ocl_mapped = OCL_REGIONS;
+struct ocl_regions ocl_mapped;
 
 cl_int CL_API_CALL ocl_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                            size_t offset, size_t bytes, void *host, cl_uint waits,

@@ -47,10 +47,11 @@ class Run:
             return None
         return process.returncode, out
 
-    def record(self, command, status=STATUS, options=()):
+    def record(self, command, status=STATUS, options=(), **more):
         """The open capture of a command, or None."""
         capture = self.path("capture.sqlite")
-        ended = self.start([e2e.PERFKIT, "run", "--quiet", "-o", capture, *options, "--", *command])
+        ended = self.start([e2e.PERFKIT, "run", "--quiet", "-o", capture, *options, "--", *command],
+                           **more)
         if ended is None:
             return None
         if ended != (status, b""):
@@ -66,12 +67,13 @@ class Run:
 
     # ---- targets/attack.c ---------------------------------------------------------------------
 
-    def account(self, how):
+    def account(self, how, **environment):
         """Record an attack of targets/attack.c and hold its account against the capture."""
         path = self.path("account")
         with open(path, "wb") as file:
             file.truncate(SLOTS * CALLS)
-        db = self.record([e2e.target("attack"), how, path, self.milliseconds])
+        db = self.record([e2e.target("attack"), how, path, self.milliseconds],
+                         env=e2e.clean_environment(**environment))
         if db is None:
             return
         with open(path, "rb") as file:
@@ -102,18 +104,21 @@ class Run:
 
 
 def _account(how):
-    return lambda run: run.account(how)
+    # No real driver bears a jump out of its functions.
+    own = {"OCL_ICD_VENDORS": e2e.target("icd.so")} if how in JUMPED_OPENCL else {}
+    return lambda run: run.account(how, **own)
 
 
 NVTX = ("jump-alone", "jump-marks", "jump-names", "jump-depths", "jump-altstack", "handler-marks",
         "handler-marks-jump", "cancel-marks", "cancel-names", "fork", "exit-handler", "marks-return",
         "outlive-main")
 OPENCL = ("fills-return", "fills-exit", "fills-_exit", "fills-quick_exit", "fills-exec")
-ATTACKS = {name: _account(name) for name in NVTX + OPENCL}
+JUMPED_OPENCL = ("jump-fills", "cancel-fills")
+ATTACKS = {name: _account(name) for name in NVTX + OPENCL + JUMPED_OPENCL}
 
 
 def possible(name):
-    return name not in OPENCL or e2e.has_opencl()
+    return name not in OPENCL + JUMPED_OPENCL or e2e.has_opencl()
 
 
 def run(name, milliseconds=100):

@@ -128,6 +128,34 @@ static void open_device(void)
     must(error, "clCreateContext");
 }
 
+/* Two queues for all threads, which then meet on them. */
+static cl_command_queue shared[2];
+static cl_mem shared_memory;
+
+static void open_shared(void)
+{
+    cl_int error;
+    open_device();
+    for (unsigned i = 0; i < 2; i++) {
+        shared[i] = clCreateCommandQueue(context, device, 0, &error);
+        must(error, "clCreateCommandQueue");
+    }
+    shared_memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
+    must(error, "clCreateBuffer");
+    must(clFinish(shared[0]), "clFinish"); /* the functions are bound */
+}
+
+static void fill_shared(unsigned slot, unsigned n)
+{
+    cl_uint pattern = slot << 24 | n;
+    atomic_store(&state[slot][n], BEGAN);
+    must(clEnqueueFillBuffer(shared[n % 2], shared_memory, &pattern, 4, 0, 256, 0, NULL, NULL),
+         "fill");
+    atomic_store(&state[slot][n], RETURNED);
+    if (n % 256 == 255)
+        must(clFinish(shared[n / 256 % 2]), "clFinish");
+}
+
 static void *fills(void *data)
 {
     unsigned slot = (unsigned)(uintptr_t)data;
@@ -154,6 +182,14 @@ static void *fills(void *data)
 static void open_device(void)
 {
     _exit(77);
+}
+static void open_shared(void)
+{
+    open_device();
+}
+static void fill_shared(unsigned slot, unsigned n)
+{
+    (void)slot, (void)n;
 }
 static void *fills(void *data)
 {
@@ -347,6 +383,17 @@ static void handler_marks_jump(void)
 {
     storm(MARK | JUMP, mark);
 }
+static void jump_fills(void)
+{
+    open_shared();
+    storm(JUMP, fill_shared);
+}
+static void cancel_fills(void)
+{
+    open_shared();
+    limit = limit < 30000 ? limit : 30000; /* the driver has so many events */
+    cancel(fill_shared);
+}
 static void cancel_marks(void)
 {
     cancel(mark);
@@ -428,6 +475,8 @@ static const struct {
     {"handler-marks-jump", handler_marks_jump},
     {"cancel-marks", cancel_marks},
     {"cancel-names", cancel_names},
+    {"jump-fills", jump_fills},
+    {"cancel-fills", cancel_fills},
     {"fork", fork_while_marked},
     {"exit-handler", exit_handler},
     {"marks-return", marks_return},
