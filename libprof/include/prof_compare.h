@@ -123,6 +123,9 @@ struct prof_metric {
      * Families of the whole run have it in `outside`. Noisy: `inside` is the time of all of it over the
      * steady iterations, ns. */
     int64_t inside, outside;
+    /* Noisy: of its sums in the iterations that have it, the mean of ln without the lowest and the highest
+     * tenth, back as a time, times the part of the steady iterations that have it. NaN = not kept. */
+    double iteration_ns;
     struct prof_sketch sketch; /* noisy; count 0 = too little time to be kept */
 };
 

@@ -72,6 +72,7 @@ START_TEST(step_by_name)
     const struct prof_metric *kernel = find(&run, PROF_METRIC_KERNEL, "work", NULL);
     ck_assert_int_eq(kernel->sketch.count, 18);
     ck_assert_int_eq(kernel->inside, 9 * 50 * US);
+    ck_assert(fabs(kernel->iteration_ns - 50 * US) < 1e-3);
     ck_assert_int_eq(find(&run, PROF_METRIC_BUSY, "", NULL)->inside, 9 * 50 * US);
     const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
     const struct prof_metric *idle = find(&run, PROF_METRIC_IDLE, "", NULL);

@@ -145,6 +145,25 @@ bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pa
     return sum_parts(c, pair, side, run, false, value);
 }
 
+/* Time of an iteration, of the pair and its parts. */
+static bool iteration_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                            size_t run, double *value)
+{
+    int64_t iterations = c->side[side].data[run].iterations;
+    bool any = false;
+    *value = 0;
+    for (const struct prof_pair *part = pair; part; part = prof_next_part(c, part)) {
+        const struct prof_metric *metric = part->on[side][run];
+        if (!metric)
+            continue;
+        any = true;
+        *value += isnan(metric->iteration_ns)
+                      ? (double)metric->inside / (iterations > 0 ? (double)iterations : 1)
+                      : metric->iteration_ns;
+    }
+    return any;
+}
+
 /* Busy time lies within the iteration, so that what is left is idle time of a typical one. */
 static bool idle_value(const struct prof_compare *c, int side, size_t run, double *value)
 {
@@ -162,7 +181,7 @@ bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, 
 {
     const struct prof_metric *metric = pair->on[side][run];
     if (pair->summed) {
-        bool any = prof_value_inside(c, pair, side, run, value) && *value > 0;
+        bool any = iteration_value(c, pair, side, run, value) && *value > 0;
         *value = any ? log(*value) : 0;
         return any;
     }

@@ -12,7 +12,7 @@
 #include "libprof/analysis/compare/run.h"
 
 #define MAGIC "PKRN"
-#define VERSION 1
+#define VERSION 2 /* 1: without iteration_ns */
 
 /* ---- runs and their texts ----------------------------------------------------------------------
  */
@@ -159,8 +159,10 @@ static void put_metric(struct writer *w, const struct prof_metric *m)
     put_int(w, m->inside);
     if (info->exact)
         put_int(w, m->outside);
-    else
+    else {
+        put_real(w, m->iteration_ns);
         put_sketch(w, &m->sketch);
+    }
 }
 
 static void put_run(struct writer *w, const struct prof_run *run)
@@ -224,6 +226,7 @@ struct reader {
     struct prof_run *run;
     PROF_ARRAY(const char *) texts;
     bool damaged, failed; /* failed: out of memory */
+    uint64_t version;
 };
 
 static uint64_t get_uint(struct reader *r)
@@ -346,8 +349,11 @@ static void get_metric(struct reader *r, struct prof_metric *m)
     m->inside = get_int(r);
     if (prof_metric_info(m->family)->exact)
         m->outside = get_int(r);
-    else
+    else {
+        m->iteration_ns = r->version > 1 ? get_real(r) : NAN;
+        r->damaged |= isinf(m->iteration_ns) || m->iteration_ns < 0;
         get_sketch(r, &m->sketch);
+    }
 }
 
 static void get_environment(struct reader *r)
@@ -404,7 +410,8 @@ enum prof_status prof_run_decode(const unsigned char *bytes, size_t length, stru
         return prof_fail(err, PROF_CORRUPT, "cannot read a kept run: it does not begin as one");
     struct reader r = {.at = bytes + magic, .end = bytes + length, .run = run};
     uint64_t version = get_uint(&r);
-    if (!r.damaged && version != VERSION)
+    r.version = version;
+    if (!r.damaged && (!version || version > VERSION))
         return prof_fail(err, PROF_VERSION,
                          "cannot read a kept run of version %llu: a later perfkit wrote it",
                          (unsigned long long)version);

@@ -7,6 +7,7 @@
 
 #include "libprof/analysis/compare/extract.h"
 #include "libprof/analysis/compare/metric.h"
+#include "libprof/analysis/compare/sketch.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
@@ -24,7 +25,8 @@ struct prof_metric *prof_extract_add(struct prof_extract *x, enum prof_metric_fa
         x->failed = true;
         return NULL;
     }
-    *metric = (struct prof_metric){.family = family, .name = name, .place = place};
+    *metric =
+        (struct prof_metric){.family = family, .name = name, .place = place, .iteration_ns = NAN};
     return metric;
 }
 
@@ -83,6 +85,52 @@ void prof_extract_sketch(struct prof_extract *x, struct prof_metric *metric, con
 {
     if (metric && !prof_sketch_make(values, count, &metric->sketch))
         x->failed = true;
+}
+
+/* ---- sums by iteration ---------------------------------------------------------------------- */
+
+/* Events come nearly in order of their iterations: those of several threads take turns. */
+bool prof_iteration_sums_add(struct prof_iteration_sums *sums, size_t iteration, double value)
+{
+    struct prof_iteration_sum *last =
+        sums->list.count ? &sums->list.data[sums->list.count - 1] : NULL;
+    if (!last || last->iteration != iteration) {
+        last = prof_array_add(&sums->list);
+        if (!last)
+            return false;
+        *last = (struct prof_iteration_sum){iteration, 0};
+    }
+    last->sum += value;
+    return true;
+}
+
+static int by_iteration(const void *a, const void *b)
+{
+    const struct prof_iteration_sum *x = a, *y = b;
+    return (x->iteration > y->iteration) - (x->iteration < y->iteration);
+}
+
+double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_sums *sums)
+{
+    struct prof_iteration_sum *all = sums->list.data;
+    size_t count = 0;
+    double *values = malloc((sums->list.count + 1) * sizeof *values);
+    struct prof_sketch sketch = {0};
+    if (values && sums->list.count) {
+        qsort(all, sums->list.count, sizeof *all, by_iteration);
+        for (size_t i = 0; i < sums->list.count; i++) {
+            if (i && all[i].iteration == all[i - 1].iteration)
+                values[count - 1] += all[i].sum;
+            else
+                values[count++] = all[i].sum;
+        }
+    }
+    x->failed |= !values || !prof_sketch_make(values, count, &sketch);
+    free(values);
+    prof_array_free(&sums->list);
+    if (!count || x->failed)
+        return NAN;
+    return exp(sketch.log_mean) * (double)count / (double)x->iterations.steady;
 }
 
 /* ---- findings ----------------------------------------------------------------------------------

@@ -48,6 +48,19 @@ void prof_extract_count(struct prof_extract *x, enum prof_metric_family family, 
 void prof_extract_sketch(struct prof_extract *x, struct prof_metric *metric, const double *values,
                          size_t count);
 
+/* Sums by iteration. */
+struct prof_iteration_sum {
+    size_t iteration;
+    double sum;
+};
+struct prof_iteration_sums {
+    PROF_ARRAY(struct prof_iteration_sum) list;
+};
+/* False: out of memory. */
+bool prof_iteration_sums_add(struct prof_iteration_sums *sums, size_t iteration, double value);
+/* Their prof_metric.iteration_ns; frees them. */
+double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_sums *sums);
+
 static inline bool prof_extract_is_steady(const struct prof_extract *x, size_t iteration)
 {
     return iteration != PROF_NO_ITERATION && x->iterations.list.data[iteration].steady;

@@ -28,6 +28,7 @@ struct key {
     double sum; /* of the steady ones, ns */
     double *values;
     size_t count, room;
+    struct prof_iteration_sums sums;
     int64_t resources[RESOURCES];
     bool others; /* many kernels: their time is a sum, and their launches are those of the ranges */
 };
@@ -189,6 +190,8 @@ static bool add_op(struct work *w, const struct prof_op *op, int64_t order)
         key->path = path + 1;
     double value = value_of(shape, op);
     key->sum += (double)op->duration;
+    if (!prof_iteration_sums_add(&key->sums, iteration, (double)op->duration))
+        return false;
     return key->others || add_value(key, value);
 }
 
@@ -222,7 +225,7 @@ static const char *place_of(const struct work *w, const struct key *key)
     return w->x->paths.data[key->path ? key->path - 1 : 0];
 }
 
-static void add_times(struct work *w, const struct key *key, double total)
+static void add_times(struct work *w, struct key *key, double total)
 {
     struct prof_extract *x = w->x;
     size_t skip = x->iterations.source == PROF_ITERATION_RUN && key->count >= LEAST_FOR_COLD;
@@ -235,6 +238,7 @@ static void add_times(struct work *w, const struct key *key, double total)
         return;
     shape_metric(metric, key);
     metric->inside = (int64_t)key->sum;
+    metric->iteration_ns = prof_iteration_sums_finish(x, &key->sums);
     if (key->others || key->sum < LEAST_SHARE * total)
         x->run->left_out++;
     else
@@ -282,7 +286,7 @@ static void add_metrics(struct work *w)
     for (size_t i = 0; i < w->keys.count; i++)
         total += w->keys.data[i].sum;
     for (uint32_t i = 0; i < w->keys.count && !w->x->failed; i++) {
-        const struct key *key = &w->keys.data[i];
+        struct key *key = &w->keys.data[i];
         add_times(w, key, total);
         if (!prof_is_kernel(key->shape) || key->others)
             continue;
@@ -301,8 +305,10 @@ void prof_extract_device(struct prof_extract *x)
         walk(&w);
     if (!x->failed)
         add_metrics(&w);
-    for (size_t i = 0; i < w.keys.count; i++)
+    for (size_t i = 0; i < w.keys.count; i++) {
         free(w.keys.data[i].values);
+        prof_array_free(&w.keys.data[i].sums.list);
+    }
     prof_array_free(&w.keys);
     prof_names_free(&w.by_text);
     free(w.key_of_shape);

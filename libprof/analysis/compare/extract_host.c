@@ -70,6 +70,7 @@ struct series {
     double *values;
     size_t count, room;
     double sum;
+    struct prof_iteration_sums sums;
 };
 
 static size_t iteration_of(struct prof_extract *x, int64_t thread, const struct prof_range_node *n)
@@ -82,14 +83,15 @@ static size_t iteration_of(struct prof_extract *x, int64_t thread, const struct 
 static bool add_range(struct prof_extract *x, struct series *all, int64_t thread, uint32_t node)
 {
     const struct prof_range_node *n = &x->facts.ranges.nodes.data[node];
-    if (!prof_extract_is_steady(x, iteration_of(x, thread, n)))
+    size_t iteration = iteration_of(x, thread, n);
+    if (!prof_extract_is_steady(x, iteration))
         return true;
     struct series *s = &all[prof_extract_path_of_node(x, node)];
     if (!prof_array_room(&s->values, &s->room, s->count + 1, sizeof *s->values))
         return false;
     s->values[s->count++] = (double)(n->end - n->begin);
     s->sum += (double)(n->end - n->begin);
-    return true;
+    return prof_iteration_sums_add(&s->sums, iteration, (double)(n->end - n->begin));
 }
 
 static void walk_ranges(struct prof_extract *x, struct series *all)
@@ -131,13 +133,16 @@ void prof_extract_ranges(struct prof_extract *x)
         struct prof_metric *metric =
             s->count && !x->failed ? prof_extract_add(x, PROF_METRIC_RANGE, x->paths.data[p], "")
                                    : NULL;
-        if (metric)
+        if (metric) {
             metric->inside = s->sum < 9e18 ? (int64_t)s->sum : INT64_MAX;
+            metric->iteration_ns = prof_iteration_sums_finish(x, &s->sums);
+        }
         if (s->count && s->sum < least)
             x->run->left_out++;
         else if (metric)
             prof_extract_sketch(x, metric, s->values, s->count);
         free(s->values);
+        prof_array_free(&s->sums.list);
     }
     free(all);
 }
