@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/newest.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/schema.h"
 
 #define SUFFIX ".sqlite"
@@ -18,7 +19,7 @@
 bool is_capture(int folder, const char *name)
 {
     unsigned char id[4];
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = prof_open_regular(folder, name, O_RDONLY);
     if (fd < 0)
         return false;
     bool read = pread(fd, id, sizeof id, APPLICATION_ID_AT) == (ssize_t)sizeof id;

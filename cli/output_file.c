@@ -7,15 +7,13 @@
 
 #include "cli/command.h"
 #include "cli/output_file.h"
+#include "libprof/base/regular.h"
 
 bool cli_is_database(const char *path)
 {
     static const char magic[] = "SQLite format 3";
     char start[sizeof magic] = {0};
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = prof_open_regular(AT_FDCWD, path, O_RDONLY);
     bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
     if (fd >= 0)
         close(fd);

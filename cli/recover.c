@@ -4,6 +4,7 @@
  * is asked to choose. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -212,21 +213,47 @@ static bool print_found(void *context, const char *folder, const char *live, con
 {
     (void)live;
     *(unsigned *)context += 1;
-    printf("%s\t%s\n", folder, final);
+    printf("%s\t%s\n", folder, *final ? final : "(ended before the program was started)");
     return true;
 }
 
-/* Without an argument: what there is to recover. */
-static int list_found(const char *name)
+/* Without an argument, or with a folder that holds spool folders: what there is to recover. */
+static unsigned list_found(const char *name, const char *base)
 {
     unsigned count = 0;
-    spool_find(print_found, &count);
+    if (base)
+        spool_find_below(base, print_found, &count);
+    else
+        spool_find(print_found, &count);
     if (count)
         cli_say(name, "interrupted captures, as spool folder and file: name one of them");
+    else if (!base)
+        cli_say(name, "nothing to recover in /dev/shm, TMPDIR and /tmp or named by a capture of "
+                      "this folder: if perfkit run was given --spool-dir, name that folder");
+    return count;
+}
+
+static bool is_spool_folder(const char *path)
+{
+    char owner[PATH_MAX + 8];
+    snprintf(owner, sizeof owner, "%s/owner", path);
+    return access(owner, F_OK) == 0;
+}
+
+/* perfkit ended before it had named a capture: there is nothing to read. */
+static bool remove_stillborn(const char *name, const char *path, bool quiet)
+{
+    char real[PATH_MAX];
+    struct spool_folder folder = {.owner_fd = -1};
+    if (!realpath(path, real) || !spool_is_stillborn(real))
+        return false;
+    if (spool_folder_adopt(&folder, path, NULL) == PROF_OK)
+        spool_folder_remove(&folder);
     else
-        cli_say(name, "nothing to recover in /dev/shm, TMPDIR and /tmp: if perfkit run was given "
-                      "--spool-dir, name the folder there");
-    return CLI_OK;
+        rmdir(path);
+    if (!quiet)
+        cli_say(name, "%s: perfkit ended before the program was started: removed", path);
+    return true;
 }
 
 /* A capture file stands for its spool folder, also when a living perfkit serves that. */
@@ -291,8 +318,13 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
     int status;
     if (!cli_parse(command, argc, argv, &recover.options, &operands, &status))
         return status;
-    if (operands.count == 0)
-        return list_found(command->name);
+    if (operands.count == 0) {
+        list_found(command->name, NULL);
+        return CLI_OK;
+    }
+    if (remove_stillborn(command->name, operands.values[0], recover.options.quiet) ||
+        (!is_spool_folder(operands.values[0]) && list_found(command->name, operands.values[0])))
+        return CLI_OK;
     char folder[PATH_MAX];
     const char *path = spool_of(operands.values[0], folder);
     if (path == operands.values[0] && is_finished(path)) {
@@ -330,7 +362,7 @@ const struct cli_command recover_command = {
             "capture and removes the folder. Each record arrives exactly once, also when this is "
             "interrupted and begun again.\n\n"
             "The folder may be given by its capture file. Without an argument: the list of "
-            "interrupted captures.",
+            "interrupted captures; so too with the folder that was given with --spool-dir.",
     .options = recover_options,
     .examples = recover_examples,
     .operand = CLI_FILE,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/run_elf.h"
+#include "libprof/base/regular.h"
 
 #define MOST_HEADERS 64
 #define MOST_DYNAMIC 512
@@ -182,7 +183,7 @@ void elf_examine(const char *command, struct elf_facts *facts)
     if (!find_command(command, facts->path))
         return;
     facts->found = true;
-    int fd = open(facts->path, O_RDONLY | O_CLOEXEC);
+    int fd = prof_open_regular(AT_FDCWD, facts->path, O_RDONLY);
     if (fd < 0) { /* execute-only: nothing can be learnt, so nothing is held against it */
         facts->elf = facts->dynamic = true;
         return;
@@ -191,7 +192,7 @@ void elf_examine(const char *command, struct elf_facts *facts)
     if (script_interpreter(fd, interpreter)) {
         close(fd);
         snprintf(facts->path, sizeof facts->path, "%s", interpreter);
-        fd = open(facts->path, O_RDONLY | O_CLOEXEC);
+        fd = prof_open_regular(AT_FDCWD, facts->path, O_RDONLY);
         if (fd < 0) {
             facts->elf = facts->dynamic = true;
             return;

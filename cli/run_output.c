@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cli/ctl_find.h"
+#include "cli/newest.h"
 #include "cli/run_output.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/replaceable.h"
 
 #define SUFFIX ".sqlite"
@@ -168,6 +170,11 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
     enum prof_status status = prof_replaceable(output->final, err);
     if (status)
         return status;
+    if (stat(output->final, &info) == 0 && info.st_size > 0 && !is_capture(AT_FDCWD, output->final))
+        return prof_fail(err, PROF_EXISTS,
+                         "%s is no capture, and --force overwrites nothing else: choose another "
+                         "name, or remove it",
+                         output->final);
     int length =
         snprintf(output->aside, sizeof output->aside, "%s.old-%ld", output->final, (long)getpid());
     if (length >= PATH_MAX || rename(output->final, output->aside) < 0) {
@@ -291,7 +298,7 @@ enum prof_status output_move(const char *live, const char *final, struct prof_er
     int length = snprintf(partial, sizeof partial, "%s.part", final);
     if (length < 0 || length >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "%s is too long a path", final);
-    int from = open(live, O_RDONLY | O_CLOEXEC);
+    int from = prof_open_regular(AT_FDCWD, live, O_RDONLY);
     if (from < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", live);
     /* The mode that the reserved file got from the umask of the user. */

@@ -14,6 +14,7 @@
 
 #include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/regular.h"
 #include "libprof/spool/control.h"
 #include "libprof/spool/layout.h"
 #include "libprof/spool/lifecycle.h"
@@ -65,10 +66,10 @@ static enum prof_status lock_owner(struct spool_folder *folder, int flags, struc
     char path[PATH_MAX];
     if (!join(path, folder->path, OWNER_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    int fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | flags);
     bool read_only = fd < 0 && (errno == EROFS || errno == EACCES);
     if (read_only)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = prof_open_regular(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return prof_fail(err, PROF_FORMAT,
                          "%s is not a spool folder of perfkit run: give the folder that its "
@@ -207,7 +208,7 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
     capture->start_ns = 0;
     if (!join(path, folder->path, CAPTURE_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
-    FILE *in = fopen(path, "re");
+    FILE *in = prof_read_regular(path);
     if (!in && errno == ENOENT)
         return prof_fail(err, PROF_NOTFOUND,
                          "%s holds no recording: perfkit ended before the program was started; "
@@ -263,7 +264,7 @@ void spool_folder_tell_outer(const char *outer, const char *final)
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX])
 {
     char path[PATH_MAX];
-    FILE *in = join(path, folder->path, INNER_FILE) ? fopen(path, "re") : NULL;
+    FILE *in = join(path, folder->path, INNER_FILE) ? prof_read_regular(path) : NULL;
     unsigned count = 0;
     first[0] = '\0';
     for (char line[PATH_MAX + 1]; in && fgets(line, sizeof line, in); count++)
@@ -305,6 +306,19 @@ static bool is_ours(const char *name)
 static bool is_needed_last(const char *name)
 {
     return strcmp(name, CAPTURE_FILE) == 0 || strcmp(name, OWNER_FILE) == 0;
+}
+
+bool spool_folder_has_more(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    bool more = !dir;
+    while (dir && !more && (entry = readdir(dir)))
+        more = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+               strcmp(entry->d_name, OWNER_FILE) != 0;
+    if (dir)
+        closedir(dir);
+    return more;
 }
 
 void spool_folder_remove(struct spool_folder *folder)

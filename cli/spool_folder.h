@@ -55,6 +55,9 @@ void spool_folder_tell_outer(const char *outer, const char *final);
 /* How many did, and the first one's capture. */
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX]);
 
+/* Does a folder hold anything but the lock? */
+bool spool_folder_has_more(const char *path);
+
 /* Remove the folder and the files in it, and let the lock go. */
 void spool_folder_remove(struct spool_folder *folder);
 /* Let the lock go and leave the folder for `perfkit recover`. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/base/array.h"
+#include "libprof/base/regular.h"
 #include "libprof/spool/reader.h"
 #include "libprof/spool/lists.h"
 
@@ -92,7 +93,7 @@ enum prof_status prof_spool_open(const char *path, bool writable, struct prof_sp
                                  struct prof_error *err)
 {
     *out = NULL;
-    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+    int fd = prof_open_regular(AT_FDCWD, path, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW);
     if (fd < 0)
         return prof_fail_errno(err, errno == ENOENT ? PROF_NOTFOUND : PROF_IO, "cannot open %s",
                                path);

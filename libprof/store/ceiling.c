@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/store/ceiling.h"
 
 #define MAGIC "perfkit-ceilings\t1"
@@ -112,7 +113,7 @@ enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file 
     if (status)
         return status;
     file->count = 0;
-    FILE *in = fopen(path, "re");
+    FILE *in = prof_read_regular(path);
     if (!in)
         return prof_fail_errno(err, errno == ENOENT || errno == ENOTDIR ? PROF_NOTFOUND : PROF_IO,
                                "cannot read %s", path);

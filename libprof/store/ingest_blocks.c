@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"
@@ -243,7 +244,7 @@ bool ingest_blocks_finish(struct prof_ingest *ingest)
         if (length <= suffix || strcmp(entry->d_name + length - suffix, SUFFIX) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", ingest->directory, entry->d_name);
-        FILE *in = fopen(path, "re");
+        FILE *in = prof_read_regular(path);
         ok = !in || take_file(ingest, in);
         if (in)
             fclose(in);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_state.h"
 
@@ -251,7 +252,7 @@ static bool state_unreadable(struct prof_ingest *ingest, int64_t process)
 static bool is_unborn(int directory, const char *name)
 {
     unsigned char head[sizeof(struct spool_header)];
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = prof_open_regular(directory, name, O_RDONLY | O_NOFOLLOW);
     ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
     if (fd >= 0)
         close(fd);

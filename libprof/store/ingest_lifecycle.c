@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
 
 #define RESERVE_AHEAD 2048u /* entries: 512 KiB */
@@ -100,7 +101,7 @@ enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_e
     char *path = path_in(ingest->directory, LIFECYCLE_FILE);
     if (!path)
         return prof_fail(err, PROF_NOMEM, "out of memory");
-    ingest->lifecycle_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    ingest->lifecycle_fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW);
     free(path);
     struct stat st;
     if (ingest->lifecycle_fd < 0 || fstat(ingest->lifecycle_fd, &st) != 0 ||

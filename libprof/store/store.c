@@ -131,6 +131,19 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
     return PROF_OK;
 }
 
+/* SQLite sorts large indexes in temporary files. They belong beside the capture, where there must be
+ * room anyway and where a full disk is rightly named; a full TMPDIR must not end a recording. */
+static void use_folder_for_temporary_files(const char *path)
+{
+    if (getenv("SQLITE_TMPDIR"))
+        return;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? sqlite3_mprintf("%.*s", slash == path ? 1 : (int)(slash - path), path)
+                         : sqlite3_mprintf(".");
+    sqlite3_free(sqlite3_temp_directory);
+    sqlite3_temp_directory = folder;
+}
+
 /* Readers may have found the file already: they are waited for. */
 static bool enter_wal(sqlite3 *db)
 {
@@ -188,6 +201,7 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     /* A -wal of an older file of this name would be replayed into ours. */
     remove_side_files(path);
 
+    use_folder_for_temporary_files(path);
     enum prof_status status = new_store(path, store, err);
     if (status)
         goto out;
@@ -439,6 +453,7 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
     enum prof_status status = check_header(path, err);
     if (status)
         return status;
+    use_folder_for_temporary_files(path);
     status = new_store(path, store, err);
     if (status)
         return status;

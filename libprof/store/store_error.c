@@ -67,6 +67,11 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
     if (status == PROF_CORRUPT)
         return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
                          prof_store_path(store));
+    if (status == PROF_FULL && sqlite3_db_readonly(prof_store_db(store), "main") == 1)
+        return prof_fail(err, status,
+                         "cannot %s %s: the folder for temporary files is full: name another one by "
+                         "TMPDIR",
+                         doing, prof_store_path(store));
     if (status == PROF_FULL)
         return prof_fail(err, status, "cannot %s %s: the disk is full", doing, prof_store_path(store));
     return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing, prof_store_path(store),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "libprof/base/array.h"
+#include "libprof/base/regular.h"
 #include "libprof/symbols/dwarf_names.h"
 
 #define DEEPEST 200 /* nesting of scopes; made-up files nest without end */
@@ -59,7 +60,7 @@ struct dwarf_names *dwarf_names_open(const char *path)
     struct dwarf_names *names = calloc(1, sizeof *names);
     if (!names)
         return NULL;
-    names->fd = open(path, O_RDONLY | O_CLOEXEC);
+    names->fd = prof_open_regular(AT_FDCWD, path, O_RDONLY);
     names->elf = names->fd < 0 ? NULL : elf_begin(names->fd, ELF_C_READ_MMAP, NULL);
     names->dwarf = names->elf ? dwarf_begin_elf(names->elf, DWARF_C_READ, NULL) : NULL;
     Dwarf_CU *unit = NULL;

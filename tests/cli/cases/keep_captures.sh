@@ -34,3 +34,9 @@ echo --- a limit on files
 (ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
 cat old
 ls | grep 'page\|old'
+# --force replaces captures and empty files, nothing else.
+echo thesis >thesis.txt
+perfkit run -q -f -o thesis.txt -- true
+cat thesis.txt
+: >empty.txt
+perfkit run -q -f -o empty.txt -- true && perfkit report empty.txt >/dev/null && echo replaced

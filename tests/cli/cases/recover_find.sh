@@ -13,3 +13,35 @@ perfkit recover a.sqlite
 echo $?
 perfkit recover 2>&1 | grep -c "$PWD/a.sqlite"
 true
+# Of --spool-dir: by the capture that names it, by that folder, in the list of the working folder.
+mkdir spools
+for way in a.sqlite spools; do
+  perfkit run -q -f -o a.sqlite --spool-dir=spools -- sleep 1 &
+  job=$!
+  sleep 0.5
+  { kill -9 $job; wait $job; } 2>/dev/null
+  sleep 0.8
+  perfkit recover 2>/dev/null | sed -n "s|^$PWD/spools/perfkit-......\t|FOLDER |p"
+  perfkit recover "$way" 2>/dev/null | sed 's|^.*\t|FOLDER |'
+  [ $way = spools ] && perfkit recover -q spools/*
+  ls spools
+done
+# Killed before the program was started: with the lock, without it.
+mkdir -p spools/perfkit-aaaaaa spools/perfkit-bbbbbb spools/perfkit-notours spools/perfkit-cccccc
+touch spools/perfkit-aaaaaa/owner spools/perfkit-cccccc/something
+touch -d '1 minute ago' spools/*
+perfkit recover spools 2>/dev/null | sort
+perfkit recover spools/perfkit-aaaaaa
+perfkit recover spools/perfkit-bbbbbb
+ls spools
+# Nothing waits for the other end of a FIFO.
+mkdir fifos
+mkfifo fifos/owner fifos/capture a.fifo
+perfkit recover fifos
+perfkit recover a.fifo
+rm fifos/owner
+touch fifos/owner
+perfkit recover fifos
+perfkit run -q -f -o a.fifo -- true
+perfkit report a.fifo
+true
