@@ -227,7 +227,7 @@ enum prof_status output_create(struct run_output *output, const char *asked, con
     } while (status == PROF_EXISTS && !asked && !force);
     if (status)
         output_discard(output);
-    if (err && (status == PROF_IO || status == PROF_FULL)) {
+    if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit")) {
         size_t used = strlen(err->message);
         snprintf(err->message + used, sizeof err->message - used, ": choose another place with -o");
     }

@@ -108,6 +108,7 @@ static void run_ticks(void)
 static void reserve_ahead(struct core_state *state)
 {
     struct spool_header *header = state->spool.header;
+    spool_writer_check(&state->spool, GROW_STEP);
     while (atomic_load(&header->free_count) < LOW_WATER) {
         if (!collector_lock(&state->grow_lock))
             break;

@@ -77,7 +77,7 @@ static uint32_t add_string(struct core_state *state, uint64_t hash, const char *
     if (!define_text(state, id, text, length))
         return 0;
     if (state->strings_used < CORE_STRING_SLOTS / 4 * 3 &&
-        length <= CORE_STRING_ARENA - state->arena_used) {
+        length <= state->arena_bytes - state->arena_used) {
         struct core_string *entry = &state->strings[slot];
         char *copy = state->arena + state->arena_used;
         memcpy(copy, text, length);

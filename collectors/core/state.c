@@ -3,9 +3,13 @@
  * fork wipes, one thread that starts it while the others wait a moment, and a clear "no" for
  * processes that do not run under perfkit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,23 +125,68 @@ static struct {
     void *spool;
     size_t spool_bytes;
     void *tables;
+    size_t arena_bytes;
 } kept;
 
-#define TABLE_BYTES                                                                                \
-    (sizeof(struct core_string) * CORE_STRING_SLOTS +                                              \
-     sizeof(struct core_config) * CORE_CONFIG_SLOTS + CORE_STRING_ARENA)
+/* A program that lives under a limit of its address space (ulimit -v) or of its data (ulimit -d)
+ * needs it for itself: of what it has not taken yet, we reserve at most a sixteenth. Beyond that
+ * records are dropped and counted, and names are sent again. */
+#define SHARE 16u
+#define MIN_SPOOL (1u << 20)
+#define MIN_ARENA (1u << 16)
 
-static bool map_tables(struct core_state *state)
+/* Field `number` (from 0) of /proc/self/statm in bytes, 0 = unknown. */
+static uint64_t used_memory(unsigned number)
 {
-    if (!kept.tables)
-        kept.tables = map_wiped(TABLE_BYTES);
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    char *at = text;
+    for (unsigned i = 0; i < number; i++)
+        at += strcspn(at, " ") + (at[strcspn(at, " ")] != '\0');
+    return strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t share_of(__rlimit_resource_t resource, unsigned field)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    uint64_t used = used_memory(field);
+    return used < limit.rlim_cur ? (limit.rlim_cur - used) / SHARE : 0;
+}
+
+static uint64_t between(uint64_t value, uint64_t min, uint64_t max)
+{
+    return value < min ? min : value > max ? max : value;
+}
+
+#define SLOT_BYTES                                                                                 \
+    (sizeof(struct core_string) * CORE_STRING_SLOTS +                                              \
+     sizeof(struct core_config) * CORE_CONFIG_SLOTS)
+
+/* *spool_bytes: what the spool may reserve. */
+static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
+{
+    uint64_t space = share_of(RLIMIT_AS, 0), data = share_of(RLIMIT_DATA, 5);
+    uint64_t limit = core_spool_limit();
+    *spool_bytes = space == UINT64_MAX ? limit : between(space / 4 * 3, MIN_SPOOL, limit);
+    if (!kept.tables) {
+        uint64_t arena = between(space / 4 < data ? space / 4 : data, MIN_ARENA, CORE_STRING_ARENA);
+        kept.arena_bytes = (size_t)arena & ~(size_t)4095;
+        kept.tables = map_wiped(SLOT_BYTES + kept.arena_bytes);
+    }
     char *at = kept.tables;
     if (!at)
         return false;
     state->strings = (struct core_string *)(void *)at;
     state->configs =
         (struct core_config *)(void *)(at + sizeof(struct core_string) * CORE_STRING_SLOTS);
-    state->arena = at + TABLE_BYTES - CORE_STRING_ARENA;
+    state->arena = at + SLOT_BYTES;
+    state->arena_bytes = kept.arena_bytes;
     return true;
 }
 
@@ -167,9 +216,10 @@ static bool give_birth(struct core_state *state)
                          state->forked ? LIFECYCLE_BIRTH_FORK : LIFECYCLE_BIRTH_START);
     about.start_ns = prof_now_ns();
     about.entry = state->entry ? state->entry_number : 0;
+    uint64_t spool_bytes;
     errno = 0;
-    if (!map_tables(state) ||
-        !spool_writer_create(&state->spool, directory, &about, core_spool_limit(), FIRST_CHUNKS)) {
+    if (!map_tables(state, &spool_bytes) ||
+        !spool_writer_create(&state->spool, directory, &about, spool_bytes, FIRST_CHUNKS)) {
         core_lifecycle_refused(state, errno); /* the only place left where it can be said */
         return false;
     }
@@ -232,7 +282,7 @@ struct spool_chunk *core_take_chunk(struct core_state *state, uint32_t tid,
         !atomic_load_explicit(&header->no_room, memory_order_relaxed))
         core_helper_wake(state);
     struct spool_chunk *chunk = spool_writer_take(&state->spool, tid, kind);
-    while (!chunk && !atomic_load(&header->no_room)) {
+    while (!chunk && (!atomic_load(&header->no_room) || spool_writer_was_granted(&state->spool))) {
         /* The helper did not keep up: better a page fault now than a record lost. */
         if (!collector_lock(&state->grow_lock))
             break;

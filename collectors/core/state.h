@@ -83,7 +83,7 @@ struct core_state {
     struct core_named named[CORE_NAMED]; /* at tid % CORE_NAMED (threads.c) */
 
     char *arena;
-    size_t arena_used;
+    size_t arena_used, arena_bytes;
     uint32_t strings_used, configs_used;
     struct core_string *strings; /* [CORE_STRING_SLOTS] */
     struct core_config *configs; /* [CORE_CONFIG_SLOTS] */

@@ -166,6 +166,7 @@ static const struct {
     const char *subject, *item; /* item "" = every */
     enum prof_trust_level level;
 } grades[] = {
+    {"record", "room", PROF_TRUST_LOSS}, /* why the next were dropped */
     {"record", "dropped", PROF_TRUST_LOSS},
     {"record", "definitions_dropped", PROF_TRUST_LOSS},
     {"record", "backend_dropped", PROF_TRUST_LOSS},
@@ -224,6 +225,12 @@ static bool is_drop(const char *subject, const char *item)
     return subject && item && !strcmp(subject, "record") && !strcmp(item, "dropped");
 }
 
+/* All of them, and why there was no room. */
+static bool is_room(const char *subject, const char *item)
+{
+    return subject && item && !strcmp(subject, "record") && !strcmp(item, "room");
+}
+
 static bool is_mark(const char *type)
 {
     static const char *const types[] = {
@@ -262,6 +269,9 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
         state(w, level, process, "%s%s%s%s", name.text, item, separator, note);
     } else if (level != PROF_TRUST_NOTE && value == 0) {
         return; /* counted, and there were none */
+    } else if (*note && is_room(subject, item)) {
+        state(w, level, process, "%s%s record%s dropped: %s", name.text, prof_count(value).text,
+              value == 1 ? "" : "s", note);
     } else if (*note && is_drop(subject, item)) {
         w->marks_lost |= is_mark(note);
         state(w, level, process, "%s%s record%s dropped for want of room: %s", name.text,

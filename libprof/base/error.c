@@ -54,7 +54,9 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
         char reason[128];
         snprintf(err->message + used, sizeof err->message - used, ": %s%s",
                  strerror_r(saved, reason, sizeof reason),
-                 saved == EMFILE ? ": raise the limit (ulimit -n)" : "");
+                 saved == EMFILE  ? ": raise the limit (ulimit -n)"
+                 : saved == EFBIG ? ": raise the limit of file sizes (ulimit -f)"
+                                  : "");
     }
     errno = saved;
     return status;

@@ -40,19 +40,21 @@
  * Its samples belong to devices, not to a process of the target. */
 #define SPOOL_OF_SAMPLER 1u
 
+#define SPOOL_AT_LIMIT 0x10000u /* header.room_error: max_chunks are in use */
+
 enum spool_chunk_state {
-    SPOOL_FREE = 0, /* on the free list */
-    SPOOL_EVENTS,   /* owned by a thread, being written */
+    SPOOL_FREE = 0,    /* on the free list */
+    SPOOL_EVENTS,      /* owned by a thread, being written */
     SPOOL_EVENTS_FULL, /* final: no more records will come in this generation */
-    SPOOL_PARTIAL,  /* on the partial list; a new thread may continue it */
+    SPOOL_PARTIAL,     /* on the partial list; a new thread may continue it */
     SPOOL_DEFINITIONS,
     SPOOL_DEFINITIONS_FULL,
 };
 
 struct spool_chunk {
-    _Atomic uint32_t state; /* enum spool_chunk_state */
-    _Atomic uint32_t committed; /* bytes published after this header */
-    _Atomic uint64_t sequence;  /* order in which chunks were taken, from 1 */
+    _Atomic uint32_t state;      /* enum spool_chunk_state */
+    _Atomic uint32_t committed;  /* bytes published after this header */
+    _Atomic uint64_t sequence;   /* order in which chunks were taken, from 1 */
     _Atomic uint32_t generation; /* counts how often the chunk was recycled */
     _Atomic uint32_t tid;        /* first owner */
     _Atomic uint32_t next;       /* free and partial lists: chunk number + 1, 0 = end */
@@ -62,38 +64,42 @@ _Static_assert(sizeof(struct spool_chunk) == SPOOL_CHUNK_HEADER_BYTES, "spool_ch
 
 struct spool_header {
     _Atomic uint64_t magic; /* stored last: the header is complete */
-    uint32_t version;    /* WIRE_VERSION of the writer */
-    uint32_t min_reader; /* oldest reader version that understands it */
-    uint64_t features;   /* SPOOL_OF_SAMPLER */
+    uint32_t version;       /* WIRE_VERSION of the writer */
+    uint32_t min_reader;    /* oldest reader version that understands it */
+    uint64_t features;      /* SPOOL_OF_SAMPLER */
     uint32_t chunk_bytes;
     uint32_t first_chunk; /* file offset of chunk 0 */
     uint32_t counter_rows, counter_slots;
     uint32_t pid, parent;
-    uint64_t start_ns;     /* CLOCK_MONOTONIC when the spool was made */
-    uint64_t realtime_ns;  /* CLOCK_REALTIME and CLOCK_MONOTONIC_RAW at start_ns */
+    uint64_t start_ns;    /* CLOCK_MONOTONIC when the spool was made */
+    uint64_t realtime_ns; /* CLOCK_REALTIME and CLOCK_MONOTONIC_RAW at start_ns */
     uint64_t raw_ns;
-    uint32_t forked;       /* 1 when made by a forked child, before any exec */
-    uint32_t max_chunks;   /* --spool-limit in chunks */
-    char command[256];     /* arguments joined by NUL, cut */
+    uint32_t forked;     /* 1 when made by a forked child, before any exec */
+    uint32_t max_chunks; /* --spool-limit in chunks */
+    char command[256];   /* arguments joined by NUL, cut */
     uint32_t command_bytes;
     uint32_t entry; /* number + 1 of the process's entry in the lifecycle table, 0 = it has none */
 
     _Alignas(64) _Atomic uint64_t free_list;    /* tag << 32 | chunk number + 1 */
     _Alignas(64) _Atomic uint64_t partial_list; /* the same */
     _Alignas(64) _Atomic uint64_t sequence;
-    _Atomic uint32_t reserved; /* chunks with room */
+    _Atomic uint32_t reserved;   /* chunks with room */
     _Atomic uint32_t free_count; /* hint for the helper */
-    _Atomic uint32_t no_room;    /* 1 once growing failed (full disk, RLIMIT_FSIZE, limit) */
+    _Atomic uint32_t no_room;    /* 1 while growing fails */
     _Atomic uint32_t ended;      /* enum lifecycle_end + 1 once the process said it ends */
     _Atomic int32_t status;
     uint32_t pad1;
     _Atomic uint64_t end_ns;
-    _Atomic uint64_t heartbeat_ns; /* last tick of the helper thread */
+    _Atomic uint64_t heartbeat_ns;             /* last tick of the helper thread */
     _Alignas(64) _Atomic uint64_t dropped[64]; /* per enum wire_type: records that found no chunk */
 
     uint32_t rank, local_rank, world_size; /* of a distributed run, each + 1; 0 = unknown */
-    uint32_t pad2;
+    _Atomic uint32_t room_error;   /* errno of the last time growing failed, or SPOOL_AT_LIMIT */
     char job[PROF_RANK_JOB_BYTES]; /* ends with a NUL when shorter; empty = unknown */
+
+    /* A process that cannot open its file any more (another user, another root folder) asks the
+     * reader for room: chunks in all, and as many as the reader has reserved. */
+    _Atomic uint32_t wanted, granted;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_BYTES, "spool_header");
 

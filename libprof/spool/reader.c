@@ -14,6 +14,8 @@
 #include "libprof/spool/reader.h"
 #include "libprof/spool/lists.h"
 
+#define GRANT_AHEAD 256u /* chunks: 16 MiB */
+
 struct chunk_cursor {
     uint32_t generation, offset, tid;
     bool closed; /* as of the span consumed last */
@@ -266,11 +268,27 @@ static uint64_t sequence_of(const struct prof_spool *spool, uint32_t number)
     return atomic_load_explicit(&chunk_of(spool, number)->sequence, memory_order_relaxed);
 }
 
+/* The process cannot open its spool any more and asks for room. Somewhat more than that: until the
+ * next poll it has nothing else. */
+static void grant(struct prof_spool *spool)
+{
+    struct spool_header *header = (struct spool_header *)(void *)spool->base;
+    uint32_t wanted = atomic_load(&header->wanted), have = atomic_load(&header->granted);
+    if (!spool->writable || spool->fd < 0 || wanted <= have || wanted > spool->max_chunks)
+        return;
+    uint32_t more =
+        spool->max_chunks - wanted < GRANT_AHEAD ? spool->max_chunks : wanted + GRANT_AHEAD;
+    off_t bytes = (off_t)(SPOOL_FIRST_CHUNK + (uint64_t)more * SPOOL_CHUNK_BYTES);
+    if (posix_fallocate(spool->fd, 0, bytes) == 0)
+        atomic_store_explicit(&header->granted, more, memory_order_release);
+}
+
 enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spool_span **spans,
                                  size_t *count, struct prof_error *err)
 {
     spool->spans.count = 0;
     *count = 0;
+    grant(spool);
     uint64_t taken = sequence_now(spool);
     uint32_t chunks = chunks_present(spool);
     bool ok = room_for_cursors(spool, chunks) && prof_array_reserve(&spool->spans, chunks);

@@ -45,8 +45,8 @@ static bool reserve(int fd, uint64_t offset, uint64_t bytes)
         return false;
     for (uint64_t done = 0; done < bytes;) {
         uint64_t left = bytes - done;
-        ssize_t n = pwrite(fd, zeros, left < sizeof zeros ? left : sizeof zeros,
-                           (off_t)(offset + done));
+        ssize_t n =
+            pwrite(fd, zeros, left < sizeof zeros ? left : sizeof zeros, (off_t)(offset + done));
         if (n <= 0) {
             if (n < 0 && errno == EINTR)
                 continue;
@@ -84,31 +84,66 @@ static struct spool_chunk *list_pop(struct spool_writer *writer, _Atomic uint64_
     }
 }
 
+static bool no_room(struct spool_header *header, uint32_t why)
+{
+    atomic_store(&header->room_error, why);
+    atomic_store(&header->no_room, 1);
+    return false;
+}
+
+/* Chunks that the reader has reserved, at most what the mapping has room for. */
+static uint32_t granted(const struct spool_writer *writer)
+{
+    uint32_t chunks = atomic_load_explicit(&writer->header->granted, memory_order_acquire);
+    return chunks < writer->max_chunks ? chunks : writer->max_chunks;
+}
+
+static void ask_reader(struct spool_writer *writer, uint32_t chunks)
+{
+    uint32_t limit = writer->max_chunks;
+    atomic_store(&writer->header->wanted, chunks < limit ? chunks : limit);
+}
+
+bool spool_writer_was_granted(const struct spool_writer *writer)
+{
+    return granted(writer) > atomic_load(&writer->header->reserved);
+}
+
+void spool_writer_check(struct spool_writer *writer, uint32_t more)
+{
+    struct stat info;
+    uint32_t have = atomic_load(&writer->header->reserved);
+    if (atomic_load(&writer->header->wanted) <= have && stat(writer->path, &info) != 0)
+        ask_reader(writer, have + more);
+}
+
 bool spool_writer_grow(struct spool_writer *writer, uint32_t more)
 {
     struct spool_header *header = writer->header;
     uint32_t have = atomic_load(&header->reserved);
     if (more > writer->max_chunks - have)
         more = writer->max_chunks - have;
-    if (more == 0) {
-        atomic_store(&header->no_room, 1);
-        return false;
-    }
-    int fd = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool ok = false;
+    if (more == 0)
+        return no_room(header, SPOOL_AT_LIMIT);
+    bool ok = granted(writer) > have;
+    int fd = ok ? -1 : open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int why = errno;
+    if (ok)
+        more = granted(writer) - have;
+    else if (fd < 0)
+        ask_reader(writer, have + more);
     while (fd >= 0) {
         ok = reserve(fd, SPOOL_FIRST_CHUNK + (uint64_t)have * SPOOL_CHUNK_BYTES,
                      (uint64_t)more * SPOOL_CHUNK_BYTES);
+        why = errno;
         if (ok || more == 1)
             break;
         more /= 2; /* take what is left of a nearly full disk */
     }
     if (fd >= 0)
         close(fd);
-    if (!ok) {
-        atomic_store(&header->no_room, 1);
-        return false;
-    }
+    if (!ok)
+        return no_room(header, (uint32_t)why);
     populate(writer->chunks + (size_t)have * SPOOL_CHUNK_BYTES, (size_t)more * SPOOL_CHUNK_BYTES);
     atomic_store(&header->reserved, have + more);
     atomic_store(&header->no_room, 0);
@@ -178,8 +213,8 @@ bool spool_writer_create(struct spool_writer *writer, const char *directory,
     bool ok = reserve(fd, 0, SPOOL_FIRST_CHUNK);
     for (; ok && chunks >= MIN_CHUNKS; chunks /= 2) {
         writer->mapped_bytes = SPOOL_FIRST_CHUNK + (size_t)chunks * SPOOL_CHUNK_BYTES;
-        base = mmap(NULL, writer->mapped_bytes, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_NORESERVE, fd, 0);
+        base = mmap(NULL, writer->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                    fd, 0);
         if (base != MAP_FAILED)
             break;
     }

@@ -2,6 +2,7 @@
  * counted in shared memory at the moment of the call, and what became rows. What remains is written
  * down, not explained away. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,10 +126,47 @@ static bool write_record_line(struct prof_ingest *ingest, int64_t process, const
     return value == 0 || ingest_health_line(ingest, process, "record", item, &count, note);
 }
 
+/* Why the spool had no room when records were dropped. */
+static const char *why_no_room(const struct prof_spool *reader, char *out, size_t size)
+{
+    const struct spool_header *header = prof_spool_header(reader);
+    uint32_t why = atomic_load(&header->room_error);
+    switch (why) {
+    case SPOOL_AT_LIMIT:
+        snprintf(out, size, "the spool was full: %llu MiB (--spool-limit, or a share of ulimit -v)",
+                 (unsigned long long)header->max_chunks * SPOOL_CHUNK_BYTES >> 20);
+        break;
+    case EFBIG:
+        snprintf(out, size, "the spool reached the program's limit of file sizes (ulimit -f)");
+        break;
+    case ENOSPC:
+    case EDQUOT:
+        snprintf(out, size, "the spool's disk was full: name another one with --spool-dir");
+        break;
+    case ENOENT:
+    case EACCES:
+    case EPERM:
+        snprintf(out, size,
+                 "the program could not open its spool any more (%s): it has another user, root "
+                 "folder or sandbox than at its start",
+                 strerror((int)why));
+        break;
+    default:
+        snprintf(out, size, "the spool could not grow (%s)", strerror((int)why));
+    }
+    return out;
+}
+
 static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *spool)
 {
     const struct prof_spool *reader = spool->reader;
-    bool ok = true;
+    char why[240];
+    uint64_t dropped = 0;
+    for (uint32_t type = 1; type < WIRE_TYPES; type++)
+        dropped += prof_spool_dropped(reader, (enum wire_type)type);
+    bool ok = !atomic_load(&prof_spool_header(reader)->room_error) ||
+              write_record_line(ingest, spool->process, "room", dropped,
+                                why_no_room(reader, why, sizeof why));
     for (uint32_t type = 1; ok && type < WIRE_TYPES; type++)
         ok = write_record_line(ingest, spool->process, "dropped",
                                prof_spool_dropped(reader, (enum wire_type)type), type_text[type]);

@@ -46,7 +46,10 @@ enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *e
     enum prof_status status = PROF_OK;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     void *page = MAP_FAILED;
-    if (fd >= 0 && posix_fallocate(fd, 0, LIFECYCLE_HEADER_BYTES) == 0)
+    int failed = fd >= 0 ? posix_fallocate(fd, 0, LIFECYCLE_HEADER_BYTES) : errno;
+    if (failed)
+        errno = failed;
+    else
         page = mmap(NULL, LIFECYCLE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED)
         status = prof_fail_errno(err, PROF_IO, "cannot prepare the spool directory %s", directory);

@@ -101,6 +101,9 @@ class Room(e2e.Case):
                 rows, dropped = self.assert_accounted(self.open(result.capture))
                 e2e.say("RLIMIT_FSIZE %d KB: %d marks recorded, %d dropped and counted" %
                         (blocks // 2, rows, dropped))
+                if dropped:
+                    report = self.perfkit("report", result.capture).out
+                    self.assertIn(b"(ulimit -f)", report)
                 self.assertGreater(rows, 0)
 
     def test_file_size_limit_of_both(self):
@@ -119,6 +122,36 @@ class Room(e2e.Case):
                              status=17)
         rows, dropped = self.assert_accounted(self.open(result.capture), opencl=0)
         self.assertEqual(dropped, 0)
+
+    def address_space(self, process):
+        """Bytes of the youngest child, once it has recorded."""
+        e2e.wait_until(lambda: all(e2e.read_progress(self.progress)[1][:4]))
+        time.sleep(0.3)
+        pid = process.pid
+        while True:
+            with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+                children = file.read().split()
+            if not children:
+                break
+            pid = int(children[-1])
+        with open("/proc/%d/statm" % pid) as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+
+    def test_address_space_taken(self):
+        """Of a program with little, the collector takes little: it needs it for itself. (The C
+        library reserves 64 MiB when a thread first allocates, as ours does by starting its own.)"""
+        limited = self.limited("ulimit -v 400000", self.records(0, 300, opencl=0) +
+                               ["--after", "1500"])
+        plain = subprocess.Popen(limited, stdout=subprocess.DEVNULL, env=e2e.clean_environment())
+        alone = self.address_space(plain)
+        plain.wait()
+        self.progress = e2e.make_progress(self.progress)
+        process = self.start(*limited)
+        taken = self.address_space(process) - alone
+        self.assertEqual(process.wait(e2e.TIMEOUT), 17)
+        self.assertLess(taken - (64 << 20), 400000 * 1024 // 8)
+        e2e.say("under ulimit -v 400000: %.1f MB taken" % (taken / 1e6))
+        self.assert_conserved(self.open(process.capture))
 
     def test_address_space_limit_of_both(self):
         """Little room for perfkit too: the table of processes must not take it all."""
@@ -143,6 +176,16 @@ class Room(e2e.Case):
         self.assertEqual(self.one(db, "SELECT count(*) FROM process WHERE command = 'sleep 1'"), 20)
         rows, dropped = self.assert_accounted(db, opencl=0)
         self.assertEqual((rows, dropped), (20000, 0))
+
+    def test_full_temporary_folder(self):
+        """SQLite sorts in files of its own: beside the capture, not in TMPDIR."""
+        folder = self.mount("64k")
+        with open(os.path.join(folder, "filler"), "wb") as file:
+            file.write(bytes(64 << 10))
+        result = self.record(*self.records(100000, 0, opencl=0), status=17,
+                             env=e2e.clean_environment(TMPDIR=folder))
+        rows, dropped = self.assert_accounted(self.open(result.capture), opencl=0)
+        self.assertEqual(rows + dropped, 400000)
 
     def test_full_disk(self):
         """The capture's disk fills while the program runs. Nothing is lost: recover goes on."""

@@ -27,6 +27,19 @@ class Sandbox(e2e.Case):
     def test_its_signal_is_pending(self):
         self.assertEqual(self.marks(self.open(self.shut_in("blocked").capture)), 10)
 
+    def test_its_file_is_out_of_reach(self):
+        """perfkit makes room for a process that cannot open its spool any more; what does not fit
+        meanwhile is dropped, counted, and told with the right reason."""
+        result = self.shut_in("left")
+        db = self.open(result.capture)
+        dropped = self.health(db, "range", "dropped")
+        self.assertEqual(self.marks(db) + dropped, 10 + 40 * 5000)
+        self.assertGreater(self.marks(db), 100000, "no more than was reserved ahead")
+        if dropped:
+            self.assertIn("could not open its spool any more", self.one(
+                db, "SELECT note FROM capture_health WHERE item = 'room'"))
+        e2e.say("spool out of reach: %d of 200,010 marks dropped and counted" % dropped)
+
     def out_of_sight(self, how, why):
         result = self.shut_in(how)
         db = self.open(result.capture)

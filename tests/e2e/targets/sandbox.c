@@ -3,6 +3,7 @@
  *   sandbox deadly    from now on this thread dies when it opens a file
  *   sandbox trap      every thread's opens, stats and fallocates raise SIGSYS, which answers EPERM
  *   sandbox blocked   blocks all signals before its first mark, SIGSYS pending
+ *   sandbox left      moves into another root folder and goes on for long, in bursts
  *   sandbox user      becomes nobody and forks a child that leaves marks
  *   sandbox root      moves into another root folder and forks a child that leaves marks
  * Status 77: it may not. */
@@ -25,6 +26,8 @@
 #define BEFORE 10
 #define AFTER 20000 /* more than the room that is reserved ahead */
 #define NOBODY 65534
+#define BURSTS 40
+#define BURST 5000 /* less than what was reserved ahead holds */
 
 static void marks(int count)
 {
@@ -105,7 +108,13 @@ int main(int argc, char **argv)
         bool user = strcmp(how, "user") == 0;
         if (user ? setgid(NOBODY) || setuid(NOBODY) : chroot("/sys") || chdir("/"))
             return 77;
-        child();
+        for (int i = 0; strcmp(how, "left") == 0 && i < BURSTS; i++) {
+            nanosleep(&ticks, NULL);
+            ticks.tv_nsec = 20000000;
+            marks(BURST);
+        }
+        if (strcmp(how, "left") != 0)
+            child();
     }
     return 17;
 }
