@@ -682,18 +682,23 @@ static bool time_to_completion(struct prof_iterations *it)
         int64_t to = one->end > one->covered ? one->end : one->covered;
         if (to <= from && one->steady)
             return false;
+        one->from = from;
         one->time_ns = prof_subtract(to, from);
         done = to > done ? to : done;
     }
     return true;
 }
 
-void prof_iterations_time(struct prof_iterations *it)
+bool prof_iterations_time(struct prof_iterations *it)
 {
     if (time_to_completion(it))
-        return;
-    for (size_t i = 0; i < it->list.count; i++)
-        it->list.data[i].time_ns = prof_subtract(it->list.data[i].end, it->list.data[i].begin);
+        return true;
+    for (size_t i = 0; i < it->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[i];
+        one->from = one->begin;
+        one->time_ns = prof_subtract(one->end, one->begin);
+    }
+    return false;
 }
 
 /* Of the iterations that count for the thread, the last that had begun by then; *first: of them. */

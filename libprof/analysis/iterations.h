@@ -20,11 +20,11 @@ struct prof_range_lane;
 
 struct prof_iteration {
     int64_t begin, end;
-    uint32_t thread; /* id */
-    bool steady;     /* not warm-up */
-    int64_t busy_ns; /* union of the device work launched in it: of whoever sums that */
-    int64_t covered; /* while summing that: where it ends so far */
-    int64_t time_ns; /* set by prof_iterations_time */
+    uint32_t thread;       /* id */
+    bool steady;           /* not warm-up */
+    int64_t busy_ns;       /* union of the device work launched in it: of whoever sums that */
+    int64_t covered;       /* while summing that: where it ends so far */
+    int64_t from, time_ns; /* set by prof_iterations_time: where its time begins, how long it is */
 };
 
 struct prof_iterations {
@@ -73,8 +73,8 @@ void prof_iterations_free(struct prof_iterations *iterations);
  * done where that is later, until it and all device work launched in it is done. For a range that
  * waits for its work that is the range; one that only queues work takes as long as devices need,
  * not as long as queueing. Where one of them would take no time at all (some queue nothing), the
- * ranges themselves. */
-void prof_iterations_time(struct prof_iterations *iterations);
+ * ranges themselves: false, and device work is no part of their time. */
+bool prof_iterations_time(struct prof_iterations *iterations);
 
 /* Ranges that declare a launch's FLOP and bytes (perfkit/annotate.h) are no place in the program.
  */

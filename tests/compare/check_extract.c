@@ -113,6 +113,33 @@ START_TEST(step_that_queues)
 }
 END_TEST
 
+/* An iteration whose work begins beside that of the one before: what runs before that one is done
+ * is of its time. */
+START_TEST(steps_side_by_side)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 10; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, i % 2, config, 500 * US);
+        scene_pop(&s);
+        scene_host(&s, 200 * US);
+    }
+    scene_sync(&s);
+    struct prof_run run = extract(&s, NULL);
+    const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
+    const struct prof_metric *busy = find(&run, PROF_METRIC_BUSY, "", NULL);
+    const struct prof_metric *idle = find(&run, PROF_METRIC_IDLE, "", NULL);
+    ck_assert_int_lt(wall->inside, 9 * 500 * US);
+    ck_assert_int_le(busy->inside, wall->inside);
+    ck_assert_int_eq(idle->inside, wall->inside - busy->inside);
+    for (int q = 0; q < PROF_SKETCH_QUANTILES; q++)
+        ck_assert(busy->sketch.quantile[q] <= wall->sketch.quantile[q]);
+    prof_run_free(&run);
+}
+END_TEST
+
 /* Where some iterations queue nothing, and are over before the device is, ranges are what they are.
  */
 START_TEST(steps_that_queue_nothing)
@@ -133,6 +160,8 @@ START_TEST(steps_that_queue_nothing)
     const struct prof_metric *wall = find(&run, PROF_METRIC_WALL, "", NULL);
     ck_assert_int_ge(wall->inside, 5 * 7 * US);
     ck_assert_int_le(wall->inside, 9 * 100 * US);
+    ck_assert_ptr_nonnull(find(&run, PROF_METRIC_BUSY, "", NULL));
+    ck_assert_ptr_null(find(&run, PROF_METRIC_IDLE, "", NULL)); /* of what has no end */
     prof_run_free(&run);
 }
 END_TEST
@@ -407,7 +436,7 @@ START_TEST(copies_and_memory)
 }
 END_TEST
 
-CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, iteration_asked_for,
-           iteration_not_there, longest_repeating, whole_run, empty, declared_work,
-           places_of_allocations, numbered_ranges, memory_of_devices, a_kernel_for_each_launch,
-           copies_and_memory)
+CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, steps_side_by_side,
+           iteration_asked_for, iteration_not_there, longest_repeating, whole_run, empty,
+           declared_work, places_of_allocations, numbered_ranges, memory_of_devices,
+           a_kernel_for_each_launch, copies_and_memory)

@@ -197,7 +197,6 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
         return prof_out_of_memory(err);
     *none = "";
     prof_extract_device(x);
-    prof_iterations_time(&x->iterations);
     prof_extract_ranges(x);
     enum prof_status status = prof_extract_host(x, err);
     if (!status && !(options && options->no_findings))

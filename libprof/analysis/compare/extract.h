@@ -17,6 +17,7 @@ struct prof_extract {
     struct prof_names path_index;
     PROF_ARRAY(const char *) paths; /* 0 = "": texts of the run */
     uint32_t *path_of_node;         /* per range: its path + 1, 0 = not made yet */
+    bool to_completion;             /* iterations last until their device work is done */
     bool failed;                    /* out of memory: sticks */
 };
 
@@ -68,7 +69,7 @@ static inline bool prof_extract_is_steady(const struct prof_extract *x, size_t i
 
 /* ---- parts: each adds its families */
 
-void prof_extract_device(struct prof_extract *x); /* kernels, copies, busy */
+void prof_extract_device(struct prof_extract *x); /* kernels, copies, times of iterations */
 void prof_extract_ranges(struct prof_extract *x); /* wall, idle, ranges */
 enum prof_status prof_extract_host(struct prof_extract *x, struct prof_error *err);
 enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_error *err);

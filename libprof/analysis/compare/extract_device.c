@@ -38,6 +38,7 @@ struct work {
     struct prof_names by_text;
     PROF_ARRAY(struct key) keys;
     uint32_t *key_of_shape;
+    int64_t *first_of; /* iteration -> start of its first operation */
 };
 
 /* ---- keys ---------------------------------------------------------------------------------------
@@ -139,12 +140,14 @@ static bool add_value(struct key *key, double value)
     return true;
 }
 
-static void add_busy(struct prof_extract *x, size_t iteration, const struct prof_op *op)
+static void add_busy(struct work *w, size_t iteration, const struct prof_op *op)
 {
     if (iteration == PROF_NO_ITERATION)
         return;
-    struct prof_iteration *it = &x->iterations.list.data[iteration];
+    struct prof_iteration *it = &w->x->iterations.list.data[iteration];
     int64_t end = op->start + op->duration;
+    if (it->covered == INT64_MIN)
+        w->first_of[iteration] = op->start;
     int64_t begin = op->start > it->covered ? op->start : it->covered;
     if (end <= begin)
         return;
@@ -175,7 +178,7 @@ static bool add_op(struct work *w, const struct prof_op *op, int64_t order)
     size_t iteration = prof_iteration_at(&x->iterations, op->thread, asked);
     bool steady = prof_extract_is_steady(x, iteration);
     uint32_t path = prof_extract_path(x, op->thread, asked);
-    add_busy(x, iteration, op);
+    add_busy(w, iteration, op);
     if (order < key->order)
         key->order = order;
     if (prof_is_kernel(shape))
@@ -204,6 +207,43 @@ static void walk(struct work *w)
     while (!w->x->failed && (op = prof_facts_next(&w->x->facts, &at, &kind))) {
         if (!add_op(w, op, order++))
             w->x->failed = true;
+    }
+}
+
+/* Operations of an iteration that run before the one before is done, or after the end of its own
+ * time, are not of its time: what is left of that would be less than none. Seldom: only then all
+ * are walked once more. */
+static void clip_busy(struct work *w)
+{
+    struct prof_extract *x = w->x;
+    struct prof_op_walk at = {0};
+    enum prof_op_kind kind;
+    const struct prof_op *op;
+    bool beyond = false;
+    for (size_t i = 0; i < x->iterations.list.count; i++) {
+        const struct prof_iteration *it = &x->iterations.list.data[i];
+        beyond |= it->covered != INT64_MIN &&
+                  (w->first_of[i] < it->from || it->covered > it->from + it->time_ns);
+    }
+    if (!beyond)
+        return;
+    for (size_t i = 0; i < x->iterations.list.count; i++) {
+        x->iterations.list.data[i].covered = x->iterations.list.data[i].from;
+        x->iterations.list.data[i].busy_ns = 0;
+    }
+    while ((op = prof_facts_next(&x->facts, &at, &kind))) {
+        int64_t asked = op->call == PROF_UNKNOWN ? op->start : op->call;
+        size_t iteration = prof_iteration_at(&x->iterations, op->thread, asked);
+        if (iteration == PROF_NO_ITERATION)
+            continue;
+        struct prof_iteration *it = &x->iterations.list.data[iteration];
+        int64_t begin = op->start > it->covered ? op->start : it->covered;
+        int64_t end = op->start + op->duration, last = it->from + it->time_ns;
+        end = end < last ? end : last;
+        if (end > begin) {
+            it->busy_ns += end - begin;
+            it->covered = end;
+        }
     }
 }
 
@@ -299,10 +339,14 @@ static void add_metrics(struct work *w)
 void prof_extract_device(struct prof_extract *x)
 {
     struct work w = {.x = x};
-    if (!make_keys(&w))
+    w.first_of = calloc(x->iterations.list.count + 1, sizeof *w.first_of);
+    if (!w.first_of || !make_keys(&w))
         x->failed = true;
     if (!x->failed)
         walk(&w);
+    x->to_completion = prof_iterations_time(&x->iterations);
+    if (!x->failed && x->to_completion)
+        clip_busy(&w);
     if (!x->failed)
         add_metrics(&w);
     for (size_t i = 0; i < w.keys.count; i++) {
@@ -312,4 +356,5 @@ void prof_extract_device(struct prof_extract *x)
     prof_array_free(&w.keys);
     prof_names_free(&w.by_text);
     free(w.key_of_shape);
+    free(w.first_of);
 }

@@ -57,7 +57,8 @@ static void add_iterations(struct prof_extract *x)
     add_series(x, PROF_METRIC_WALL, wall, count);
     if (worked) {
         add_series(x, PROF_METRIC_BUSY, busy, count);
-        add_series(x, PROF_METRIC_IDLE, idle, count);
+        if (x->to_completion)
+            add_series(x, PROF_METRIC_IDLE, idle, count);
     }
     free(values);
     free(sorted);
