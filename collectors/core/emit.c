@@ -88,7 +88,14 @@ static struct spool_chunk *next_chunk(struct core_state *state, struct core_thre
  *
  * A signal handler that interrupts a write and writes itself goes on in another chunk: the one that
  * was interrupted is finished where it was begun, or never, when the handler jumps out. `busy` is
- * the stack frame of the innermost write, `outer` that of the first that was interrupted. */
+ * the stack frame of the innermost write, `outer` that of the first that was interrupted.
+ *
+ * Only a write that was surely left has its chunk gone on with: one whose frame lies a little
+ * below. Further away it may lie on another stack, of a thread of the program's own making that a
+ * timer has taken the processor from and that goes on later: then the chunk stays as it is, for
+ * good. */
+
+#define NEAR ((uintptr_t)16 << 10)
 
 /* The write that was interrupted has come to its end, one way or the other. */
 static void settle(struct core_thread *self)
@@ -100,19 +107,29 @@ static void settle(struct core_thread *self)
         close_chunk(chunk);
 }
 
-static void leave_chunk(struct core_state *state, struct core_thread *self)
+/* Go on in another chunk. Not `for_good`: the write is remembered as the outer one if it is the
+ * first; that of a handler whose handler is interrupted is not. */
+static void leave_chunk(struct core_state *state, struct core_thread *self, bool for_good)
 {
     struct collector_shield shield;
     int saved = errno;
     collector_shield(&shield);
-    if (self->outer == 0) {
+    if (for_good) {
+        self->outer = 0;
+        self->interrupted = NULL;
+    } else if (self->outer == 0) {
         self->outer = self->busy;
         self->interrupted = self->chunk;
-    } /* else a handler interrupted a handler: the chunk of the latter stays open */
+    }
     if (self->chunk)
         self->chunk = core_take_chunk(state, self->tid, SPOOL_EVENTS);
     collector_unshield(&shield);
     errno = saved;
+}
+
+static bool is_near(uintptr_t here, uintptr_t frame)
+{
+    return here >= frame && here - frame < NEAR;
 }
 
 /* A write of this thread was begun and is not ended. What `busy` is to be after the one that begins
@@ -120,14 +137,19 @@ static void leave_chunk(struct core_state *state, struct core_thread *self)
 static uintptr_t enter(struct core_state *state, struct core_thread *self, uintptr_t here)
 {
     bool left = collector_left(here, self->busy);
-    if (left &&
-        (self->outer == 0 || self->busy == self->outer || collector_left(here, self->outer))) {
-        settle(self); /* it interrupts none after all */
+    if (!left) {
+        if (self->busy != self->outer)
+            leave_chunk(state, self, false);
+        return self->outer;
+    }
+    if (!is_near(here, self->busy)) {
+        leave_chunk(state, self, true);
         return 0;
     }
-    if (!left && self->busy != self->outer)
-        leave_chunk(state, self);
-    return self->outer;
+    if (self->outer != 0 && self->busy != self->outer && !is_near(here, self->outer))
+        return self->outer; /* only the innermost was left */
+    settle(self);
+    return 0;
 }
 
 bool collector_emit(const void *record)
@@ -149,8 +171,9 @@ bool collector_emit(const void *record)
     if (!ok)
         count_drop(state, head);
     atomic_signal_fence(memory_order_acq_rel);
-    self->busy = after;
-    if (__builtin_expect(self->outer != 0, 0) && after == 0)
+    if (__builtin_expect(self->busy == here, 1))
+        self->busy = after;
+    if (__builtin_expect(self->outer == here, 0))
         settle(self);
     return ok;
 }

@@ -1,8 +1,8 @@
 /* Short critical sections in a thread that may leave them without returning: a signal handler jumps
  * out (interpreters and time-out guards do), or the thread is cancelled. Two ways:
  *
- * The shield, for what is rare: no signal handler and no cancellation comes while it is up. Two
- * system calls, a fifth of a microsecond.
+ * The shield, for what is rare: no signal handler and no cancellation comes while it is up, but for
+ * signals that the thread itself causes. Two system calls, a fifth of a microsecond.
  *
  * The lock, for what is frequent: it knows its holder. A thread that finds itself the holder, in a
  * frame that the holder's must have been left for, takes over; so does any thread from a holder

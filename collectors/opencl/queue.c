@@ -35,18 +35,15 @@ struct ocl_queue *ocl_queue_of_event(cl_event event)
 
 /* ---- the ring -------------------------------------------------------------------------------- */
 
-static size_t ring_bytes(size_t room)
-{
-    return sizeof(struct ocl_ring) + room * sizeof(struct ocl_entry);
-}
-
-/* Double the ring, under the lock. Logical positions stay. */
+/* Double the ring, under the lock. Logical positions stay. The old ring stays mapped (all of them
+ * together are no larger than the last): whoever was given up as its lock's holder may still look.
+ */
 static bool grow(struct ocl_queue *queue)
 {
     struct ocl_ring *old = queue->ring;
     size_t room = old ? old->room * 2 : FIRST_ROOM;
-    struct ocl_ring *ring =
-        mmap(NULL, ring_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ocl_ring *ring = mmap(NULL, sizeof *ring + room * sizeof ring->entry[0],
+                                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ring == MAP_FAILED)
         return false;
     ring->room = room;
@@ -54,9 +51,6 @@ static bool grow(struct ocl_queue *queue)
         *ocl_ring_at(ring, i) = *ocl_ring_at(old, i);
     atomic_signal_fence(memory_order_seq_cst);
     queue->ring = ring;
-    atomic_signal_fence(memory_order_seq_cst);
-    if (old)
-        munmap(old, ring_bytes(old->room));
     return true;
 }
 

@@ -28,16 +28,12 @@ static bool make_room(struct ocl_regions *regions)
     int saved = errno;
     void *list = mmap(NULL, room * sizeof *regions->list, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct ocl_region *old = regions->list;
-    size_t old_room = regions->room;
-    if (list != MAP_FAILED) {
-        if (old)
-            memcpy(list, old, regions->count * sizeof *old);
+    if (list != MAP_FAILED) { /* the old list stays mapped, as an outgrown ring does */
+        if (regions->list)
+            memcpy(list, regions->list, regions->count * sizeof *regions->list);
         regions->list = list;
         atomic_signal_fence(memory_order_seq_cst); /* never more room than there is */
         regions->room = room;
-        if (old)
-            munmap(old, old_room * sizeof *old);
     }
     errno = saved;
     return list != MAP_FAILED;

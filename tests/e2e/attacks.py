@@ -111,7 +111,8 @@ def _account(how):
 
 NVTX = ("jump-alone", "jump-marks", "jump-names", "jump-depths", "jump-altstack", "handler-marks",
         "handler-marks-jump", "cancel-marks", "cancel-names", "fork", "exit-handler", "marks-return",
-        "outlive-main")
+        "outlive-main", "overflow", "thread-ends", "main-ends", "vfork",
+        "handlers-in-handlers")
 OPENCL = ("fills-return", "fills-exit", "fills-_exit", "fills-quick_exit", "fills-exec")
 JUMPED_OPENCL = ("jump-fills", "cancel-fills")
 ATTACKS = {name: _account(name) for name in NVTX + OPENCL + JUMPED_OPENCL}

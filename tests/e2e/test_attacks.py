@@ -8,7 +8,7 @@ class Attacks(e2e.Case):
         if not attacks.possible(name):
             self.skipTest("no OpenCL device")
         for _ in range(100 if e2e.LONG else 1):
-            run = attacks.run(name, 100 if e2e.LONG else 20)
+            run = attacks.run(name, 100 if e2e.LONG else 10)
             self.assertEqual((run.uncounted, run.hangs, run.differences), (0, 0, []))
 
 

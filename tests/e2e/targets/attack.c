@@ -357,6 +357,167 @@ static void in_exit_handler(void)
         mark(SLOTS - 2, n);
 }
 
+/* ---- the end of a stack ---------------------------------------------------------------------- */
+
+/* Recursion until the stack ends; the handler, on its own stack, jumps out. */
+static sigjmp_buf before_overflow;
+static volatile unsigned overflow_n;
+
+static void on_overflow(int number)
+{
+    (void)number;
+    siglongjmp(before_overflow, 1);
+}
+
+static __attribute__((noinline)) unsigned recurse(unsigned depth)
+{
+    volatile char room[64];
+    room[0] = (char)depth;
+    if (overflow_n < limit)
+        mark(0, overflow_n++);
+    return depth == UINT32_MAX ? 0 : recurse(depth + 1) + (unsigned)room[0];
+}
+
+static void *overflow(void *unused)
+{
+    static char signal_stack[65536];
+    stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    sigaltstack(&stack, NULL);
+    for (volatile unsigned i = 0; i < 50; i++)
+        if (sigsetjmp(before_overflow, 1) == 0)
+            recurse(0);
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, NULL);
+    return unused;
+}
+
+static void overflow_stack(void)
+{
+    struct sigaction action = {.sa_handler = on_overflow, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    mark(SLOTS - 1, 0);
+    sigaction(SIGSEGV, &action, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 65536);
+    if (pthread_create(&thread, &attributes, overflow, NULL) != 0)
+        _exit(98);
+    pthread_join(thread, NULL);
+}
+
+/* ---- threads that end, and what runs then ---------------------------------------------------- */
+
+static pthread_key_t last_words;
+
+static void say_last_words(void *value)
+{
+    unsigned slot = (unsigned)(uintptr_t)value - 1;
+    for (unsigned n = 10; n < 20; n++)
+        mark(slot, n);
+}
+
+static void *short_life(void *data)
+{
+    unsigned slot = (unsigned)(uintptr_t)data;
+    pthread_setspecific(last_words, (void *)(uintptr_t)(slot + 1));
+    for (unsigned n = 0; n < 10; n++)
+        mark(slot, n);
+    if (slot % 2)
+        pthread_exit(NULL);
+    return NULL;
+}
+
+static void thread_ends(void)
+{
+    pthread_t threads[SLOTS];
+    pthread_key_create(&last_words, say_last_words);
+    for (uintptr_t i = 0; i < SLOTS; i++)
+        if (pthread_create(&threads[i], NULL, short_life, (void *)i) != 0)
+            _exit(98);
+    for (unsigned i = 0; i < SLOTS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* The main thread ends first; the last of the others ends the process, with status 0. */
+static void *outlives(void *data)
+{
+    marks(data);
+    if (data == NULL) {
+        sleep_us(milliseconds * 1000);
+        exit(STATUS);
+    }
+    return NULL;
+}
+
+static void main_ends(void)
+{
+    pthread_t threads[THREADS];
+    run_threads(threads, outlives);
+    pthread_exit(NULL);
+}
+
+/* Children that share the memory of their parent until they exec or end. */
+static void vfork_while_marked(void)
+{
+    pthread_t threads[THREADS];
+    run_threads(threads, marks);
+    for (unsigned child = 0; child < 32; child++) {
+        pid_t pid = vfork();
+        if (pid == 0) {
+            if (child % 2)
+                execl("/bin/true", "true", (char *)NULL);
+            _exit(0);
+        }
+        while (waitpid(pid, NULL, 0) < 0)
+            ;
+    }
+    join_threads(threads);
+}
+
+/* Two kinds of signals that interrupt each other's handlers, and both mark. */
+static void on_either(int number)
+{
+    static __thread volatile unsigned next[2] __attribute__((tls_model("initial-exec")));
+    unsigned kind = number == SIGUSR1;
+    unsigned n = next[kind];
+    if (!may_jump || n >= limit)
+        return;
+    next[kind] = n + 1;
+    mark(my_slot + THREADS * (1 + kind), n);
+    if (kind && n % 64 == 0)
+        siglongjmp(again, 1);
+}
+
+static void *interrupted(void *data)
+{
+    my_slot = (unsigned)(uintptr_t)data;
+    sigsetjmp(again, 1);
+    may_jump = 1;
+    while (next_n < limit) {
+        unsigned n = next_n++;
+        mark(my_slot, n);
+    }
+    may_jump = 0;
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void handlers_in_handlers(void)
+{
+    pthread_t threads[THREADS];
+    struct sigaction action = {.sa_handler = on_either};
+    atomic_store(&running, THREADS);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
+    mark(SLOTS - 1, 0);
+    run_threads(threads, interrupted);
+    for (unsigned i = 0; atomic_load(&running) > 0; i++) {
+        pthread_kill(threads[i % THREADS], SIGUSR1);
+        pthread_kill(threads[i % THREADS], SIGUSR2);
+    }
+    join_threads(threads);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static void jump_marks(void)
@@ -486,6 +647,11 @@ static const struct {
     {"fills-quick_exit", fills_quick_exit},
     {"fills-exec", fills_exec},
     {"outlive-main", outlive_main},
+    {"overflow", overflow_stack},
+    {"thread-ends", thread_ends},
+    {"main-ends", main_ends},
+    {"vfork", vfork_while_marked},
+    {"handlers-in-handlers", handlers_in_handlers},
 };
 
 int main(int argc, char **argv)
