@@ -5,7 +5,7 @@
 #include "report/table.h"
 #include "report/writers.h"
 
-#define SHAPE 1
+#define SHAPE 2
 
 static void put_shares(struct prof_json *json, const char *key, const double *shares, size_t count)
 {

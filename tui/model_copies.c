@@ -67,15 +67,15 @@ static bool take(void *context, const struct prof_live_copy *copy)
     if (number == UINT32_MAX)
         return false;
     struct tui_copies *group = &model->copies.data[number];
+    int64_t bytes = copy->bytes == PROF_UNKNOWN ? 0 : copy->bytes;
+    group->bytes = prof_add(group->bytes, bytes);
     if (copy->start_ns == PROF_UNKNOWN || copy->duration_ns == PROF_UNKNOWN) {
         group->unfinished++;
         return true;
     }
-    int64_t bytes = copy->bytes == PROF_UNKNOWN ? 0 : copy->bytes;
     bool rated = copy->bytes != PROF_UNKNOWN && copy->duration_ns > 0 &&
                  prof_copy_moves(model->capture, copy->kind, copy->stream);
     group->count++;
-    group->bytes = prof_add(group->bytes, bytes);
     group->ns = prof_add(group->ns, copy->duration_ns);
     if (copy->bytes != PROF_UNKNOWN)
         group->classes[class_of(bytes)]++;
