@@ -64,8 +64,9 @@ struct collector_source {
      * on which a source may call CUPTI. NULL = not wanted. */
     void (*tick)(void);
     /* Called when the process ends by return, exit, _exit or quick_exit, or is about to exec, on
-     * the thread that ends it: publish what is complete, mark the rest. Called again when an exec
-     * failed and the process ends later. Never in a forked child for its parent's events. */
+     * the thread that ends it; on the helper thread when a deadly signal or abort() ends it
+     * (collector_dying): publish what is complete, mark the rest. Called again when an exec failed
+     * and the process ends later. Never in a forked child for its parent's events. */
     void (*at_exit)(void);
     /* Called in a forked child at its first event, before anything else: drop every pending thing
      * inherited from the parent without calling the driver or any collector_ function. */
@@ -76,6 +77,9 @@ struct collector_source {
     void (*recording)(bool on);
     /* The program unloaded a library (dlclose returned), on its thread. NULL = not wanted. */
     void (*unloaded)(void);
+    /* The spool was made, on the thread with the first event, all signals but SIGSYS blocked. NULL =
+     * not wanted. */
+    void (*born)(void);
 };
 void collector_register(const struct collector_source *source);
 
@@ -116,6 +120,25 @@ void collector_window(bool open, enum wire_window_reason reason);
 /* A thread of the program made events that are recorded by another: its name is followed too. One
  * load when it was seen before. */
 void collector_saw_thread(uint32_t tid);
+
+/* ---- The end of the process (core/lifecycle.c, core/death.c)
+ *
+ * For a source's at_exit: not all of its device records could be fetched. */
+void collector_unflushed(void);
+
+/* For a source with a backend of its own buffers: all device work that ended before `time`
+ * (CLOCK_MONOTONIC) has been handed over. */
+void collector_fetched(uint64_t time);
+
+/* For host/, in the handler of a signal whose default action is about to end the process, or before
+ * abort(): the helper thread runs every source's at_exit while the caller waits, at most 2 s, and at
+ * most 1 s for it to begin. Atomics and futexes only. A second thread of the process that dies waits
+ * for the first one to end it. On the helper thread itself, at work for somebody who dies, it never
+ * returns: the process must end by the signal that it would have ended by without us. */
+void collector_death(void);
+
+/* Is a thread waiting in collector_death? */
+bool collector_dying(void);
 
 /* For host/: the functions that end this process are ours (the library was preloaded), so an end
  * that is not seen passed none of them. Before collector_hello. */

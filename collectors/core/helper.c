@@ -64,12 +64,24 @@ void core_run_forked(void)
     }
 }
 
-void core_run_at_exit(void)
+void core_run_at_exit(struct core_state *state)
 {
+    uint64_t begun = prof_now_ns();
+    atomic_store(&state->unflushed, 0);
     FOR_SOURCES(source)
     {
         if (source->at_exit)
             source->at_exit();
+    }
+    atomic_store(&state->spool.header->final_ns, atomic_load(&state->unflushed) ? 0 : begun);
+}
+
+void core_run_born(void)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->born)
+            source->born();
     }
 }
 
@@ -148,9 +160,11 @@ static void *helper(void *argument)
     sigdelset(&signals, SIGSYS); /* as in core_start, whatever the starting thread blocks */
     pthread_sigmask(SIG_SETMASK, &signals, NULL);
     prctl(PR_SET_NAME, "perfkit");
+    atomic_store(&state->helper_runs, 1);
     uint64_t last_tick = prof_now_ns(), last_names = last_tick;
     while (atomic_load(&state->epoch) == epoch && !alone()) {
         uint32_t seen = atomic_load(&state->wake);
+        core_death_look(state);
         reserve_ahead(state);
         uint64_t now = prof_now_ns();
         bool wanted = atomic_exchange(&state->tick_wanted, 0); /* else nobody could ask again */
@@ -168,6 +182,7 @@ static void *helper(void *argument)
         struct timespec pause = {.tv_nsec = TICK_NS};
         syscall(SYS_futex, &state->wake, FUTEX_WAIT_PRIVATE, seen, &pause, NULL, 0);
     }
+    atomic_store(&state->helper_runs, 0);
     return NULL;
 }
 

@@ -147,8 +147,10 @@ static void lifecycle_end(struct core_state *state, unsigned how, int status)
 
 static void lifecycle_revive(struct core_state *state)
 {
-    if (atomic_load(&state->epoch) != 0)
+    if (atomic_load(&state->epoch) != 0) {
         atomic_store(&state->spool.header->ended, 0);
+        atomic_store(&state->spool.header->final_ns, 0);
+    }
     if (state->entry)
         atomic_store_explicit(&state->entry->state, LIFECYCLE_ALIVE, memory_order_release);
 }
@@ -203,7 +205,7 @@ void collector_hello(int argc, char *const *argv)
 }
 
 /* True in a vfork child: it runs on its parent's memory and must leave it alone. */
-static bool borrowed(const struct core_state *state)
+bool core_borrowed(const struct core_state *state)
 {
     uint32_t owner = state->greeted_pid ? state->greeted_pid : state->pid;
     return owner != (uint32_t)syscall(SYS_getpid);
@@ -212,7 +214,7 @@ static bool borrowed(const struct core_state *state)
 void collector_end(unsigned how, int status)
 {
     struct core_state *state = core_directory() ? core_state() : NULL;
-    if (!state || borrowed(state))
+    if (!state || core_borrowed(state))
         return;
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* else _exit might not end it */
@@ -220,7 +222,7 @@ void collector_end(unsigned how, int status)
     if (!atomic_exchange(&state->ended, 1) && atomic_load(&state->epoch) != 0) {
         core_window_follow();
         core_threads_look(state);
-        core_run_at_exit();
+        core_run_at_exit(state);
     }
     lifecycle_end(state, how, status);
     pthread_setcancelstate(cancel, NULL);
@@ -230,7 +232,7 @@ void collector_end(unsigned how, int status)
 void collector_revive(void)
 {
     struct core_state *state = core_directory() ? core_state() : NULL;
-    if (!state || borrowed(state))
+    if (!state || core_borrowed(state))
         return;
     int saved = errno;
     lifecycle_revive(state);

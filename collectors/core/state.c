@@ -240,8 +240,10 @@ static void start_here(struct core_state *state)
         atomic_store_explicit(&state->epoch, epoch, memory_order_release);
     }
     atomic_store_explicit(&state->phase, born ? CORE_READY : CORE_REFUSED, memory_order_release);
-    if (born)
+    if (born) {
         core_window_announce();
+        core_run_born();
+    }
     if (born && !core_helper_start())
         collector_health(WIRE_SOURCE_HOST, WIRE_HEALTH_DEGRADED,
                          "the helper thread could not be started: nothing is flushed until the "

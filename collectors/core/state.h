@@ -64,6 +64,15 @@ struct core_state {
 
     _Atomic uint32_t wake; /* futex word of the helper thread */
     _Atomic uint32_t tick_wanted;
+    _Atomic uint32_t helper_runs;
+
+    /* Deaths (death.c) */
+    _Atomic uint32_t death_owner; /* tid of the thread that a deadly signal stopped first */
+    _Atomic uint32_t death_asked; /* flushes */
+    _Atomic uint32_t death_begun;
+    _Atomic uint32_t death_done; /* futex word */
+    uint64_t death_end_ns;       /* helper thread only: when it had done so */
+    _Atomic uint32_t unflushed;  /* a source could not fetch all in its last flush */
 
     /* Lifecycle (lifecycle.c); independent of the spool */
     _Atomic uint32_t greeted;
@@ -133,8 +142,9 @@ bool core_define_locked(struct core_state *state, const void *record);
 bool core_helper_start(void);
 void core_helper_wake(struct core_state *state);
 void core_run_forked(void);
-void core_run_at_exit(void);
+void core_run_at_exit(struct core_state *state); /* and says in the spool whether all came */
 void core_run_recording(bool on);
+void core_run_born(void);
 
 /* window.c */
 void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
@@ -151,6 +161,11 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
                           enum lifecycle_birth birth);
 void core_lifecycle_refused(struct core_state *state, int why); /* no spool; `why` is an errno */
 bool core_hooked(void);                                         /* was the library preloaded? */
+
+bool core_borrowed(const struct core_state *state); /* a vfork child, on its parent's memory */
+
+/* death.c: what the helper thread does for a thread that waits to die */
+void core_death_look(struct core_state *state);
 
 /* options.c */
 const char *core_directory(void); /* PERFKIT_DIR, or NULL */

@@ -115,6 +115,7 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
         mine = map_buffer(0);
     if (mine) {
         mine->asked_by = collector_tid();
+        atomic_store(&mine->asked_ns, collector_now());
         mine->spill = atomic_load(&full_bytes) >= SPILL_BYTES;
         *buffer = cuda_buffers_data(mine);
         *size = BUFFER_BYTES;
@@ -132,6 +133,7 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
  * have begun a record there. */
 static void recycle(struct cuda_buffer *buffer)
 {
+    atomic_store(&buffer->asked_ns, 0);
     size_t bytes = (size_t)buffer->valid + 4096u;
     memset(cuda_buffers_data(buffer), 0, bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
     buffer->valid = 0;
@@ -182,6 +184,19 @@ void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, si
             collector_wake();
     }
     errno = saved;
+}
+
+uint64_t cuda_buffers_oldest(void)
+{
+    uint64_t oldest = 0;
+    uint32_t count = atomic_load(&buffer_count);
+    for (uint32_t i = 0; i < count && i < MAX_BUFFERS; i++) {
+        struct cuda_buffer *buffer = numbered(i);
+        uint64_t asked = buffer ? atomic_load(&buffer->asked_ns) : 0;
+        if (asked && (!oldest || asked < oldest))
+            oldest = asked;
+    }
+    return oldest;
 }
 
 struct cuda_buffer *cuda_buffers_next(const struct cuda_buffer *buffer)

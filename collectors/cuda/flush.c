@@ -1,12 +1,15 @@
 /* Fetching what CUPTI has: every 100 ms on the helper thread, and once more when the process ends.
  *
- * CUPTI hands out full buffers by itself and everything complete when asked; asking every 100 ms
- * keeps what a SIGKILL can cost to that window. The helper thread is the only one of ours that
- * calls into CUPTI after the start.
+ * CUPTI hands out full buffers by itself, and when asked those in which every record is complete:
+ * while the device is never idle at a flush, a buffer may stay with CUPTI until it is full. So a
+ * SIGKILL can cost what the oldest buffer still there was asked for, which the spool's header says
+ * (collector_fetched). The helper thread is the only one of ours that calls into CUPTI after the
+ * start.
  *
  * At the end the forced flush runs on the helper thread too, and the thread that exits waits for it
  * at most 4 s: a driver that is stuck must not keep the program from ending. cuptiFinalize is never
- * called, and nothing is flushed in a forked child. */
+ * called, and nothing is flushed in a forked child. When a signal or abort() ends it, the flush gives
+ * the device some time to finish first: the program may have launched just then. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -19,6 +22,8 @@
 
 #define FINISH_NS 4000000000u    /* the exiting thread waits no longer */
 #define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
+#define DEVICE_NS 200000000u     /* the device gets to finish what it was given, before a death */
+#define DEVICE_PAUSE_NS 1000000
 #define SETTLE_NS 200000000u     /* ... nor a thread that unloads code */
 #define FLUSH_FORCED 1u          /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
@@ -34,6 +39,7 @@ static _Atomic uint32_t finished; /* final flushes done; futex word */
 void cuda_flush_start(void)
 {
     cuda_dump_start();
+    collector_fetched(collector_now());
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&running, 1);
 }
@@ -74,6 +80,7 @@ void cuda_tick(void)
     if (!finishing && collector_ended())
         return; /* the destructors of CUPTI and of the driver are next, or at it */
     atomic_fetch_add(&ticks, 1);
+    uint64_t begun = collector_now();
     if (cuda_buffers_used()) { /* before that CUPTI has nothing, and cuInit may still be at work */
         flush(finishing ? FLUSH_FORCED : 0);
         drain();
@@ -84,6 +91,8 @@ void cuda_tick(void)
         cuda_kinds_tick();
         cuda_buffers_top_up();
     }
+    uint64_t oldest = cuda_buffers_oldest();
+    collector_fetched(oldest && oldest < begun ? oldest : begun);
     if (finishing) {
         cuda_exact_end();
         cuda_lost_end();
@@ -139,6 +148,21 @@ static bool wait_for(uint32_t want)
     }
 }
 
+/* Records come complete as long as the device works; a forced flush would bring them without an
+ * end. */
+static void await_device(void)
+{
+    uint64_t start = collector_now();
+    for (;;) {
+        flush(0);
+        drain();
+        if (!cuda_buffers_oldest() || collector_now() - start >= DEVICE_NS)
+            return;
+        struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
+        nanosleep(&pause, NULL);
+    }
+}
+
 void cuda_at_exit(void)
 {
     if (!atomic_load(&running))
@@ -150,12 +174,16 @@ void cuda_at_exit(void)
         if (!collector_is_helper()) {
             collector_wake();
             done = wait_for(want);
-        } else if (!ticking()) {
-            cuda_tick(); /* the process ends with its last thread, which is the helper */
+        } else if (!ticking()) { /* its last thread is the helper, or a thread waits to die */
+            if (collector_dying())
+                await_device();
+            cuda_tick();
         } else {
             done = false;
         }
     }
+    if (!done)
+        collector_unflushed();
     if (done)
         collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_ENDED, NULL, 0);
     else

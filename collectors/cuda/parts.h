@@ -30,6 +30,7 @@ struct cuda_buffer {
     uint32_t spill;              /* to be thrown away: the helper thread is too far behind */
     uint32_t asked_by, given_by; /* threads */
     uint64_t given_ns;
+    _Atomic uint64_t asked_ns; /* by CUPTI; 0 = read, and free again */
 };
 
 bool cuda_buffers_start(void); /* maps the first few; false: no memory */
@@ -37,6 +38,9 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid);
 bool cuda_buffers_used(void); /* has CUPTI ever asked for one? */
+
+/* When the oldest buffer was asked for whose records have not been read, 0 = there is none. */
+uint64_t cuda_buffers_oldest(void);
 
 /* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
 struct cuda_buffer *cuda_buffers_take(void);

@@ -4,6 +4,7 @@
 #ifndef PERFKIT_COLLECTORS_HOST_HOST_H
 #define PERFKIT_COLLECTORS_HOST_HOST_H
 
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +15,14 @@
 
 /* The functions behind ours, found when the library is loaded, because dlsym takes locks; looked
  * for again only when another library's constructor ran before ours and calls us. */
+typedef void host_handler(int number); /* of a signal */
+
 struct host_real {
+    void (*abort_now)(void);
+    int (*sigaction)(int number, const struct sigaction *action, struct sigaction *before);
+    host_handler *(*signal)(int number, host_handler *handler);
+    host_handler *(*sysv_signal)(int number, host_handler *handler);
+    host_handler *(*sigset)(int number, host_handler *handler);
     void (*exit_now)(int status);
     void (*exit_quick)(int status);
     int (*unload)(void *handle); /* dlclose */
@@ -63,6 +71,10 @@ struct host_plan {
 void host_plan_make(struct host_plan *plan, char *const *envp, bool preload);
 /* Writes the new environment into room[plan->bytes], aligned like a pointer; returns it. */
 char *const *host_plan_apply(const struct host_plan *plan, char *const *envp, void *room);
+
+/* ---- signals.c: deaths ----------------------------------------------------------------------- */
+
+void host_signals_start(void);
 
 /* ---- elf.c ---------------------------------------------------------------------------------- */
 

@@ -82,6 +82,11 @@ void host_real_find(void)
     find(&host_real.spawnp, "posix_spawnp");
     find(&host_real.unload, "dlclose");
     find(&host_real.setenv, "setenv");
+    find(&host_real.abort_now, "abort");
+    find(&host_real.sigaction, "sigaction");
+    find(&host_real.signal, "signal");
+    find(&host_real.sysv_signal, "__sysv_signal");
+    find(&host_real.sigset, "sigset");
     find(&host_real.execve, "execve"); /* last: says that the others are there */
     if (!host_real.execveat)
         host_real.execveat = execveat_by_number;
@@ -99,8 +104,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
         host_environment_mend();
         on_exit(saw_status, NULL);
         quick_hooked = at_quick_exit(saw_quick_exit) == 0;
-        if (host_environment_preloads())
+        if (host_environment_preloads()) {
             collector_hooked();
+            host_signals_start();
+        }
         collector_hello(argc, argv);
         collector_note_fact(facts);
     }

@@ -100,6 +100,12 @@ struct spool_header {
     /* A process that cannot open its file any more (another user, another root folder) asks the
      * reader for room: chunks in all, and as many as the reader has reserved. */
     _Atomic uint32_t wanted, granted;
+
+    /* How much of what the device did is here, should the process die (0 = not said): */
+    _Atomic uint64_t fetched_ns; /* CUDA: CUPTI holds no record of work that ended before */
+    _Atomic uint64_t final_ns;   /* when the last flush began: of an end, or of a death */
+    _Atomic uint32_t death_tid;  /* the thread that a deadly signal stopped */
+    uint32_t pad3;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_BYTES, "spool_header");
 

@@ -114,6 +114,20 @@ void collector_wake(void)
     core.wakes++;
 }
 
+bool collector_dying(void)
+{
+    return false;
+}
+
+void collector_unflushed(void)
+{
+}
+
+void collector_fetched(uint64_t time)
+{
+    (void)time;
+}
+
 bool collector_is_helper(void)
 {
     return core.helper;

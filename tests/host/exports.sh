@@ -19,7 +19,7 @@ mmap munmap madvise mprotect getpid getppid gettid getrlimit prctl sysconf getau
 clock_gettime nanosleep clock_nanosleep sched_yield strerror_r
 pthread_create pthread_attr_init pthread_attr_destroy pthread_attr_setdetachstate
 pthread_attr_setstacksize pthread_key_create pthread_setspecific pthread_getspecific
-pthread_sigmask pthread_setcancelstate sigdelset sigfillset sigemptyset
+pthread_sigmask pthread_setcancelstate sigdelset sigfillset sigemptyset sigaddset
 pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock
 pthread_mutex_unlock pthread_once __register_atfork pthread_self
 dlopen dlsym dladdr dl_iterate_phdr
@@ -39,7 +39,8 @@ vprintf vfprintf perror fputs fputc fwrite fopen fflush __printf_chk __fprintf_c
 realloc free _Unwind_RaiseException __cxa_throw longjmp __longjmp_chk system popen fork"
 
 always="InitializeInjectionNvtx2 InitializeInjectionNvtxExtension _exit _Exit quick_exit execve execv
-execvp execvpe execl execlp execle execveat fexecve posix_spawn posix_spawnp dlclose setenv"
+execvp execvpe execl execlp execle execveat fexecve posix_spawn posix_spawnp dlclose setenv
+abort sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset"
 
 wrong=0
 say() {

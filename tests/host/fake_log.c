@@ -68,6 +68,16 @@ void collector_revive(void)
         say("revive", "-", 0);
 }
 
+void collector_death(void)
+{
+    say("death", "-", 0);
+}
+
+bool collector_is_helper(void)
+{
+    return false;
+}
+
 void collector_unloaded(void)
 {
 }
