@@ -108,13 +108,14 @@ static void say_trust(const char *command, const struct prof_trust *trust)
         return;
     size_t losses = 0;
     const char *first = "see the trust block of the report";
+    const char *verdict = trust->status == PROF_TRUST_AT_RISK ? "AT RISK" : "INCOMPLETE";
     for (size_t i = 0; i < trust->statement_count; i++)
-        if (trust->statements[i].level == PROF_TRUST_LOSS && losses++ == 0)
+        if (trust->statements[i].level >= PROF_TRUST_RISK && losses++ == 0)
             first = trust->statements[i].text;
     if (losses > 1)
-        cli_say(command, "INCOMPLETE: %s (and %zu more)", first, losses - 1);
+        cli_say(command, "%s: %s (and %zu more)", verdict, first, losses - 1);
     else
-        cli_say(command, "INCOMPLETE: %s", first);
+        cli_say(command, "%s: %s", verdict, first);
 }
 
 /* CUPTI serves one tool: when the program wanted it too, or was given it, figures of one side lack.
@@ -208,9 +209,13 @@ void capture_summary(const char *command, const char *path, const char *shown, c
         return;
     }
     const struct prof_info *info = prof_info(capture);
+    char ending[64] = "";
+    if (info->exit_signal > 0)
+        snprintf(ending, sizeof ending, "; ended by %s", prof_signal(info->exit_signal).text);
     if (list_recorded(&trust, recorded, sizeof recorded))
-        cli_say(command, "recorded %s in %s%s", recorded, prof_duration_ns(info->duration_ns).text,
-                trust.complete ? "; complete" : "");
+        cli_say(command, "recorded %s in %s%s%s", recorded,
+                prof_duration_ns(info->duration_ns).text, trust.complete ? "; complete" : "",
+                ending);
     else
         nothing = true;
     bool contended = say_contention(command, &trust);
@@ -220,7 +225,7 @@ void capture_summary(const char *command, const char *path, const char *shown, c
     if (nothing && (reason || !told))
         say_nothing(command, &trust, info->trace, reason);
     else if (nothing)
-        cli_say(command, "nothing was recorded");
+        cli_say(command, "nothing was recorded%s", ending);
     else
         say_degraded(command, &trust);
     say_trust(command, &trust);

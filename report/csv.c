@@ -73,9 +73,12 @@ void prof_report_csv_table(FILE *out, const struct prof_report_data *data,
 /* The verdict of the trust block has its table too: a spreadsheet must not hide it. */
 void prof_report_csv_trust(FILE *out, const struct prof_trust *trust)
 {
-    static const char *const levels[] = {
-        [PROF_TRUST_NOTE] = "note", [PROF_TRUST_WARNING] = "warning", [PROF_TRUST_LOSS] = "loss"};
-    fprintf(out, "table,level,text\r\ntrust,%s,\r\n", trust->complete ? "complete" : "incomplete");
+    static const char *const levels[] = {[PROF_TRUST_NOTE] = "note",
+                                         [PROF_TRUST_WARNING] = "warning",
+                                         [PROF_TRUST_RISK] = "risk",
+                                         [PROF_TRUST_LOSS] = "loss"};
+    fprintf(out, "table,level,text\r\ntrust,%s,\r\n",
+            trust->complete ? "complete" : prof_trust_status_name(trust->status));
     for (size_t i = 0; i < trust->statement_count; i++) {
         fprintf(out, "trust,%s,", levels[trust->statements[i].level]);
         put_field(out, trust->statements[i].text ? trust->statements[i].text : "");

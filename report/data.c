@@ -241,9 +241,7 @@ void prof_report_ending(const struct prof_info *info, char *out, size_t size)
     if (prof_report_is_live(info)) {
         snprintf(out, size, "still running");
     } else if (info->exit_signal != PROF_UNKNOWN && info->exit_signal > 0) {
-        int number = info->exit_signal < 128 ? (int)info->exit_signal : 0;
-        const char *name = strsignal(number);
-        snprintf(out, size, "killed by signal %d (%s)", number, name ? name : "unknown");
+        snprintf(out, size, "killed by %s", prof_signal(info->exit_signal).text);
     } else if (info->exit_status != PROF_UNKNOWN) {
         snprintf(out, size, "exit status %lld", (long long)info->exit_status);
     } else {

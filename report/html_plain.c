@@ -73,10 +73,13 @@ static void put_table(FILE *out, const struct prof_report_data *data,
 
 static void put_trust(FILE *out, const struct prof_trust *trust)
 {
-    static const char *const levels[] = {
-        [PROF_TRUST_NOTE] = "Note", [PROF_TRUST_WARNING] = "Warning", [PROF_TRUST_LOSS] = "Loss"};
+    static const char *const levels[] = {[PROF_TRUST_NOTE] = "Note",
+                                         [PROF_TRUST_WARNING] = "Warning",
+                                         [PROF_TRUST_RISK] = "Risk",
+                                         [PROF_TRUST_LOSS] = "Loss"};
     fprintf(out, "<h3>Trust</h3>\n<p>This capture is <b>%s</b>.</p>\n<ul>\n",
-            !trust->complete     ? "INCOMPLETE"
+            trust->status == PROF_TRUST_AT_RISK ? "AT RISK"
+            : !trust->complete                  ? "INCOMPLETE"
             : trust->total_count ? "complete: every call that was counted is accounted for"
                                  : "not known to lack anything, but no calls were counted");
     for (size_t i = 0; i < trust->statement_count; i++) {

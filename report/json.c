@@ -96,11 +96,15 @@ static void put_graph_work(struct prof_json *json, const struct prof_graph_work 
 
 void prof_report_json_trust(struct prof_json *json, const struct prof_report_data *data)
 {
-    static const char *const levels[] = {
-        [PROF_TRUST_NOTE] = "note", [PROF_TRUST_WARNING] = "warning", [PROF_TRUST_LOSS] = "loss"};
+    static const char *const levels[] = {[PROF_TRUST_NOTE] = "note",
+                                         [PROF_TRUST_WARNING] = "warning",
+                                         [PROF_TRUST_RISK] = "risk",
+                                         [PROF_TRUST_LOSS] = "loss"};
     const struct prof_trust *trust = &data->trust;
     prof_json_object(json, "trust");
+    prof_json_string(json, "status", prof_trust_status_name(trust->status));
     prof_json_bool(json, "complete", trust->complete);
+    prof_json_int(json, "calls_without_records", trust->lacking);
     prof_json_known(json, "clock_error_ns", trust->clock_error_ns);
     prof_json_int(json, "windows", trust->windows);
     prof_json_known(json, "recorded_ns", trust->recorded_ns);

@@ -126,7 +126,9 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
     fprintf(out, "\n\n%s from %s on ", prof_duration_ns(data->info->duration_ns).text, when);
     prof_report_markdown_prose(out, data->info->host);
     fprintf(out, "; %s; capture %s\n", ending,
-            data->trust.complete ? "complete" : "**INCOMPLETE**");
+            data->trust.complete                       ? "complete"
+            : data->trust.status == PROF_TRUST_AT_RISK ? "**AT RISK**"
+                                                       : "**INCOMPLETE**");
     prof_report_filter_words(data->capture, data->filter, only, sizeof only);
     if (only[0]) {
         fputs("\nOnly ", out);
@@ -151,9 +153,9 @@ enum prof_status prof_report_write_markdown(struct prof_capture *capture,
     enum prof_status status = prof_report_load(capture, options, &data, err);
     if (!status) {
         prof_report_markdown_head(out, &data);
-        prof_report_markdown_findings(
-            out, &data, options ? options->findings : PROF_REPORT_FINDINGS_TOP,
-            prof_report_markdown_prose);
+        prof_report_markdown_findings(out, &data,
+                                      options ? options->findings : PROF_REPORT_FINDINGS_TOP,
+                                      prof_report_markdown_prose);
         for (const struct prof_report_table *const *next = prof_report_tables; *next; next++) {
             const struct prof_report_table *table = *next;
             if (prof_report_worth(&data, table)) {

@@ -94,7 +94,7 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
     const struct prof_utilisation *u = &plots->utilisation;
     size_t count = u->count < DEVICES ? u->count : DEVICES;
     if (!count || !u->buckets || u->end_ns <= u->begin_ns)
-        return "no device was used";
+        return "no device work was recorded";
     char below[200];
     if (u->count == 1)
         snprintf(below, sizeof below, "busy %s of %s",

@@ -161,7 +161,9 @@ static enum prof_status put_head(struct work *w, struct prof_capture *capture,
     prof_report_filter_words(capture, filter, only, sizeof only);
     put_comment(w, only);
     if (!status)
-        put_comment(w, trust.complete ? "capture complete" : "capture INCOMPLETE");
+        put_comment(w, trust.complete                       ? "capture complete"
+                       : trust.status == PROF_TRUST_AT_RISK ? "capture AT RISK"
+                                                            : "capture INCOMPLETE");
     prof_trust_free(&trust);
     return status;
 }

@@ -86,7 +86,7 @@ static const void *device_rows(const struct prof_report_data *data, size_t *coun
 const struct prof_report_table prof_report_devices_table = {
     .name = "devices",
     .title = "Devices",
-    .none = "no device was used",
+    .none = "no device work was recorded",
     .help = "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
             "when kernels and memcpys or memsets ran at once; idle is the rest of the recorded "
             "time: before the first operation, in the gaps, and after the last one.",

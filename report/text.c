@@ -127,7 +127,10 @@ static void print_capture(const struct prof_report_page *page, const struct prof
         fprintf(page->out, "%-*s%scomplete%s: every call counted is accounted for\n", LABEL,
                 "Trust", prof_report_tone(page, PROF_TONE_GOOD), prof_report_plain(page));
     else if (data->trust.complete)
-        return;                                     /* the block at the end says so */
+        return; /* the block at the end says so */
+    else if (data->trust.status == PROF_TRUST_AT_RISK)
+        fprintf(page->out, "%-*s%sAT RISK%s: records of its end may be missing, see Trust below\n",
+                LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
     else if (prof_report_is_live(info) && bad == 1) /* that it is live */
         fprintf(page->out, "%-*s%sunfinished%s: still being written, or perfkit was killed\n",
                 LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
@@ -276,7 +279,7 @@ static void print_devices(const struct prof_report_page *page, const struct prof
                 prof_report_plain(page),
                 data->info->summary   ? PROF_REPORT_NO_EVENTS
                 : data->kernels.count ? "n/a: no single events are here"
-                                      : "no device was used");
+                                      : "no device work was recorded");
     if (page->all || all->count <= SCREEN_DEVICES) {
         for (size_t i = 0; i < all->count; i++)
             print_device(page, data, &all->rows[i]);

@@ -111,12 +111,13 @@ static void print_statements(const struct prof_report_page *page, const struct p
     static const char *const marks[] = {
         [PROF_TRUST_NOTE] = "  note",
         [PROF_TRUST_WARNING] = "  warning",
+        [PROF_TRUST_RISK] = "  RISK",
         [PROF_TRUST_LOSS] = "  LOSS",
     };
     size_t shown = 0, left = 0;
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *statement = &trust->statements[i];
-        bool loss = statement->level == PROF_TRUST_LOSS;
+        bool loss = statement->level >= PROF_TRUST_RISK;
         if (!page->all && statement->level == PROF_TRUST_NOTE)
             continue;
         if (!loss && shown >= (page->all ? STATEMENTS : SCREEN_STATEMENTS)) {
@@ -139,9 +140,10 @@ void prof_report_text_trust(const struct prof_report_page *page,
     const struct prof_trust *trust = &data->trust;
     fprintf(page->out, "\n%sTrust%s: %s", prof_report_tone(page, PROF_TONE_HEAD),
             prof_report_plain(page),
-            !trust->complete     ? "INCOMPLETE"
-            : trust->total_count ? "complete"
-                                 : "no loss known");
+            trust->status == PROF_TRUST_AT_RISK ? "AT RISK"
+            : !trust->complete                  ? "INCOMPLETE"
+            : trust->total_count                ? "complete"
+                                                : "no loss known");
     if (trust->clock_error_ns != PROF_UNKNOWN)
         fprintf(page->out, "; device times are off by at most %s",
                 prof_duration_ns(trust->clock_error_ns).text);

@@ -101,10 +101,12 @@ static void trust_block(struct tui_table *table, const struct tui_view_input *in
     if (!input->tail || prof_trust(input->tail, &trust, NULL))
         return;
     item(table, trust.complete ? TUI_GOOD : TUI_BAD, "complete",
-         trust.complete ? "yes: every call is accounted for" : "no");
+         trust.complete                       ? "yes: every call is accounted for"
+         : trust.status == PROF_TRUST_AT_RISK ? "at risk: records of its end may be missing"
+                                              : "no");
     for (size_t i = 0; i < trust.statement_count && i < 50; i++)
         item(table,
-             trust.statements[i].level == PROF_TRUST_LOSS      ? TUI_BAD
+             trust.statements[i].level >= PROF_TRUST_RISK      ? TUI_BAD
              : trust.statements[i].level == PROF_TRUST_WARNING ? TUI_WARN
                                                                : TUI_DIM,
              "", trust.statements[i].text);

@@ -77,8 +77,8 @@ struct collector_source {
     void (*recording)(bool on);
     /* The program unloaded a library (dlclose returned), on its thread. NULL = not wanted. */
     void (*unloaded)(void);
-    /* The spool was made, on the thread with the first event, all signals but SIGSYS blocked. NULL =
-     * not wanted. */
+    /* The spool was made, on the thread with the first event, all signals but SIGSYS blocked. NULL
+     * = not wanted. */
     void (*born)(void);
 };
 void collector_register(const struct collector_source *source);
@@ -131,10 +131,10 @@ void collector_unflushed(void);
 void collector_fetched(uint64_t time);
 
 /* For host/, in the handler of a signal whose default action is about to end the process, or before
- * abort(): the helper thread runs every source's at_exit while the caller waits, at most 2 s, and at
- * most 1 s for it to begin. Atomics and futexes only. A second thread of the process that dies waits
- * for the first one to end it. On the helper thread itself, at work for somebody who dies, it never
- * returns: the process must end by the signal that it would have ended by without us. */
+ * abort(): the helper thread runs every source's at_exit while the caller waits, at most 2 s, and
+ * at most 1 s for it to begin. Atomics and futexes only. A second thread of the process that dies
+ * waits for the first one to end it. On the helper thread itself, at work for somebody who dies, it
+ * never returns: the process must end by the signal that it would have ended by without us. */
 void collector_death(void);
 
 /* Is a thread waiting in collector_death? */

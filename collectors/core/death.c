@@ -68,8 +68,7 @@ static bool is_first(struct core_state *state, uint64_t start)
     uint32_t self = (uint32_t)syscall(SYS_gettid), owner = 0;
     if (atomic_compare_exchange_strong(&state->death_owner, &owner, self) || owner == self)
         return true;
-    while (prof_now_ns() - start < 2ull * DEATH_NS &&
-           atomic_load(&state->death_owner) == owner) {
+    while (prof_now_ns() - start < 2ull * DEATH_NS && atomic_load(&state->death_owner) == owner) {
         struct timespec pause = {.tv_nsec = PAUSE_NS};
         nanosleep(&pause, NULL);
     }

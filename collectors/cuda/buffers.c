@@ -1,11 +1,11 @@
 /* The memory that CUPTI writes its records into.
  *
- * CUPTI asks for a buffer on the program's own threads (they share it: records.h says why) and gives
- * it back full on those threads or on a worker of its own. So both lists are lock-free: a free list
- * (tagged head, several takers) and a list of full buffers that the helper thread empties at once.
- * 2 MiB hold 9,700 kernels or 52,000 calls; at 250,000 launches a second 32 go by per second, and
- * the free list serves all of them. Mappings are never given back: CUPTI's workers may complete a
- * buffer while the process ends.
+ * CUPTI asks for a buffer on the program's own threads (they share it: records.h says why) and
+ * gives it back full on those threads or on a worker of its own. So both lists are lock-free: a
+ * free list (tagged head, several takers) and a list of full buffers that the helper thread empties
+ * at once. 2 MiB hold 9,700 kernels or 52,000 calls; at 250,000 launches a second 32 go by per
+ * second, and the free list serves all of them. Mappings are never given back: CUPTI's workers may
+ * complete a buffer while the process ends.
  *
  * The buffers are handed out zeroed (CUPTI is told so and saves its own memset on the program's
  * thread); the helper thread zeroes again what was used. */
@@ -18,12 +18,13 @@
 #include "collectors/cuda/parts.h"
 
 #define BUFFER_BYTES (2u << 20)
-#define HEADER_BYTES 4096u /* in front of the data, which stays page-aligned */
-#define MAX_BUFFERS 4096u  /* address space 8 GiB; pages are touched as records come */
-#define FIRST_BUFFERS 4u   /* populated before the first record */
-#define READY_BUFFERS 2u   /* kept free by the helper thread */
-#define WAKE_AT 4u         /* full buffers that call the helper thread before its time */
-#define SPILL_BYTES (256u << 20) /* waiting records beyond which new ones are dropped and counted */
+#define HEADER_BYTES 4096u       /* in front of the data, which stays page-aligned */
+#define MAX_BUFFERS 4096u        /* address space 8 GiB; pages are touched as records come */
+#define FIRST_BUFFERS 4u         /* populated before the first record */
+#define READY_BUFFERS 2u         /* kept free by the helper thread */
+#define WAKE_AT 4u               /* full buffers that call the helper thread before its time */
+#define SPILL_BYTES (256u << 20) /* waiting records beyond which new ones are dropped and counted  \
+                                  */
 
 static _Atomic(struct cuda_buffer *) buffers[MAX_BUFFERS];
 static _Atomic uint32_t buffer_count;
@@ -53,8 +54,8 @@ static void push_free(struct cuda_buffer *buffer)
     uint64_t head = atomic_load(&free_head);
     do {
         buffer->next = (uint32_t)head;
-    } while (!atomic_compare_exchange_weak(
-        &free_head, &head, ((head >> 32) + 1) << 32 | (buffer->number + 1)));
+    } while (!atomic_compare_exchange_weak(&free_head, &head,
+                                           ((head >> 32) + 1) << 32 | (buffer->number + 1)));
     atomic_fetch_add(&free_count, 1);
 }
 
@@ -67,8 +68,8 @@ static struct cuda_buffer *pop_free(void)
             return NULL;
         /* It may be taken by another thread meanwhile; it stays mapped, and the tag tells. */
         buffer = numbered((uint32_t)head - 1);
-    } while (!atomic_compare_exchange_weak(&free_head, &head,
-                                           ((head >> 32) + 1) << 32 | buffer->next));
+    } while (
+        !atomic_compare_exchange_weak(&free_head, &head, ((head >> 32) + 1) << 32 | buffer->next));
     atomic_fetch_sub(&free_count, 1);
     return buffer;
 }

@@ -8,8 +8,8 @@
  *
  * At the end the forced flush runs on the helper thread too, and the thread that exits waits for it
  * at most 4 s: a driver that is stuck must not keep the program from ending. cuptiFinalize is never
- * called, and nothing is flushed in a forked child. When a signal or abort() ends it, the flush gives
- * the device some time to finish first: the program may have launched just then. */
+ * called, and nothing is flushed in a forked child. When a signal or abort() ends it, the flush
+ * gives the device some time to finish first: the program may have launched just then. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -24,8 +24,8 @@
 #define NO_HELPER_NS 1000000000u /* ... and not that long when no tick ever begins */
 #define DEVICE_NS 200000000u     /* the device gets to finish what it was given, before a death */
 #define DEVICE_PAUSE_NS 1000000
-#define SETTLE_NS 200000000u     /* ... nor a thread that unloads code */
-#define FLUSH_FORCED 1u          /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
+#define SETTLE_NS 200000000u /* ... nor a thread that unloads code */
+#define FLUSH_FORCED 1u      /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
 static _Atomic uint32_t running;  /* CUPTI collects for us */
 static _Atomic int32_t owner;     /* ... in this process, and not in its forked children */

@@ -75,7 +75,8 @@ struct cuda_function cuda_classify(const char *name);
 size_t cuda_plain_name(const char *name, char *plain, size_t size);
 
 /* ---- calls.c */
-#define CUDA_HOLD_TICKS 2u /* a call's record is read at most a flush after those made inside it */
+#define CUDA_HOLD_TICKS 2u /* a call's record is read at most a flush after those made inside it   \
+                            */
 void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
@@ -94,7 +95,7 @@ uint32_t cuda_device(uint32_t ordinal);
 uint32_t cuda_context(uint32_t context, uint32_t ordinal);
 uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 uint32_t cuda_context_device(uint32_t context); /* id of its device, 0 = not known */
-#define CUDA_NO_DEVICE UINT32_MAX /* for `ordinal`: take the context's */
+#define CUDA_NO_DEVICE UINT32_MAX               /* for `ordinal`: take the context's */
 void cuda_device_record(const struct record_device *record);
 void cuda_context_record(const struct record_context *record);
 void cuda_stream_record(const struct record_stream *record);
@@ -135,7 +136,8 @@ void cuda_overhead_record(const struct record_overhead *record);
 void cuda_jit_record(const struct record_jit *record);
 
 /* ---- failures.c */
-bool cuda_failures_concern(const char *name); /* is the function to be told, by CUPTI's name for it? */
+bool cuda_failures_concern(
+    const char *name); /* is the function to be told, by CUPTI's name for it? */
 /* One of them is called, or returned. The program's thread. */
 void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 void cuda_failures_tick(void); /* what was noted is sent */
@@ -146,12 +148,14 @@ bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid); /* is the func
 /* A function is called, or returned. The program's thread. */
 void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph; 0 = not taken */
-/* The stack of a call, by its correlation or, if that is another's, by the id of the record. Helper. */
+/* The stack of a call, by its correlation or, if that is another's, by the id of the record.
+ * Helper. */
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
-/* ---- exact.c, exact_results.c: --counters=exact. The program's thread, but where helper is said. */
-void cuda_exact_start(void);                                      /* within cuInit */
+/* ---- exact.c, exact_results.c: --counters=exact. The program's thread, but where helper is said.
+ */
+void cuda_exact_start(void);                                     /* within cuInit */
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
 void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 /* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
@@ -197,7 +201,7 @@ uint64_t cuda_kinds_since(void); /* what was called before that may have no reco
 bool cuda_kinds_windows(void);   /* has recording ever been off? */
 bool cuda_kinds_begin(void);     /* may kinds be configured now? True: exit waits for the end */
 void cuda_kinds_end(void);
-void cuda_kinds_managed(void);   /* unified memory is configured: record it within the windows */
+void cuda_kinds_managed(void); /* unified memory is configured: record it within the windows */
 void cuda_kinds_forked(void);
 
 /* ---- decode.c */

@@ -2,12 +2,12 @@
  *
  * When the spool is made, signals whose default action ends the process and whose disposition is
  * the default get a handler. It has the core flush (collector_death), gives the default action back
- * and sends the same signal, with the same siginfo, to its own thread, where it is blocked until the
- * handler returns: the process ends where it was stopped, by the signal, with the status and the
- * core dump that it would have had. The program never learns of the handler: what sigaction and its
- * kin say of it is the default, and where the program sets the default it gets the handler. All of
- * that is read from the kernel's own table, so that it holds in forked and vforked children; nothing
- * is kept here.
+ * and sends the same signal, with the same siginfo, to its own thread, where it is blocked until
+ * the handler returns: the process ends where it was stopped, by the signal, with the status and
+ * the core dump that it would have had. The program never learns of the handler: what sigaction and
+ * its kin say of it is the default, and where the program sets the default it gets the handler. All
+ * of that is read from the kernel's own table, so that it holds in forked and vforked children;
+ * nothing is kept here.
  *
  * The program's own handlers are left alone. The usual ones print, set the default and raise: then
  * it is ours again. abort() with such a handler, or with SIGABRT ignored, flushes first.
@@ -23,8 +23,9 @@
 #include "collectors/core/collector.h"
 #include "collectors/host/host.h"
 
-static const int deadly[] = {SIGHUP, SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
-                             SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ};
+static const int deadly[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT,
+                             SIGBUS,  SIGFPE,  SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE,
+                             SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ};
 #define DEADLY (sizeof deadly / sizeof deadly[0])
 
 static _Atomic bool armed; /* stays in a forked child, as the handlers do */
@@ -158,7 +159,7 @@ static host_handler *after(int number, host_handler *set, host_handler *before)
         arm(number);
     errno = saved;
     return (void (*)(int, siginfo_t *, void *))(void (*)(void))before == on_death ? SIG_DFL
-                                                                                    : before;
+                                                                                  : before;
 }
 
 #define SIGNAL_FUNCTION(name, real)                                                                \

@@ -28,6 +28,9 @@
     100000000 /* how long to wait for another thread's harvest of a few commands                   \
                */
 
+#define DEVICE_NS 200000000u /* devices get to finish what they were given, before a death */
+#define DEVICE_PAUSE_NS 1000000
+
 static _Atomic bool driver_gone;
 static _Atomic uint32_t closing; /* the last harvest has begun */
 static _Atomic pid_t owner;      /* the process whose exit hook it is */
@@ -341,8 +344,25 @@ static void last(bool mark, bool gone)
     errno = saved;
 }
 
+/* Commands that were submitted when a thread of the process died may be about to end. */
+static void await_devices(void)
+{
+    uint64_t start = collector_now();
+    for (bool pending = true; pending && collector_now() - start < DEVICE_NS;) {
+        ocl_harvest_all(0);
+        pending = false;
+        for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
+            pending |= atomic_load(&queue->pending) != 0;
+        struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
+        if (pending)
+            nanosleep(&pause, NULL);
+    }
+}
+
 void ocl_harvest_last(void)
 {
+    if (collector_dying())
+        await_devices();
     last(true, false);
 }
 

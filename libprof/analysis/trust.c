@@ -17,6 +17,7 @@ struct work {
     PROF_ARRAY(struct prof_balance) balances, totals;
     PROF_ARRAY(struct prof_statement) statements;
     struct prof_graph_work graphs;
+    int64_t lacking; /* device records */
     bool marks_lost; /* of when recording began and stopped */
     bool out_of_memory;
 };
@@ -192,6 +193,7 @@ static const struct {
     {"part", "summary", PROF_TRUST_WARNING},
     {"clock", "assumed", PROF_TRUST_WARNING},
     {"clock", "unknown", PROF_TRUST_WARNING},
+    {"risk", "", PROF_TRUST_RISK},
     {"end", "unseen", PROF_TRUST_WARNING},
     {"end", "signal", PROF_TRUST_WARNING},
     {"end", "running", PROF_TRUST_WARNING},
@@ -257,9 +259,12 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
     enum prof_trust_level level = grade(subject, item);
     const char *separator = note && *note ? ": " : "";
     note = note ? note : "";
-    if (!strcmp(subject, "end")) {
+    if (!strcmp(subject, "risk")) {
+        w->lacking = prof_add(w->lacking, value > 0 ? value : 0);
+        state(w, level, process, "%s%s", name.text, note);
+    } else if (!strcmp(subject, "end")) {
         if (!strcmp(item, "signal") && value != PROF_UNKNOWN)
-            state(w, level, process, "%sended by signal %lld%s%s", name.text, (long long)value,
+            state(w, level, process, "%sended by %s%s%s", name.text, prof_signal(value).text,
                   separator, note);
         else
             state(w, level, process, "%sended by %s%s%s", name.text, item, separator, note);
@@ -460,7 +465,16 @@ static void conclude(struct work *w, struct prof_trust *result)
     if (w->totals.count)
         qsort(w->totals.data, w->totals.count, sizeof *w->totals.data, by_process_and_subject);
     sort_statements(w);
-    result->complete = !w->statements.count || w->statements.data[0].level != PROF_TRUST_LOSS;
+    static const enum prof_trust_status statuses[] = {
+        [PROF_TRUST_NOTE] = PROF_TRUST_COMPLETE,
+        [PROF_TRUST_WARNING] = PROF_TRUST_COMPLETE_WITH_NOTES,
+        [PROF_TRUST_RISK] = PROF_TRUST_AT_RISK,
+        [PROF_TRUST_LOSS] = PROF_TRUST_INCOMPLETE,
+    };
+    result->status =
+        w->statements.count ? statuses[w->statements.data[0].level] : PROF_TRUST_COMPLETE;
+    result->complete = result->status < PROF_TRUST_AT_RISK;
+    result->lacking = w->lacking;
 }
 
 enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
@@ -489,6 +503,17 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     if (status)
         prof_trust_free(result);
     return status;
+}
+
+const char *prof_trust_status_name(enum prof_trust_status status)
+{
+    static const char *const names[] = {
+        [PROF_TRUST_COMPLETE] = "complete",
+        [PROF_TRUST_COMPLETE_WITH_NOTES] = "complete with notes",
+        [PROF_TRUST_AT_RISK] = "at risk",
+        [PROF_TRUST_INCOMPLETE] = "incomplete",
+    };
+    return names[status];
 }
 
 void prof_trust_free(struct prof_trust *result)

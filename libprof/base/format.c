@@ -2,6 +2,7 @@
  * user's JSON must not say 1,5. */
 #include <math.h>
 #include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,24 @@ struct prof_text prof_count(int64_t count)
         t.text[n++] = digits[i];
     }
     t.text[n] = 0;
+    return t;
+}
+
+struct prof_text prof_signal(int64_t number)
+{
+    static const char *const names[] = {
+#define NAME(name) [name] = #name
+        NAME(SIGHUP),  NAME(SIGINT),    NAME(SIGQUIT), NAME(SIGILL),  NAME(SIGTRAP), NAME(SIGABRT),
+        NAME(SIGBUS),  NAME(SIGFPE),    NAME(SIGKILL), NAME(SIGUSR1), NAME(SIGSEGV), NAME(SIGUSR2),
+        NAME(SIGPIPE), NAME(SIGALRM),   NAME(SIGTERM), NAME(SIGXCPU), NAME(SIGXFSZ), NAME(SIGPROF),
+        NAME(SIGSYS),  NAME(SIGVTALRM), NAME(SIGIO),   NAME(SIGPWR),
+#undef NAME
+    };
+    struct prof_text t;
+    if (number > 0 && (uint64_t)number < sizeof names / sizeof names[0] && names[number])
+        snprintf(t.text, sizeof t.text, "%s (%lld)", names[number], (long long)number);
+    else
+        snprintf(t.text, sizeof t.text, "signal %lld", (long long)number);
     return t;
 }
 

@@ -44,6 +44,9 @@ struct prof_text prof_ratio(double ratio);
 /* "1,234,567" */
 struct prof_text prof_count(int64_t count);
 
+/* "SIGSEGV (11)"; a signal without a name: "signal 40". */
+struct prof_text prof_signal(int64_t number);
+
 /* An amount with its noun: "1 copy", "1,234 copies". */
 struct prof_text prof_counted(int64_t count, const char *one, const char *many);
 

@@ -25,10 +25,19 @@ struct prof_balance {
     int64_t uncalled;  /* recorded by a process that was cut off before it told of the call */
 };
 
-enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_LOSS };
+/* RISK: a process ended without a last flush, and records of its end may be missing. */
+enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_RISK, PROF_TRUST_LOSS };
+
+/* What the worst statement makes of the capture. */
+enum prof_trust_status {
+    PROF_TRUST_COMPLETE,
+    PROF_TRUST_COMPLETE_WITH_NOTES, /* warnings */
+    PROF_TRUST_AT_RISK,
+    PROF_TRUST_INCOMPLETE,
+};
 
 struct prof_statement {
-    enum prof_trust_level level; /* LOSS: makes the capture incomplete */
+    enum prof_trust_level level; /* LOSS: makes the capture incomplete; RISK: at risk */
     int64_t process;             /* id, 0 = the capture */
     char *text;                  /* one sentence, for people */
     bool contended;              /* CUPTI was wanted by the program too, or left to it as asked */
@@ -44,7 +53,9 @@ struct prof_graph_work {
 };
 
 struct prof_trust {
-    bool complete; /* every balance is 0, nothing dropped, no statement of level LOSS */
+    enum prof_trust_status status;
+    bool complete;   /* every balance is 0, nothing dropped, no statement of level RISK or LOSS */
+    int64_t lacking; /* calls that are known to lack their device records, of processes at risk */
     struct prof_balance *balances; /* by process, then subject */
     size_t balance_count;
     struct prof_balance *totals; /* per subject */
@@ -64,6 +75,9 @@ struct prof_trust {
 enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *result,
                             struct prof_error *err);
 void prof_trust_free(struct prof_trust *result);
+
+/* "complete", "complete with notes", "at risk", "incomplete". */
+const char *prof_trust_status_name(enum prof_trust_status status);
 
 #ifdef __cplusplus
 }

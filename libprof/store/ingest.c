@@ -136,7 +136,7 @@ static bool find_spools(struct prof_ingest *ingest)
         return true;
     for (struct dirent *entry; ok && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
-        if (length > suffix && length < sizeof ((struct ingest_spool *)0)->name &&
+        if (length > suffix && length < sizeof((struct ingest_spool *)0)->name &&
             strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
             !prof_names_get(&ingest->spool_names, entry->d_name, length))
             ok = adopt_spool(ingest, entry->d_name);
@@ -236,13 +236,16 @@ static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     spool->dirty = true;
     spool->finished = true;
-    spool->tally[TALLY_FETCHED_NS] = prof_spool_header(spool->reader)->heartbeat_ns;
+    const struct spool_header *header = prof_spool_header(spool->reader);
+    spool->tally[TALLY_FETCHED_NS] =
+        spool->tally[TALLY_CUDA_STARTED] ? header->fetched_ns : header->heartbeat_ns;
+    spool->tally[TALLY_FINAL_NS] = header->final_ns;
+    spool->tally[TALLY_DEATH_TID] = header->death_tid;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
     ingest_bind(sql, 1, spool->id);
     return ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
            ingest_clocks_finish(ingest, spool) && ingest_names_finish(ingest, spool) &&
-           ingest_health_spool(ingest, spool) &&
-           ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
+           ingest_health_spool(ingest, spool) && ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
 }
 
 static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
@@ -316,10 +319,9 @@ static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *e
 {
     struct prof_error cause = {0};
     int code = sqlite3_errcode(ingest->db);
-    enum prof_status status =
-        code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW
-            ? prof_fail(&cause, PROF_NOMEM, "out of memory")
-            : prof_store_fail(ingest->store, "write", &cause);
+    enum prof_status status = code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW
+                                  ? prof_fail(&cause, PROF_NOMEM, "out of memory")
+                                  : prof_store_fail(ingest->store, "write", &cause);
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     forget(ingest);
     ingest->stale = true;
@@ -472,8 +474,7 @@ enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
 }
 
 enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
-                                          uint64_t mono_ns,
-                                          const struct prof_nvml_reading *reading,
+                                          uint64_t mono_ns, const struct prof_nvml_reading *reading,
                                           struct prof_error *err)
 {
     enum prof_status status = refresh(ingest, err);
@@ -510,10 +511,9 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
         }
     }
     if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
-        !ingest_blocks_finish(ingest) ||
-        !ingest_health_finish(ingest) || !ingest_capture_end(ingest, state) ||
-        !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
-        !ingest_ranks_of_nccl(ingest->db))
+        !ingest_blocks_finish(ingest) || !ingest_health_finish(ingest) ||
+        !ingest_capture_end(ingest, state) || !ingest_batches_flush(ingest) ||
+        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db))
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
      * death in between, leaves one that can be finished once more, from the state before. */

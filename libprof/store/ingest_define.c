@@ -261,12 +261,20 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
                      : flags & WIRE_DEVICE_CPU ? "cpu"
                                                : "other");
     ingest_bind(sql, 10, flags & WIRE_DEVICE_INTEGRATED ? 1 : 0);
-    const uint64_t numbers[] = {device->compute_major, device->compute_minor, device->units,
-                                device->warp, device->clock_khz, device->memory_clock_khz,
-                                device->memory_bus_bits, device->memory_bytes,
-                                device->memory_bandwidth, device->l2_bytes,
-                                device->shared_per_unit_bytes, device->shared_per_block_bytes,
-                                device->registers_per_unit, device->max_threads_per_unit,
+    const uint64_t numbers[] = {device->compute_major,
+                                device->compute_minor,
+                                device->units,
+                                device->warp,
+                                device->clock_khz,
+                                device->memory_clock_khz,
+                                device->memory_bus_bits,
+                                device->memory_bytes,
+                                device->memory_bandwidth,
+                                device->l2_bytes,
+                                device->shared_per_unit_bytes,
+                                device->shared_per_block_bytes,
+                                device->registers_per_unit,
+                                device->max_threads_per_unit,
                                 device->max_block};
     for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
         ingest_bind_known(sql, 11 + i, (int64_t)numbers[i]);
@@ -275,8 +283,7 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
     bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_DEVICE) &&
            ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
-           (!cuda ||
-            ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
+           (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
 }
 
 static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -295,9 +302,8 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
     return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
            ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
-                        (uint32_t)context->native) &&
-           (!cuda ||
-            ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
+                               (uint32_t)context->native) &&
+           (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
 }
 
 static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -427,8 +433,8 @@ static bool clock_definition(struct prof_ingest *ingest, struct ingest_spool *sp
                              const struct wire_clock *anchor)
 {
     struct ingest_clock *clock = ingest_clock_of(spool, anchor->head.aux, true);
-    if (!clock || !prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns,
-                                     anchor->error_ns))
+    if (!clock ||
+        !prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns, anchor->error_ns))
         return false;
     if (clock->recent.count == RECENT_ANCHORS) {
         clock->recent.count = RECENT_ANCHORS / 2;
@@ -457,9 +463,9 @@ bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool
 }
 
 static const char *const health_text[] = {
-    [WIRE_HEALTH_RUNNING] = "running", [WIRE_HEALTH_REFUSED] = "refused",
+    [WIRE_HEALTH_RUNNING] = "running",   [WIRE_HEALTH_REFUSED] = "refused",
     [WIRE_HEALTH_DEGRADED] = "degraded", [WIRE_HEALTH_NOTE] = "note",
-    [WIRE_HEALTH_ENDED] = "ended",     [WIRE_HEALTH_CONTENDED] = "contended",
+    [WIRE_HEALTH_ENDED] = "ended",       [WIRE_HEALTH_CONTENDED] = "contended",
 };
 
 static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -468,12 +474,14 @@ static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *s
     uint32_t state = health->head.flags;
     if (state == 0 || state >= sizeof health_text / sizeof health_text[0])
         return true;
+    if (state == WIRE_HEALTH_RUNNING && health->head.aux == WIRE_SOURCE_CUDA)
+        spool->tally[TALLY_CUDA_STARTED] = 1;
     char item[48];
     snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_text[state]);
     char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
-    bool ok = ingest_health_line(ingest, spool->process, "collector", item,
-                                 value ? &value : NULL, why);
+    bool ok =
+        ingest_health_line(ingest, spool->process, "collector", item, value ? &value : NULL, why);
     free(why);
     return ok;
 }
@@ -536,8 +544,8 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
         bool is_new;
         *thread = (struct ingest_thread){.tid = tid, .looked = 1, .first_ns = ingest->now_ns};
         thread->named = ingest_comm(ingest, spool, tid, comm);
-        thread->row = ingest_thread_row(ingest, spool->process, tid, thread->named ? comm : NULL,
-                                        &is_new);
+        thread->row =
+            ingest_thread_row(ingest, spool->process, tid, thread->named ? comm : NULL, &is_new);
         if (!thread->row)
             return NULL;
         thread->named &= is_new; /* else its row was made without, and is named at the next look */

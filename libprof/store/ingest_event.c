@@ -99,11 +99,24 @@ static void tally_captured(struct ingest_spool *spool, uint8_t klass)
         spool->tally[TALLY_MEMSET_CAPTURED]++;
 }
 
+/* Who keeps the device busy? */
+static void note_caller(struct ingest_spool *spool, uint32_t tid, const struct wire_call *call)
+{
+    bool device = (call->klass >= WIRE_CLASS_LAUNCH && call->klass <= WIRE_CLASS_MEMSET) ||
+                  call->klass == WIRE_CLASS_GRAPH_LAUNCH;
+    if (!device || call->head.flags == WIRE_SOURCE_OPENCL ||
+        (spool->tally[TALLY_CALLERS] && spool->tally[TALLY_CALLER_TID] == tid))
+        return;
+    spool->tally[TALLY_CALLERS] = spool->tally[TALLY_CALLERS] ? 2 : 1;
+    spool->tally[TALLY_CALLER_TID] = tid;
+}
+
 static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                        const struct wire_call *call)
 {
     if (call->head.aux)
         tid = call->head.aux;
+    note_caller(spool, tid, call);
     spool->tally[TALLY_GRAPH_LAUNCHED] += call->klass == WIRE_CLASS_GRAPH_LAUNCH && !call->result;
     if (call->result != 0 || call->expects != WIRE_EXPECTS_ONE)
         return ingest_write_call(ingest, spool, tid, call);
@@ -112,8 +125,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
         return ingest_write_call(ingest, spool, tid, call);
     }
     bool opencl = call->head.flags == WIRE_SOURCE_OPENCL;
-    struct ingest_pending *pending =
-        pending_get(ingest, spool, key_of(call->correlation, opencl));
+    struct ingest_pending *pending = pending_get(ingest, spool, key_of(call->correlation, opencl));
     if (!pending)
         return false;
     if (pending->has_call) /* a number used twice: keep both calls */
@@ -179,8 +191,7 @@ static bool done_event(struct prof_ingest *ingest, struct ingest_spool *spool,
 static bool node_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                        const struct wire_graph_node *node)
 {
-    struct ingest_thread *thread =
-        ingest_thread_of(ingest, spool, node->tid ? node->tid : tid);
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, node->tid ? node->tid : tid);
     if (!thread)
         return false;
     if (node->original) /* a clone: no captured call made it */

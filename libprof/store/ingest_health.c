@@ -227,6 +227,13 @@ static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *
     return ok;
 }
 
+/* Calls whose device record is known to lack: it did not come, or the work had not ended. */
+static uint64_t without_record(const struct balance *b)
+{
+    uint64_t known = b->recorded + b->failed + b->captured + b->dropped + b->filtered;
+    return b->called > known ? b->called - known : 0;
+}
+
 bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool *r = spool->reader;
@@ -260,12 +267,9 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     };
 #undef COUNT
 #undef DROPPED
-    const struct balance *launches = &balances[0];
     tally[TALLY_DEVICE_CALLED] = balances[0].called + balances[1].called + balances[2].called;
-    uint64_t answered =
-        launches->recorded + launches->failed + launches->captured + launches->filtered;
-    tally[TALLY_LAUNCH_UNRECORDED] =
-        launches->called > answered ? launches->called - answered : launches->outstanding;
+    tally[TALLY_LAUNCH_UNRECORDED] = without_record(&balances[0]);
+    tally[TALLY_COPY_UNRECORDED] = without_record(&balances[1]) + without_record(&balances[2]);
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
     /* The thread that ends the process in an orderly way is in no call of ours; the others may be. */
@@ -430,27 +434,66 @@ static bool used_device(const struct ingest_spool *spool)
            spool->tally[TALLY_MEMSET_RECORDED] || spool->tally[TALLY_DEVICE_CALLED];
 }
 
-/* How much may be missing at the end of such a process: what the device did since its records were
- * last asked for, or since the newest record that came, whichever is later. */
-static void say_what_may_be_missing(const struct prof_ingest *ingest,
-                                    const struct ingest_process *process, char *out, size_t size)
+/* Can device records be missing at the end of such a process? With CUDA, whose calls are known only
+ * when they are fetched, not if the last flush came and nobody but the thread that died made calls;
+ * otherwise each call was counted when it was made. */
+static bool is_at_risk(const struct prof_ingest *ingest, const struct ingest_process *process,
+                       const struct ingest_spool *spool)
 {
-    const struct ingest_spool *spool = spool_of(ingest, process->row);
-    out[0] = '\0';
-    if (!spool || !was_cut_off(ingest, process) || !used_device(spool))
-        return;
-    uint64_t since = process->start_ns, end = process->end_ns;
-    if (spool->tally[TALLY_FETCHED_NS] > since)
-        since = spool->tally[TALLY_FETCHED_NS];
-    if (spool->tally[TALLY_DEVICE_NEWEST_NS] > since)
-        since = spool->tally[TALLY_DEVICE_NEWEST_NS];
-    uint64_t window_ms = end > since ? (end - since + 999999) / 1000000 : 0;
-    unsigned long long unrecorded = spool->tally[TALLY_LAUNCH_UNRECORDED];
-    char window[80] = "since they were last fetched"; /* nobody saw when it ended */
+    const uint64_t *tally = spool->tally;
+    bool flushed = tally[TALLY_FINAL_NS] != 0, cut_off = was_cut_off(ingest, process);
+    bool lacks = tally[TALLY_LAUNCH_UNRECORDED] || tally[TALLY_COPY_UNRECORDED];
+    if (!process->gone && process->how != LIFECYCLE_EXEC)
+        return false; /* it runs on */
+    if (!cut_off)
+        return tally[TALLY_CUDA_STARTED] && !flushed;
+    if (!tally[TALLY_CUDA_STARTED])
+        return lacks;
+    bool alone = tally[TALLY_CALLERS] == 0 ||
+                 (tally[TALLY_CALLERS] == 1 && tally[TALLY_CALLER_TID] == tally[TALLY_DEATH_TID]);
+    return !flushed || lacks || !alone;
+}
+
+static void add_count(char *out, size_t size, uint64_t count, const char *one, const char *many,
+                      const char *before)
+{
+    size_t used = strlen(out);
+    if (count && used < size)
+        snprintf(out + used, size - used, "%s%llu %s", before, (unsigned long long)count,
+                 count == 1 ? one : many);
+}
+
+/* The records that may be missing are those of what the device did since all were fetched. */
+static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *process,
+                       const struct ingest_spool *spool)
+{
+    const uint64_t *tally = spool->tally;
+    uint64_t since = tally[TALLY_FINAL_NS] ? tally[TALLY_FINAL_NS] : tally[TALLY_FETCHED_NS];
+    uint64_t launches = tally[TALLY_LAUNCH_UNRECORDED], copies = tally[TALLY_COPY_UNRECORDED];
+    uint64_t end = process->end_ns;
+    int64_t lacking = (int64_t)(launches + copies);
+    char note[400], window[80] = "since they were last fetched"; /* nobody saw when it ended */
+    if (since < process->start_ns)
+        since = process->start_ns;
+    if (!tally[TALLY_CUDA_STARTED] && tally[TALLY_DEVICE_NEWEST_NS] > since)
+        since = tally[TALLY_DEVICE_NEWEST_NS];
     if (end)
-        snprintf(window, sizeof window, "of its last %llu ms", (unsigned long long)window_ms);
-    snprintf(out, size, ": device records %s may be missing; %llu launch%s no device record",
-             window, unrecorded, unrecorded == 1 ? " has" : "es have");
+        snprintf(window, sizeof window, "of its last %llu ms",
+                 (unsigned long long)(end > since ? (end - since + 999999) / 1000000 : 0));
+    snprintf(note, sizeof note, "%sdevice records %s may be missing",
+             !used_device(spool) ? "CUDA was started and no device record arrived before the end: "
+                                 : "",
+             window);
+    add_count(note, sizeof note, launches, "launch", "launches", "; ");
+    add_count(note, sizeof note, copies, "copy or fill", "copies and fills",
+              launches ? " and " : "; ");
+    size_t used = strlen(note);
+    snprintf(note + used, sizeof note - used, "%s",
+             lacking == 1                ? " is known to have none"
+             : lacking                   ? " are known to have none"
+             : tally[TALLY_CUDA_STARTED] ? "; calls made since then are not counted"
+                                         : "");
+    return ingest_health_line(ingest, process->row, "risk", "device_records", &lacking, note);
 }
 
 static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)
@@ -474,16 +517,19 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     if (!process->gone && process->how != LIFECYCLE_EXEC)
         return ingest_health_line(ingest, process->row, "end", "running", known,
                                   "still running when the capture was closed");
-    char missing[160], note[320];
-    say_what_may_be_missing(ingest, process, missing, sizeof missing);
+    const struct ingest_spool *spool = spool_of(ingest, process->row);
+    bool risk = spool && is_at_risk(ingest, process, spool);
+    bool fetched = !risk && spool && used_device(spool) && was_cut_off(ingest, process);
+    char note[200];
     bool stranger = process->how == LIFECYCLE_UNSEEN && process->has_status &&
                     process->entry == UINT32_MAX && !process->has_spool;
     snprintf(note, sizeof note, "%s%s",
              stranger ? "it never announced itself: linked statically, not preloaded, or run as a "
                         "user that cannot open the spool folder"
                       : notes[process->how],
-             missing);
-    return ingest_health_line(ingest, process->row, "end", items[process->how], known, note);
+             fetched ? "; no device record is missing" : "");
+    return ingest_health_line(ingest, process->row, "end", items[process->how], known, note) &&
+           (!risk || write_risk(ingest, process, spool));
 }
 
 /* How the processes that had events (and the command itself) ended. */

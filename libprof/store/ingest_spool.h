@@ -52,7 +52,7 @@ enum ingest_tally {
     TALLY_MEMSET_UNANSWERED,
     TALLY_LAUNCH_FILTERED,
     TALLY_DEVICE_NEWEST_NS,  /* no count: CLOCK_MONOTONIC of the newest device record's end */
-    TALLY_FETCHED_NS,        /* when the process last asked for its device records */
+    TALLY_FETCHED_NS,        /* device records of what ended before then have been handed over */
     TALLY_KERNEL_FILTERED,   /* every kernel left out, nodes of graphs too */
     TALLY_LAUNCH_UNRECORDED, /* launches called without a device record, known at the end */
     TALLY_LAUNCH_UNCALLED,   /* device records whose call was not seen; part of RECORDED */
@@ -62,10 +62,16 @@ enum ingest_tally {
     TALLY_GRAPH_KERNELS,  /* rows of device records of graphs */
     TALLY_GRAPH_TRANSFERS,
     TALLY_GRAPH_MEMSETS,
-    TALLY_GRAPH_WHOLE,    /* executions recorded as a whole */
-    TALLY_GRAPH_FILTERED, /* kernels of graphs left out as the kernel filter asks */
-    TALLY_DEVICE_CALLED,  /* launches, copies and fills called, known at the end */
-    TALLIES               /* new ones at the end: captures under way keep them as an array */
+    TALLY_GRAPH_WHOLE,     /* executions recorded as a whole */
+    TALLY_GRAPH_FILTERED,  /* kernels of graphs left out as the kernel filter asks */
+    TALLY_DEVICE_CALLED,   /* launches, copies and fills called, known at the end */
+    TALLY_COPY_UNRECORDED, /* the same of copies and fills, known at the end */
+    TALLY_FINAL_NS,        /* no count: when the last flush of an end began, 0 = there was none */
+    TALLY_DEATH_TID,       /* the thread that a deadly signal stopped */
+    TALLY_CUDA_STARTED,    /* 1: CUPTI collects in it: its calls are known when they are fetched */
+    TALLY_CALLER_TID,      /* of CUDA's launches, copies and fills */
+    TALLY_CALLERS,         /* 0, 1 or, for more than one thread, 2 */
+    TALLIES                /* new ones at the end: captures under way keep them as an array */
 };
 _Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,
                "tallies keep their places");

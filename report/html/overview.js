@@ -44,13 +44,14 @@
     const busiest = data.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
     const share = busiest && busiest.window_ns > 0 ? busiest.busy_ns / busiest.window_ns : null;
     const complete = data.trust.complete, counted = data.trust.totals.length;
+    const risk = data.trust.status === 'at risk';
     const unseen = data.capture.summary ? 'a summary has no single events' : null;
     const losses = data.trust.statements.filter((s) => s.level === 'loss').length;
     return el('div', { class: 'cards' },
       card('Wall time', f.duration(data.wall_ns), null, 'wall'),
       card(busiest ? busiest.label + ' busy' : 'Device busy', f.percent(share),
         busiest ? f.duration(busiest.busy_ns) + ', ' + (busiest.name || 'unnamed device')
-          : unseen || 'no device was used', 'busy'),
+          : unseen || 'no device work was recorded', 'busy'),
       card('Kernels', f.count(data.kernels), 'launches', 'kernels'),
       card('Memcpy', f.bytes(data.memcpy_bytes), unseen || P.plural(data.memcpys, 'memcpy') +
         (data.memsets > 0 ? '; ' + P.plural(data.memsets, 'memset') + ', ' + f.bytes(data.memset_bytes) : ''), 'transfers'),
@@ -58,8 +59,9 @@
         ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
           (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
         : unseen || (data.peak_bytes > 0 ? 'everything freed' : 'no allocations'), 'memory'),
-      card('Capture', complete ? (counted ? 'complete' : 'no loss known') : 'INCOMPLETE',
-        complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : P.plural(losses, 'loss', 'losses') + ', see Trust',
+      card('Capture', complete ? (counted ? 'complete' : 'no loss known') : risk ? 'AT RISK' : 'INCOMPLETE',
+        complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : risk ? 'records of its end may be missing, see Trust'
+          : P.plural(losses, 'loss', 'losses') + ', see Trust',
         !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
   }
 
@@ -122,14 +124,15 @@
 
   P.trust = function () {
     const trust = data.trust, place = P.section('trust');
-    const verdict = !trust.complete ? ['INCOMPLETE', ': figures may lack work.']
+    const verdict = trust.status === 'at risk' ? ['AT RISK', ': records of its end may be missing.']
+      : !trust.complete ? ['INCOMPLETE', ': figures may lack work.']
       : trust.totals.length ? ['complete', ': every call that was counted is accounted for.']
         : ['not known to lack anything', ', but no calls were counted to prove it.'];
     place.append(el('p', null, 'This capture is ',
       el('span', { class: trust.complete ? 'good' : 'bad' }, verdict[0]), verdict[1],
       P.unknown(trust.clock_error_ns) ? ''
         : ' Device times are off by at most ' + f.duration(trust.clock_error_ns) + '.'));
-    const marks = { loss: ['bad', 'Loss: '], warning: ['warning', 'Warning: '], note: ['faint', 'Note: '] };
+    const marks = { loss: ['bad', 'Loss: '], risk: ['bad', 'Risk: '], warning: ['warning', 'Warning: '], note: ['faint', 'Note: '] };
     const line = (s) => el('li', null, el('span', { class: marks[s.level][0] }, marks[s.level][1]), s.text);
     const list = el('ul', { class: 'statements' }, ...trust.statements.slice(0, 40).map(line));
     if (trust.statements.length) place.append(list);

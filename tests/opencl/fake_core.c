@@ -245,6 +245,11 @@ uint64_t collector_correlation(void)
     return atomic_fetch_add(&next_correlation, 1) + 1;
 }
 
+bool collector_dying(void)
+{
+    return false;
+}
+
 bool collector_ended(void)
 {
     return ended != 0;

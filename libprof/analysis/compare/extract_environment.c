@@ -111,17 +111,23 @@ static enum prof_status find_clock(struct prof_extract *x, struct prof_error *er
 /* ---- trust --------------------------------------------------------------------------------------
  */
 
-static enum prof_status take_trust(struct prof_extract *x, struct prof_error *err)
+static enum prof_status take_trust(struct prof_extract *x, struct list *list,
+                                   struct prof_error *err)
 {
     struct prof_trust trust;
     enum prof_status status = prof_trust(x->capture, &trust, err);
     if (status)
         return status;
     enum prof_state state = x->capture->info.state;
-    x->run->complete = trust.complete && state != PROF_STATE_RECORDING;
+    /* What may be missing at the end of a process that died leaves the rest comparable; what is
+     * known to be missing does not. */
+    bool at_risk = trust.status == PROF_TRUST_AT_RISK && trust.lacking == 0;
+    x->run->complete = (trust.complete || at_risk) && state != PROF_STATE_RECORDING;
+    add(list, PROF_ENVIRONMENT_SOFT, "records of the end",
+        at_risk ? "may be missing" : "all there");
     if (state == PROF_STATE_RECORDING)
         x->run->why_incomplete = prof_extract_text(x, "it is still being recorded");
-    else if (!trust.complete)
+    else if (!x->run->complete)
         x->run->why_incomplete = prof_extract_text(
             x, trust.statement_count ? trust.statements[0].text : "its trust block says so");
     prof_trust_free(&trust);
@@ -151,8 +157,8 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
     add(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
     add(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
-    run->environment_count = list.count;
     run->wall_ns = info->duration_ns;
-    enum prof_status status = take_trust(x, err);
+    enum prof_status status = take_trust(x, &list, err);
+    run->environment_count = list.count;
     return status ? status : find_clock(x, err);
 }
