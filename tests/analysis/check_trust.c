@@ -105,8 +105,39 @@ START_TEST(statements_are_graded)
     ck_assert_str_eq(statement(&t, "1,234")->text,
                      "process 100: 1,234 records dropped for want of room: a kernel execution");
     ck_assert_int_eq(statement(&t, "put back")->level, PROF_TRUST_WARNING);
-    ck_assert_str_eq(statement(&t, "signal 9")->text,
-                     "process 100: ended by signal 9: killed by a signal");
+    ck_assert_str_eq(statement(&t, "SIGKILL (9)")->text,
+                     "process 100: ended by SIGKILL (9): killed by a signal");
+    prof_trust_free(&t);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(a_death_without_a_last_flush_is_a_risk)
+{
+    struct prof_capture *c = fixture_with_base(
+        "DELETE FROM capture_health;"
+        "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
+        "(1, 'end', 'signal', 11, 'killed by a signal'),"
+        "(1, 'risk', 'device_records', 3, 'device records of its last 7 ms may be missing')");
+    struct prof_trust t;
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(!t.complete);
+    ck_assert_int_eq(t.status, PROF_TRUST_AT_RISK);
+    ck_assert_str_eq(prof_trust_status_name(t.status), "at risk");
+    ck_assert_int_eq(t.lacking, 3);
+    ck_assert_int_eq(t.statements[0].level, PROF_TRUST_RISK);
+    ck_assert_str_eq(t.statements[0].text,
+                     "process 100: device records of its last 7 ms may be missing");
+    ck_assert_str_eq(t.statements[1].text,
+                     "process 100: ended by SIGSEGV (11): killed by a signal");
+    prof_trust_free(&t);
+    prof_close(c);
+    c = fixture_with_base("DELETE FROM capture_health;"
+                          "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
+                          "(1, 'end', 'signal', 11, 'killed by a signal')");
+    ck_ok(prof_trust(c, &t, &err));
+    ck_assert(t.complete);
+    ck_assert_int_eq(t.status, PROF_TRUST_COMPLETE_WITH_NOTES);
     prof_trust_free(&t);
     prof_close(c);
 }
@@ -131,4 +162,4 @@ END_TEST
 
 CHECK_MAIN("trust", a_balanced_capture_is_complete, a_remainder_or_a_drop_is_a_loss,
            what_was_recorded_without_being_counted_is_unknown, statements_are_graded,
-           an_unfinished_capture_is_incomplete)
+           an_unfinished_capture_is_incomplete, a_death_without_a_last_flush_is_a_risk)

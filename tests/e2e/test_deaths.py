@@ -59,11 +59,20 @@ class Deaths(e2e.Case):
         self.assertTrue(note)
         if reason != "signal":
             return
-        if self.one(db, "SELECT count(*) FROM capture_health WHERE process = ? AND item = 'called' "
-                        "AND subject IN ('launch', 'transfer', 'memset') AND value > 0", process):
-            self.assertRegex(note, r"last \d+ ms may be missing; \d+ launch")
-        else: # a process without device work lacks none
-            self.assertEqual(note, "killed by a signal")
+        # A process without device work lacks none; OpenCL's calls are counted as they are made.
+        missing = self.one(db, "SELECT ifnull(sum(CASE item WHEN 'called' THEN value ELSE -value END), 0)"
+                               " FROM capture_health WHERE process = ? AND item IN ('called', 'recorded', "
+                               "'failed', 'captured', 'dropped', 'filtered') AND subject IN ('launch', "
+                               "'transfer', 'memset')", process)
+        risk = self.one(db, "SELECT value, note FROM capture_health WHERE process = ? AND "
+                            "subject = 'risk'", process)
+        if missing > 0:
+            self.assertEqual(risk[0], missing)
+            self.assertRegex(risk[1], r"^device records of its last \d+ ms may be missing; \d+ .* known "
+                                      "to have none$")
+        else:
+            self.assertIsNone(risk)
+            self.assertRegex(note, "^killed by a signal(; no device record is missing)?$")
 
     def die(self, how):
         status, reason, exit_status, number = ENDS[how]

@@ -410,10 +410,11 @@ START_TEST(what_a_killed_process_may_lack)
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='end' AND item='signal'"),
                      SIGKILL);
     snprintf(note, sizeof note, "%s",
-             run_text(&run, "SELECT note FROM capture_health WHERE subject='end'"));
-    ck_assert_msg(sscanf(note, "killed by a signal: device records of its last %u ms may be missing; "
-                               "%u launches have no device record", &window, &launches) == 2,
+             run_text(&run, "SELECT note FROM capture_health WHERE subject='risk'"));
+    ck_assert_msg(sscanf(note, "device records of its last %u ms may be missing; "
+                               "%u launches are known to have none", &window, &launches) == 2,
                   "%s", note);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='risk'"), 2);
     ck_assert_uint_eq(launches, 2);
     /* No older than the process, and told of the last fetch, not of its start. */
     ck_assert_int_lt(window, NUMBER("SELECT (end-start)/1000000 FROM process") - 150);
@@ -525,7 +526,7 @@ START_TEST(what_is_said_when_nobody_watched)
     prof_store_close(store);
     ck_assert_int_eq(NUMBER("SELECT end IS NULL AND end_reason='unseen' FROM process"), 1);
     ck_assert_int_eq(NUMBER("SELECT note LIKE '%since they were last fetched may be missing; 2 launches"
-                            " have%' FROM capture_health WHERE subject='end'"), 1);
+                            " are%' FROM capture_health WHERE subject='risk'"), 1);
     run_done(&run);
 }
 END_TEST

@@ -50,4 +50,5 @@ INSERT INTO capture_health(process, subject, item, value, note) VALUES
   (1, 'graph', 'launched', 2, NULL), (1, 'graph', 'kernels', 2, NULL),
   (1, 'collector', 'cuda contended', NULL, 'libtool.so uses CUPTI itself and gets no GPU events'),
   (1, 'record', 'outside', 42, 'records left out because nothing was to be recorded at their time'),
-  (1, 'end', 'signal', 9, 'killed by a signal: device records of its last 37 ms may be missing; 1 launch has no device record');
+  (1, 'end', 'signal', 9, 'killed by a signal'),
+  (1, 'risk', 'device_records', 1, 'device records of its last 37 ms may be missing; 1 launch is known to have none');
