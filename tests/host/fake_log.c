@@ -68,6 +68,12 @@ void collector_revive(void)
         say("revive", "-", 0);
 }
 
+/* No spool is ever made here, so nothing is armed. */
+void collector_register(const struct collector_source *source)
+{
+    (void)source;
+}
+
 void collector_death(void)
 {
     say("death", "-", 0);
