@@ -272,7 +272,8 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     tally[TALLY_COPY_UNRECORDED] = without_record(&balances[1]) + without_record(&balances[2]);
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
-    /* The thread that ends the process in an orderly way is in no call of ours; the others may be. */
+    /* The thread that ends the process in an orderly way is in no call of ours; the others may be.
+     */
     uint64_t threads = spool->thread_list.count ? spool->thread_list.count : 1;
     uint64_t inside = cut_off ? threads : threads - 1;
     bool ok = write_losses(ingest, spool) && write_graphs(ingest, spool);
@@ -485,7 +486,7 @@ static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *
                                  : "",
              window);
     add_count(note, sizeof note, launches, "launch", "launches", "; ");
-    add_count(note, sizeof note, copies, "copy or fill", "copies and fills",
+    add_count(note, sizeof note, copies, "memcpy or memset", "memcpys and memsets",
               launches ? " and " : "; ");
     size_t used = strlen(note);
     snprintf(note + used, sizeof note - used, "%s",
