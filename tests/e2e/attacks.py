@@ -112,9 +112,9 @@ def _account(how):
 NVTX = ("jump-alone", "jump-marks", "jump-names", "jump-depths", "jump-altstack", "handler-marks",
         "handler-marks-jump", "cancel-marks", "cancel-names", "fork", "exit-handler", "marks-return",
         "outlive-main", "overflow", "thread-ends", "main-ends", "vfork",
-        "handlers-in-handlers")
+        "handlers-in-handlers", "handler-exit")
 OPENCL = ("fills-return", "fills-exit", "fills-_exit", "fills-quick_exit", "fills-exec")
-JUMPED_OPENCL = ("jump-fills", "cancel-fills")
+JUMPED_OPENCL = ("jump-fills", "cancel-fills", "handler-_exit")
 ATTACKS = {name: _account(name) for name in NVTX + OPENCL + JUMPED_OPENCL}
 
 

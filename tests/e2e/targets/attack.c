@@ -313,6 +313,13 @@ static void *cancelled(void *data)
     return NULL;
 }
 
+static void *called(void *data)
+{
+    for (unsigned n = 0; n < limit; n++)
+        calling((unsigned)(uintptr_t)data, n);
+    return NULL;
+}
+
 static void cancel(void (*call)(unsigned, unsigned))
 {
     calling = call;
@@ -518,8 +525,47 @@ static void handlers_in_handlers(void)
     join_threads(threads);
 }
 
+/* ---- ends inside a handler ------------------------------------------------------------------- */
+
+static void end_fast(int number)
+{
+    (void)number;
+    _exit(STATUS);
+}
+
+static void end_orderly(int number)
+{
+    (void)number;
+    exit(STATUS);
+}
+
+/* The timer finds one of the threads, wherever it is. */
+static void end_in_handler(void (*handler)(int), void (*call)(unsigned, unsigned))
+{
+    struct itimerval once = {.it_value = {0, milliseconds * 1000 + getpid() % 1000}};
+    struct sigaction action = {.sa_handler = handler};
+    mark(SLOTS - 1, 0);
+    sigaction(SIGALRM, &action, NULL);
+    calling = call;
+    pthread_t threads[THREADS];
+    setitimer(ITIMER_REAL, &once, NULL);
+    run_threads(threads, called);
+    for (unsigned n = 0;; n++)
+        if (n < limit)
+            call(THREADS, n);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static void handler_fast_exit(void)
+{
+    open_shared();
+    end_in_handler(end_fast, fill_shared);
+}
+static void handler_exit(void)
+{
+    end_in_handler(end_orderly, mark_new_name);
+}
 static void jump_marks(void)
 {
     storm(JUMP, mark);
@@ -651,6 +697,8 @@ static const struct {
     {"thread-ends", thread_ends},
     {"main-ends", main_ends},
     {"vfork", vfork_while_marked},
+    {"handler-exit", handler_exit},
+    {"handler-_exit", handler_fast_exit},
     {"handlers-in-handlers", handlers_in_handlers},
 };
 
