@@ -7,7 +7,7 @@
 #define FORMAT 1
 
 static const char *const iteration_sources[] = {"asked", "step", "repeating", "run", "launches"};
-static const char *const unit_names[] = {"count", "bytes", "ns", "ns_per_byte"};
+static const char *const unit_names[] = {"count", "bytes", "ns"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
 
 static void put_shape(struct prof_json *json, const char *key, const int64_t shape[3])
@@ -26,12 +26,6 @@ static void put_shape(struct prof_json *json, const char *key, const int64_t sha
 static const char *per_of(const struct prof_compared *row)
 {
     switch (row->family) {
-    case PROF_METRIC_KERNEL:
-        return row->summed ? "iteration" : "launch";
-    case PROF_METRIC_COPY:
-        return row->summed ? "iteration" : "byte";
-    case PROF_METRIC_RANGE:
-        return row->summed ? "iteration" : "range";
     case PROF_METRIC_REGISTERS:
     case PROF_METRIC_SHARED_BYTES:
     case PROF_METRIC_LOCAL_BYTES:
@@ -51,7 +45,7 @@ static void put_metric(struct prof_json *json, const struct prof_compared *row)
     static const int64_t none[3] = {0};
     prof_json_string(json, "metric", info->name);
     prof_json_string(json, "class", info->exact ? "exact" : "noisy");
-    prof_json_string(json, "unit", unit_names[row->summed ? PROF_METRIC_NS : info->unit]);
+    prof_json_string(json, "unit", unit_names[info->exact ? info->unit : PROF_METRIC_NS]);
     prof_json_string(json, "per", per_of(row));
     prof_json_string(json, "name", row->cand_name ? row->cand_name : row->base_name);
     prof_json_string(json, "base_name", row->base_name);
@@ -70,6 +64,8 @@ static void put_row(struct prof_json *json, const struct prof_compared *row)
     } numbers[] = {
         {"base", row->base_value},
         {"cand", row->cand_value},
+        {"base_typical", row->base_typical},
+        {"cand_typical", row->cand_typical},
         {"base_count", row->base_count},
         {"cand_count", row->cand_count},
         {"base_low", row->base_low},

@@ -52,12 +52,7 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value)
             return text;
         }
         return prof_bytes(value);
-    case PROF_METRIC_NS_PER_BYTE:
-        if (!row->summed) { /* more is slower, as in all rows: a rate would grow the other way */
-            struct prof_text text = prof_duration(value * BYTES_PER_MIB);
-            strcat(text.text, "/MiB");
-            return text;
-        }
+    case PROF_METRIC_NS_PER_BYTE: /* as a sum of an iteration; see put_typical */
         return prof_duration(value);
     case PROF_METRIC_COUNT:
         break;
@@ -250,8 +245,46 @@ static void put_exact(FILE *out, const struct prof_compared *row)
                 prof_gate_value(row, out_cand).text);
 }
 
-/* The values, what became of them, and what that is in an iteration: the difference of the values,
- * or that times how many of it there are. */
+/* Sums of an iteration are judged, or what is once in one. */
+static bool is_judged_itself(const struct prof_compared *row)
+{
+    return row->summed || isnan(row->base_count) ||
+           (row->base_count == 1 && row->cand_count == 1 && row->family != PROF_METRIC_COPY);
+}
+
+static void put_interval(FILE *out, const struct prof_compared *row)
+{
+    if (isfinite(row->ci_low) && isfinite(row->ci_high) && row->family != PROF_METRIC_IDLE)
+        fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
+                prof_gate_percent(row->ci_high).text);
+}
+
+static struct prof_text typical_text(const struct prof_compared *row, double value)
+{
+    bool bytes = row->family == PROF_METRIC_COPY;
+    struct prof_text text = prof_duration(bytes ? value * BYTES_PER_MIB : value);
+    if (bytes)
+        strcat(text.text, "/MiB");
+    return text;
+}
+
+/* What is judged: of a typical launch, without its outliers. */
+static void put_typical(FILE *out, const struct prof_compared *row)
+{
+    const char *what = row->family == PROF_METRIC_KERNEL  ? "a typical launch"
+                       : row->family == PROF_METRIC_COPY  ? "a typical copy"
+                       : row->family == PROF_METRIC_RANGE ? "a typical range"
+                                                          : NULL;
+    if (!what || !isfinite(row->base_typical) || !isfinite(row->cand_typical))
+        return;
+    fprintf(out, "; %s %s -> %s, %s", what, typical_text(row, row->base_typical).text,
+            typical_text(row, row->cand_typical).text,
+            prof_gate_percent(row->cand_typical / row->base_typical - 1).text);
+    put_interval(out, row);
+}
+
+/* The values of an iteration and what became of them; then what is judged, where that is something
+ * else. */
 static void put_noisy(FILE *out, const struct prof_compared *row)
 {
     struct prof_text events = prof_gate_events(row);
@@ -265,14 +298,15 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
             prof_gate_value(row, row->cand_value).text);
     if (isfinite(row->effect))
         fprintf(out, ", %s", prof_gate_percent(row->effect).text);
-    if (isfinite(row->ci_low) && isfinite(row->ci_high) && row->family != PROF_METRIC_IDLE)
-        fprintf(out, " (95 %%: %s to %s)", prof_gate_percent(row->ci_low).text,
-                prof_gate_percent(row->ci_high).text);
+    if (is_judged_itself(row))
+        put_interval(out, row);
+    if (isfinite(row->delta_ns) && row->delta_ns != 0)
+        fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
+                prof_duration(fabs(row->delta_ns)).text);
     if (*events.text)
         fprintf(out, ", %s", events.text);
-    if (isfinite(row->delta_ns) && row->delta_ns != 0)
-        fprintf(out, "%s %c%s per iteration", *events.text ? ":" : ",",
-                row->delta_ns < 0 ? '-' : '+', prof_duration(fabs(row->delta_ns)).text);
+    if (!is_judged_itself(row) && isfinite(row->ci_low))
+        put_typical(out, row);
     char p[64];
     prof_print_fixed(p, isfinite(row->p_adjusted) ? row->p_adjusted : 1, 4);
     if (row->p_adjusted < 1e-4)
@@ -476,9 +510,7 @@ const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
 };
 
 const char prof_gate_times_note[] =
-    "of a typical launch, copy, range or iteration (mean of ln without the lowest and highest "
-    "tenth); "
-    "what moved is the difference, times how many of it an iteration has";
+    "of a typical iteration (the mean of ln without the lowest and highest tenth)";
 
 const char prof_gate_runs_note[] =
     "these two runs, not what will happen again: for that perfkit ab";

@@ -25,8 +25,8 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells);
 /* The same with its place: "... in step/forward". */
 char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
 
-/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %), 4 launches: +240 us per
- * iteration". malloc'ed. */
+/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %), +60.0 us per iteration,
+ * 1 launch". malloc'ed. */
 char *prof_gate_change(const struct prof_compared *row);
 
 /* Why it has its verdict, with the configuration's reason and the findings that appeared at its

@@ -124,7 +124,7 @@ struct prof_metric {
      * steady iterations, ns. */
     int64_t inside, outside;
     /* Noisy: of its sums in the iterations that have it, the mean of ln without the lowest and the highest
-     * tenth, back as a time, times the part of the steady iterations that have it. NaN = not kept. */
+     * tenth, back as a time, times the part of the steady iterations that have it. NaN, 0 = not kept. */
     double iteration_ns;
     struct prof_sketch sketch; /* noisy; count 0 = too little time to be kept */
 };
@@ -318,13 +318,17 @@ struct prof_compared {
     struct prof_policy policy; /* as it was applied */
     int override;              /* the last of options.overrides that applied; -1 = none */
     bool gated; /* it can change the verdict of the whole */
-    /* Means over units. Exact: per iteration, or of the run (NaN = not there). Noisy: exp of the mean
-     * of y, in the metric's unit: of a typical launch, copy (per byte), range or iteration; `summed`: ns
-     * of an iteration. Idle time is what busy time leaves of the iteration. */
+    /* Means over units. Exact: per iteration, or of the run (NaN = not there). Noisy: ns of a typical
+     * iteration (prof_metric.iteration_ns, exp of the mean of ln over units); idle time is what busy time
+     * leaves of it. */
     double base_value, cand_value;
+    /* Noisy: of a typical launch, copy (per byte) or range, exp of the mean of y: what is judged. NaN where
+     * sums are: `summed`. */
+    double base_typical, cand_typical;
     /* Noisy: launches, copies, ranges in an iteration; NaN = not there. */
     double base_count, cand_count;
-    bool summed; /* noisy: the counts differ, or one side has none, or several kernels were one */
+    bool summed; /* noisy: sums of iterations are judged, since the counts differ, or one side has none or
+                    too little, or several kernels were one */
     /* Exact metrics: where the baseline's runs disagree, their range. */
     double base_low, base_high;
     double outside_base, outside_cand; /* exact: outside iterations, per run */
@@ -340,8 +344,7 @@ struct prof_compared {
     double df;
     int64_t runs_needed;      /* units a side for the target; PROF_UNKNOWN = more than 1000 */
     double share;             /* of the baseline's time: devices' for device time, iterations' else */
-    double delta_ns;          /* per iteration: (cand_value - base_value) times base_count (copies:
-                                 times their bytes); summed: the difference. Exact: NaN */
+    double delta_ns;          /* noisy: cand_value - base_value, 0 for what is not there; exact: NaN */
     bool multimodal, drifts, correlated; /* in some unit: several modes, a trend over the run,
                                             neighbours alike */
 };

@@ -173,7 +173,7 @@ START_TEST(text_says_what_moved_and_where)
     ck_has(text, "FAIL: 2 of 23 gated metrics are worse\n");
     ck_has(text,
            "launches relu\n               1 -> 2 (+1)\n               more than in the baseline");
-    ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), 1 launch: +60.0 us per");
+    ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), +60.0 us per");
     ck_has(text, "in step/forward");
     ck_has(text, "about 8 runs a side would decide");
     ck_has(text, "configured: because");
@@ -325,10 +325,21 @@ START_TEST(sums_and_what_one_side_has)
     rows[0].summed = true;
     char *text = write_as("text", &c);
     join_lines(text);
-    ck_has(text,
-           "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), 40 -> 1 launch: +60.0 us per "
-           "iteration");
+    ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), +60.0 us per iteration, "
+                 "40 -> 1 launch");
     free(text);
+    rows[0].summed = false; /* what is judged stands beside the sums */
+    rows[0].cand_count = 40;
+    rows[0].base_typical = 30000;
+    rows[0].cand_typical = 31500;
+    text = write_as("text", &c);
+    join_lines(text);
+    ck_has(text,
+           "1.20 ms -> 1.26 ms, +5.0 %, +60.0 us per iteration, 40 launches; a typical launch "
+           "30.0 us -> 31.5 us, +5.0 % (95 %: +3.5 % to +6.8 %)");
+    free(text);
+    rows[0].summed = true;
+    rows[0].cand_count = 1;
     rows[0].match = PROF_MATCH_ADDED;
     rows[0].base_value = rows[0].base_count = NAN;
     text = write_as("text", &c);

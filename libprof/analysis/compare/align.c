@@ -157,10 +157,18 @@ static bool iteration_value(const struct prof_compare *c, const struct prof_pair
         if (!metric)
             continue;
         any = true;
-        *value += isnan(metric->iteration_ns)
-                      ? (double)metric->inside / (iterations > 0 ? (double)iterations : 1)
-                      : metric->iteration_ns;
+        bool plain = c->plain_sums || !(metric->iteration_ns > 0);
+        *value += plain ? (double)metric->inside / (iterations > 0 ? (double)iterations : 1)
+                        : metric->iteration_ns;
     }
+    return any;
+}
+
+static bool sum_log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                          size_t run, double *value)
+{
+    bool any = iteration_value(c, pair, side, run, value) && *value > 0;
+    *value = any ? log(*value) : 0;
     return any;
 }
 
@@ -180,11 +188,8 @@ bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, 
                     size_t run, double *value)
 {
     const struct prof_metric *metric = pair->on[side][run];
-    if (pair->summed) {
-        bool any = iteration_value(c, pair, side, run, value) && *value > 0;
-        *value = any ? log(*value) : 0;
-        return any;
-    }
+    if (pair->summed)
+        return sum_log_value(c, pair, side, run, value);
     if (!metric || metric->sketch.count <= 0)
         return false;
     if (metric->family == PROF_METRIC_IDLE)
@@ -193,13 +198,17 @@ bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, 
     return true;
 }
 
-static double mean_of_units(const struct prof_compare *c, const struct prof_pair *pair, int side)
+typedef bool log_function(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                          size_t run, double *value);
+
+static double mean_of_units(const struct prof_compare *c, const struct prof_pair *pair, int side,
+                            log_function *value_of)
 {
     double sum = 0, units = 0;
     for (size_t u = 0; u < c->units.count[side]; u++) {
         double unit = 0, runs = 0, value;
         for (size_t r = 0; r < c->side[side].count; r++) {
-            if (c->units.of_run[side][r] != u || !prof_log_value(c, pair, side, r, &value))
+            if (c->units.of_run[side][r] != u || !value_of(c, pair, side, r, &value))
                 continue;
             unit += value;
             runs++;
@@ -207,7 +216,12 @@ static double mean_of_units(const struct prof_compare *c, const struct prof_pair
         sum += runs > 0 ? unit / runs : 0;
         units += runs > 0;
     }
-    return units > 0 ? sum / units : NAN;
+    return units > 0 ? exp(sum / units) : NAN;
+}
+
+double prof_side_typical(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    return mean_of_units(c, pair, side, prof_log_value);
 }
 
 double prof_side_value(const struct prof_compare *c, const struct prof_pair *pair, int side)
@@ -215,5 +229,7 @@ double prof_side_value(const struct prof_compare *c, const struct prof_pair *pai
     const struct prof_metric *metric = prof_first(c, pair, side);
     if (metric && metric->family == PROF_METRIC_IDLE && c->wall && c->busy)
         return fmax(0, prof_side_value(c, c->wall, side) - prof_side_value(c, c->busy, side));
-    return exp(mean_of_units(c, pair, side));
+    if (metric && (metric->family == PROF_METRIC_WALL || metric->family == PROF_METRIC_BUSY))
+        return prof_side_typical(c, pair, side);
+    return mean_of_units(c, pair, side, sum_log_value);
 }

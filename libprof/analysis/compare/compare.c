@@ -292,26 +292,6 @@ static double mean_inside(const struct prof_compare *c, const struct prof_pair *
     return any ? sum / (double)c->side[side].count : NAN;
 }
 
-/* How many times its value a metric takes in an iteration of the baseline: launches, ranges, bytes
- * of copies. Of bytes what the mean of time per byte says. */
-static double times_per_iteration(const struct prof_compare *c, const struct prof_pair *pair)
-{
-    const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
-    if (pair->summed || !metric)
-        return 1;
-    if (metric->family != PROF_METRIC_COPY)
-        return pair->count[PROF_BASE];
-    double bytes = 0, count = 0;
-    for (size_t r = 0; r < c->side[PROF_BASE].count; r++) {
-        metric = pair->on[PROF_BASE][r];
-        if (!metric || !(metric->sketch.sum > 0))
-            continue;
-        bytes += (double)metric->inside / metric->sketch.sum;
-        count++;
-    }
-    return count > 0 ? bytes / count * pair->count[PROF_BASE] : NAN;
-}
-
 static bool of_device(enum prof_metric_family family)
 {
     return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
@@ -329,9 +309,10 @@ static void set_times(struct prof_compare *c, const struct prof_pair *pair,
     row->summed = pair->summed;
     row->effect = row->base_value > 0 ? row->cand_value / row->base_value - 1 : NAN;
     row->share = (isnan(base) ? 0 : base) / whole;
-    row->delta_ns = ((isnan(row->cand_value) ? 0 : row->cand_value) -
-                     (isnan(row->base_value) ? 0 : row->base_value)) *
-                    times_per_iteration(c, pair);
+    row->delta_ns = (isnan(row->cand_value) ? 0 : row->cand_value) -
+                    (isnan(row->base_value) ? 0 : row->base_value);
+    row->base_typical = pair->summed ? NAN : prof_side_typical(c, pair, PROF_BASE);
+    row->cand_typical = pair->summed ? NAN : prof_side_typical(c, pair, PROF_CAND);
 }
 
 static void make_row(struct prof_compare *c, const struct prof_pair *pair,
@@ -355,6 +336,8 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
                                   .cand_value = NAN,
                                   .base_low = NAN,
                                   .base_high = NAN,
+                                  .base_typical = NAN,
+                                  .cand_typical = NAN,
                                   .base_count = NAN,
                                   .cand_count = NAN,
                                   .outside_base = NAN,
@@ -397,11 +380,29 @@ static const struct prof_pair *pair_of_family(const struct prof_compare *c,
     return NULL;
 }
 
+static bool lacks_sums(const struct prof_compare *c)
+{
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            for (size_t m = 0; m < c->side[s].data[r].count; m++) {
+                const struct prof_metric *metric = &c->side[s].data[r].metrics[m];
+                bool summed = metric->family == PROF_METRIC_KERNEL ||
+                              metric->family == PROF_METRIC_COPY ||
+                              metric->family == PROF_METRIC_RANGE;
+                if (summed && !(metric->iteration_ns > 0))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 static size_t *make_rows(struct prof_compare *c)
 {
     size_t *of_row = calloc(c->metrics.pairs.count + 1, sizeof *of_row);
     struct prof_comparison *result = c->result;
     result->rows = calloc(c->metrics.pairs.count + 1, sizeof *result->rows);
+    c->plain_sums = lacks_sums(c);
     c->wall = pair_of_family(c, PROF_METRIC_WALL);
     c->busy = pair_of_family(c, PROF_METRIC_BUSY);
     c->wall_ns = c->wall ? mean_inside(c, c->wall, PROF_BASE) : NAN;

@@ -48,6 +48,8 @@ struct prof_compare {
     double iterations[PROF_SIDES];       /* mean over runs */
     double wall_ns, busy_ns;             /* of an iteration of the baseline */
     const struct prof_pair *wall, *busy; /* NULL = not there */
+    bool plain_sums; /* some run was kept without prof_metric.iteration_ns: means stand for it in
+                        all */
     bool failed;
 };
 
@@ -87,8 +89,10 @@ bool prof_value_outside(const struct prof_compare *c, const struct prof_pair *pa
  * False: not known. */
 bool prof_log_value(const struct prof_compare *c, const struct prof_pair *pair, int side,
                     size_t run, double *value);
-/* The mean of that over the units that have it, back as a time; of idle time what busy time leaves
- * of the iteration. NaN = none has it. */
+/* The mean of that over the units that have it, back as a time; NaN = none has it. */
+double prof_side_typical(const struct prof_compare *c, const struct prof_pair *pair, int side);
+/* Likewise of an iteration: of kernels, copies and ranges their sums in one; of idle time what busy
+ * time leaves of it. */
 double prof_side_value(const struct prof_compare *c, const struct prof_pair *pair, int side);
 
 /* Judge all rows of a kind; rows are in the order of pairs that are not taken. `of_row`: row ->
