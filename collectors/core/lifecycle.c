@@ -74,26 +74,27 @@ void core_lifecycle_refused(struct core_state *state, int why)
         note(nearest, LIFECYCLE_CHILD_REFUSED, why);
 }
 
-/* The table of processes, open for writing; -1 with errno. */
-static int open_table(void)
+/* The path of the table of processes into path[size]; false when there is none. */
+static bool table_path(char *path, size_t size)
 {
-    char path[240];
     const char *directory = core_directory();
-    int length = directory ? snprintf(path, sizeof path, "%s/" LIFECYCLE_FILE, directory) : -1;
-    if (length < 0 || (size_t)length >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int length = directory ? snprintf(path, size, "%s/" LIFECYCLE_FILE, directory) : -1;
+    return length >= 0 && (size_t)length < size;
 }
 
 void collector_check_reach(void)
 {
-    int saved = errno, fd = nearest ? open_table() : -1;
-    if (fd >= 0)
-        close(fd);
-    else if (nearest)
-        note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
+    char path[240];
+    int saved = errno;
+    if (nearest && table_path(path, sizeof path)) {
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        /* What a program may that has become another user and kept its capabilities, the next one
+         * may not. */
+        if (fd < 0 || (getuid() == geteuid() && access(path, R_OK | W_OK) != 0))
+            note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
+        if (fd >= 0)
+            close(fd);
+    }
     errno = saved;
 }
 
@@ -102,10 +103,11 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
 {
     if (atomic_exchange(&state->greeted, 1))
         return;
-    if (!core_directory())
+    char path[240];
+    if (!table_path(path, sizeof path))
         return;
     state->greeted_pid = (uint32_t)syscall(SYS_getpid);
-    int fd = open_table();
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         if (nearest)
             note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);

@@ -98,6 +98,17 @@ class Wrappers(e2e.Case):
                 self.assertEqual(self.counts(), (0, 0))
                 self.assert_said("cannot reach the spool folder")
 
+    @e2e.unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "not root, or no setpriv")
+    def test_another_user(self):
+        """It becomes one and keeps its capabilities until it executes the next program."""
+        program = shutil.copy(e2e.target("records"), "/tmp/perfkit-e2e-records-%d" % os.getpid())
+        self.addCleanup(os.unlink, program)
+        result = self.record("setpriv", "--reuid", "1234", "--clear-groups", program, "--nvtx", "1",
+                             "--count", "10", "--status", "7", status=7)
+        self.capture = result.capture
+        self.assertEqual(self.one(self.open(result.capture), MARKS), 0)
+        self.assert_said("cannot reach the spool folder")
+
     @e2e.unittest.skipUnless(shutil.which("bwrap"), "no bwrap")
     def test_bwrap(self):
         command = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", self.spools]

@@ -15,7 +15,7 @@ __errno_location errno environ __environ syscall getenv
 memchr memcmp memcpy memmem memmove memset strchr strchrnul strcmp strcspn strlen strncmp strnlen strrchr
 strspn strstr strtol strtoul strtoull snprintf vsnprintf strncat
 open close read pread pwrite write fallocate ftruncate unlink lseek fstat stat access readlink
-mmap munmap madvise mprotect getpid getppid gettid getrlimit prctl sysconf getauxval
+mmap munmap madvise mprotect getuid geteuid getpid getppid gettid getrlimit prctl sysconf getauxval
 clock_gettime nanosleep clock_nanosleep sched_yield strerror_r
 pthread_create pthread_attr_init pthread_attr_destroy pthread_attr_setdetachstate
 pthread_attr_setstacksize pthread_key_create pthread_setspecific pthread_getspecific
