@@ -267,6 +267,7 @@ static const char *const damages[] = {
     "UPDATE launch_config SET grid_x = 9223372036854775807, block_x = 9223372036854775807",
     "UPDATE kernel SET rowid = 4000000000 WHERE rowid = 1",
     "UPDATE kernel SET api_lead = NULL",
+    "UPDATE kernel SET api_lead = NULL WHERE rowid % 3 = 0",
     "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) SELECT 1, start, "
     "9223372036854775807, 9223372036854775807, 9223372036854775807 FROM kernel",
     "UPDATE kernel SET start = start + 60000000000 WHERE rowid % 2",
@@ -280,7 +281,7 @@ static const char *const damages[] = {
 
 START_TEST(damage_makes_no_nonsense)
 {
-    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22]};
+    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22], &programs[26]};
     for (size_t p = 0; p < sizeof which / sizeof *which; p++) {
         struct prof_findings findings;
         struct prof_error err = {0};
