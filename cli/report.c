@@ -38,59 +38,125 @@ static const char *const format_words[] = {"", "text", "json", "csv", "markdown"
 static const char *const roofline_words[] = {"kernels", "configs", "ranges", NULL};
 
 /* In the order of enum prof_flame_weight. */
-static const char *const weight_words[] = {"time", "kernels",   "bytes", "count", "idle",
+static const char *const weight_words[] = {"time", "kernels",   "bytes", "count",   "idle",
                                            "held", "allocated", "cpu",   "blocked", NULL};
 
 #define AT(field) .offset = offsetof(struct report_options, field)
 static const struct cli_option report_options[] = {
-    {.name = "format", .type = CLI_CHOICE, AT(format), .argument = "NAME",
-     .fallback = "text, or nothing when a file is asked for", .group = "On standard output",
-     .text = "text, json, csv or markdown", .words = format_words + 1},
+    {.name = "format",
+     .type = CLI_CHOICE,
+     AT(format),
+     .argument = "NAME",
+     .fallback = "text, or nothing when a file is asked for",
+     .group = "On standard output",
+     .text = "text, json, csv or markdown",
+     .words = format_words + 1},
     CLI_JSON_ROW(report_options, json, "the same as --format json"),
-    {.name = "all", .letter = 'a', .type = CLI_FLAG, AT(all),
+    {.name = "all",
+     .letter = 'a',
+     .type = CLI_FLAG,
+     AT(all),
      .text = "text: every table with all that is known, not only one screen"},
-    {.name = "top", .letter = 'n', .type = CLI_COUNT, AT(top), .argument = "N",
+    {.name = "top",
+     .letter = 'n',
+     .type = CLI_COUNT,
+     AT(top),
+     .argument = "N",
      .text = "rows of each table at most"},
-    {.name = "findings", .type = CLI_CHOICE, AT(findings), .argument = "HOW_MANY",
+    {.name = "findings",
+     .type = CLI_CHOICE,
+     AT(findings),
+     .argument = "HOW_MANY",
      .fallback = "top, with --all: all",
      .text = "top (three), all (with what could not be judged) or none",
      .words = findings_words},
-    {.name = "stats", .type = CLI_TEXT, AT(stats), .argument = "NAME[,NAME...]",
+    {.name = "stats",
+     .type = CLI_TEXT,
+     AT(stats),
+     .argument = "NAME[,NAME...]",
      .offers = "perfkit report --stats list",
      .text = "only these tables, named and laid out as those of `nsys stats`; `list` lists them"},
-    {.name = "ranks", .type = CLI_FLAG, AT(ranks),
+    {.name = "ranks",
+     .type = CLI_FLAG,
+     AT(ranks),
      .text = "only what the ranks of a distributed run did, and what they did together"},
-    {.name = "memory", .type = CLI_FLAG, AT(memory),
-     .text = "only memory: who held it at its peak, what leaks, what lives briefly, what did not fit"},
-    {.name = "html", .type = CLI_FILE, AT(html), .argument = "OUT", .group = "Into files",
+    {.name = "memory",
+     .type = CLI_FLAG,
+     AT(memory),
+     .text =
+         "only memory: who held it at its peak, what leaks, what lives briefly, what did not fit"},
+    {.name = "html",
+     .type = CLI_FILE,
+     AT(html),
+     .argument = "OUT",
+     .group = "Into files",
      .text = "one self-contained page for a browser"},
-    {.name = "baseline", .type = CLI_FILE, AT(baseline), .argument = "FILE",
+    {.name = "baseline",
+     .type = CLI_FILE,
+     AT(baseline),
+     .argument = "FILE",
      .text = "with --html: another capture, whose differences the page shows"},
-    {.name = "chrome-trace", .type = CLI_FILE, AT(chrome_trace), .argument = "OUT",
+    {.name = "chrome-trace",
+     .type = CLI_FILE,
+     AT(chrome_trace),
+     .argument = "OUT",
      .text = "a timeline for Perfetto, chrome://tracing, HTA or TensorBoard; OUT.gz is compressed"},
-    {.name = "perfetto", .type = CLI_FILE, AT(perfetto), .argument = "OUT",
+    {.name = "perfetto",
+     .type = CLI_FILE,
+     AT(perfetto),
+     .argument = "OUT",
      .text = "the same in Perfetto's own format: smaller, faster, exact; OUT.gz is compressed"},
-    {.name = "flamegraph", .type = CLI_FILE, AT(flamegraph), .argument = "OUT",
+    {.name = "flamegraph",
+     .type = CLI_FILE,
+     AT(flamegraph),
+     .argument = "OUT",
      .text = "folded stacks (host stack; NVTX ranges; API call; kernel) for flame graph tools"},
-    {.name = "weight", .type = CLI_CHOICE, AT(weight), .argument = "BY", .fallback = "time",
+    {.name = "weight",
+     .type = CLI_CHOICE,
+     AT(weight),
+     .argument = "BY",
+     .fallback = "time",
      .text = "what --flamegraph weighs stacks by: time on the device; time of kernels alone; bytes "
-             "copied and filled; count of operations; idle, the time that the device had waited for "
-             "them; bytes held at the peak of memory; bytes allocated; of --cpu-sample the threads' time "
+             "of memcpys and memsets; count of operations; idle, the time that the device had "
+             "waited for "
+             "them; bytes held at the peak of memory; bytes allocated; of --cpu-sample the "
+             "threads' time "
              "on cpu or blocked",
      .words = weight_words},
-    {.name = "speedscope", .type = CLI_FILE, AT(speedscope), .argument = "OUT",
-     .text = "the same stacks for speedscope, by time, bytes, number and idle time, and the host by "
-             "its samples, with source lines"},
-    {.name = "pprof", .type = CLI_FILE, AT(pprof), .argument = "OUT",
+    {.name = "speedscope",
+     .type = CLI_FILE,
+     AT(speedscope),
+     .argument = "OUT",
+     .text =
+         "the same stacks for speedscope, by time, bytes, number and idle time, and the host by "
+         "its samples, with source lines"},
+    {.name = "pprof",
+     .type = CLI_FILE,
+     AT(pprof),
+     .argument = "OUT",
      .text = "the same for pprof, compressed (OUT.pb.gz)"},
-    {.name = "prometheus", .type = CLI_FILE, AT(prometheus), .argument = "OUT",
+    {.name = "prometheus",
+     .type = CLI_FILE,
+     AT(prometheus),
+     .argument = "OUT",
      .text = "totals for node_exporter's textfile collector (OUT.prom); --top N kernels, 50"},
-    {.name = "roofline", .type = CLI_FILE, AT(roofline), .argument = "OUT",
+    {.name = "roofline",
+     .type = CLI_FILE,
+     AT(roofline),
+     .argument = "OUT",
      .text = "the roofline as a figure, by gnuplot: OUT.svg, OUT.png, or OUT.gp for the script"},
-    {.name = "roofline-of", .type = CLI_CHOICE, AT(roofline_of), .argument = "WHAT",
-     .fallback = "kernels", .text = "what that figure draws", .words = roofline_words},
-    {.name = "plots", .type = CLI_FILE, AT(plots), .argument = "FOLDER",
-     .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, transfers, memory, "
+    {.name = "roofline-of",
+     .type = CLI_CHOICE,
+     AT(roofline_of),
+     .argument = "WHAT",
+     .fallback = "kernels",
+     .text = "what that figure draws",
+     .words = roofline_words},
+    {.name = "plots",
+     .type = CLI_FILE,
+     AT(plots),
+     .argument = "FOLDER",
+     .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, memcpys, memory, "
              "roofline"},
     CLI_QUIET_ROW(report_options, quiet, "tell only errors, not which files were written"),
     CLI_FILTER_ROWS(report_options, filter),
@@ -165,8 +231,8 @@ static void say_no_stacks(enum prof_flame_weight weight)
 }
 
 static enum prof_status write_file(struct prof_capture *capture, const char *writer,
-                                   const char *path, struct prof_report_options options,
-                                   bool quiet, struct prof_error *err)
+                                   const char *path, struct prof_report_options options, bool quiet,
+                                   struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
     options.progress = tick;
@@ -235,14 +301,15 @@ static enum prof_report_format stats_format(const struct report_options *asked)
                                         : (enum prof_report_format)(asked->format - 1);
 }
 
-static enum prof_status write_stats(struct prof_capture *capture, const struct report_options *asked,
+static enum prof_status write_stats(struct prof_capture *capture,
+                                    const struct report_options *asked,
                                     struct prof_report_options options, struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = "--stats"};
     options.progress = isatty(STDOUT_FILENO) ? NULL : tick;
     options.progress_context = &ticker;
-    enum prof_status status = prof_report_write_stats(capture, &options, asked->stats,
-                                                      stats_format(asked), stdout, err);
+    enum prof_status status =
+        prof_report_write_stats(capture, &options, asked->stats, stats_format(asked), stdout, err);
     tick_end(&ticker);
     struct prof_trust trust;
     if (!status && asked->format && stats_format(asked) == PROF_REPORT_CSV &&
@@ -277,7 +344,8 @@ static bool stats_named(const struct cli_command *command, const struct report_o
     }
     if (!prof_report_stats_check(asked->stats, &err))
         return true;
-    const char *near = strchr(asked->stats, ',') ? NULL : cli_nearest(asked->stats, stat_name, NULL);
+    const char *near =
+        strchr(asked->stats, ',') ? NULL : cli_nearest(asked->stats, stat_name, NULL);
     cli_say(command->name, "--stats: %s%s%s%s: `--stats list` lists them", err.message,
             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     *exit_status = CLI_USAGE;
@@ -296,9 +364,9 @@ static enum prof_status write_files(struct prof_capture *capture,
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
         struct prof_error own = {0};
         enum prof_status status =
-            files[i].path ? write_file(capture, files[i].writer, files[i].path, *options,
-                                       asked->quiet, &own)
-                          : PROF_OK;
+            files[i].path
+                ? write_file(capture, files[i].writer, files[i].path, *options, asked->quiet, &own)
+                : PROF_OK;
         if (status && missed)
             cli_say("report", "%s", err->message);
         if (status) {
@@ -346,13 +414,13 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
                                   const struct cli_output_file files[OUTPUT_FILES],
                                   const struct prof_filter *filter, struct prof_error *err)
 {
-    struct prof_report_options options = {.filter = filter, .top = asked->top,
-                                           .all = asked->all,
-                                           .baseline = baseline,
-                                           .findings = findings_of(asked),
-                                           .roofline =
-                                               (enum prof_roofline_group)asked->roofline_of,
-                                           .weight = (enum prof_flame_weight)asked->weight};
+    struct prof_report_options options = {.filter = filter,
+                                          .top = asked->top,
+                                          .all = asked->all,
+                                          .baseline = baseline,
+                                          .findings = findings_of(asked),
+                                          .roofline = (enum prof_roofline_group)asked->roofline_of,
+                                          .weight = (enum prof_flame_weight)asked->weight};
     bool any_file = asked->plots != NULL;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;

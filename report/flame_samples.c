@@ -11,8 +11,8 @@
 static const char *const kind_words[] = {
     [PROF_FLAME_ROOT] = "all",         [PROF_FLAME_PROCESS] = "process",
     [PROF_FLAME_RANGE] = "NVTX range", [PROF_FLAME_API] = "API call",
-    [PROF_FLAME_KERNEL] = "kernel",    [PROF_FLAME_TRANSFER] = "copy",
-    [PROF_FLAME_MEMSET] = "fill",      [PROF_FLAME_MEMORY] = "memory",
+    [PROF_FLAME_KERNEL] = "kernel",    [PROF_FLAME_TRANSFER] = "memcpy",
+    [PROF_FLAME_MEMSET] = "memset",    [PROF_FLAME_MEMORY] = "memory",
     [PROF_FLAME_FRAME] = "function",   [PROF_FLAME_THREAD] = "thread",
 };
 

@@ -79,7 +79,7 @@ static const struct prof_report_column alive_columns[] = {
 static const struct prof_report_table size_table = {
     .name = "transfer_sizes",
     .title = "Transfers by size",
-    .none = "no transfers",
+    .none = "no memcpys",
     .help =
         "Classes grow by a factor of four; the bar of the speed is its share of the fastest class "
         "in that direction.",

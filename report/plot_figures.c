@@ -113,7 +113,7 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
         put_shares(plots, out, unit, 2, u->rows[0].memcpy_memset_share);
         fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
               "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
-              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'transfers'\n",
+              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'memcpy and memset'\n",
               out);
         return NULL;
     }
@@ -311,14 +311,14 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
     for (size_t i = 0; i < KINDS; i++)
         any |= dots.drawn[i] > 0;
     if (status || !any) {
-        *nothing = "no transfers of known size and duration";
+        *nothing = "no memcpys of known size and duration";
         return status;
     }
     char below[200];
     snprintf(below, sizeof below, "%s copied%s",
              prof_bytes_of(plots->transfers.total.memcpy_bytes).text,
              stride > 1 ? ", one of several drawn: there are too many" : "");
-    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Transfers by size and bandwidth", below, "size", "");
+    prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Memcpys by size and bandwidth", below, "size", "");
     put_range(out, "x", dots.least_size / 2, dots.most_size * 2);
     put_range(out, "y", dots.least_rate / 2, dots.most_rate * 2);
     fputs("set logscale xy\nset format y '%.0s %cB/s'\nset xtics (", out);

@@ -26,7 +26,7 @@ static const struct figure {
     {"utilisation", "Utilisation over time", prof_plot_utilisation},
     {"kernel-time", "Kernels by time", prof_plot_kernels},
     {"kernel-durations", "How long kernels run", prof_plot_durations},
-    {"transfers", "Transfers by size and bandwidth", NULL},
+    {"transfers", "Memcpys by size and bandwidth", NULL},
     {"memory", "Allocated memory over time", prof_plot_memory},
     {"roofline", "Roofline", NULL},
 };

@@ -49,7 +49,7 @@ static void tell_cause(const struct prof_rank_row *row, char *out, size_t size)
     else if (row->cause == PROF_CAUSE_COMPUTE)
         snprintf(out, size, ", because its kernels took longer");
     else if (row->cause == PROF_CAUSE_COPY)
-        snprintf(out, size, ", because its copies took longer");
+        snprintf(out, size, ", because its memcpys took longer");
     else if (row->cause == PROF_CAUSE_HOST)
         snprintf(out, size, ", because its device waited for the host");
     free(kernel);

@@ -11,8 +11,8 @@ static const struct profile {
     enum prof_report_weight weight;
 } profiles[] = {
     {"device time", "nanoseconds", PROF_REPORT_WEIGHT_DEVICE_NS},
-    {"bytes copied and filled", "bytes", PROF_REPORT_WEIGHT_BYTES},
-    {"kernels, copies and fills", "none", PROF_REPORT_WEIGHT_COUNT},
+    {"bytes of memcpys and memsets", "bytes", PROF_REPORT_WEIGHT_BYTES},
+    {"kernels, memcpys and memsets", "none", PROF_REPORT_WEIGHT_COUNT},
     {"device idle before", "nanoseconds", PROF_REPORT_WEIGHT_IDLE_NS},
     {"host on a processor", "nanoseconds", PROF_REPORT_WEIGHT_CPU_NS},
     {"host blocked", "nanoseconds", PROF_REPORT_WEIGHT_BLOCKED_NS},

@@ -77,15 +77,15 @@ struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, 
     STAT(cuda_gpu_kern_gb_sum, kern_gb_sum, "CUDA GPU Kernel/Grid/Block Summary",                  \
          "kernels by name, grid and block")                                                        \
     STAT(cuda_gpu_mem_time_sum, mem_time_sum, "CUDA GPU MemOps Summary (by Time)",                 \
-         "copies and fills by direction: how long they took")                                      \
+         "memcpys by direction, and memsets: how long they took")                                  \
     STAT(cuda_gpu_mem_size_sum, mem_size_sum, "CUDA GPU MemOps Summary (by Size)",                 \
-         "copies and fills by direction: how much they moved")                                     \
+         "memcpys by direction, and memsets: how much they moved")                                 \
     STAT(cuda_gpu_sum, gpu_sum, "CUDA GPU Summary (Kernels/MemOps)",                               \
          "everything that ran on devices, by name")                                                \
     STAT(cuda_api_gpu_sum, api_gpu_sum, "CUDA Summary (API/Kernels/MemOps)",                       \
          "API calls and everything that ran on devices, by name")                                  \
     STAT(cuda_gpu_trace, gpu_trace, "CUDA GPU Trace",                                              \
-         "every kernel, copy and fill in order of time")                                           \
+         "every kernel, memcpy and memset in order of time")                                       \
     STAT(cuda_kern_exec_sum, kern_exec_sum, "CUDA Kernel Launch & Exec Time Summary",              \
          "launches by thread, device, call and kernel: total (T), call (A), waiting in the queue " \
          "(Q), kernel (K)")                                                                        \
@@ -113,7 +113,7 @@ struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, 
        "API calls by name and by the host stack that made them: where the host launches, "         \
        "allocates and waits", "--stacks")                                                          \
     BY(stack_kern_sum, stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",             \
-       "kernels, copies and fills by name and by the host stack that asked for them",              \
+       "kernels, memcpys and memsets by name and by the host stack that asked for them",           \
        "--stacks")                                                                                 \
     BY(stack_line_sum, stack_line_sum, "Device Work by Host Line (Top-down)",                      \
        "lines of the program by the device work asked for through them and by them",               \

@@ -225,7 +225,7 @@ const struct prof_report_table prof_report_roofline_ranges_table = {
     .title = "Roofline of NVTX ranges",
     .none = "no NVTX ranges",
     .help = "What holds each range back: its device work is what was called inside; link is the "
-            "copies between host and device.",
+            "memcpys between host and device.",
     .screen_rows = 6,
     .optional = true,
     .worth = roofline_range_worth,

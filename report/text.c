@@ -212,7 +212,7 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                 data->utilisation.end_ns - data->utilisation.begin_ns);
 }
 
-/* "GPU 0, in the 2.05 s judged below: 39.3 % copies, pageable memory; 27.2 % idle: ..." */
+/* "GPU 0, in the 2.05 s judged below: 39.3 % memcpy, pageable memory; 27.2 % idle: ..." */
 static void print_states(const struct prof_report_page *page, const struct prof_report_data *data,
                          int64_t physical)
 {

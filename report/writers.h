@@ -6,8 +6,9 @@
 #include "libprof/base/json.h"
 #include "report/table.h"
 
-/* Every format: the writer prof_report_write_FUNCTION, its name, the extension of its files, whether
- * it is a --format of `perfkit report`, and what it is. A new one is a row here and a file. */
+/* Every format: the writer prof_report_write_FUNCTION, its name, the extension of its files,
+ * whether it is a --format of `perfkit report`, and what it is. A new one is a row here and a file.
+ */
 /* clang-format off */
 #define PROF_REPORT_WRITERS(WRITER)                                                                \
     WRITER(text, "text", ".txt", true, "tables for people, on a terminal")                         \
@@ -26,7 +27,7 @@
            "the same stacks by time, bytes and number, for speedscope")                            \
     WRITER(pprof, "pprof", ".pb.gz", false, "the same stacks in pprof's format")                   \
     WRITER(prometheus, "prometheus", ".prom", false,                                               \
-           "totals of kernels, transfers and devices, for Prometheus")                             \
+           "totals of kernels, memcpys, memsets and devices, for Prometheus")                             \
     WRITER(roofline_svg, "roofline-svg", ".svg", false, "the roofline, drawn by gnuplot")          \
     WRITER(roofline_png, "roofline-png", ".png", false, "the roofline, drawn by gnuplot")          \
     WRITER(roofline_script, "roofline-script", ".gp", false,                                       \
@@ -46,7 +47,8 @@ void prof_report_csv_value(FILE *out, struct prof_report_value value);
 void prof_report_markdown_name(FILE *out, const char *name);
 void prof_report_markdown_prose(FILE *out, const char *text);
 
-/* Parts that the report about ranks has too. A table's rows: `top` of them, 0 = the format's own choice. */
+/* Parts that the report about ranks has too. A table's rows: `top` of them, 0 = the format's own
+ * choice. */
 void prof_report_json_table(struct prof_json *json, const struct prof_report_data *data,
                             const struct prof_report_table *table, size_t top);
 void prof_report_csv_table(FILE *out, const struct prof_report_data *data,

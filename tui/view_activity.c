@@ -84,7 +84,7 @@ static void note_concurrency(struct tui_table *table, const struct tui_view_inpu
         double window = row->window_ns > 0 ? (double)row->window_ns : NAN;
         tui_table_note(
             table,
-            "%s, last %s of events: busy %s, idle %s, copies under kernels %s, at most "
+            "%s, last %s of events: busy %s, idle %s, memcpy and memset under kernels %s, at most "
             "%s side by side, longest gap %s",
             device, prof_duration_ns(row->window_ns).text,
             prof_percent((double)row->busy_ns / window).text,

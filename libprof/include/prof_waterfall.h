@@ -14,21 +14,21 @@ extern "C" {
  * until the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on
  * nothing. */
 #define PROF_WATERFALL_STATES(X)                                                                   \
-    X(BOTH, "both", "kernels and copies at once")                                                  \
+    X(BOTH, "both", "kernels, with memcpy or memset at once")                                      \
     X(KERNEL, "kernel", "kernels")                                                                 \
-    X(COPY_PAGEABLE, "copy_pageable", "copies, pageable memory")                                   \
-    X(COPY_PINNED, "copy_pinned", "copies, page-locked memory")                                    \
-    X(COPY_DEVICE, "copy_device", "copies within the device")                                      \
-    X(COPY_OTHER, "copy_other", "other copies")                                                    \
-    X(FILL, "fill", "fills")                                                                       \
-    X(DEPENDENCY, "dependency", "idle: queued work waited for another stream")                     \
-    X(DISPATCH, "dispatch", "idle: queued work was not started yet")                               \
-    X(SYNC, "sync", "idle: the host waited, or was just woken")                                    \
-    X(ALLOC, "alloc", "idle: the host allocated or freed")                                         \
-    X(BUILD, "build", "idle: the host compiled or loaded code, or made a graph")                   \
-    X(COPY_CALL, "copy_call", "idle: the host stood in a copy that waits")                         \
-    X(LAUNCH, "launch", "idle: the launching call was under way")                                  \
-    X(HOST, "host", "idle: the host did something else")
+    X(COPY_PAGEABLE, "memcpy_pageable", "memcpy, pageable memory")                                 \
+    X(COPY_PINNED, "memcpy_pinned", "memcpy, page-locked memory")                                  \
+    X(COPY_DEVICE, "memcpy_device", "memcpy within the device")                                    \
+    X(COPY_OTHER, "memcpy_other", "other memcpy")                                                  \
+    X(FILL, "memset", "memset")                                                                    \
+    X(DEPENDENCY, "dependency", "idle: work queued behind another stream's")                       \
+    X(DISPATCH, "queued", "idle: work submitted but not started")                                  \
+    X(SYNC, "sync", "idle: host blocked in a synchronization, or just woken")                      \
+    X(ALLOC, "alloc", "idle: host allocated or freed memory")                                      \
+    X(BUILD, "build", "idle: host compiled or loaded code, or made a graph")                       \
+    X(COPY_CALL, "memcpy_call", "idle: host blocked in a synchronous memcpy")                      \
+    X(LAUNCH, "launch", "idle: launch overhead")                                                   \
+    X(HOST, "host", "idle: host busy with other work")
 
 enum prof_slice {
 #define PROF_WATERFALL_STATE(state, name, text) PROF_SLICE_##state,

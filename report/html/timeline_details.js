@@ -4,7 +4,8 @@
   const el = P.el, f = P.format;
   const NAMES = 25, SHOWN_CALLERS = 4;
 
-  P.kinds = (n, kind) => P.plural(n, kind, kind === 'copy' ? 'copies' : undefined);
+  const WORDS = { copy: 'memcpy', fill: 'memset' };
+  P.kinds = (n, kind) => P.plural(n, WORDS[kind] || kind);
 
   /* For people, and exactly where that says more. */
   function lasting(ns) {
@@ -35,7 +36,7 @@
   /* {name, text} of event i. */
   P.describe = function (model, i) {
     const e = model.event(i), other = model.other(i);
-    const parts = [e.kind];
+    const parts = [WORDS[e.kind] || e.kind];
     if (e.count > 1) parts[0] = P.plural(e.count, 'event') + ' merged, busy for ' + f.duration(e.busy) + ', longest named';
     parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start, 1));
     if (e.count === 1) parts.push(...particulars(model, e));

@@ -109,7 +109,7 @@ def main():
     check(not any(c in text for text in strings for c in "\n\x1b\u202e"), "a name is not clean")
 
     scope = read_speedscope(speedscope)
-    ours_to_theirs = {"kernels, copies and fills": 0, "device time": 1, "bytes copied and filled": 2,
+    ours_to_theirs = {"kernels, memcpys and memsets": 0, "device time": 1, "bytes of memcpys and memsets": 2,
                       "device idle before": 3}
     check(scope.keys() == ours_to_theirs.keys(), "profiles")
     for unit, index in ours_to_theirs.items():
@@ -121,7 +121,7 @@ def main():
         check(ours == theirs, f"{unit} differ between the formats")
     check(read_folded(folded)[0] == device_ns, "the folded stacks have another sum")
     kinds = {kind for stack, _ in samples for _, kind in stack}
-    check(kinds <= {"process", "NVTX range", "API call", "kernel", "copy", "fill"}, f"kinds {kinds}")
+    check(kinds <= {"process", "NVTX range", "API call", "kernel", "memcpy", "memset"}, f"kinds {kinds}")
     print(f"ok: {len(samples)} stacks of {count} operations, {device_ns} ns, {moved} bytes")
 
 

@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "exchange")]
 from protobuf import message  # noqa: E402
 
-FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "host", "two_processes", "many",
+FIXTURES = ("normal", "awkward", "hostile", "empty", "live", "more", "counters", "host", "two_processes",
             "dormant")
 
 # What the fixtures lack: programs that do one thing only, graphs with work nobody called, and known losses.
