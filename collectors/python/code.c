@@ -9,10 +9,10 @@
  * loop around exec, a recompiled cell). So each entry has a print of the code: the number that 3.12
  * and later give every code object of a process, else a hash over what its lines and names are made
  * of. */
-#include <sched.h>
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/lock.h"
 #include "collectors/python/interpreter.h"
 
 #define SLOTS (1u << 16)
@@ -21,7 +21,6 @@
 #define MOST_TOLD (1u << 18)
 #define MOST_TEXT 2000u   /* bytes of a name */
 #define MOST_LINES 65536u /* bytes of a table of lines */
-#define PATIENCE 65536u
 
 struct entry {
     _Atomic uint64_t code;
@@ -35,7 +34,7 @@ struct table {
     uint32_t told; /* definitions; of who writes */
 };
 static _Atomic(struct table *) the_table; /* wiped in a forked child */
-static _Atomic bool writing;
+static struct collector_lock writing;
 
 static struct table *get_table(void)
 {
@@ -55,7 +54,7 @@ static struct table *get_table(void)
 
 void python_code_forget(void)
 {
-    atomic_store(&writing, false); /* held, perhaps, by a thread that was not forked */
+    atomic_store(&writing.owner, 0); /* held, perhaps, by a thread that was not forked */
 }
 
 /* ---- the print ------------------------------------------------------------------------------- */
@@ -241,15 +240,9 @@ uint32_t python_code_id(uint64_t code)
     uint32_t slot, id = find(table, code, print, &slot);
     if (id || slot == NO_SLOT)
         return id;
-    /* Waits for another thread's definition, but not for ever: a signal handler may have
-     * interrupted the one that writes. */
-    for (unsigned tries = 0; atomic_exchange_explicit(&writing, true, memory_order_acquire);) {
-        if (++tries == PATIENCE)
-            return 0;
-        if (tries % 64 == 0)
-            sched_yield();
-    }
+    if (!collector_lock(&writing)) /* a signal handler came while this thread was at it */
+        return 0;
     id = add(table, code, print);
-    atomic_store_explicit(&writing, false, memory_order_release);
+    collector_unlock(&writing);
     return id;
 }

@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "collectors/core/collector.h"
@@ -42,6 +45,18 @@ uint32_t collector_string(const char *text, size_t length)
         return 0;
     strings[id] = strndup(text, length);
     return id;
+}
+
+uint64_t collector_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint32_t collector_tid(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
 }
 
 uint32_t collector_new_id(void)
