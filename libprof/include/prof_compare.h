@@ -171,7 +171,7 @@ struct prof_run_options {
     bool no_findings;      /* leave out the rules, and the metrics that they make */
 };
 
-/* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 bytes per
+/* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 to 40 bytes per
  * device operation. 1,000,000 events: see docs/performance.md. */
 enum prof_status prof_run_extract(struct prof_capture *capture,
                                   const struct prof_run_options *options, struct prof_run *run,

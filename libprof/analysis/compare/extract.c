@@ -117,7 +117,11 @@ double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_
     double *values = malloc((sums->list.count + 1) * sizeof *values);
     struct prof_sketch sketch = {0};
     if (values && sums->list.count) {
-        qsort(all, sums->list.count, sizeof *all, by_iteration);
+        bool sorted = true;
+        for (size_t i = 1; i < sums->list.count && sorted; i++)
+            sorted = all[i - 1].iteration <= all[i].iteration;
+        if (!sorted)
+            qsort(all, sums->list.count, sizeof *all, by_iteration);
         for (size_t i = 0; i < sums->list.count; i++) {
             if (i && all[i].iteration == all[i - 1].iteration)
                 values[count - 1] += all[i].sum;

@@ -278,11 +278,17 @@ static void add_times(struct work *w, struct key *key, double total)
         return;
     shape_metric(metric, key);
     metric->inside = (int64_t)key->sum;
-    metric->iteration_ns = prof_iteration_sums_finish(x, &key->sums);
     if (key->others || key->sum < LEAST_SHARE * total)
         x->run->left_out++;
     else
         prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
+    /* what is once in each iteration is its sum, and sorted already */
+    if (prof_is_kernel(key->shape) && metric->sketch.count == x->iterations.steady &&
+        key->sums.list.count == key->count && key->count == (size_t)x->iterations.steady &&
+        x->iterations.main_end - x->iterations.main_begin == x->iterations.list.count)
+        metric->iteration_ns = exp(metric->sketch.log_mean);
+    else
+        metric->iteration_ns = prof_iteration_sums_finish(x, &key->sums);
 }
 
 /* Numbers of the launch configuration, where they are known: the largest of the key's shapes. */
