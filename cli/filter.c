@@ -207,7 +207,7 @@ static bool any_kernel(const struct prof_capture *capture, const char *text)
 {
     const struct prof_config *all;
     size_t count = prof_configs(capture, &all);
-    bool found = false;
+    bool found = prof_other_kernels(capture) > 0; /* maybe among them */
     regex_t pattern;
     if (regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB))
         return false;

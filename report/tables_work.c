@@ -67,8 +67,10 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
     const char *what = nodes               ? all->kernels == 1 ? "execution" : "executions"
                        : all->kernels == 1 ? "launch"
                                            : "launches";
+    int64_t others = data->filter ? 0 : prof_other_kernels(data->capture); /* in one row */
+    int64_t count = (int64_t)all->count + (others ? others - 1 : 0);
     int n = snprintf(out, size, "%s %s of %s kernel%s, %s", prof_count(all->kernels).text, what,
-                     prof_count((int64_t)all->count).text, all->count == 1 ? "" : "s",
+                     prof_count(count).text, count == 1 ? "" : "s",
                      prof_duration_ns(all->listed_ns).text);
     if (nodes > 0 && n > 0 && (size_t)n < size)
         n += snprintf(out + n, size - (size_t)n, "; %s in graphs", prof_count(nodes).text);

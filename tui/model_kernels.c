@@ -79,6 +79,8 @@ static bool count_config(struct tui_model *model, const struct tui_cell *fresh)
 
 static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t stream)
 {
+    const struct prof_config *its = prof_config(model->capture, config);
+    config = its ? its->id : config; /* one for all that the capture does not tell apart */
     const int64_t key[2] = {config, stream};
     uint32_t *known = prof_names_get(&model->cell_keys, (const char *)key, sizeof key);
     if (known)

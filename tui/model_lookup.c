@@ -164,11 +164,14 @@ static bool take_devices(struct tui_model *model)
     return true;
 }
 
-/* Configurations never change once they are defined. */
+/* Configurations never change once they are defined, until there are so many that the last one
+ * stands for the rest. */
 static bool take_configs(struct tui_model *model)
 {
     const struct prof_config *list;
     size_t count = prof_configs(model->capture, &list);
+    if (count && list[count - 1].id == PROF_OTHER_CONFIGS && model->configs.count != count)
+        model->configs.count = 0;
     for (size_t i = model->configs.count; i < count; i++) {
         struct tui_config *fresh = prof_array_add(&model->configs);
         if (!fresh)

@@ -34,7 +34,10 @@ struct prof_capture {
     PROF_ARRAY(struct prof_device) devices;
     PROF_ARRAY(struct prof_context) contexts;
     PROF_ARRAY(struct prof_stream) streams;
-    PROF_ARRAY(struct prof_config) configs;
+    PROF_ARRAY(struct prof_config)
+    configs;                /* PROF_MOST_CONFIGS, and one that stands for all others */
+    bool has_other_configs; /* the last one does */
+    int64_t other_kernels;  /* that it stands for */
     PROF_ARRAY(const char *) category_texts;
     struct prof_names categories;   /* (process, domain, category) -> index into category_texts */
     struct prof_arena lookup_texts; /* replaced by prof_refresh */
@@ -46,6 +49,13 @@ struct prof_capture {
     struct prof_launch_wrappers *wrappers[PROF_STACK_USES]; /* likewise */
     int transactions; /* open cursors that share one read transaction */
 };
+
+/* Launch configurations that are told apart. A capture with more (code generators give every launch
+ * a name of its own) has those in memory on which most time was spent, and one for the rest. */
+#define PROF_MOST_CONFIGS 50000
+
+/* Index into capture->configs, that of the rest for one that is not there; SIZE_MAX = unknown. */
+size_t prof_config_index(const struct prof_capture *capture, int64_t id);
 
 /* Prepare a statement; an error is told as "cannot read FILE: ...". */
 enum prof_status prof_query(struct prof_capture *capture, const char *sql, sqlite3_stmt **statement,

@@ -106,7 +106,7 @@ static bool group_of(struct walk *walk, const struct prof_ordered_row *row, size
                      uint32_t *group)
 {
     struct counter_work *work = walk->work;
-    size_t config = prof_index_of(&work->capture->configs, row->cells[CONFIG]);
+    size_t config = prof_config_index(work->capture, row->cells[CONFIG]);
     bool known = config != SIZE_MAX, fresh;
     bool wanted = prof_scope_time(&work->scope, row->cells[START]) &&
                   prof_scope_place(&work->scope, row->cells[STREAM], row->cells[THREAD], 0, 0) &&

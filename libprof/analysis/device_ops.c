@@ -73,9 +73,8 @@ enum {
 #define COMMON "SELECT start, duration, stream, thread, api_name, api_lead, correlation, stack, "
 static const char *const queries[] = {
     [PROF_OP_KERNEL] = COMMON "config, api_duration, graph_node FROM kernel",
-    [PROF_OP_TRANSFER] =
-        COMMON "kind, api_duration, graph_node, bytes, target_kind, source_kind, "
-               "blocking FROM transfer",
+    [PROF_OP_TRANSFER] = COMMON "kind, api_duration, graph_node, bytes, target_kind, source_kind, "
+                                "blocking FROM transfer",
     [PROF_OP_MEMSET] = COMMON "100, api_duration, graph_node, bytes, memory_kind FROM memset",
     [PROF_OP_GRAPH] = "SELECT start, duration, stream, NULL, NULL, NULL, correlation, NULL, graph, "
                       "NULL, NULL FROM graph_launch",
@@ -150,6 +149,10 @@ static enum prof_status walk_table(struct work *w, enum prof_op_kind kind,
         read_op(w, kind, row, &op);
         if (!prof_scope_op(w->scope, &op))
             continue;
+        const struct prof_config *config =
+            kind == PROF_OP_KERNEL ? prof_config(w->capture, op.config) : NULL;
+        if (config)
+            op.config = config->id; /* one for all that are not told apart */
         if (!seen(user, &op)) {
             sqlite3_finalize(row);
             return prof_out_of_memory(err);

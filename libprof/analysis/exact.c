@@ -88,7 +88,7 @@ static size_t row_of(struct work *w, const struct prof_config *config, int64_t d
 static bool add_count(void *user, sqlite3_stmt *sql)
 {
     struct work *w = user;
-    size_t config = prof_index_of(&w->capture->configs, prof_column_id(sql, 0));
+    size_t config = prof_config_index(w->capture, prof_column_id(sql, 0));
     const struct prof_stream *stream = prof_stream(w->capture, prof_column_id(sql, 1));
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
     const char *name = (const char *)sqlite3_column_text(sql, 2);

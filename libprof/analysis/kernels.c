@@ -76,12 +76,12 @@ static uint32_t assign_group(struct work *w, const struct prof_config *config)
 
 static struct group *group_of(struct work *w, int64_t config)
 {
-    size_t i = prof_index_of(&w->capture->configs, config);
+    size_t i = prof_config_index(w->capture, config);
     if (i == SIZE_MAX)
         i = w->capture->configs.count;
     if (w->group_of_config[i] == PROF_NO_GROUP) {
-        uint32_t group = assign_group(
-            w, i < w->capture->configs.count ? &w->capture->configs.data[i] : NULL);
+        uint32_t group =
+            assign_group(w, i < w->capture->configs.count ? &w->capture->configs.data[i] : NULL);
         if (group == PROF_NO_GROUP)
             return NULL;
         w->group_of_config[i] = group;
@@ -90,13 +90,25 @@ static struct group *group_of(struct work *w, int64_t config)
     return &w->groups.data[w->group_of_config[i]];
 }
 
-enum { START, DURATION, STREAM, CONFIG, THREAD, LEAD, API_DURATION, QUEUE, SUBMIT, FLAGS, NODE, CORRELATION };
+enum {
+    START,
+    DURATION,
+    STREAM,
+    CONFIG,
+    THREAD,
+    LEAD,
+    API_DURATION,
+    QUEUE,
+    SUBMIT,
+    FLAGS,
+    NODE,
+    CORRELATION
+};
 static const char select_kernels[] =
     "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
     "submit_delay, flags, graph_node, correlation FROM kernel";
 
-static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget,
-                      int64_t value)
+static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget, int64_t value)
 {
     if (value != PROF_UNKNOWN)
         prof_gather_add(gather, budget, value);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "libprof/analysis/capture.h"
+#include "libprof/base/format.h"
 #include "libprof/store/schema.h"
 
 struct reader {
@@ -240,7 +241,8 @@ static const struct {
     bool (*read)(struct reader *);
 } tables[] = {
     {"SELECT id, pid, parent_pid, command, birth, start, \"end\", end_reason, exit_status, "
-     "exit_signal, host, rank, spool, local_rank, world_size, job, boot_id FROM process ORDER BY id",
+     "exit_signal, host, rank, spool, local_rank, world_size, job, boot_id FROM process ORDER BY "
+     "id",
      read_process},
     {"SELECT id, process, tid, name FROM thread ORDER BY id", read_thread},
     {"SELECT id, process, api, ordinal, name, vendor, driver, uuid, kind, integrated, "
@@ -253,12 +255,87 @@ static const struct {
     {"SELECT id, process, device, context, api, native, name, priority, is_default, out_of_order, "
      "non_blocking, clock FROM stream ORDER BY id",
      read_stream},
-    {"SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "
-     "cluster_y, cluster_z, registers, shared_static, shared_dynamic, local_bytes, ragged "
-     "FROM launch_config ORDER BY id",
-     read_config},
+    {NULL, read_config}, /* see configs_sql */
     {"SELECT process, domain, category, name FROM category ORDER BY id", read_category},
 };
+
+/* ---- more launch configurations than are told apart ---------------------------------------------
+ */
+
+#define CONFIGS                                                                                    \
+    "SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "   \
+    "cluster_y, cluster_z, registers, shared_static, shared_dynamic, local_bytes, ragged "         \
+    "FROM launch_config "
+
+static int64_t ask_number(struct prof_capture *capture, const char *sql)
+{
+    sqlite3_stmt *row;
+    int64_t number = 0;
+    if (prof_query(capture, sql, &row, NULL))
+        return 0;
+    if (prof_row(row))
+        number = prof_column_id(row, 0);
+    sqlite3_finalize(row);
+    return number;
+}
+
+/* Which ones are kept is decided once for a connection: rows that a reader has summed up stay. */
+static bool choose_configs(struct prof_capture *capture)
+{
+    char sql[600];
+    const char *sums = ask_number(capture, "SELECT EXISTS(SELECT 1 FROM rollup)")
+                           ? "SELECT config, sum(sum) AS ns FROM rollup"
+                           : "SELECT config, sum(duration) AS ns FROM kernel";
+    snprintf(sql, sizeof sql,
+             "CREATE TEMP TABLE kept_config(id INTEGER PRIMARY KEY);"
+             "INSERT OR IGNORE INTO temp.kept_config SELECT config FROM (%s WHERE config NOT NULL "
+             "GROUP BY config) ORDER BY ns DESC, config LIMIT %d;"
+             "INSERT INTO temp.kept_config SELECT id FROM launch_config WHERE id NOT IN (SELECT id "
+             "FROM temp.kept_config) ORDER BY id LIMIT %d - (SELECT count(*) FROM "
+             "temp.kept_config)",
+             sums, PROF_MOST_CONFIGS, PROF_MOST_CONFIGS);
+    return sqlite3_exec(capture->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* The statement that reads the configurations. */
+static const char *configs_sql(struct prof_capture *capture)
+{
+    if (!capture->has_other_configs &&
+        (ask_number(capture, "SELECT count(*) FROM launch_config") <= PROF_MOST_CONFIGS ||
+         !choose_configs(capture)))
+        return CONFIGS "ORDER BY id";
+    capture->has_other_configs = true;
+    return CONFIGS "WHERE id IN (SELECT id FROM temp.kept_config) ORDER BY id";
+}
+
+/* Behind all others, as its number is. */
+static bool add_other_configs(struct prof_capture *capture)
+{
+    char name[80];
+    int64_t count = ask_number(capture, "SELECT count(DISTINCT name) FROM launch_config WHERE id "
+                                        "NOT IN (SELECT id FROM temp.kept_config)");
+    int length =
+        snprintf(name, sizeof name, "(others, %s)", prof_counted(count, "kernel", "kernels").text);
+    struct prof_config *c = prof_array_add(&capture->configs);
+    capture->other_kernels = count;
+    if (!c)
+        return false;
+    *c = (struct prof_config){.id = PROF_OTHER_CONFIGS};
+    c->name = c->full_name = prof_arena_copy(&capture->lookup_texts, name, (size_t)length);
+    int64_t *const numbers[] = {
+        &c->grid[0],       &c->grid[1],        &c->grid[2],    &c->block[0],   &c->block[1],
+        &c->block[2],      &c->cluster[0],     &c->cluster[1], &c->cluster[2], &c->registers,
+        &c->shared_static, &c->shared_dynamic, &c->local_bytes};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        *numbers[i] = PROF_UNKNOWN;
+    return c->name != NULL;
+}
+
+size_t prof_config_index(const struct prof_capture *capture, int64_t id)
+{
+    size_t i = prof_index_of(&capture->configs, id);
+    return i == SIZE_MAX && capture->has_other_configs && id > 0 ? capture->configs.count - 1 : i;
+}
 
 static enum prof_state state_of(const char *text)
 {
@@ -348,7 +425,8 @@ enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_err
         return status;
     status = load_info(&r, err);
     for (size_t i = 0; !status && i < sizeof tables / sizeof tables[0]; i++) {
-        status = prof_query(capture, tables[i].sql, &r.row, err);
+        const char *sql = tables[i].sql ? tables[i].sql : configs_sql(capture);
+        status = prof_query(capture, sql, &r.row, err);
         if (status)
             break;
         while (!r.failed && prof_row(r.row)) {
@@ -357,6 +435,8 @@ enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_err
         }
         status = prof_query_end(capture, r.row, err);
     }
+    if (!status && capture->has_other_configs)
+        r.failed |= !add_other_configs(capture);
     prof_end(capture);
     if (!status && r.failed)
         status = prof_out_of_memory(err);
@@ -400,4 +480,20 @@ LOOKUP(prof_thread, threads, prof_thread, prof_threads)
 LOOKUP(prof_device, devices, prof_device, prof_devices)
 LOOKUP(prof_context, contexts, prof_context, prof_contexts)
 LOOKUP(prof_stream, streams, prof_stream, prof_streams)
-LOOKUP(prof_config, configs, prof_config, prof_configs)
+
+const struct prof_config *prof_config(const struct prof_capture *capture, int64_t id)
+{
+    size_t i = prof_config_index(capture, id);
+    return i == SIZE_MAX ? NULL : &capture->configs.data[i];
+}
+
+int64_t prof_other_kernels(const struct prof_capture *capture)
+{
+    return capture->has_other_configs ? capture->other_kernels : 0;
+}
+
+size_t prof_configs(const struct prof_capture *capture, const struct prof_config **out)
+{
+    *out = capture->configs.data;
+    return capture->configs.count;
+}

@@ -62,7 +62,7 @@ static uint32_t subject_of(struct prof_roofline_gather *w, size_t index,
 static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int64_t device)
 {
     size_t place = device ? prof_index_of(&w->capture->devices, device) + 1 : 0;
-    size_t index = prof_index_of(&w->capture->configs, config_id);
+    size_t index = prof_config_index(w->capture, config_id);
     const struct prof_config *config = index == SIZE_MAX ? NULL : &w->capture->configs.data[index];
     if (!config)
         index = w->capture->configs.count;
@@ -90,9 +90,8 @@ static void count_kernel(const struct prof_roofline_gather *w, struct gathered *
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
         return;
     const struct prof_exact_row *exact =
-        w->exact.count
-            ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
-            : NULL;
+        w->exact.count ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
+                       : NULL;
     if (exact)
         prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
     g->count++;

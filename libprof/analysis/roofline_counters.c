@@ -21,7 +21,7 @@ static const struct {
 static uint64_t key_of(const struct prof_capture *capture, const struct prof_config *config,
                        int64_t device)
 {
-    size_t c = prof_index_of(&capture->configs, config ? config->id : 0);
+    size_t c = prof_config_index(capture, config ? config->id : 0);
     size_t d = prof_index_of(&capture->devices, device);
     return (uint64_t)(uint32_t)c << 32 | (uint32_t)d;
 }

@@ -91,7 +91,7 @@ struct seen_op {
 /* Of a kernel's name, looked at once for each configuration. */
 static bool is_narrow(struct work *w, const struct prof_device_op *op)
 {
-    size_t at = prof_index_of(&w->capture->configs, op->config);
+    size_t at = prof_config_index(w->capture, op->config);
     if (op->kind != PROF_OP_KERNEL || at == SIZE_MAX)
         return false;
     if (w->precision[at] == NOT_ASKED)

@@ -4,19 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/pattern.h"
 
 /* ---- kernels by name ------------------------------------------------------------------------- */
 
-static void choose_configs(struct prof_scope *scope, const regex_t *pattern)
+struct choice {
+    struct prof_scope *scope;
+    const regex_t *pattern; /* NULL = none */
+};
+
+static bool is_chosen(const struct choice *choice, const char *name)
 {
-    const char *part = scope->filter.kernel;
-    for (size_t i = 0; i < scope->capture->configs.count; i++) {
-        const char *name = scope->capture->configs.data[i].name;
-        scope->configs[i] = name && (!part || strstr(name, part)) &&
-                            (!pattern || !regexec(pattern, name, 0, NULL, 0));
-    }
+    const char *part = choice->scope->filter.kernel;
+    return name && (!part || strstr(name, part)) &&
+           (!choice->pattern || !regexec(choice->pattern, name, 0, NULL, 0));
+}
+
+static bool choose_other(void *user, sqlite3_stmt *row)
+{
+    const struct choice *choice = user;
+    return !is_chosen(choice, (const char *)sqlite3_column_text(row, 1)) ||
+           prof_map_put(&choice->scope->other_configs, (uint64_t)prof_column_id(row, 0), 1);
+}
+
+static enum prof_status choose_configs(struct prof_capture *capture, const struct choice *choice,
+                                       struct prof_error *err)
+{
+    for (size_t i = 0; i < capture->configs.count; i++)
+        choice->scope->configs[i] = is_chosen(choice, capture->configs.data[i].name);
+    if (!capture->has_other_configs)
+        return PROF_OK;
+    return prof_scan(capture,
+                     "SELECT launch_config.id, coalesce(shown.value, given.value) FROM "
+                     "launch_config LEFT JOIN string AS given ON given.id = name LEFT JOIN string "
+                     "AS shown ON shown.id = demangled WHERE launch_config.id NOT IN (SELECT id "
+                     "FROM temp.kept_config)",
+                     choose_other, (void *)(uintptr_t)choice, err);
 }
 
 static enum prof_status compile(const char *pattern, regex_t *out, struct prof_error *err)
@@ -36,7 +61,8 @@ static enum prof_status compile(const char *pattern, regex_t *out, struct prof_e
                      pattern, why);
 }
 
-static enum prof_status open_kernels(struct prof_scope *scope, struct prof_error *err)
+static enum prof_status open_kernels(struct prof_scope *scope, struct prof_capture *capture,
+                                     struct prof_error *err)
 {
     regex_t pattern;
     const char *text = scope->filter.kernel_pattern;
@@ -47,7 +73,8 @@ static enum prof_status open_kernels(struct prof_scope *scope, struct prof_error
         return prof_out_of_memory(err);
     enum prof_status status = text ? compile(text, &pattern, err) : PROF_OK;
     if (!status) {
-        choose_configs(scope, text ? &pattern : NULL);
+        struct choice choice = {scope, text ? &pattern : NULL};
+        status = choose_configs(capture, &choice, err);
         if (text)
             regfree(&pattern);
     }
@@ -170,7 +197,7 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
     scope->by_time = filter->begin_ns || filter->end_ns;
     scope->by_device = filter->device || filter->stream || filter->stream_count;
     scope->by_place = scope->by_device || filter->process || filter->thread;
-    enum prof_status status = open_kernels(scope, err);
+    enum prof_status status = open_kernels(scope, capture, err);
     if (!status)
         status = open_ranges(scope, capture, err);
     if (status)
@@ -182,6 +209,7 @@ void prof_scope_close(struct prof_scope *scope)
 {
     free(scope->configs);
     scope->configs = NULL;
+    prof_map_free(&scope->other_configs);
     prof_array_free(&scope->spans);
     prof_map_free(&scope->graph_calls);
 }
@@ -243,5 +271,6 @@ bool prof_scope_config(const struct prof_scope *scope, int64_t config)
     if (!scope->configs)
         return true;
     size_t i = prof_index_of(&scope->capture->configs, config);
-    return i != SIZE_MAX && scope->configs[i];
+    return i != SIZE_MAX ? scope->configs[i]
+                         : prof_map_get(&scope->other_configs, (uint64_t)config) != NULL;
 }

@@ -18,9 +18,10 @@ struct prof_scope {
     bool by_place;  /* any of process, device, stream, thread */
     bool by_device; /* device or stream */
     bool by_range;
-    bool *configs; /* per index of capture->configs; NULL = all pass */
+    bool *configs;                            /* per index of capture->configs; NULL = all pass */
+    struct prof_map other_configs;            /* by id: those of the rest that pass */
     PROF_ARRAY(struct prof_scope_span) spans; /* by thread and time, apart from each other */
-    struct prof_map graph_calls; /* prof_call_key of the graph launches in them */
+    struct prof_map graph_calls;              /* prof_call_key of the graph launches in them */
 };
 
 enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *capture,
@@ -30,8 +31,8 @@ void prof_scope_close(struct prof_scope *scope);
 /* True when the event starts in the range; PROF_UNKNOWN passes only an open range. */
 static inline bool prof_scope_time(const struct prof_scope *scope, int64_t start_ns)
 {
-    return !scope->by_time || (start_ns >= scope->begin_ns && start_ns < scope->end_ns &&
-                               start_ns != PROF_UNKNOWN);
+    return !scope->by_time ||
+           (start_ns >= scope->begin_ns && start_ns < scope->end_ns && start_ns != PROF_UNKNOWN);
 }
 
 /* True when an event of this stream (0 = none), thread (0 = none), and, where neither tells,

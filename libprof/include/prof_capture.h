@@ -113,7 +113,8 @@ struct prof_device {
     /* By its number, and by what tells it from others of that number: "GPU 0", "CPU 0 (rank 1)";
      * never NULL, printable ASCII. The same for all rows of one hardware. */
     const char *title;
-    const char *full_name; /* its name, behind the title where another device has that name; never NULL */
+    const char
+        *full_name; /* its name, behind the title where another device has that name; never NULL */
 };
 
 struct prof_context {
@@ -137,6 +138,11 @@ struct prof_stream {
 };
 
 /* A kernel with its launch geometry and resources. */
+/* The id of the configuration that stands for all that are not told apart: a capture with more than
+ * 50,000 (code generators give every launch a name of its own) has those in memory on which most
+ * time was spent. */
+#define PROF_OTHER_CONFIGS INT64_MAX
+
 struct prof_config {
     int64_t id;
     const char *name;      /* readable (demangled) */
@@ -171,6 +177,8 @@ size_t prof_devices(const struct prof_capture *capture, const struct prof_device
 size_t prof_contexts(const struct prof_capture *capture, const struct prof_context **list);
 size_t prof_streams(const struct prof_capture *capture, const struct prof_stream **list);
 size_t prof_configs(const struct prof_capture *capture, const struct prof_config **list);
+/* How many kernels PROF_OTHER_CONFIGS stands for; 0 = each has its own. */
+int64_t prof_other_kernels(const struct prof_capture *capture);
 
 /* The text of a string id; NULL when there is none. Read from the file at first use, then kept
  * until prof_close. `length` (NULL allowed) is its bytes, for texts that hold NUL. */

@@ -323,6 +323,35 @@ with open(os.devnull, "wb") as nowhere, subprocess.Popen([perfkit, "report", "--
     child.returncode = os.waitstatus_to_exitcode(status)
 assert child.returncode == 0 and usage.ru_maxrss < most_mb << 10, (child.returncode, usage.ru_maxrss)
 
+# ---- as many kernels as launches --------------------------------------------------------------------
+# 50,000 are told apart, those that took most time; the rest are one row, and everything still adds up.
+crowded = capture_of("normal", "crowded.sqlite")
+with sqlite3.connect(crowded) as db:
+    db.execute("DELETE FROM kernel")
+    db.execute("DELETE FROM rollup")
+    db.execute("DELETE FROM launch_config")
+    db.execute(NAMES + "INSERT INTO string(id, value) SELECT 100000 + i, 'kernel_' || i || '_' FROM n")
+    db.execute(NAMES + "INSERT INTO launch_config(id, name, grid_x) SELECT 1000 + i, 100000 + i, 1 FROM n")
+    db.execute(NAMES + "INSERT INTO kernel(start, duration, stream, config, thread) SELECT i * 900, 100 + i % 600, 1, 1000 + i, 1 FROM n")
+db.close()
+whole = json.loads(report("--json", "--all", crowded).stdout)["kernels"]
+assert whole["total_rows"] == 50001 and sum(row["count"] for row in whole["rows"]) == 60000
+assert sum(row["total_ns"] for row in whole["rows"]) == sum(100 + i % 600 for i in range(1, 60001))
+others = [row for row in whole["rows"] if row["name"] == "(others, 10,000 kernels)"]
+assert len(others) == 1 and others[0]["count"] == 10000, others
+assert max(100 + i % 600 for i in range(1, 60001)) == max(row["max_ns"] for row in whole["rows"] if row not in others)
+assert b"60,000 launches of 60,000 kernels" in report(crowded).stdout
+for name, shown in (("kernel_599_", "kernel_599_"), ("kernel_600_", "(others, 10,000 kernels)")):
+    found = json.loads(report("--json", "--kernel", name, crowded).stdout)["kernels"]["rows"]
+    assert [(row["name"], row["count"]) for row in found] == [(shown, 1)], found
+with subprocess.Popen([perfkit, "top", "--json", crowded], stdout=subprocess.PIPE) as child:
+    rows = json.loads(child.stdout.read())["kernels"]
+assert len(rows) == 50001 and sum(row["total_calls"] for row in rows) == 60000
+with subprocess.Popen([perfkit, "report", "--html", "crowded.html", crowded], stderr=subprocess.DEVNULL) as child:
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+assert child.returncode == 0 and usage.ru_maxrss < 3 * most_mb << 10, usage.ru_maxrss
+
 # ---- what cannot be written ------------------------------------------------------------------------
 capture = roofs
 os.mkdir("room")

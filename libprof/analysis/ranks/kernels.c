@@ -30,7 +30,7 @@ enum { ID, START, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG, NODE };
 static bool add_kernel(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
-    size_t config = prof_index_of(&w->capture->configs, prof_column_id(row, CONFIG));
+    size_t config = prof_config_index(w->capture, prof_column_id(row, CONFIG));
     struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD),
                                    prof_column_int(row, START), prof_column_int(row, LEAD),
                                    CORRELATION};

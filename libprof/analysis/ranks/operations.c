@@ -151,7 +151,7 @@ static bool see_operation(void *user, const struct prof_device_op *op)
         return false;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH;
     size_t config =
-        op->kind == PROF_OP_KERNEL ? prof_index_of(&w->capture->configs, op->config) : SIZE_MAX;
+        op->kind == PROF_OP_KERNEL ? prof_config_index(w->capture, op->config) : SIZE_MAX;
     unit->kernels += kernel;
     if (config != SIZE_MAX && w->config_operation[config])
         return true; /* kernels.c has it */

@@ -228,11 +228,18 @@ static void low_occupancy(struct prof_judge *judge)
 
 #define HOT 0.2
 
+/* Many kernels that are not told apart are no place to begin. */
+static bool is_the_rest(const struct prof_shape *shape)
+{
+    return shape->config && shape->config->id == PROF_OTHER_CONFIGS;
+}
+
 static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind == PROF_OP_KERNEL && (!hot || shape->alone_ns > hot->alone_ns))
+        if (shape->kind == PROF_OP_KERNEL && !is_the_rest(shape) &&
+            (!hot || shape->alone_ns > hot->alone_ns))
             hot = shape;
     }
     if (!hot || prof_of_window(judge, hot->alone_ns) < HOT)
