@@ -355,6 +355,9 @@ static void begin(void *(*function)(void *))
     if (function == fills)
         open_device();
     run_threads(threads, function);
+    for (unsigned i = 0; i < THREADS; i++) /* a busy machine takes its time to start them */
+        while (atomic_load(&state[i][0]) != RETURNED)
+            sleep_us(1000);
     sleep_us(milliseconds * 1000);
 }
 
