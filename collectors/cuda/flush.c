@@ -156,7 +156,8 @@ static void await_device(void)
     for (;;) {
         flush(0);
         drain();
-        if (!cuda_buffers_oldest() || collector_now() - start >= DEVICE_NS)
+        uint64_t oldest = cuda_buffers_oldest(); /* other threads may go on */
+        if (!oldest || oldest > start || collector_now() - start >= DEVICE_NS)
             return;
         struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
         nanosleep(&pause, NULL);

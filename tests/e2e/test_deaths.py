@@ -3,6 +3,7 @@ before, and its trust block names the way. The programs count what they publish 
 import os
 import random
 import signal
+import sys
 import time
 
 import e2e
@@ -30,6 +31,12 @@ TELLS_STRANGERS = tuple(int(n) for n in os.uname().release.split("-")[0].split("
 def no_core():
     import resource
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def no_core_here():
+    """None of the program itself; it may let a child make one."""
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 class Deaths(e2e.Case):
@@ -246,6 +253,61 @@ class Ways(e2e.Case):
             "SELECT value FROM marker JOIN string ON string.id = name")),
             sorted([way] + self.MARKS.get(way, [])))
 
+
+class Deadly(e2e.Case):
+    """Every death, and every handler of the program's own, of targets/deadly.c: output, status and what
+    the program sees of its signals are as without perfkit."""
+
+    WAYS = ("abort", "assert", "free twice", "null", "divide", "trap", "bus", "overflow", "overflow handled",
+            "overflow reported", "thread", "reported", "raised again", "reset", "twice", "twice, open",
+            "abort handled", "abort exits", "abort ignored", "ignored", "jump", "children", "vfork",
+            "waited for", "dispositions") + tuple("raise %d" % number for number in (
+                signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT,
+                signal.SIGBUS, signal.SIGFPE, signal.SIGUSR1, signal.SIGSEGV, signal.SIGUSR2, signal.SIGPIPE,
+                signal.SIGALRM, signal.SIGTERM, signal.SIGXCPU, signal.SIGXFSZ))
+
+    def check(self, way):
+        bare = self.plain([e2e.target("deadly"), way], preexec_fn=no_core_here)
+        result = self.record(e2e.target("deadly"), way, status=bare.status, preexec_fn=no_core_here)
+        self.assertEqual(result.out, bare.out)
+        self.assertEqual(result.err, bare.err)
+        db = self.open(result.capture)
+        self.assert_conserved(db)
+        signals = [-bare.status] if bare.status < 0 else []
+        self.assertEqual([row[0] for row in db.execute(
+            "SELECT exit_signal FROM process WHERE exit_signal NOT NULL AND birth = 'start'")], signals)
+
+    PYTHON = {
+        "abort": "os.abort()", "null": "ctypes.string_at(0)",
+        "fatal": "ctypes.pythonapi.Py_FatalError(b'as asked')",
+        "faulthandler": "faulthandler.enable(); ctypes.string_at(0)",
+        "dispositions": "print([signal.getsignal(n) for n in range(1, 32)]); signal.signal(15, "
+                        "lambda *_: sys.exit(5)); os.kill(os.getpid(), 15)",
+        "interrupt": "os.kill(os.getpid(), 2)",
+    }
+
+    def python(self, what):
+        """An interpreter with handlers of its own."""
+        code = ("import ctypes, faulthandler, os, signal, sys; sys.stderr = open(os.devnull, 'w'); "
+                "os.dup2(sys.stderr.fileno(), 2); " + self.PYTHON[what])
+        bare = self.plain([sys.executable, "-c", code], preexec_fn=no_core)
+        result = self.record(sys.executable, "-c", code, status=bare.status, preexec_fn=no_core)
+        self.assertEqual(result.out, bare.out)
+
+    @e2e.needs_opencl
+    def test_counted(self):
+        """bench/deaths in small: aborting programs lose nothing, and what a signal costs is said."""
+        bench = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "deaths")
+        done = self.plain([sys.executable, "-B", bench, e2e.BUILD, "--backend", "opencl", "--aborts",
+                           "35" if e2e.LONG else "7", "--signals", "100" if e2e.LONG else "10"])
+        self.assertEqual(done.status, 0, done.out.decode() + done.err.decode())
+
+
+for _way in Deadly.WAYS:
+    setattr(Deadly, "test_" + _way.replace(" ", "_").replace(",", ""),
+            lambda self, way=_way: self.check(way))
+for _way in Deadly.PYTHON:
+    setattr(Deadly, "test_python_" + _way, lambda self, way=_way: self.python(way))
 
 for _way in Ways.WAYS:
     setattr(Ways, "test_%s%s" % (_way, "_upper" if _way[0].isupper() else ""),
