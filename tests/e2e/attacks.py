@@ -67,12 +67,13 @@ class Run:
 
     # ---- targets/attack.c ---------------------------------------------------------------------
 
-    def account(self, how, **environment):
-        """Record an attack of targets/attack.c and hold its account against the capture."""
+    def account(self, how, before=(), **environment):
+        """Record an attack of targets/attack.c, started by the command `before`, and hold its account
+        against the capture."""
         path = self.path("account")
         with open(path, "wb") as file:
             file.truncate(SLOTS * CALLS)
-        db = self.record([e2e.target("attack"), how, path, self.milliseconds],
+        db = self.record([*before, e2e.target("attack"), how, path, self.milliseconds],
                          env=e2e.clean_environment(**environment))
         if db is None:
             return
@@ -99,6 +100,8 @@ class Run:
         counted = db.execute(
             "SELECT ifnull(sum(value), 0) FROM capture_health WHERE subject IN ('launch', "
             "'transfer', 'memset', 'range') AND item IN (?, ?, ?)", LOSSES).fetchone()[0]
+        if db.execute("SELECT 1 FROM capture_health WHERE item LIKE '% refused'").fetchone():
+            counted = missing  # a collector or a process had no way in: all of it is said to be missing
         self.missing += missing
         self.uncounted += max(0, missing - counted)
 
@@ -115,10 +118,32 @@ NVTX = ("jump-alone", "jump-marks", "jump-names", "jump-depths", "jump-altstack"
         "handlers-in-handlers", "handler-exit")
 OPENCL = ("fills-return", "fills-exit", "fills-_exit", "fills-quick_exit", "fills-exec")
 JUMPED_OPENCL = ("jump-fills", "cancel-fills", "handler-_exit")
+# What starts the program, and takes the collector's way in, its room or its descriptors.
+STARTED = {
+    "layers-set": ["env", "OPENCL_LAYERS=/x.so"],
+    "nvtx-path-set": ["env", "NVTX_INJECTION64_PATH=/x.so"],
+    "environment-cleared": ["env", "-i"],
+    "other-root": ["chroot", "/"],
+    "other-pids": ["unshare", "-pf", "--kill-child"],
+    "spool-hidden": ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "${PERFKIT_DIR:-/dev/shm/none}"; '
+                     'exec "$@"', "sh"],
+    "stopped": ["sh", "-c", 'main=$$; (exec 2>/dev/null; for i in 1 2 3; do sleep 0.02; kill -STOP '
+                '$main; sleep 0.02; kill -CONT $main; done) & exec "$@"', "sh"],
+    "few-descriptors": ["sh", "-c", 'ulimit -n 5; exec "$@"', "sh"],
+    "no-file-room": ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"],
+    "little-space": ["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh"],
+    "nothing-open": ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"],
+    "no-permissions": ["sh", "-c", 'umask 777; exec "$@"', "sh"],
+}
 ATTACKS = {name: _account(name) for name in NVTX + OPENCL + JUMPED_OPENCL}
+ATTACKS.update({name: lambda run, before=before: run.account("marks-return", before)
+                for name, before in STARTED.items()})
 
 
 def possible(name):
+    if name in STARTED and STARTED[name][0] in ("unshare", "chroot"):
+        return subprocess.run([*STARTED[name], "true"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
     return name not in OPENCL + JUMPED_OPENCL or e2e.has_opencl()
 
 

@@ -6,7 +6,7 @@ import e2e
 class Attacks(e2e.Case):
     def attack(self, name):
         if not attacks.possible(name):
-            self.skipTest("no OpenCL device")
+            self.skipTest("not possible here (no OpenCL device, not root)")
         for _ in range(100 if e2e.LONG else 1):
             run = attacks.run(name, 100 if e2e.LONG else 10)
             self.assertEqual((run.uncounted, run.hangs, run.differences), (0, 0, []))
