@@ -1,4 +1,5 @@
 /* See beside.h. */
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +29,24 @@ bool beside_self(const char *const *places, char out[PATH_MAX])
     if (slash)
         *slash = '\0';
     quote_pattern(self, folder, sizeof folder);
+    int reason = ENOENT;
     for (size_t i = 0; *self && places[i]; i++) {
         char pattern[sizeof folder + 64];
         glob_t found;
         snprintf(pattern, sizeof pattern, "%s/%s", folder, places[i]);
-        if (glob(pattern, 0, NULL, &found) != 0)
+        int failed = glob(pattern, 0, NULL, &found);
+        if (failed) {
+            reason = failed == GLOB_NOSPACE ? ENOMEM : failed == GLOB_ABORTED ? EIO : reason;
             continue;
+        }
         bool ok = realpath(found.gl_pathv[0], out) && access(out, R_OK) == 0;
+        reason = ok ? reason : errno;
         globfree(&found);
         if (ok)
             return true;
     }
     snprintf(out, PATH_MAX, "%s", self);
+    if (*self)
+        errno = reason;
     return false;
 }

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* The first of `places` (ends with NULL; patterns, relative to the folder of this executable) that
- * can be read, as a real path. False: none; `out` is then that folder. */
+ * can be read, as a real path. False: none, or errno says why it cannot be known; `out` is then
+ * that folder. */
 bool beside_self(const char *const *places, char out[PATH_MAX]);
 
 #endif

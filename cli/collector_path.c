@@ -2,6 +2,7 @@
  * after the prefix was moved. Loaders ignore a path that is wrong without a word, so it is checked
  * here. */
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
     }
     if (!*place)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot read /proc/self/exe (is /proc mounted?)");
+    if (errno != ENOENT)
+        return prof_fail_errno(err, PROF_SYSTEM, "cannot look for the collector beside %s", place);
     return prof_fail(err, PROF_NOTFOUND,
                      "the collector " NAME " is not beside this perfkit (%s/../lib): install "
                      "perfkit again, or name it with PERFKIT_COLLECTOR",

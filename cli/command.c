@@ -17,6 +17,9 @@
 const struct cli_option cli_help_option = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .text = "show this help and exit"};
 
+#define LINE 2048
+#define TEXT (4 * LINE) /* so many bytes of a message are looked at */
+
 /* What is wrong stands in front and how to mend it at the end: a long name loses its middle. */
 static void put_text(char *out, size_t room, const char *text)
 {
@@ -38,19 +41,17 @@ enum cli_status cli_exit_status(enum prof_status status)
 void cli_say(const char *command, const char *format, ...)
 {
     int saved = errno;
-    char line[2048], *text = NULL;
+    char line[LINE], text[TEXT],
+        clean[2 * TEXT]; /* no memory: a message may be about having none */
     size_t used =
         (size_t)snprintf(line, sizeof line, "perfkit%s%s: ", *command ? " " : "", command);
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
     /* Names come from the user, the program and the capture: none may steer the terminal. */
-    char *clean = text ? prof_report_clean(text) : NULL;
-    put_text(line + used, sizeof line - used - 1, clean ? clean : "out of memory");
-    free(clean);
-    free(text);
+    prof_report_clean_into(text, clean, sizeof clean);
+    put_text(line + used, sizeof line - used - 1, clean);
     used = strlen(line);
     line[used++] = '\n';
     /* Nobody may be left to read it; there is nowhere else to say that. */

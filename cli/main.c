@@ -124,12 +124,17 @@ static void guard_standard_descriptors(void)
     }
 }
 
-/* Text that did not reach stdout (a full disk, a closed pipe) is a failure to be told. */
+/* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to be told.
+ */
 static int flushed(const char *command, int status)
 {
-    if (status || (fflush(stdout) == 0 && !ferror(stdout)))
+    bool short_of_memory = prof_take_note(PROF_NOMEM);
+    if (status || (fflush(stdout) == 0 && !ferror(stdout) && !short_of_memory))
         return status;
-    cli_say(command, "cannot write to standard output: %m");
+    if (short_of_memory)
+        cli_say(command, "the output is not whole: out of memory");
+    else
+        cli_say(command, "cannot write to standard output: %m");
     return CLI_FAILED;
 }
 
@@ -154,8 +159,8 @@ int main(int argc, char **argv)
     const struct cli_command *command = cli_find(name);
     if (!command)
         return unknown_command(name);
-    if (!command->verbatim) /* a file over the limit is an error to be told; a program that is started
-                             * keeps its own dispositions */
+    if (!command->verbatim) /* a file over the limit is an error to be told; a program that is
+                             * started keeps its own dispositions */
         signal(SIGXFSZ, SIG_IGN);
     return flushed(name, command->run(command, argc - 1, argv + 1));
 }

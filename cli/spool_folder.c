@@ -194,8 +194,7 @@ enum prof_status spool_folder_write_capture(const struct spool_folder *folder, c
     write_path(out, "live", live);
     write_path(out, "final", final);
     fprintf(out, "start %" PRIu64 "\n", start_ns);
-    bool bad = ferror(out);
-    if (fclose(out) != 0 || bad)
+    if (!prof_close_stream(out))
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
     return PROF_OK;
 }

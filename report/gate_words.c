@@ -180,7 +180,7 @@ static bool begin(struct text *text)
 
 static char *end(struct text *text)
 {
-    if (fclose(text->out) == 0)
+    if (prof_close_stream(text->out))
         return text->data;
     free(text->data);
     return NULL;

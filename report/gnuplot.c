@@ -160,7 +160,7 @@ static enum prof_status put_script(prof_gnuplot_script *script, void *context, c
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     enum prof_status status = memory ? script(context, terminal, memory, err) : PROF_NOMEM;
-    if (!memory || (fclose(memory) && !status))
+    if (!memory || (!prof_close_stream(memory) && !status))
         status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
     if (!status && !strcmp(terminal, "svg"))
         fwrite(text, 1, size, out);

@@ -87,9 +87,11 @@ static size_t first_around(struct prof_report_lanes *lanes,
 static bool add_lane(struct prof_report_lanes *lanes, struct prof_report_lane_group *group)
 {
     struct prof_report_lane *lane = prof_array_add(&lanes->lanes);
-    if (!lane || !grow(group))
+    if (!lane)
         return false;
-    *lane = (struct prof_report_lane){0};
+    *lane = (struct prof_report_lane){0}; /* before what may fail: all lanes are freed */
+    if (!grow(group))
+        return false;
     size_t *slot = prof_array_add(&group->lanes);
     if (slot)
         *slot = lanes->lanes.count - 1;

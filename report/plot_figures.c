@@ -147,8 +147,8 @@ static void put_tic(FILE *out, const char *name)
             fputc('%', escaped);
         fputc(*c, escaped);
     }
-    if (escaped)
-        fclose(escaped);
+    if (!escaped || !prof_close_stream(escaped))
+        prof_note(PROF_NOMEM);
     prof_gnuplot_quoted(out, text ? text : "n/a", 2 * NAME_CELLS);
     free(text);
     free(fitted);

@@ -117,7 +117,7 @@ static enum prof_status script(void *context, const char *terminal, FILE *out,
     if (!memory)
         return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
     enum prof_status status = figure_text(picture, memory, &nothing, err);
-    bool kept = !fclose(memory);
+    bool kept = prof_close_stream(memory);
     prof_gnuplot_terminal(out, terminal);
     if (!status && !kept)
         status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");

@@ -112,6 +112,15 @@ static void free_lines(struct lines *lines)
 /* ---- what each device did ---------------------------------------------------------------------
  */
 
+/* `text` has its address when the stream is closed, not before. */
+static char *closed_text(FILE *out, char **text)
+{
+    if (prof_close_stream(out))
+        return *text;
+    free(*text);
+    return NULL;
+}
+
 static char *device_labels(const struct page *page, const struct prof_device *device)
 {
     char *text = NULL, ordinal[24];
@@ -127,8 +136,7 @@ static char *device_labels(const struct page *page, const struct prof_device *de
         put_name(out, false, "modelName", device->name);
     if (prof_info(page->capture)->host)
         put_name(out, false, "hostname", prof_info(page->capture)->host);
-    fclose(out);
-    return text;
+    return closed_text(out, &text);
 }
 
 /* The device's labels with some more behind them. */
@@ -148,8 +156,7 @@ static char *labels_with(const char *device, const struct label *more, size_t co
         if (more[i].text)
             put_name(out, false, more[i].name, more[i].text);
     }
-    fclose(out);
-    return text;
+    return closed_text(out, &text);
 }
 
 static enum prof_status load_kernels(const struct page *page, const struct prof_filter *filter,

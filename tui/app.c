@@ -106,6 +106,19 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
     return true;
 }
 
+enum prof_status tui_app_whole(const struct tui_app *app, struct prof_error *err)
+{
+    static const enum prof_status failures[] = {PROF_NOMEM, PROF_IO,  PROF_FULL,
+                                                PROF_BUSY,  PROF_SQL, PROF_CORRUPT};
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
+        status = prof_take_note(failures[i]) ? failures[i] : status;
+    if (!status || app->model->phase != TUI_FINISHED)
+        return PROF_OK;
+    return prof_fail(err, status, "%s: not all of it could be read: %s", app->model->path,
+                     prof_status_text(status));
+}
+
 /* As many rows next time as fit the time that a look may take. */
 static void adapt(struct tui_app *app, int64_t cost_ns)
 {
@@ -145,6 +158,8 @@ static void fill_with(struct tui_app *app, struct tui_view_input *input)
     struct tui_place *place = place_of(app);
     (app->drilled && view->drill ? view->drill : view->fill)(&app->table, input);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
+    if (app->table.failed)
+        prof_note(PROF_NOMEM);
     keep_place(app);
 }
 

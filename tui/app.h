@@ -97,6 +97,10 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid);
 enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE *out,
                                struct prof_error *err);
 
+/* Did what was shown of a finished capture lack something that could not be read? Of a running one
+ * the next look may read it. */
+enum prof_status tui_app_whole(const struct tui_app *app, struct prof_error *err);
+
 /* One object: the state, the totals, and the rows of every view in `views` (bits; details too). See
  * docs/top.md. One line. */
 enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/error.h"
 #include "libprof/base/utf8.h"
 
 bool tui_grid_make(struct tui_grid *grid, int width, int height, bool ascii)
@@ -108,8 +109,10 @@ int tui_grid_printf(struct tui_grid *grid, int x, int y, int room, enum tui_styl
     va_start(arguments, format);
     int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (length < 0)
+    if (length < 0) {
+        prof_note(PROF_NOMEM);
         return 0;
+    }
     int used = tui_grid_put(grid, x, y, room, style, text);
     free(text);
     return used;

@@ -81,5 +81,5 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
     enum prof_status status = prof_json_finish(&json, err);
     if (!status && (fputc('\n', out) == EOF || fflush(out)))
         status = prof_fail_errno(err, PROF_IO, "cannot write to standard output");
-    return status;
+    return status ? status : tui_app_whole(app, err);
 }

@@ -371,5 +371,5 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
     draw_notes(table, &grid, titles + 1 + (int)lines, notes);
     tui_grid_print(&grid, out);
     tui_grid_free(&grid);
-    return PROF_OK;
+    return tui_app_whole(app, err);
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/error.h"
+
 void tui_table_begin(struct tui_table *table, const struct tui_column *columns, size_t count)
 {
     table->columns = columns;
@@ -101,7 +103,10 @@ void tui_table_blank(struct tui_table *table, size_t column)
 static char *formatted(const char *format, va_list arguments)
 {
     char *text;
-    return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+    if (vasprintf(&text, format, arguments) >= 0)
+        return text;
+    prof_note(PROF_NOMEM);
+    return NULL;
 }
 
 void tui_table_format(struct tui_table *table, size_t column, const char *format, ...)

@@ -61,11 +61,15 @@ enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *stat
 {
     if (sqlite3_finalize(statement) != SQLITE_OK)
         return prof_store_fail(capture->store, "read", err);
-    return PROF_OK;
+    struct prof_error lost = capture->lost_string;
+    capture->lost_string.status = PROF_OK;
+    return lost.status ? prof_fail(err, lost.status, "%s", lost.message) : PROF_OK;
 }
 
 enum prof_status prof_begin(struct prof_capture *capture, struct prof_error *err)
 {
+    if (!capture->transactions && !sqlite3_get_autocommit(capture->db)) /* the last end failed */
+        sqlite3_exec(capture->db, "COMMIT", NULL, NULL, NULL);
     if (!capture->transactions && sqlite3_exec(capture->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return prof_store_fail(capture->store, "read", err);
     capture->transactions++;
@@ -157,25 +161,35 @@ void prof_close(struct prof_capture *capture)
     free(capture);
 }
 
+static const struct prof_text_slot *keep_string(struct prof_capture *capture, int64_t id)
+{
+    const char *bytes = sqlite3_column_blob(capture->string_query, 0);
+    size_t length = (size_t)sqlite3_column_bytes(capture->string_query, 0);
+    bool failed = !bytes && sqlite3_errcode(capture->db) == SQLITE_NOMEM; /* "" is NULL too */
+    const char *copy =
+        failed ? NULL : prof_arena_copy(&capture->string_texts, bytes ? bytes : "", length);
+    struct prof_text_slot *slot = copy ? prof_array_add(&capture->string_slots) : NULL;
+    if (slot)
+        *slot = (struct prof_text_slot){copy, length};
+    if (!slot || !prof_map_put(&capture->strings, (uint64_t)id, capture->string_slots.count - 1))
+        prof_out_of_memory(&capture->lost_string);
+    return slot;
+}
+
+/* Callers cannot tell a string that is not there from one that could not be read. */
 static const struct prof_text_slot *read_string(struct prof_capture *capture, int64_t id)
 {
     if (!capture->string_query &&
         prof_query(capture, "SELECT CAST(value AS BLOB) FROM string WHERE id = ?",
-                   &capture->string_query, NULL))
+                   &capture->string_query, &capture->lost_string))
         return NULL;
     const struct prof_text_slot *slot = NULL;
     sqlite3_bind_int64(capture->string_query, 1, id);
-    if (prof_row(capture->string_query)) {
-        const char *bytes = sqlite3_column_blob(capture->string_query, 0);
-        size_t length = (size_t)sqlite3_column_bytes(capture->string_query, 0);
-        const char *copy = prof_arena_copy(&capture->string_texts, bytes ? bytes : "", length);
-        struct prof_text_slot *added = copy ? prof_array_add(&capture->string_slots) : NULL;
-        if (added) {
-            *added = (struct prof_text_slot){copy, length};
-            prof_map_put(&capture->strings, (uint64_t)id, capture->string_slots.count - 1);
-            slot = added;
-        }
-    }
+    int code = sqlite3_step(capture->string_query);
+    if (code == SQLITE_ROW)
+        slot = keep_string(capture, id);
+    else if (code != SQLITE_DONE)
+        prof_store_fail(capture->store, "read", &capture->lost_string);
     sqlite3_reset(capture->string_query);
     return slot;
 }

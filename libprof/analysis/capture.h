@@ -45,6 +45,7 @@ struct prof_capture {
     struct prof_map strings;        /* string id -> index into string_slots */
     PROF_ARRAY(struct prof_text_slot) string_slots;
     sqlite3_stmt *string_query;
+    struct prof_error lost_string; /* why one could not be read; the next prof_query_end fails */
     struct prof_stacks *stacks;                             /* read at first use; NULL before */
     struct prof_launch_wrappers *wrappers[PROF_STACK_USES]; /* likewise */
     int transactions; /* open cursors that share one read transaction */
@@ -67,7 +68,8 @@ static inline bool prof_row(sqlite3_stmt *statement)
     return sqlite3_step(statement) == SQLITE_ROW;
 }
 
-/* Finalise (NULL allowed); PROF_OK when all steps went well. */
+/* Finalise (NULL allowed); PROF_OK when all steps went well, and every string was read
+ * (prof_string). */
 enum prof_status prof_query_end(struct prof_capture *capture, sqlite3_stmt *statement,
                                 struct prof_error *err);
 

@@ -7,6 +7,7 @@
 
 #include "libprof/analysis/spread.h"
 #include "libprof/base/array.h"
+#include "libprof/base/error.h"
 #include "libprof/base/saturate.h"
 
 #define STEP_BITS 8
@@ -174,9 +175,15 @@ static int64_t nearest_rank(int64_t count, double share)
 
 struct prof_spread prof_gather_result(struct prof_gather *g)
 {
-    struct prof_spread s = {.count = g->count, .sum = g->sum, .min = PROF_UNKNOWN,
-                            .max = PROF_UNKNOWN, .mean = NAN, .median = NAN, .p95 = NAN,
-                            .p99 = NAN, .stddev = NAN};
+    struct prof_spread s = {.count = g->count,
+                            .sum = g->sum,
+                            .min = PROF_UNKNOWN,
+                            .max = PROF_UNKNOWN,
+                            .mean = NAN,
+                            .median = NAN,
+                            .p95 = NAN,
+                            .p99 = NAN,
+                            .stddev = NAN};
     if (!g->count)
         return s;
     s.min = g->min;
@@ -185,8 +192,10 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
                                                             : (double)g->sum / (double)g->count;
     if (g->count > 1)
         s.stddev = sqrt(g->m2 / (double)(g->count - 1));
-    if (g->out_of_memory)
+    if (g->out_of_memory) {
+        prof_note(PROF_NOMEM);
         return s;
+    }
     if (g->octaves)
         s.quantile_error = PROF_SPREAD_ERROR;
     else

@@ -1,7 +1,7 @@
 /* Growable typed arrays.
  *
  *     PROF_ARRAY(struct point) points = {0};
- *     struct point *p = prof_array_add(&points);   // NULL: out of memory; else uninitialised room
+ *     struct point *p = prof_array_add(&points);   // NULL: out of memory; else zeros
  *     prof_array_free(&points);
  *
  * Pointers into the array die when it grows. Not thread-safe. */
@@ -46,9 +46,13 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
     prof_array_room(&(array)->data, &(array)->capacity, (array)->count + (size_t)(more),           \
                     sizeof *(array)->data)
 
-/* Address of one new element at the end, uninitialised; NULL when out of memory. */
+/* Address of one new element at the end, all zeros: what frees the array may meet it before it is
+ * filled. NULL when out of memory. */
 #define prof_array_add(array)                                                                      \
-    (prof_array_reserve(array, 1) ? &(array)->data[(array)->count++] : NULL)
+    (prof_array_reserve(array, 1)                                                                  \
+         ? (memset(&(array)->data[(array)->count], 0, sizeof *(array)->data),                      \
+            &(array)->data[(array)->count++])                                                      \
+         : NULL)
 
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)

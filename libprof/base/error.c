@@ -2,6 +2,7 @@
  * words, so that every message has the same shape. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,18 @@ static void fill(struct prof_error *err, enum prof_status status, const char *fo
     vsnprintf(err->message, sizeof err->message, format, args);
 }
 
+static _Atomic unsigned noted; /* a bit for each status */
+
+void prof_note(enum prof_status status)
+{
+    atomic_fetch_or(&noted, 1u << status);
+}
+
+bool prof_take_note(enum prof_status status)
+{
+    return atomic_fetch_and(&noted, ~(1u << status)) >> status & 1;
+}
+
 enum prof_status prof_fail(struct prof_error *err, enum prof_status status, const char *format, ...)
 {
     int saved = errno;
@@ -34,15 +47,23 @@ enum prof_status prof_fail(struct prof_error *err, enum prof_status status, cons
         va_start(args, format);
         fill(err, status, format, args);
         va_end(args);
+    } else {
+        prof_note(status);
     }
     errno = saved;
     return status;
 }
 
+bool prof_close_stream(FILE *stream)
+{
+    bool lost = ferror(stream);
+    return fclose(stream) == 0 && !lost;
+}
+
 enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
                                  const char *format, ...)
 {
-    int saved = errno;
+    int saved = errno ? errno : EIO; /* a stream that failed keeps no reason */
     if (saved == ENOSPC || saved == EDQUOT)
         status = PROF_FULL;
     if (err) {
@@ -57,6 +78,8 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
                  saved == EMFILE  ? ": raise the limit (ulimit -n)"
                  : saved == EFBIG ? ": raise the limit of file sizes (ulimit -f)"
                                   : "");
+    } else {
+        prof_note(status);
     }
     errno = saved;
     return status;

@@ -24,6 +24,9 @@
     X(SYSTEM, "system call failed")                                                                \
     X(ACCESS, "cannot be read")
 
+#include <stdbool.h>
+#include <stdio.h>
+
 enum prof_status {
 #define X(name, text) PROF_##name,
     PROF_STATUS_MAP(X)
@@ -46,5 +49,15 @@ enum prof_status prof_fail(struct prof_error *err, enum prof_status status, cons
 /* As prof_fail, with ": strerror(errno)" appended; a full disk becomes PROF_FULL. */
 enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A failure that a function has no way to return (a text for display that there is no memory for, a
+ * quantile), or returns without an error to fill: kept until the writer of the result takes the
+ * note of that status, which fails then. Thread-safe. */
+void prof_note(enum prof_status status);
+bool prof_take_note(enum prof_status status);
+
+/* Close a stream that was written; true when all of it arrived. fclose alone is silent about what
+ * was lost before, as when the memory of open_memstream ran out. */
+bool prof_close_stream(FILE *stream);
 
 #endif

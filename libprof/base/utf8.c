@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/error.h"
 #include "libprof/base/kernel_name.h"
 #include "libprof/base/template_name.h"
 #include "libprof/base/utf8.h"
@@ -108,18 +109,12 @@ size_t prof_report_cells(const char *text)
     return cells_between(text, text + strlen(text));
 }
 
-char *prof_report_clean(const char *text)
+#define CLEAN_MAX 16 /* bytes that a character becomes: "\xNN", "\u{NNNNNN}" */
+
+size_t prof_report_clean_into(const char *text, char *clean, size_t room)
 {
-    if (!text)
-        text = "n/a";
-    else if (!*text)
-        text = "(empty)";
-    size_t length = strlen(text);
-    char *clean = malloc(length * 4 + 16); /* one byte makes at most "\xNN", three "\u{NNNN}" */
-    if (!clean)
-        return NULL;
-    size_t n = 0;
-    for (size_t i = 0; i < length;) {
+    size_t length = strlen(text), n = 0;
+    for (size_t i = 0; i < length && n + CLEAN_MAX < room;) {
         uint32_t code;
         size_t bytes = prof_report_utf8(text + i, length - i, &code);
         if (!bytes)
@@ -133,6 +128,21 @@ char *prof_report_clean(const char *text)
         i += bytes ? bytes : 1;
     }
     clean[n] = 0;
+    return n;
+}
+
+char *prof_report_clean(const char *text)
+{
+    if (!text)
+        text = "n/a";
+    else if (!*text)
+        text = "(empty)";
+    size_t room = strlen(text) * 4 + CLEAN_MAX + 1; /* one byte makes at most 4, three 8 */
+    char *clean = malloc(room);
+    if (clean)
+        prof_report_clean_into(text, clean, room);
+    else
+        prof_note(PROF_NOMEM);
     return clean;
 }
 

@@ -20,8 +20,13 @@ size_t prof_report_cells(const char *text);
 
 /* A copy without anything that moves the cursor or turns the text around: control characters,
  * bidirectional controls, line separators and bytes that are not UTF-8 become \n, \t, \xNN or
- * \u{NNNN}. NULL gives "n/a", "" gives "(empty)". malloc'ed; NULL = out of memory. */
+ * \u{NNNN}. NULL gives "n/a", "" gives "(empty)". malloc'ed; NULL = out of memory, which is
+ * noted too (prof_note). */
 char *prof_report_clean(const char *text);
+
+/* The same of a text that is there, into `room` bytes without memory of its own: what does not fit
+ * is left out. Returns the length. */
+size_t prof_report_clean_into(const char *text, char *clean, size_t room);
 
 /* A clean copy of at most `cells` columns (at least 8), cut in the middle: "a long f... (file.c:7)"
  * keeps its file. malloc'ed. */

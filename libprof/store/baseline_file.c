@@ -55,6 +55,9 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
 {
     enum prof_status status = prof_sql_status(sqlite3_errcode(file->db));
     switch (status) {
+    case PROF_OK: /* not SQLite failed: memory of our own, or a system call */
+        return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
+                               doing, file->path);
     case PROF_FORMAT:
         return prof_fail(err, status,
                          "%s is not a file of baselines: give the one that perfkit "
@@ -192,10 +195,12 @@ static enum prof_status check_header(const char *path, bool *exists, struct prof
         return PROF_OK;
     if (fd < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    bool regular = !fstat(fd, &info) && S_ISREG(info.st_mode);
+    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
     ssize_t got = regular ? pread(fd, head, sizeof head, 0) : -1;
+    int reason = errno;
     close(fd);
-    if (!regular)
+    errno = reason;
+    if (known && !regular)
         return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
     if (got < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);

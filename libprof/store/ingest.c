@@ -164,7 +164,7 @@ static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 /* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
 static bool commit(struct prof_ingest *ingest)
 {
-    if (!ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
+    if (ingest->unread || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
         !ingest_state_save(ingest) ||
         sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         return false;
@@ -304,6 +304,7 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
     enum prof_status status = ingest_lifecycle_open(ingest, err);
     if (status != PROF_OK)
         return status;
+    ingest->unread = false;
     if (!ingest_begin(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     status = ingest_state_load(ingest, err);
@@ -318,13 +319,11 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
 static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *err)
 {
     struct prof_error cause = {0};
-    int code = sqlite3_errcode(ingest->db);
-    enum prof_status status = code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW
-                                  ? prof_fail(&cause, PROF_NOMEM, "out of memory")
-                                  : prof_store_fail(ingest->store, "write", &cause);
+    enum prof_status status = prof_store_fail(ingest->store, "write", &cause);
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     forget(ingest);
     ingest->stale = true;
+    ingest->unread = false;
     return prof_fail(err, status, "%s", cause.message);
 }
 
@@ -513,7 +512,7 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
     if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
         !ingest_blocks_finish(ingest) || !ingest_health_finish(ingest) ||
         !ingest_capture_end(ingest, state) || !ingest_batches_flush(ingest) ||
-        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db))
+        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db) || ingest->unread)
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
      * death in between, leaves one that can be finished once more, from the state before. */

@@ -108,13 +108,18 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
     int64_t row = ingest_global(spool, local, WIRE_STRING);
     sqlite3_stmt *sql;
     char *text = NULL;
-    if (!row ||
-        sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL))
+    if (!row)
         return NULL;
+    if (sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL)) {
+        ingest->unread = true;
+        return NULL;
+    }
     sqlite3_bind_int64(sql, 1, row);
-    if (sqlite3_step(sql) == SQLITE_ROW && sqlite3_column_text(sql, 0))
-        text = strdup((const char *)sqlite3_column_text(sql, 0));
-    sqlite3_finalize(sql);
+    bool there = sqlite3_step(sql) == SQLITE_ROW;
+    const char *value = there ? (const char *)sqlite3_column_text(sql, 0) : NULL;
+    text = value ? strdup(value) : NULL;
+    ingest->unread |= there && !text;
+    ingest->unread |= sqlite3_finalize(sql) != SQLITE_OK;
     return text;
 }
 
@@ -522,8 +527,7 @@ bool ingest_thread_rows_load(struct prof_ingest *ingest)
         ok = prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
                             (uint32_t)sqlite3_column_int64(sql, 0));
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,

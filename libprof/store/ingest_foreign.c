@@ -118,9 +118,6 @@ bool foreign_health(struct prof_ingest *ingest, const char *subject, const char 
 
 enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err)
 {
-    int code = sqlite3_errcode(ingest->db);
-    if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
     return prof_store_fail(ingest->store, "write", err);
 }
 

@@ -1,6 +1,7 @@
 /* The lifecycle table (libprof/spool/lifecycle.h), the file in the spool directory by which the
  * processes of the target announce themselves: made before the target starts, mapped, and read
  * entry by entry. An entry is one process; what is known of it is kept in ingest_process.c. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -86,8 +86,7 @@ bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
         if (head && head->type == WIRE_PYTHON_CODE)
             ok = take(spool, (const struct wire_python_code *)(const void *)head);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,

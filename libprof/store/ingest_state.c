@@ -84,10 +84,10 @@ static bool put_partial_name(struct bytes *out, const struct ingest_spool *spool
         if (part > WIRE_STRING_BYTES)
             part = WIRE_STRING_BYTES;
         struct wire_string *string = (struct wire_string *)(void *)buffer;
-        *string = (struct wire_string){
-            .head = {(uint16_t)((sizeof *string + part + 7) & ~(size_t)7), WIRE_STRING,
-                     WIRE_STRING_MORE, spool->partial_id},
-            .length = (uint32_t)part};
+        *string =
+            (struct wire_string){.head = {(uint16_t)((sizeof *string + part + 7) & ~(size_t)7),
+                                          WIRE_STRING, WIRE_STRING_MORE, spool->partial_id},
+                                 .length = (uint32_t)part};
         memcpy(string->text, spool->partial.data + at, part);
         if (!put_record(out, 0, true, string))
             return false;
@@ -168,9 +168,9 @@ static bool save_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     char key[48];
     struct bytes waiting = {0};
     snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
-    bool ok = put_waiting(&waiting, spool) &&
-              save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"",
-                         waiting.count);
+    bool ok =
+        put_waiting(&waiting, spool) &&
+        save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"", waiting.count);
     prof_array_free(&waiting);
     snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
     return ok && save_value(ingest, key, 0, spool->tally, sizeof spool->tally);
@@ -211,9 +211,10 @@ static int64_t one_number(struct prof_ingest *ingest, const char *sql)
 {
     sqlite3_stmt *statement;
     int64_t value = 0;
-    if (query(ingest, sql, &statement) && sqlite3_step(statement) == SQLITE_ROW)
+    bool ok = query(ingest, sql, &statement);
+    if (ok && sqlite3_step(statement) == SQLITE_ROW)
         value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
+    ingest->unread |= sqlite3_finalize(statement) != SQLITE_OK || !ok;
     return value;
 }
 
@@ -227,8 +228,7 @@ static bool load_strings(struct prof_ingest *ingest)
             prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
                            (uint32_t)sqlite3_column_int64(sql, 0));
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_processes(struct prof_ingest *ingest)
@@ -245,15 +245,16 @@ static bool load_processes(struct prof_ingest *ingest)
         if (ok)
             ok = ingest_process_restore(ingest, process, sql);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1 AND "
-                            "kind!=?2 ORDER BY rowid", &sql);
+    bool ok = query(ingest,
+                    "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1 AND "
+                    "kind!=?2 ORDER BY rowid",
+                    &sql);
     sqlite3_bind_int64(sql, 1, spool->id);
     sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
@@ -265,8 +266,7 @@ static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
                  : ingest_set_local(spool, local, kind, global,
                                     (uint32_t)sqlite3_column_int64(sql, 3));
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -285,8 +285,7 @@ static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
                                          .looked = 1};
         ok = prof_map_put(&spool->threads, thread->tid, spool->thread_list.count - 1);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -299,19 +298,17 @@ static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
               &sql);
     sqlite3_bind_int64(sql, 1, spool->process);
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
-        ok = ingest_live_add(spool, (uint32_t)sqlite3_column_int64(sql, 3),
-                             (uint64_t)sqlite3_column_int64(sql, 2),
-                             ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1),
-                             sqlite3_column_int64(sql, 0));
-    sqlite3_finalize(sql);
-    return ok;
+        ok = ingest_live_add(
+            spool, (uint32_t)sqlite3_column_int64(sql, 3), (uint64_t)sqlite3_column_int64(sql, 2),
+            ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 0));
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT chunk,generation,offset,tid FROM ingest_cursor WHERE spool=?1",
-                    &sql);
+    bool ok =
+        query(ingest, "SELECT chunk,generation,offset,tid FROM ingest_cursor WHERE spool=?1", &sql);
     sqlite3_bind_int64(sql, 1, spool->id);
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
         struct prof_spool_cursor cursor = {
@@ -319,8 +316,7 @@ static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
             (uint32_t)sqlite3_column_int64(sql, 2), (uint32_t)sqlite3_column_int64(sql, 3)};
         prof_spool_restore(spool->reader, &cursor);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 /* Anchors go straight into the map: their rows are in the file already. */
@@ -363,8 +359,7 @@ static bool load_tally(struct prof_ingest *ingest, struct ingest_spool *spool)
             memcpy(spool->tally, sqlite3_column_blob(sql, 0),
                    bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 /* The tally comes last: the waiting records count themselves again. */
@@ -415,12 +410,11 @@ static bool load_spools(struct prof_ingest *ingest)
             continue;
         }
         ok = load_locals(ingest, spool) && ingest_python_load(ingest, spool) &&
-             load_threads(ingest, spool) &&
-             load_live(ingest, spool) && load_waiting(ingest, spool) &&
-             ingest_handles_load(ingest, spool) && load_cursors(ingest, spool);
+             load_threads(ingest, spool) && load_live(ingest, spool) &&
+             load_waiting(ingest, spool) && ingest_handles_load(ingest, spool) &&
+             load_cursors(ingest, spool);
     }
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 static bool load_configs(struct prof_ingest *ingest)
@@ -433,13 +427,16 @@ static bool load_configs(struct prof_ingest *ingest)
                     &sql);
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = ingest_config_restore(ingest, sql);
-    sqlite3_finalize(sql);
-    return ok;
+    return sqlite3_finalize(sql) == SQLITE_OK && ok;
 }
 
 enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err)
 {
-    if (one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'") == 0)
+    int64_t tables =
+        one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
+    if (ingest->unread)
+        return prof_store_fail(ingest->store, "go on with", err);
+    if (tables == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
     long long version = one_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
@@ -453,10 +450,10 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     if (status != PROF_OK)
         return status;
     ingest->zero_ns = (uint64_t)one_number(ingest, "SELECT start_mono_ns FROM capture");
-    ingest->lifecycle_next = (uint32_t)one_number(
-        ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
-    ingest->primary_pid = (uint32_t)one_number(
-        ingest, "SELECT value FROM ingest_state WHERE key='primary_pid'");
+    ingest->lifecycle_next =
+        (uint32_t)one_number(ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
+    ingest->primary_pid =
+        (uint32_t)one_number(ingest, "SELECT value FROM ingest_state WHERE key='primary_pid'");
     ingest->primary_status =
         (int)one_number(ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
     ingest->has_primary = ingest->primary_pid != 0;
@@ -470,10 +467,9 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->last_spool = one_number(ingest, "SELECT max(id) FROM ingest_spool");
     ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
     ingest->rollup.last = one_number(ingest, "SELECT max(id) FROM rollup");
-    if (!load_strings(ingest) || !load_configs(ingest) || !load_processes(ingest) ||
-        !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
-        !ingest_thread_rows_load(ingest) ||
-        !ingest_stacks_load(ingest) || !load_spools(ingest))
+    if (ingest->unread || !load_strings(ingest) || !load_configs(ingest) ||
+        !load_processes(ingest) || !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
+        !ingest_thread_rows_load(ingest) || !ingest_stacks_load(ingest) || !load_spools(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     return PROF_OK;
 }

@@ -73,7 +73,7 @@ static char *schema_script(void)
     }
     for (const struct prof_view *v = prof_views; v->name; v++)
         fprintf(out, "CREATE VIEW \"%s\" AS -- %s\n%s;\n", v->name, v->text, v->select);
-    if (fclose(out)) {
+    if (!prof_close_stream(out)) {
         free(script);
         return NULL;
     }
@@ -172,12 +172,14 @@ static enum prof_status fill_new(struct prof_store *store, bool alone, struct pr
     free(script);
     if (!ok)
         return prof_store_fail(store, "create", err);
-    if (!alone && !enter_wal(db))
-        return prof_fail(err, PROF_IO,
-                         "cannot write %s in WAL mode (a network filesystem?): record to a local "
-                         "folder",
-                         store->path);
-    return PROF_OK;
+    if (alone || enter_wal(db))
+        return PROF_OK;
+    if (prof_sql_status(sqlite3_errcode(db))) /* else SQLite stayed in another mode */
+        return prof_store_fail(store, "create", err);
+    return prof_fail(
+        err, PROF_IO,
+        "cannot write %s in WAL mode (a network filesystem?): record to a local folder",
+        store->path);
 }
 
 static enum prof_status create(const char *path, bool overwrite, bool alone,
@@ -185,7 +187,10 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
 {
     *store = NULL;
     struct stat info;
-    if (overwrite && !lstat(path, &info)) {
+    bool there = overwrite && !lstat(path, &info);
+    if (overwrite && !there && errno != ENOENT)
+        return prof_fail_errno(err, PROF_IO, "cannot replace %s", path);
+    if (there) {
         if (S_ISDIR(info.st_mode))
             return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
         if (unlink(path))
@@ -271,11 +276,13 @@ static enum prof_status check_header(const char *path, struct prof_error *err)
                                : prof_fail_errno(err, PROF_ACCESS, "cannot read %s", path);
     struct stat info;
     ssize_t got = -1;
-    bool regular = !fstat(fd, &info) && S_ISREG(info.st_mode);
+    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
     if (regular)
         got = pread(fd, head, sizeof head, 0);
+    int reason = errno;
     close(fd);
-    if (!regular)
+    errno = reason;
+    if (known && !regular)
         return prof_fail(err, PROF_FORMAT, "%s is not a regular file", path);
     if (got < 0)
         return prof_fail_errno(err, PROF_IO, "cannot read %s", path);

@@ -1,7 +1,8 @@
-/* What SQLite says of a failure, as a status of ours and in words that tell what to do; see store.h.
+/* What SQLite says of a failure, as a status of ours and in words that tell what to do; see
+ * store.h.
  *
- * SQLite's own sentence for a write that failed is "disk I/O error"; the system's reason stands in the
- * file's last errno, which it keeps for the file and not for every statement. */
+ * SQLite's own sentence for a write that failed is "disk I/O error"; the system's reason stands in
+ * the file's last errno, which it keeps for the file and not for every statement. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +49,8 @@ static int file_errno(sqlite3 *db, int which)
 
 const char *prof_sql_reason(sqlite3 *db)
 {
-    if ((sqlite3_errcode(db) & 0xff) != SQLITE_IOERR)
+    int code = sqlite3_errcode(db) & 0xff;
+    if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN)
         return sqlite3_errmsg(db);
     int cause = sqlite3_system_errno(db); /* not kept for every statement */
     if (cause <= 0)
@@ -57,6 +59,9 @@ const char *prof_sql_reason(sqlite3 *db)
         cause = file_errno(db, SQLITE_FCNTL_FILE_POINTER);
     if (cause == EFBIG)
         return "File too large: raise the limit of file sizes (ulimit -f)";
+    if (code == SQLITE_CANTOPEN &&
+        cause == ENOENT) /* of a second try, by which SQLite forgot the first */
+        cause = 0;
     return cause > 0 ? strerror(cause) : sqlite3_errmsg(db);
 }
 
@@ -64,6 +69,9 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
                                  struct prof_error *err)
 {
     enum prof_status status = prof_sql_status(sqlite3_errcode(prof_store_db(store)));
+    if (status == PROF_OK) /* not SQLite failed: memory of our own, or a system call */
+        return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
+                               doing, prof_store_path(store));
     if (status == PROF_CORRUPT)
         return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
                          prof_store_path(store));
@@ -73,7 +81,8 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
                          "TMPDIR",
                          doing, prof_store_path(store));
     if (status == PROF_FULL)
-        return prof_fail(err, status, "cannot %s %s: the disk is full", doing, prof_store_path(store));
-    return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing, prof_store_path(store),
-                     prof_sql_reason(prof_store_db(store)));
+        return prof_fail(err, status, "cannot %s %s: the disk is full", doing,
+                         prof_store_path(store));
+    return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing,
+                     prof_store_path(store), prof_sql_reason(prof_store_db(store)));
 }

@@ -57,8 +57,9 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     uint32_t all = place_of(w, device, host, -1), its = place_of(w, device, host, kind);
-    struct memory_site *site = prof_array_add(&w->sites);
-    if (!site || all == PROF_NO_GROUP || its == PROF_NO_GROUP)
+    struct memory_site *site =
+        all == PROF_NO_GROUP || its == PROF_NO_GROUP ? NULL : prof_array_add(&w->sites);
+    if (!site)
         return PROF_NO_GROUP;
     w->places.data[its].all = all;
     *site = (struct memory_site){

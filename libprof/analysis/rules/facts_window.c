@@ -42,14 +42,16 @@ static bool make_room(struct arrivals *a)
     return true;
 }
 
-static bool arrive(struct arrivals *a, int64_t time)
+static void arrive(struct arrivals *a, int64_t time)
 {
     if (!a->stride)
         a->stride = 1;
     if (a->seen++ % a->stride)
-        return true;
-    if (a->count == a->capacity && a->capacity < ARRIVALS && !make_room(a))
-        return false;
+        return;
+    if (a->count == a->capacity && a->capacity < ARRIVALS && !make_room(a)) {
+        prof_note(PROF_NOMEM);
+        return;
+    }
     if (a->count == ARRIVALS) {
         for (size_t i = 0; i < ARRIVALS / 2; i++)
             a->times[i] = a->times[2 * i];
@@ -57,7 +59,6 @@ static bool arrive(struct arrivals *a, int64_t time)
         a->stride *= 2;
     }
     a->times[a->count++] = time;
-    return true;
 }
 
 static int by_time(const void *a, const void *b)
@@ -150,6 +151,8 @@ static size_t shape_runs(const struct prof_facts *f, struct run *runs)
     struct arrivals arrivals[CANDIDATES] = {{0}};
     size_t count = choose_shapes(f, chosen), made = 0;
     unsigned char *slot = calloc(f->shapes.count + 1, 1);
+    if (!slot)
+        prof_note(PROF_NOMEM);
     for (size_t i = 0; slot && i < count; i++)
         slot[chosen[i]] = (unsigned char)(i + 1);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; slot && kind <= PROF_OP_GRAPH; kind++) {
@@ -226,6 +229,8 @@ static size_t range_runs(const struct prof_facts *f, struct run *runs)
     const struct prof_range_node *node;
     struct node_walk walk;
     bool ok = begin_walk(&walk, f) && arrivals && ends;
+    if (!ok)
+        prof_note(PROF_NOMEM);
     while (ok && (node = next_node(&walk))) {
         if (node->group < groups && node->end <= f->end_ns && node->begin >= 0)
             arrive(&arrivals[node->group], node->begin);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,11 +42,15 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
     if (fd < 0)
         return errno == ENOENT ? prof_fail(im->err, PROF_NOTFOUND, "%s: no such file", im->path)
                                : prof_fail_errno(im->err, PROF_ACCESS, "cannot read %s", im->path);
-    ssize_t got = fstat(fd, &info) || !S_ISREG(info.st_mode) ? -1 : read(fd, head, sizeof head);
+    bool known = !fstat(fd, &info), regular = known && S_ISREG(info.st_mode);
+    ssize_t got = regular ? read(fd, head, sizeof head) : -1;
+    int reason = errno;
     close(fd);
+    errno = reason;
+    if (known && !regular)
+        return prof_fail(im->err, PROF_FORMAT, "%s is not a regular file", im->path);
     if (got < 0)
-        return prof_fail(im->err, PROF_FORMAT, "%s is not a regular file that can be read",
-                         im->path);
+        return prof_fail_errno(im->err, PROF_IO, "cannot read %s", im->path);
     size_t text = got >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
     while (text < (size_t)got && strchr(" \t\r\n", head[text]) && head[text])
         text++;
@@ -374,10 +379,10 @@ static void discard(const char *path)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     for (size_t i = 0; path && i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *name = NULL;
-        if (asprintf(&name, "%s%s", path, suffixes[i]) >= 0)
+        char name[PATH_MAX];
+        int length = snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (length > 0 && (size_t)length < sizeof name)
             unlink(name);
-        free(name);
     }
 }
 

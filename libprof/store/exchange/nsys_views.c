@@ -30,16 +30,23 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && !strncmp(text, word, length);
 }
 
+/* Frees `sql`. What could not be asked counts as there, so that what is done with it fails and says
+ * why. */
+static bool found_row(sqlite3 *db, char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    int code = sql ? sqlite3_prepare_v2(db, sql, -1, &row, NULL) : SQLITE_NOMEM;
+    code = code ? code : sqlite3_step(row);
+    sqlite3_finalize(row);
+    sqlite3_free(sql);
+    return code != SQLITE_DONE;
+}
+
 bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
 {
     char *sql = sqlite3_mprintf(
         "SELECT 1 FROM \"%w\".sqlite_master WHERE type = 'table' AND name = %Q", schema, name);
-    sqlite3_stmt *row = NULL;
-    bool found =
-        sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
-    return found;
+    return found_row(db, sql);
 }
 
 static bool has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
@@ -47,12 +54,7 @@ static bool has_column(sqlite3 *db, const char *schema, const char *table, const
 {
     char *sql = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q'",
                                 table, schema, (int)length, column);
-    sqlite3_stmt *row = NULL;
-    bool found =
-        sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL) && sqlite3_step(row) == SQLITE_ROW;
-    sqlite3_finalize(row);
-    sqlite3_free(sql);
-    return found;
+    return found_row(db, sql);
 }
 
 /* "n_KERNEL" for CUPTI_ACTIVITY_KIND_KERNEL */

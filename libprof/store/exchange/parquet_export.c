@@ -201,7 +201,7 @@ static enum prof_status prepare_rows(struct table_export *t, const struct prof_t
     for (int i = 0; table->columns[i].name; i++)
         fprintf(out, "%s \"%s\"", i ? "," : "", table->columns[i].name);
     fprintf(out, " FROM \"%s\"", table->name);
-    if (fclose(out))
+    if (!prof_close_stream(out))
         status = prof_fail(t->e->err, PROF_NOMEM, "out of memory");
     if (!status)
         status = exchange_prepare(t->e->capture, t->e->path, text, &t->rows, t->e->err);

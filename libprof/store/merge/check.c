@@ -43,9 +43,10 @@ static char *ranges_of(const int64_t *numbers, size_t count, int most)
             fprintf(out, "-%lld", (long long)numbers[last]);
         i = last + 1;
     }
-    if (!out || fclose(out))
-        return NULL;
-    return text;
+    if (out && prof_close_stream(out))
+        return text;
+    free(text);
+    return NULL;
 }
 
 static enum prof_status say_ranks(struct merge *m, struct merge_input *in)
