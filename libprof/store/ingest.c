@@ -26,6 +26,8 @@ static const char *const sql_text[] = {
 
 bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
 {
+    if (ingest->unread) /* SQLite may have ended the transaction: a row would be committed alone */
+        return false;
     sqlite3_stmt *sql = ingest->sql[which];
     int rc = sqlite3_step(sql);
     sqlite3_reset(sql);
@@ -319,7 +321,12 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
 static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *err)
 {
     struct prof_error cause = {0};
-    enum prof_status status = prof_store_fail(ingest->store, "write", &cause);
+    bool sql = prof_sql_status(sqlite3_errcode(ingest->db)) != PROF_OK;
+    enum prof_status status =
+        ingest->unread && !sql
+            ? prof_fail(&cause, PROF_IO, "cannot read back what was written to %s",
+                        prof_store_path(ingest->store))
+            : prof_store_fail(ingest->store, "write", &cause);
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     forget(ingest);
     ingest->stale = true;

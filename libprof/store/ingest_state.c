@@ -435,7 +435,8 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     int64_t tables =
         one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
     if (ingest->unread)
-        return prof_store_fail(ingest->store, "go on with", err);
+        return prof_fail(err, PROF_IO, "cannot read back what was written to %s",
+                         prof_store_path(ingest->store));
     if (tables == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));

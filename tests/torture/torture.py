@@ -263,6 +263,9 @@ class Reader:
         return point.place.kind == "name" or (temporary and point.lasting) or outcome.status == 3
 
 
+READ_BACK = "|cannot read back|is the folder writable"  # of rows that SQLite could not give
+
+
 def general_faults(outcome):
     faults = []
     if outcome.status == "hangs":
