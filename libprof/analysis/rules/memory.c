@@ -351,18 +351,18 @@ static void dead_memset(struct prof_judge *judge)
 
 const struct prof_rule prof_rules_memory[] = {
     {.page = {.id = "dead-memset",
-              .title = "Memory filled and then written over",
-              .fires = "Three fills or more that are followed in their stream at once by a copy to "
-                       "the device of as many bytes.",
-              .why = "The fill's values are never read.",
-              .fix = "Leave the fill out.",
+              .title = "Memset that is written over at once",
+              .fires = "Three memsets or more that are followed in their stream at once by an H2D "
+                       "memcpy of as many bytes.",
+              .why = "The memset's values are never read.",
+              .fix = "Leave the memset out.",
               .cuda = "No cudaMemset before a cudaMemcpy of the whole buffer.",
               .opencl = "No clEnqueueFillBuffer before a write of the whole buffer.",
               .pytorch = "torch.empty instead of torch.zeros before copy_().",
-              .bound = "The fills' time.",
+              .bound = "The memsets' time.",
               .limits = "Addresses are not recorded: that it is the same buffer is concluded from "
                         "order and size.",
-              .needs = "fills and transfers"},
+              .needs = "memcpys and memsets"},
      .judge = dead_memset},
     {.page = {.id = "memory-leak",
               .title = "Memory that grows with every step",

@@ -263,9 +263,8 @@ static void no_overlap(struct prof_judge *judge)
 const struct prof_rule prof_rules_transfer[] = {
     {.page = {.id = "scalar-readback",
               .title = "Small values read back to decide what to do next",
-              .fires =
-                  "At least ten copies to the host of at most 256 bytes, two or more a step, whose "
-                  "call waits or that the host waits for next.",
+              .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose "
+                       "call waits or that the host waits for next.",
               .why =
                   "The host learns of the value only after all queued work, decides, and launches "
                   "anew: the device is idle for the whole way to the host and back.",
@@ -278,14 +277,15 @@ const struct prof_rule prof_rules_transfer[] = {
               .pytorch =
                   "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
                   "or test every k steps.",
-              .bound = "Those copies and the idle time around them.",
+              .bound = "Those memcpys and the idle time around them.",
               .limits = "That the value decides is not seen, only that the host waits for it.",
-              .needs = "transfers with their calls"},
+              .needs = "memcpys with their calls"},
      .judge = scalar_readback},
     {.page =
          {.id = "small-transfers",
-          .title = "Many small copies",
-          .fires = "More than half of the copies over the bus are smaller than the size at which "
+          .title = "Many small memcpys",
+          .fires = "More than half of the memcpys between host and device are smaller than the "
+                   "size at which "
                    "transferring takes as long as starting: the least cost of a small copy with "
                    "its call times the best rate of a large one. At least twenty of them, and "
                    "three a step, come right after another one of the same direction, no kernel "
@@ -300,10 +300,10 @@ const struct prof_rule prof_rules_transfer[] = {
           .bound = "The part that comes right after another one, of the copies' exposed time and "
                    "of the idle time around them.",
           .limits = "Whether the pieces could be made at one time is not seen.",
-          .needs = "transfers with their calls"},
+          .needs = "memcpys with their calls"},
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
-              .title = "Copies from and to pageable memory",
+              .title = "Memcpys from and to pageable memory",
               .fires = "Copies between pageable host memory and the device take 1 % of the time or "
                        "more. Not on devices that share the host's memory.",
               .why = "The driver copies pageable memory through a page-locked buffer of its own, "
@@ -321,7 +321,7 @@ const struct prof_rule prof_rules_transfer[] = {
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
     {.page = {.id = "blocking-copy",
-              .title = "The host waits for every copy",
+              .title = "The host waits for every memcpy",
               .fires =
                   "Three or more copies, and more than one a step, whose call returns when the "
                   "data has arrived, or after most of which the host waits for the device at once; "
@@ -339,10 +339,10 @@ const struct prof_rule prof_rules_transfer[] = {
                        "around their calls and waits, and that of the launches after them until "
                        "work is queued again.",
               .limits = "Data that the host needs at once must be waited for.",
-              .needs = "transfers with their calls"},
+              .needs = "memcpys with their calls"},
      .judge = blocking_copy},
     {.page = {.id = "no-overlap",
-              .title = "Copies and kernels never run at once",
+              .title = "Memcpys and kernels never run at once",
               .fires =
                   "Copies over the bus take 5 % of the time or more while no kernel runs, and at "
                   "most a tenth of what could overlap does. Not on devices that share the host's "
