@@ -265,6 +265,19 @@ static const char *place_of(const struct work *w, const struct key *key)
     return w->x->paths.data[key->path ? key->path - 1 : 0];
 }
 
+/* Once in every iteration: then a launch is the sum of its iteration. */
+static bool comes_once_each(const struct prof_extract *x, const struct key *key)
+{
+    size_t steady = (size_t)x->iterations.steady;
+    if (key->count != steady || key->sums.list.count != steady)
+        return false;
+    for (size_t i = 1; i < steady; i++) {
+        if (key->sums.list.data[i].iteration <= key->sums.list.data[i - 1].iteration)
+            return false;
+    }
+    return true;
+}
+
 static void add_times(struct work *w, struct key *key, double total)
 {
     struct prof_extract *x = w->x;
@@ -282,10 +295,8 @@ static void add_times(struct work *w, struct key *key, double total)
         x->run->left_out++;
     else
         prof_extract_sketch(x, metric, key->values + skip, key->count - skip);
-    /* what is once in each iteration is its sum, and sorted already */
     if (prof_is_kernel(key->shape) && metric->sketch.count == x->iterations.steady &&
-        key->sums.list.count == key->count && key->count == (size_t)x->iterations.steady &&
-        x->iterations.main_end - x->iterations.main_begin == x->iterations.list.count)
+        comes_once_each(x, key))
         metric->iteration_ns = exp(metric->sketch.log_mean);
     else
         metric->iteration_ns = prof_iteration_sums_finish(x, &key->sums);
