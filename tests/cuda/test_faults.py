@@ -55,6 +55,13 @@ class Faults(replay.Case):
                               ("slowly", "--delay=50ms", "--duration=50ms")):
             self.fake_run("basic", options=options, end=end)
 
+    def test_killed_without_a_last_flush(self):
+        """CUDA's calls come with the records: nothing that was not fetched is counted, so the capture is
+        at risk however its counts balance, and says since when."""
+        db = self.open(self.fake_run("basic", end="kill", status=None, quiet=False).capture)
+        self.assertRegex(self.one(db, "SELECT note FROM capture_health WHERE subject = 'risk'"),
+                         r"device records of its last \d+ ms may be missing")
+
     # ---- not allowed
 
     def test_another_tool_has_cupti(self):
