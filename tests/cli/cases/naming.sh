@@ -7,6 +7,9 @@ echo mine >other.sqlite
 perfkit run -q -o other.sqlite -- true
 echo $?
 cat other.sqlite
+perfkit run -q -f -o other.sqlite -- true # nor what is no capture, with it
+echo $?
+: >other.sqlite
 perfkit run -q -f -o other.sqlite -- true
 echo $?
 head -c 15 other.sqlite
