@@ -81,6 +81,19 @@ static void add_device(const struct prof_report_data *data, const struct prof_fi
                  prof_count((int64_t)finding->devices - 1).text);
 }
 
+/* "; in train/step": where several phases were analysed. */
+static void add_phase(const struct prof_report_data *data, const struct prof_finding *finding,
+                      char *out, size_t size)
+{
+    const struct prof_findings *findings = &data->findings;
+    const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
+    char *fit = name ? prof_report_fit(name, 40) : NULL;
+    size_t used = strlen(out);
+    if (fit && finding->bound_ns != PROF_UNKNOWN)
+        snprintf(out + used, size - used, "%sin %s", used ? "; " : "", fit);
+    free(fit);
+}
+
 void prof_report_finding_price(const struct prof_report_data *data,
                                const struct prof_finding *finding, char *out, size_t size)
 {
@@ -101,6 +114,7 @@ void prof_report_finding_price(const struct prof_report_data *data,
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
     add_device(data, finding, out, size);
+    add_phase(data, finding, out, size);
 }
 
 /* A replay knows nothing of what other findings were paid: it is told where it says less. "" if
@@ -114,20 +128,76 @@ void prof_report_finding_replay(const struct prof_finding *finding, char *out, s
                  prof_duration_ns(finding->whatif_ns).text);
 }
 
-/* "8.1 ms from 138 ms on, in which step repeats 9 times" */
+/* ', 10 iterations of "step"'; "" for a phase that does not repeat. */
+static void iterations_text(const struct prof_phase_row *phase, char *out, size_t size)
+{
+    char *name = prof_report_fit(phase->name, 40);
+    struct prof_text count = prof_counted(phase->iterations, "iteration", "iterations");
+    out[0] = 0;
+    if (phase->iterations && phase->name)
+        snprintf(out, size, "%s of \"%s\"", count.text, name ? name : "");
+    else if (phase->iterations)
+        snprintf(out, size, "%s by the period of the launches", count.text);
+    free(name);
+}
+
+#define ENOUGH 0.8 /* of the device time: less is explained */
+#define PHASES 3   /* named */
+
+static size_t coverage_text(const struct prof_coverage *c, char *out, size_t size)
+{
+    double all = (double)c->device_ns;
+    out[0] = 0;
+    if (!c->device_ns || (double)c->analysed_ns >= ENOUGH * all)
+        return 0;
+    int64_t other = c->device_ns - c->analysed_ns - c->skipped_ns - c->set_up_ns;
+    const struct {
+        int64_t ns;
+        const char *where;
+    } parts[] = {{c->set_up_ns, "in warm-up and setup"},
+                 {c->skipped_ns, "in skipped iterations"},
+                 {other, "in work that does not repeat"}};
+    size_t n = (size_t)snprintf(out, size, "; %s of the device time (%s",
+                                prof_percent((double)c->analysed_ns / all).text, "");
+    bool any = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && n < size; i++) {
+        if (parts[i].ns <= 0)
+            continue;
+        n += (size_t)snprintf(out + n, size - n, "%s%s %s", any ? ", " : "",
+                              prof_percent((double)parts[i].ns / all).text, parts[i].where);
+        any = true;
+    }
+    if (n < size)
+        n += (size_t)snprintf(out + n, size - n, ")");
+    return n < size ? n : size - 1;
+}
+
+/* 'analysed: 123 ms to 1.21 s (1.09 s), 10 iterations of "data"' */
 void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size)
 {
-    char *name = prof_report_fit(findings->step_name, 40);
-    size_t n = (size_t)snprintf(out, size, "judged: %s from %s on",
-                                prof_duration_ns(findings->window_ns).text,
-                                prof_duration_ns(findings->begin_ns).text);
-    if (findings->steps && findings->step_name)
-        snprintf(out + n, size - n, ", in which %s repeats %s", name ? name : "",
-                 prof_counted(findings->steps, "time", "times").text);
-    else if (findings->steps)
-        snprintf(out + n, size - n, ", in which the work repeats");
-    free(name);
+    const struct prof_phase_row *phases = findings->phases;
+    char one[120] = "";
+    size_t n = 0, count = findings->phase_count;
+    if (count == 1) {
+        iterations_text(phases, one, sizeof one);
+        n = (size_t)snprintf(out, size, "analysed: %s to %s (%s)%s%s",
+                             prof_duration_ns(phases->begin_ns).text,
+                             prof_duration_ns(phases->end_ns).text,
+                             prof_duration_ns(findings->window_ns).text, one[0] ? ", " : "", one);
+    } else {
+        n = (size_t)snprintf(out, size, "analysed: %s in %s",
+                             prof_duration_ns(findings->window_ns).text,
+                             prof_counted((int64_t)count, "phase", "phases").text);
+        for (size_t i = 0; i < count && i < PHASES && n < size; i++) {
+            iterations_text(&phases[i], one, sizeof one);
+            n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", one);
+        }
+        if (count > PHASES && n < size)
+            n += (size_t)snprintf(out + n, size - n, " and %s more",
+                                  prof_count((int64_t)(count - PHASES)).text);
+    }
     n = strlen(out);
+    n += coverage_text(&findings->coverage, out + n, size - n);
     if (findings->missing_share >= PROF_MISSING_WORK)
         snprintf(out + n, size - n, "; %s of the work was not recorded: what idles was not judged",
                  prof_percent(findings->missing_share).text);
@@ -355,6 +425,10 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "rule", finding->rule->id);
     prof_json_string(json, "title", finding->rule->title);
     prof_json_string(json, "severity", severities[finding->severity]);
+    prof_json_string(json, "phase",
+                     finding->phase < data->findings.phase_count
+                         ? data->findings.phases[finding->phase].name
+                         : NULL);
     prof_json_known(json, "device", finding->device ? finding->device : PROF_UNKNOWN);
     prof_json_known(json, "devices", finding->devices ? (int64_t)finding->devices : PROF_UNKNOWN);
     prof_json_string(json, "seen", finding->seen);
@@ -396,6 +470,28 @@ void prof_report_json_findings(struct prof_json *json, const struct prof_report_
     prof_json_int(json, "window_ns", findings->window_ns);
     prof_json_known(json, "steps", findings->steps ? findings->steps : PROF_UNKNOWN);
     prof_json_string(json, "step_name", findings->step_name);
+    prof_json_array(json, "phases");
+    for (size_t i = 0; i < findings->phase_count; i++) {
+        const struct prof_phase_row *phase = &findings->phases[i];
+        prof_json_object(json, NULL);
+        prof_json_string(json, "range", phase->name);
+        prof_json_string(json, "domain", phase->domain);
+        prof_json_string(json, "source", prof_iteration_source_text(phase->source));
+        prof_json_int(json, "iterations", phase->iterations);
+        prof_json_int(json, "skipped", phase->skipped);
+        prof_json_int(json, "begin_ns", phase->begin_ns);
+        prof_json_int(json, "end_ns", phase->end_ns);
+        prof_json_int(json, "analysed_ns", phase->analysed_ns);
+        prof_json_int(json, "device_ns", phase->device_ns);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_object(json, "coverage");
+    prof_json_int(json, "device_ns", findings->coverage.device_ns);
+    prof_json_int(json, "analysed_ns", findings->coverage.analysed_ns);
+    prof_json_int(json, "skipped_ns", findings->coverage.skipped_ns);
+    prof_json_int(json, "set_up_ns", findings->coverage.set_up_ns);
+    prof_json_end(json);
     prof_json_real(json, "missing_share", findings->missing_share);
     prof_json_string(json, "why_none", findings->why_none);
     prof_json_array(json, "rows");

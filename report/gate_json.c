@@ -6,7 +6,6 @@
 
 #define FORMAT 1
 
-static const char *const iteration_sources[] = {"asked", "step", "repeating", "run", "launches"};
 static const char *const unit_names[] = {"count", "bytes", "ns"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
 
@@ -182,7 +181,7 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     put_texts(&json, "files", report->files, report->file_count);
     prof_json_object(&json, "iteration");
     prof_json_string(&json, "range", c->iteration);
-    prof_json_string(&json, "source", iteration_sources[c->iteration_source]);
+    prof_json_string(&json, "source", prof_iteration_source_text(c->iteration_source));
     prof_json_end(&json);
     put_environment(&json, c);
     put_sensitivity(&json, c);

@@ -180,14 +180,20 @@ static int64_t finding_id(const struct prof_finding *finding)
 static void note_judged(struct tui_table *table, const struct tui_view_input *input,
                         const struct prof_findings *findings)
 {
+    const struct prof_phase_row *phase = findings->phases;
     char repeats[120] = "";
-    if (findings->steps && findings->step_name)
-        snprintf(repeats, sizeof repeats, ", in which %.60s repeats %s", findings->step_name,
-                 prof_counted(findings->steps, "time", "times").text);
-    else if (findings->steps)
-        snprintf(repeats, sizeof repeats, ", in which the work repeats");
-    tui_table_note(table, "Judged: %s from %s on%s", prof_duration_ns(findings->window_ns).text,
-                   prof_duration_ns(findings->begin_ns).text, repeats);
+    if (findings->phase_count > 1)
+        snprintf(repeats, sizeof repeats, " in %s phases",
+                 prof_count((int64_t)findings->phase_count).text);
+    else if (findings->phase_count && phase->iterations && phase->name)
+        snprintf(repeats, sizeof repeats, ", %s of \"%.60s\"",
+                 prof_counted(phase->iterations, "iteration", "iterations").text, phase->name);
+    else if (findings->phase_count && phase->iterations)
+        snprintf(repeats, sizeof repeats, ", %s by the period of the launches",
+                 prof_counted(phase->iterations, "iteration", "iterations").text);
+    tui_table_note(table, "Analysed: %s from %s on%s", prof_duration_ns(findings->window_ns).text,
+                   prof_duration_ns(findings->phase_count ? findings->phases->begin_ns : 0).text,
+                   repeats);
     tui_note_extent(table, input, "Looked at were");
 }
 

@@ -50,28 +50,61 @@ static bool is_known(const struct prof_intervals *known, int64_t time)
     return low < known->count && known->data[low].begin <= time;
 }
 
-static bool launching_thread(const struct prof_facts *f, const struct prof_intervals *known,
-                             uint32_t *thread)
+struct launching {
+    uint32_t thread;
+    int64_t count, first, last;
+};
+
+static bool count_launches(const struct prof_facts *f, const struct prof_intervals *known,
+                           struct prof_map *index, struct launching **list, size_t *count)
 {
-    struct prof_map counts = {0};
-    uint64_t most = 0;
-    bool ok = true;
-    *thread = 0;
+    PROF_ARRAY(struct launching) all = {0};
+    bool ok = true, fresh;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; ok && i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
-            if (is_known(known, prof_op_asked_at(&op)))
+            int64_t time = prof_op_asked_at(&op);
+            if (is_known(known, time))
                 continue;
-            const uint64_t *have = prof_map_get(&counts, op.thread);
-            uint64_t count = (have ? *have : 0) + 1;
-            ok = prof_map_put(&counts, op.thread, count);
-            if (count > most) {
-                most = count;
-                *thread = op.thread;
-            }
+            uint32_t at = prof_group_number(index, op.thread, &fresh);
+            ok = at != PROF_NO_GROUP && prof_array_reserve(&all, 1);
+            if (ok && fresh)
+                all.data[all.count++] = (struct launching){op.thread, 0, time, time};
+            if (!ok)
+                break;
+            struct launching *one = &all.data[at];
+            one->count++;
+            one->first = time < one->first ? time : one->first;
+            one->last = time > one->last ? time : one->last;
         }
     }
-    prof_map_free(&counts);
+    *list = all.data;
+    *count = all.count;
+    return ok;
+}
+
+/* Of the threads that launch nearly as much as any, the one that launches longest: it may be of
+ * another process or feed another device than those that are done before. */
+static bool launching_thread(const struct prof_facts *f, const struct prof_intervals *known,
+                             uint32_t *thread)
+{
+    struct prof_map index = {0};
+    struct launching *list = NULL, *best = NULL;
+    size_t count = 0;
+    int64_t most = 0;
+    bool ok = count_launches(f, known, &index, &list, &count);
+    for (size_t i = 0; ok && i < count; i++)
+        most = list[i].count > most ? list[i].count : most;
+    for (size_t i = 0; ok && i < count; i++) {
+        struct launching *one = &list[i];
+        if (2 * one->count < most)
+            continue;
+        if (!best || (double)(one->last - one->first) > 1.5 * (double)(best->last - best->first))
+            best = one;
+    }
+    *thread = best ? best->thread : 0;
+    prof_map_free(&index);
+    free(list);
     return ok;
 }
 
@@ -125,7 +158,9 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
     bool fresh;
     const struct prof_call *calls = prof_facts_calls(f, s->thread, &count);
     for (size_t i = 0; ok && i < count; i++) {
-        if (calls[i].class_ == PROF_CALL_SYNC && !is_known(known, calls[i].start))
+        bool counts =
+            calls[i].class_ == PROF_CALL_SYNC || calls[i].class_ == PROF_CALL_GRAPH_LAUNCH;
+        if (counts && !is_known(known, calls[i].start))
             ok = add_token(s, calls[i].start,
                            prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));
     }
@@ -215,7 +250,7 @@ static struct period find_marks(struct sequence *s, uint32_t kind, size_t from, 
     if (p.count < MIN_MARKS)
         return (struct period){0};
     p.usual = usual_distance(s, p.first, p.count);
-    if (p.usual < 2 || !is_even(s, &p)) /* one launch after the other is no loop */
+    if (!is_even(s, &p))
         return (struct period){0};
     size_t begin = s->places[p.first], last = s->places[p.first + p.count - 1];
     p.begin = begin - from >= p.usual ? begin - p.usual : from;
@@ -264,8 +299,24 @@ static bool add_iteration(struct sequence *s, struct prof_iterations *it, size_t
     return true;
 }
 
+/* Do the tokens [begin, end) only do what the iteration between the first two marks does? */
+static bool is_alike(const struct sequence *s, const struct period *p, size_t begin, size_t end)
+{
+    size_t from = s->places[p->first], to = s->places[p->first + 1];
+    for (size_t i = begin; i < end; i++) {
+        bool found = false;
+        for (size_t k = from; k < to && !found; k++)
+            found = s->tokens.data[k].kind == s->tokens.data[i].kind;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+#define MAX_COMPARED 4096 /* tokens of an iteration */
+
 /* A mark may stand anywhere in its iteration: what lies before the first one, or behind the last
- * one, is an iteration where it is nearly as long as the others. */
+ * one, is an iteration where it is nearly as long as the others and does the same. */
 static bool add_phase(struct sequence *s, struct prof_phases *phases, const struct period *p)
 {
     struct prof_phase *phase = prof_array_add(&phases->list);
@@ -277,12 +328,14 @@ static bool add_phase(struct sequence *s, struct prof_phases *phases, const stru
         .ops = (int64_t)(p->end - p->begin)};
     size_t head = s->places[p->first], tail = s->places[p->first + p->count - 1];
     bool ok = true;
-    if (4 * (head - p->begin) >= 3 * p->usual)
+    if (4 * (head - p->begin) >= 3 * p->usual &&
+        (p->usual > MAX_COMPARED || is_alike(s, p, p->begin, head)))
         ok = add_iteration(s, &phase->iterations, p->begin, head);
     for (size_t i = 0; ok && i + 1 < p->count; i++)
         ok = add_iteration(s, &phase->iterations, s->places[p->first + i],
                            s->places[p->first + i + 1]);
-    if (ok && 4 * (p->end - tail) >= 3 * p->usual)
+    if (ok && 4 * (p->end - tail) >= 3 * p->usual &&
+        (p->usual > MAX_COMPARED || is_alike(s, p, tail, p->end)))
         ok = add_iteration(s, &phase->iterations, tail, p->end);
     return ok;
 }

@@ -7,6 +7,13 @@
 
 #define LEAST_TO_SKIP 4 /* of so many iterations the first may be left out */
 
+const char *prof_iteration_source_text(enum prof_iteration_source source)
+{
+    static const char *const words[PROF_ITERATION_SOURCES] = {"asked", "step", "repeating", "run",
+                                                              "launches"};
+    return words[source];
+}
+
 /* ---- iterations of a phase --------------------------------------------------------------------
  */
 
@@ -208,23 +215,50 @@ static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
     return slot || begin >= end;
 }
 
-/* From the first to the last of the steady iterations in a row, over all threads. */
+/* The iterations of one thread, over their pauses. */
+struct course {
+    int64_t span, count;
+};
+
+static struct course course_of(const struct prof_iterations *it, size_t from)
+{
+    size_t to = thread_end(it, from);
+    return (struct course){it->list.data[to - 1].end - it->list.data[from].begin,
+                           (int64_t)(to - from)};
+}
+
+/* A quarter of the time, and a hundred times as long as an iteration: the loop was over, and began
+ * again or something else came. Far from what pauses of loops are. */
+static bool is_break(const struct course *course, int64_t pause)
+{
+    return pause >= course->span / 4 && pause / 100 >= (course->span - pause) / course->count;
+}
+
+/* From the first to the last of the steady iterations in a row, over all threads. Where one lasts
+ * until the next begins, a pause is within it. */
 static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_t number)
 {
     const struct prof_iterations *it = &phase->iterations;
     struct prof_intervals rows = {0};
-    bool ok = true;
+    struct course course = {0};
+    bool ok = true, goes_on = false;
     for (size_t i = 0; ok && i < it->list.count; i++) {
         const struct prof_iteration *one = &it->list.data[i];
-        struct prof_interval *row = rows.count ? &rows.data[rows.count - 1] : NULL;
-        if (!one->steady)
+        bool first = !i || one[-1].thread != one->thread;
+        if (first)
+            course = course_of(it, i);
+        if (first || is_break(&course, one->begin - one[-1].end) ||
+            is_interrupted(marks, number, one[-1].end, one->begin))
+            goes_on = false;
+        if (!one->steady || (phase->tiled && is_break(&course, one->end - one->begin))) {
+            goes_on = false;
             continue;
-        bool goes_on = i && one[-1].thread == one->thread && one[-1].steady &&
-                       !is_interrupted(marks, number, one[-1].end, one->begin);
-        if (goes_on && row)
-            row->end = one->end;
+        }
+        if (goes_on)
+            rows.data[rows.count - 1].end = one->end;
         else
             ok = add_interval(&rows, one->begin, one->end);
+        goes_on = rows.count > 0;
     }
     prof_intervals_normalise(&rows);
     phase->intervals = rows;
@@ -383,7 +417,17 @@ static bool lies_in(const struct prof_intervals *set, int64_t time)
     return at && time < set->data[at - 1].end;
 }
 
-static bool prof_phase_has(const struct prof_phase *phase, int64_t time)
+int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
+{
+    const struct prof_intervals *set = &phase->intervals;
+    size_t at = interval_before(set, time);
+    if (!at)
+        return 0;
+    int64_t end = time < set->data[at - 1].end ? time : set->data[at - 1].end;
+    return phase->before[at - 1] + end - set->data[at - 1].begin;
+}
+
+bool prof_phase_has(const struct prof_phase *phase, int64_t time)
 {
     return lies_in(&phase->intervals, time);
 }
@@ -642,13 +686,16 @@ static bool take_run(struct prof_iterations *it, const struct prof_facts *f)
 }
 
 enum prof_status prof_iterations_find(struct prof_iterations *it, const struct prof_facts *f,
-                                      struct prof_error *err)
+                                      bool of_work, struct prof_error *err)
 {
     const struct prof_phases *phases = &f->phases;
     static const struct prof_iterations run = {.source = PROF_ITERATION_RUN,
                                                .group = PROF_NO_GROUP};
-    const struct prof_iterations *main =
-        phases->list.count ? &phases->list.data[phases->main].iterations : &run;
+    const struct prof_phase *phase = phases->list.count ? &phases->list.data[phases->main] : NULL;
+    /* One launch after the other says nothing of how much an iteration does. */
+    bool single = of_work && phase && phase->iterations.source == PROF_ITERATION_LAUNCHES &&
+                  phase->ops < 2 * phase->iterations.steady;
+    const struct prof_iterations *main = phase && !single ? &phase->iterations : &run;
     *it = (struct prof_iterations){
         .source = main->source, .group = main->group, .name = main->name, .domain = main->domain};
     if (main->source == PROF_ITERATION_RUN)
@@ -723,4 +770,10 @@ size_t prof_iteration_at(const struct prof_iterations *it, int64_t thread, int64
 {
     size_t first, after = begun_by(it, thread, time, &first);
     return after > first && time < it->list.data[after - 1].end ? after - 1 : PROF_NO_ITERATION;
+}
+
+size_t prof_iteration_since(const struct prof_iterations *it, int64_t thread, int64_t time)
+{
+    size_t first, after = begun_by(it, thread, time, &first);
+    return after > first ? after - 1 : PROF_NO_ITERATION;
 }

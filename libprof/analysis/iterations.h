@@ -63,10 +63,18 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
                                   const struct prof_filter *filter, struct prof_error *err);
 void prof_phases_free(struct prof_phases *phases);
 
+/* Analysed time of the phase before a moment. */
+int64_t prof_phase_before(const struct prof_phase *phase, int64_t time);
+
+/* Is the moment within an analysed interval of the phase? */
+bool prof_phase_has(const struct prof_phase *phase, int64_t time);
+
 /* The iterations for those who take one kind of them only: of the main phase, with those of all
- * phases that are instances of the same range. Free the result also after a failure. */
+ * phases that are instances of the same range. of_work: for what an iteration does; where that is
+ * one launch, the run is one iteration. Free the result also after a failure. */
 enum prof_status prof_iterations_find(struct prof_iterations *iterations,
-                                      const struct prof_facts *facts, struct prof_error *err);
+                                      const struct prof_facts *facts, bool of_work,
+                                      struct prof_error *err);
 void prof_iterations_free(struct prof_iterations *iterations);
 
 /* How long each took, once device work is summed: from its begin, or from when the one before was
@@ -84,5 +92,9 @@ bool prof_lane_declares_work(const struct prof_facts *facts, const struct prof_r
  * none by those of the thread that has most, of their process where it has any. PROF_NO_ITERATION =
  * in none. */
 size_t prof_iteration_at(const struct prof_iterations *iterations, int64_t thread, int64_t time);
+
+/* The last one that had begun by then, whether it was over or not: a pause belongs to the iteration
+ * before it. */
+size_t prof_iteration_since(const struct prof_iterations *iterations, int64_t thread, int64_t time);
 
 #endif

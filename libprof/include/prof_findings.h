@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
+#include "libprof/include/prof_iterations.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +76,7 @@ struct prof_place {
 
 struct prof_finding {
     const struct prof_rule_page *rule;
+    size_t phase; /* index into prof_findings.phases */
     enum prof_severity severity;
     int64_t device; /* prof_device.physical, 0 = none in particular */
     size_t devices; /* that the rule speaks of; told is the one that it costs most */
@@ -120,10 +122,16 @@ struct prof_findings {
     size_t count;
     struct prof_abstention *abstentions;
     size_t abstention_count;
-    /* The part of the run that was judged: where the program repeats itself, else all of it. */
-    int64_t begin_ns, window_ns;
-    int64_t steps;         /* repetitions in it; 0 = it does not repeat */
-    const char *step_name; /* the NVTX range that repeats; NULL = none */
+    /* What was analysed, in order of time; none where why_none. The main phase is the whole run where
+     * nothing repeats. */
+    struct prof_phase_row *phases;
+    size_t phase_count;
+    /* Of the main phase, which has a name for iterations and most operations: */
+    int64_t begin_ns;
+    int64_t steps;         /* iterations; 0 = it does not repeat */
+    const char *step_name; /* its NVTX range; NULL = none */
+    int64_t window_ns; /* analysed time of all of them */
+    struct prof_coverage coverage;
     double missing_share;  /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
                               idle time is not judged */
     const char *why_none;  /* why nothing was judged; static; NULL = it was */
@@ -133,8 +141,8 @@ struct prof_findings {
 
 /* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A
  * filter may choose time, process and device; where single kernels, streams or threads were chosen,
- * here or when recording, idle time is not known and nothing is judged. Of several stretches of
- * recording the longest is judged. */
+ * here or when recording, idle time is not known and nothing is judged. All stretches of recording are
+ * analysed; time between them is nobody's. */
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);

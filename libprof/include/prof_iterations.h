@@ -23,6 +23,9 @@ enum prof_iteration_source {
     PROF_ITERATION_SOURCES
 };
 
+/* "asked", "step", ...: fixed words, never NULL. */
+const char *prof_iteration_source_text(enum prof_iteration_source source);
+
 struct prof_phase_row {
     const char *name;   /* the range with those around it as far as it takes to tell the phases apart,
                            "train/step"; NULL = none, see source. Lives as long as the result */

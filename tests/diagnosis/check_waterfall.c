@@ -212,6 +212,8 @@ START_TEST(the_part_that_repeats_is_judged)
     scene_call(&s, "cuModuleLoadData", 7000 * US);
     int64_t begin = s.host;
     for (int i = 0; i < 40; i++) {
+        if (ranges && i == 1)
+            begin = s.host; /* the first of the ranges is left out, as warm-up */
         if (ranges)
             scene_push(&s, "step");
         loop(&s, config, 1);

@@ -230,7 +230,7 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
                            "cannot compare %s: it holds times or sizes that cannot be",
                            capture->info.path);
     if (!status)
-        status = prof_iterations_find(&x.iterations, &x.facts, err);
+        status = prof_iterations_find(&x.iterations, &x.facts, true, err);
     if (!status)
         status = make_all(&x, options, err);
     prof_end(capture);

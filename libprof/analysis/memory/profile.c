@@ -390,7 +390,7 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     if (!status && (scope.configs || scope.filter.stream || scope.filter.stream_count))
         result->why_none = "kernels or streams were chosen, which have no memory of their own";
     if (!status)
-        status = prof_iterations_find(&w.iterations, facts, err);
+        status = prof_iterations_find(&w.iterations, facts, false, err);
     /* Searching moves a lane's hint, and names of calls join the ranges': the facts stay what they
      * are. */
     struct prof_facts *own = (struct prof_facts *)(uintptr_t)facts;

@@ -39,7 +39,7 @@ enum prof_status rank_iterations_read(struct rank_work *w, const struct prof_fac
                                       struct prof_error *err)
 {
     struct prof_iterations it;
-    enum prof_status status = prof_iterations_find(&it, facts, err);
+    enum prof_status status = prof_iterations_find(&it, facts, false, err);
     w->iteration_name = it.name;
     for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
         if (w->takes_part[i] && !keep(w, &it, w->capture->processes.data[i].id, &w->iterations[i]))

@@ -105,8 +105,8 @@ static uint32_t place_of(struct prof_facts *f, const struct prof_device_op *op)
 {
     uint64_t key = shape_key(f, op);
     bool fresh;
-    uint32_t number = prof_group_number(
-        &f->place_index, mix(mix(key, op->stream), op->thread), &fresh);
+    uint32_t number =
+        prof_group_number(&f->place_index, mix(mix(key, op->stream), op->thread), &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     uint32_t shape = shape_of(f, op, key);
@@ -140,11 +140,12 @@ static bool keep_op(struct prof_facts *f, enum prof_op_kind kind, const struct p
     if (!kept)
         return false;
     bool called = op->call != PROF_UNKNOWN;
-    *kept = (struct prof_op_kept){.start = op->start,
-                                  .before = called ? (uint32_t)(op->start - op->call) : PROF_NO_CALL,
-                                  .duration = (uint32_t)op->duration,
-                                  .call_duration = op->call_duration,
-                                  .place = place};
+    *kept =
+        (struct prof_op_kept){.start = op->start,
+                              .before = called ? (uint32_t)(op->start - op->call) : PROF_NO_CALL,
+                              .duration = (uint32_t)op->duration,
+                              .call_duration = op->call_duration,
+                              .place = place};
     if (op->duration <= UINT32_MAX && (!called || op->start - op->call < PROF_NO_CALL))
         return true;
     struct prof_op *slot = f->long_ops.count < PROF_LONG_OP ? prof_array_add(&f->long_ops) : NULL;
@@ -262,8 +263,8 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
     struct prof_scope all = {0};
     if (prof_scope_only_kernels(scope) || f->kept)
         return prof_device_ops(f->capture, scope, add_op, f, err);
-    enum prof_status status = prof_roofline_gather_open(&readers.roofs, f->capture, filter,
-                                                        PROF_ROOFLINE_CONFIGS, err);
+    enum prof_status status =
+        prof_roofline_gather_open(&readers.roofs, f->capture, filter, PROF_ROOFLINE_CONFIGS, err);
     if (!status)
         status = prof_scope_open(&all, f->capture, NULL, err);
     if (!status)
@@ -302,8 +303,8 @@ static bool add_use(void *user, sqlite3_stmt *row)
     return true;
 }
 
-/* Configurations launched so often are at most PROF_FACTS_CONFIGS. Of those launched as often all or
- * none are kept: which they are does not depend on their order. */
+/* Configurations launched so often are at most PROF_FACTS_CONFIGS. Of those launched as often all
+ * or none are kept: which they are does not depend on their order. */
 static int64_t least_count(const struct config_use *uses, size_t count)
 {
     enum { CLASSES = 1024 };
@@ -328,8 +329,8 @@ static enum prof_status choose_configs(struct prof_facts *f, struct prof_error *
         status = prof_scan(f->capture, "SELECT config, duration FROM kernel", add_use, &uses, err);
     int64_t least = status ? 0 : least_count(uses.of, count);
     for (size_t i = 0; !status && i < count; i++)
-        f->kept[i] = uses.of[i].count >= least ||
-                     (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
+        f->kept[i] =
+            uses.of[i].count >= least || (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
     free(uses.of);
     return status;
 }
@@ -348,6 +349,24 @@ static enum prof_status load_ops(struct prof_facts *f, const struct prof_filter 
     for (size_t i = 0; !status && i < sizeof kinds / sizeof kinds[0]; i++)
         sort_ops(&f->ops[i]);
     return status;
+}
+
+#define BEFORE 256 /* operations of each kind */
+
+void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, int64_t time)
+{
+    for (enum prof_op_kind k = PROF_OP_KERNEL; k <= PROF_OP_GRAPH; k++) {
+        const struct prof_ops *ops = &facts->ops[k];
+        size_t low = 0, high = ops->count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (ops->data[middle].start < time)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        walk->of[k].at = low > BEFORE ? low - BEFORE : 0;
+    }
 }
 
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
@@ -494,10 +513,11 @@ static enum prof_status read_all(struct prof_facts *f, const struct prof_filter 
     if (!status)
         status = load_calls(f, err);
     if (!status)
-        status = prof_scan(f->capture,
-                           "SELECT start, \"end\", bytes, kind, thread, device, end_thread, process, "
-                           "id, stack FROM allocation ORDER BY start",
-                           add_lifetime, f, err);
+        status =
+            prof_scan(f->capture,
+                      "SELECT start, \"end\", bytes, kind, thread, device, end_thread, process, "
+                      "id, stack FROM allocation ORDER BY start",
+                      add_lifetime, f, err);
     return status;
 }
 
@@ -514,7 +534,8 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
         struct prof_interval *slot = prof_array_add(&spans);
         ok = slot != NULL;
         if (slot)
-            *slot = (struct prof_interval){recorded.spans.data[i].begin, recorded.spans.data[i].end};
+            *slot =
+                (struct prof_interval){recorded.spans.data[i].begin, recorded.spans.data[i].end};
     }
     prof_intervals_normalise(&spans);
     if (!status && ok)
@@ -527,6 +548,48 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
 /* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would
  * need seventy years of device time for it. */
 #define MOST (INT64_C(1) << 61)
+
+/* What was told of another phase goes. */
+static void clear_phase(struct prof_facts *f)
+{
+    for (size_t i = 0; i < f->shapes.count; i++) {
+        const struct prof_shape whole = f->shapes.data[i];
+        f->shapes.data[i] = (struct prof_shape){
+            .kind = whole.kind,
+            .config = whole.config,
+            .copy_kind = whole.copy_kind,
+            .source_kind = whole.source_kind,
+            .target_kind = whole.target_kind,
+            .waits = whole.waits,
+            .in_graph = whole.in_graph,
+            .collective = whole.collective,
+            .bytes = whole.bytes,
+            .api_name = whole.api_name,
+            .device = whole.device,
+            .first_call_ns = whole.first_call_ns,
+            .last_call_ns = whole.last_call_ns,
+            .total = whole.total,
+        };
+    }
+    for (size_t i = 0; i < f->devices.count; i++) {
+        const struct prof_device_facts whole = f->devices.data[i];
+        f->devices.data[i] = (struct prof_device_facts){.id = whole.id, .device = whole.device};
+    }
+    prof_map_clear(&f->launchers);
+}
+
+enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
+{
+    clear_phase(f);
+    f->phase = &f->phases.list.data[phase];
+    f->begin = f->phase->begin;
+    f->end = f->phase->end;
+    f->step_name = f->phase->iterations.name;
+    f->steps = f->phase->iterations.source == PROF_ITERATION_RUN ? 0 : f->phase->iterations.steady;
+    if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
+        return prof_out_of_memory(err);
+    return prof_facts_clocks(f, err);
+}
 
 static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
                              const struct prof_filter *filter, bool few, struct prof_error *err)
@@ -555,11 +618,8 @@ static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
     status = prof_phases_find(&f->phases, f, filter, err);
     if (status)
         return status;
-    prof_facts_window(f);
-    if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
-        return prof_out_of_memory(err);
-    status = prof_facts_missing(f, err);
-    return status ? status : prof_facts_clocks(f, err);
+    status = prof_facts_phase(f, f->phases.main, err);
+    return status ? status : prof_facts_missing(f, err);
 }
 
 enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,

@@ -130,18 +130,20 @@ struct prof_device_facts {
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
     int64_t awaited_gaps; /* of them, in which the host waited or was just woken */
-    int64_t relaunch_ns; /* of PROF_SLICE_LAUNCH, after a wait and until work was queued again */
+    int64_t relaunch_ns;  /* of PROF_SLICE_LAUNCH, after a wait and until work was queued again */
     int64_t beside_alloc_ns[PROF_SLICES]; /* idle time of the gaps that have some of
                                              PROF_SLICE_ALLOC: without it they were none */
     int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */
     int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
     size_t streams;            /* with kernels in the window */
-    int64_t brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS between two kernels in which
-                         the host made no call that takes its time */
-    int64_t outside_ns; /* of PROF_SLICE_HOST, while the launching thread was in none of the steps */
-    int64_t lead_ns, tail_ns;  /* of PROF_SLICE_HOST, before its first operation and after its last */
-    int64_t longest_pause_ns;  /* likewise, the longest gap's between two of them */
-    int64_t steps;             /* repetitions that it takes part in; 0 = it does not repeat */
+    int64_t brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS between two kernels in
+                         which the host made no call that takes its time */
+    int64_t
+        outside_ns; /* of PROF_SLICE_HOST, while the launching thread was in none of the steps */
+    int64_t lead_ns,
+        tail_ns; /* of PROF_SLICE_HOST, before its first operation and after its last */
+    int64_t longest_pause_ns; /* likewise, the longest gap's between two of them */
+    int64_t steps;            /* repetitions that it takes part in; 0 = it does not repeat */
     struct prof_call_totals calls[PROF_CALL_CLASSES]; /* in the window, that may stand in its way */
     struct prof_clock_facts clocks;
 };
@@ -156,7 +158,7 @@ struct prof_lifetime {
 
 struct prof_facts {
     struct prof_capture *capture;
-    int64_t begin_ns, end_ns; /* of what was asked for */
+    int64_t begin_ns, end_ns;       /* of what was asked for */
     struct prof_intervals recorded; /* stretches of it that were recorded */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
@@ -182,14 +184,16 @@ struct prof_facts {
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs;
-    unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of its own;
-                            NULL = all */
-    bool impossible; /* those are more than any run can have: damaged, nothing is judged */
+    unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of
+                            its own; NULL = all */
+    bool impossible;     /* those are more than any run can have: damaged, nothing is judged */
 
     struct prof_phases phases; /* what repeats */
-    int64_t begin, end;    /* the window: see facts_window.c */
-    int64_t steps; /* repetitions in it, of the device that has most; 0 = it does not repeat */
-    const char *step_name; /* NVTX range that repeats; NULL = found by the operations alone */
+    /* The phase that the shapes, devices and what follows are about: see prof_facts_phase. */
+    const struct prof_phase *phase;
+    int64_t begin, end; /* of it */
+    int64_t steps;      /* repetitions in it, of the device that has most; 0 = it does not repeat */
+    const char *step_name;     /* NVTX range that repeats; NULL = found by the operations alone */
     double missing_share;      /* of the device's work, that was not recorded */
     struct prof_map launchers; /* in it: thread id << 32 | index of a device -> operations */
 };
@@ -197,26 +201,25 @@ struct prof_facts {
 /* Programs that make kernels as they run have a million of them. */
 #define PROF_FACTS_CONFIGS 16384
 
-/* Free the result also after a failure. Few: where the capture has more than PROF_FACTS_CONFIGS launch
- * configurations, those launched least often that take no time either are one shape, without one; there
- * are no roofs then, and no rule can judge it. */
+/* Free the result also after a failure. Few: where the capture has more than PROF_FACTS_CONFIGS
+ * launch configurations, those launched least often that take no time either are one shape, without
+ * one; there are no roofs then, and no rule can judge it. */
 enum prof_status prof_facts_load_few(struct prof_facts *facts, struct prof_capture *capture,
                                      const struct prof_filter *filter, struct prof_error *err);
 enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err);
 void prof_facts_free(struct prof_facts *facts);
 
+/* Make the facts those of a phase: what shapes, devices, calls and clocks tell within it. After
+ * loading they are those of the main one. */
+enum prof_status prof_facts_phase(struct prof_facts *facts, size_t phase, struct prof_error *err);
+
 /* Parts of the loading. */
-void prof_facts_window(struct prof_facts *facts);
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
-
-/* The step around a moment of a thread: index into ranges.nodes; PROF_NO_RANGE = there is none, or no
- * range tells the steps. */
-uint32_t prof_facts_step_at(const struct prof_facts *facts, uint32_t thread, int64_t time);
 
 /* The i-th operation of a kind, in order of start. */
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,
@@ -245,6 +248,8 @@ struct prof_op_walk {
         struct prof_op op; /* the one before it, which was returned */
     } of[PROF_OP_GRAPH + 1];
 };
+/* Begin a walk some operations before a moment, so that those that last until then are seen. */
+void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, int64_t time);
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
                                       enum prof_op_kind *kind);
 
@@ -252,9 +257,15 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 const struct prof_call *prof_facts_calls(const struct prof_facts *facts, uint32_t thread,
                                          size_t *count);
 
+/* Analysed time of the phase. */
 static inline int64_t prof_facts_window_ns(const struct prof_facts *facts)
 {
-    return facts->end - facts->begin;
+    return facts->phase->time_ns;
+}
+
+static inline bool prof_facts_has(const struct prof_facts *facts, int64_t time)
+{
+    return time >= facts->begin && time < facts->end && prof_phase_has(facts->phase, time);
 }
 
 static inline bool prof_is_copy(const struct prof_shape *shape)

@@ -16,7 +16,7 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     int64_t most = prof_column_int(row, 3), reasons = prof_column_int(row, 4);
     const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 0));
     const uint64_t *at = device ? prof_map_get(&f->device_index, (uint64_t)device->physical) : NULL;
-    if (!at || start < f->begin || start >= f->end)
+    if (!at || !prof_facts_has(f, start))
         return true;
     struct prof_clock_facts *clocks = &f->devices.data[*at].clocks;
     int64_t lowering = reasons > 0 ? reasons & ~(int64_t)(IDLES | BY_CHOICE) : 0;

@@ -1,6 +1,6 @@
 /* How much of the devices' work is not in a capture although the program asked for it: records that
- * found no room, or whose times never came. Where that is more than next to nothing, time that looks
- * idle may have been work. */
+ * found no room, or whose times never came. Where that is more than next to nothing, time that
+ * looks idle may have been work. */
 #include <string.h>
 
 #include "libprof/analysis/rules/facts.h"
@@ -38,7 +38,7 @@ static double untimed(const struct prof_facts *f)
         last = f->shapes.data[i].last_call_ns > last ? f->shapes.data[i].last_call_ns : last;
     last = last < f->end ? last : f->end;
     for (size_t i = 0; i < f->untimed.count; i++)
-        without += f->untimed.data[i] >= f->begin && f->untimed.data[i] < last;
+        without += prof_facts_has(f, f->untimed.data[i]) && f->untimed.data[i] < last;
     for (size_t i = 0; i < f->devices.count; i++)
         with += f->devices.data[i].kernels + f->devices.data[i].copies;
     return without ? (double)without / (double)(without + with) : 0;

@@ -36,6 +36,7 @@ struct sweep {
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
     uint32_t last_thread;             /* that asked for it */
+    size_t interval;                  /* of the phase */
     uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
     uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
@@ -73,9 +74,9 @@ static enum prof_slice copy_slice(const struct prof_shape *shape)
 /* Within the window only. */
 static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
 {
-    begin = begin < f->begin ? f->begin : begin;
-    end = end > f->end ? f->end : end;
-    return end > begin ? end - begin : 0;
+    return end > begin && end > f->begin && begin < f->end
+               ? prof_phase_before(f->phase, end) - prof_phase_before(f->phase, begin)
+               : 0;
 }
 
 /* Since when the host is behind the device, `stood_ns` of which it stood in the wait: no wait costs
@@ -140,7 +141,8 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
             return;
         w->facts->shapes.data[shape].idle_ns[slice] += length;
         if (slice == PROF_SLICE_HOST && w->facts->step_name &&
-            prof_facts_step_at(w->facts, op->thread, begin + (end - begin) / 2) == PROF_NO_RANGE)
+            prof_iteration_at(&w->facts->phase->iterations, op->thread,
+                              begin + (end - begin) / 2) == PROF_NO_ITERATION)
             s->facts->outside_ns += length;
         prof_spots_add(&s->facts->spots[slice],
                        (struct prof_spot){begin, length, op->stream, op->thread, shape});
@@ -290,18 +292,45 @@ static void note_pause(struct sweep *s, bool kernel)
         d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
 }
 
-/* After its last operation: what the thread did that had asked for that one. */
-static void spend_tail(struct work *w, struct sweep *s)
+static void begin_row(struct sweep *s)
 {
-    const struct prof_facts *f = w->facts;
-    struct prof_op none = {.start = f->end, .thread = s->last_thread, .shape = NO_SHAPE};
-    int64_t begin = s->done > f->begin ? s->done : f->begin;
-    if (begin >= f->end)
+    for (size_t p = 0; p < PERIODS; p++) {
+        s->kernels[p] = UINT32_MAX;
+        s->as_before[p] = 0;
+    }
+}
+
+/* After its last operation in an interval: what the thread did that had asked for that one. */
+static void spend_tail(struct work *w, struct sweep *s, struct prof_interval interval)
+{
+    struct prof_op none = {.start = interval.end, .thread = s->last_thread, .shape = NO_SHAPE};
+    int64_t begin = s->done > interval.begin ? s->done : interval.begin;
+    if (begin >= interval.end)
         return;
     begin_gap(s);
-    spend_host(w, s, begin, f->end, &none);
+    spend_host(w, s, begin, interval.end, &none);
     note_gap(s);
     s->facts->tail_ns = s->gap[PROF_SLICE_HOST];
+    s->done = interval.end;
+}
+
+/* On to the interval that `time` lies in, or to the last: what lies between two is of no phase, or
+ * of another one. */
+static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
+{
+    const struct prof_intervals *all = &w->facts->phase->intervals;
+    while (s->interval + 1 < all->count && all->data[s->interval + 1].begin <= time) {
+        struct prof_interval old = all->data[s->interval++];
+        int64_t begin = all->data[s->interval].begin;
+        advance(w, s, old.end);
+        spend_tail(w, s, old);
+        advance(w, s, begin);
+        s->done = s->done > begin ? s->done : begin;
+        s->last_shape = NO_SHAPE;
+        s->waited = false;
+        begin_behind(s, NOT_BEHIND, 0);
+        begin_row(s);
+    }
 }
 
 static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
@@ -350,14 +379,6 @@ static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
     ++*number;
 }
 
-static void begin_row(struct sweep *s)
-{
-    for (size_t p = 0; p < PERIODS; p++) {
-        s->kernels[p] = UINT32_MAX;
-        s->as_before[p] = 0;
-    }
-}
-
 /* How often the same kernel, or the same two in turn, follow each other with nothing else and no
  * wait in between. */
 static void count_row(struct work *w, struct sweep *s, uint32_t number)
@@ -391,6 +412,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     struct sweep *s = &w->sweeps[shape->device];
     int64_t end = op->start + op->duration;
+    pass_intervals(w, s, op->start);
     advance(w, s, op->start);
     if (s->done < op->start) {
         begin_gap(s);
@@ -448,8 +470,11 @@ static int64_t floor_of(const struct sweep *s)
 
 static void finish_device(struct work *w, struct sweep *s)
 {
+    const struct prof_intervals *all = &w->facts->phase->intervals;
+    pass_intervals(w, s, INT64_MAX);
     advance(w, s, INT64_MAX);
-    spend_tail(w, s);
+    if (all->count)
+        spend_tail(w, s, all->data[all->count - 1]);
     s->facts->dispatch_floor_ns = floor_of(s);
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
@@ -469,7 +494,8 @@ bool prof_facts_waterfall(struct prof_facts *f)
         w.sweeps[i].behind = NOT_BEHIND;
         begin_row(&w.sweeps[i]);
     }
-    while (ok && (op = prof_facts_next(f, &walk, &kind)))
+    prof_facts_seek(f, &walk, f->begin);
+    while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < f->end)
         ok = add_op(&w, op);
     for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
         finish_device(&w, &w.sweeps[i]);

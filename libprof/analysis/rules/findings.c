@@ -150,12 +150,12 @@ static bool replay_all(struct prof_judge *judge)
     return ok;
 }
 
-/* What the rule was seen to cost another device; NULL = nothing yet. */
+/* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
 static struct prof_finding *told_of_another(const struct prof_findings *result,
                                             const struct prof_finding *finding)
 {
     for (size_t i = 0; finding->devices && i < result->count; i++) {
-        if (result->rows[i].rule == finding->rule)
+        if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase)
             return &result->rows[i];
     }
     return NULL;
@@ -188,7 +188,7 @@ static void tell(struct prof_findings *result, const struct prof_finding *findin
 
 static void price(struct prof_draft *draft, int64_t paid, const struct prof_facts *f, int64_t most)
 {
-    int64_t window = prof_facts_window_ns(f);
+    int64_t window = f->phases.time_ns;
     struct prof_finding *finding = &draft->finding;
     finding->alone_ns = worth(draft, f);
     finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
@@ -205,13 +205,18 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     int64_t wall = prof_facts_window_ns(f);
     struct purse purse;
     bool ok = open_purse(&purse, f);
-    result->rows = calloc(judge->drafts.count + 1, sizeof *result->rows);
-    ok = ok && result->rows;
+    struct prof_finding *rows = realloc(
+        result->rows, (result->count + judge->drafts.count + 1) * sizeof *result->rows);
+    result->rows = rows ? rows : result->rows;
+    ok = ok && rows;
     for (size_t i = 0; ok && i < judge->drafts.count; i++) {
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
+        finding->phase = (size_t)(f->phase - f->phases.list.data);
         const struct prof_finding *other = told_of_another(result, finding);
         finding->hint = draft->most == PROF_SEVERITY_INFO;
+        if (draft->about_memory && f->phase != &f->phases.list.data[f->phases.main])
+            continue; /* told once */
         if (draft->about_memory) {
             finding->bound_ns = PROF_UNKNOWN;
             finding->alone_ns = PROF_UNKNOWN;
@@ -245,16 +250,22 @@ static int worst_first(const void *a, const void *b)
         return x->hint ? 1 : -1;
     if (bx != by)
         return bx > by ? -1 : 1;
-    return strcmp(x->rule->id, y->rule->id);
+    int order = strcmp(x->rule->id, y->rule->id);
+    return order ? order : (x->phase > y->phase) - (x->phase < y->phase);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+/* Rules about the capture, and about memory, are asked with the main phase. */
 static void ask_all(struct prof_judge *judge)
 {
+    const struct prof_facts *f = judge->facts;
+    bool main = f->phase == &f->phases.list.data[f->phases.main];
     const struct prof_rule *rule;
     for (size_t i = 0; (rule = rule_at(i)); i++) {
         judge->rule = rule;
+        if (rule->per_capture && !main)
+            continue;
         size_t devices = rule->per_capture ? 1 : judge->facts->devices.count;
         for (uint32_t d = 0; d < devices; d++) {
             judge->device_index = d;
@@ -270,6 +281,65 @@ static void free_drafts(struct prof_judge *judge)
     for (size_t i = 0; i < judge->drafts.count; i++)
         prof_array_free(&judge->drafts.data[i].least);
     prof_array_free(&judge->drafts);
+}
+
+/* The states of a device add up over the phases. Devices that did nothing are one long state that
+ * says nothing. */
+static bool add_waterfalls(const struct prof_facts *facts, struct prof_findings *result)
+{
+    if (!result->waterfalls)
+        result->waterfalls = calloc(facts->devices.count + 1, sizeof *result->waterfalls);
+    for (size_t i = 0; result->waterfalls && i < facts->devices.count; i++) {
+        struct prof_waterfall *row = &result->waterfalls[i];
+        row->device = facts->devices.data[i].id;
+        for (int k = 0; k < PROF_SLICES; k++)
+            row->ns[k] += facts->devices.data[i].slice_ns[k];
+    }
+    return result->waterfalls != NULL;
+}
+
+static void drop_idle_waterfalls(struct prof_findings *result, size_t count)
+{
+    for (size_t i = 0; result->waterfalls && i < count; i++) {
+        int64_t busy = 0;
+        for (int k = 0; k < PROF_SLICE_FIRST_IDLE; k++)
+            busy += result->waterfalls[i].ns[k];
+        if (busy)
+            result->waterfalls[result->waterfall_count++] = result->waterfalls[i];
+    }
+}
+
+/* The facts become those of the phase. */
+static enum prof_status judge_phase(struct prof_judge *judge, size_t phase,
+                                    struct prof_findings *result, struct prof_error *err)
+{
+    struct prof_facts *facts = (struct prof_facts *)(uintptr_t)judge->facts;
+    enum prof_status status =
+        facts->phase == &facts->phases.list.data[phase] ? PROF_OK
+                                                        : prof_facts_phase(facts, phase, err);
+    if (status)
+        return status;
+    ask_all(judge);
+    bool ok = !judge->failed && replay_all(judge) && publish(judge, result) &&
+              add_waterfalls(facts, result);
+    free_drafts(judge);
+    return ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+/* The main phase first: what is told once is told of it. Afterwards the facts are its again. */
+static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findings *result,
+                                     struct prof_error *err)
+{
+    const struct prof_phases *phases = &judge->facts->phases;
+    enum prof_status status = judge_phase(judge, phases->main, result, err);
+    for (size_t p = 0; !status && p < phases->list.count; p++) {
+        if (p != phases->main)
+            status = judge_phase(judge, p, result, err);
+    }
+    drop_idle_waterfalls(result, judge->facts->devices.count);
+    if (!status && phases->list.count > 1)
+        status = prof_facts_phase((struct prof_facts *)(uintptr_t)judge->facts, phases->main, err);
+    return status;
 }
 
 enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
@@ -294,11 +364,8 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
         status = prof_memory_profile_of(facts, filter, &memory, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
-    if (!status) {
-        ask_all(&judge);
-        if (judge.failed || !replay_all(&judge) || !publish(&judge, result))
-            status = prof_out_of_memory(err);
-    }
+    if (!status)
+        status = judge_phases(&judge, result, err);
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, worst_first);
     result->abstentions = judge.abstentions.data;
@@ -340,19 +407,33 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
-/* Devices that did nothing are one long state that says nothing. */
-static bool tell_waterfalls(const struct prof_facts *facts, struct prof_findings *result)
+/* The labels live behind the rows. */
+static bool tell_phases(const struct prof_facts *facts, struct prof_findings *result)
 {
-    result->waterfalls = calloc(facts->devices.count + 1, sizeof *result->waterfalls);
-    for (size_t i = 0; result->waterfalls && i < facts->devices.count; i++) {
-        const struct prof_device_facts *device = &facts->devices.data[i];
-        if (!device->kernels && !device->copies)
-            continue;
-        struct prof_waterfall *row = &result->waterfalls[result->waterfall_count++];
-        row->device = device->id;
-        memcpy(row->ns, device->slice_ns, sizeof row->ns);
+    const struct prof_phases *phases = &facts->phases;
+    size_t count = phases->list.count, bytes = count * sizeof *result->phases;
+    for (size_t p = 0; p < count; p++)
+        bytes += phases->list.data[p].label ? strlen(phases->list.data[p].label) + 1 : 0;
+    result->phases = malloc(bytes + 1);
+    char *text = (char *)(result->phases + count);
+    for (size_t p = 0; result->phases && p < count; p++) {
+        const struct prof_phase *phase = &phases->list.data[p];
+        bool repeats = phase->iterations.source != PROF_ITERATION_RUN;
+        result->phases[p] = (struct prof_phase_row){
+            .name = phase->label ? strcpy(text, phase->label) : NULL,
+            .domain = phase->iterations.domain,
+            .source = phase->iterations.source,
+            .iterations = repeats ? phase->iterations.steady : 0,
+            .skipped = phase->iterations.skipped,
+            .begin_ns = phase->begin,
+            .end_ns = phase->end,
+            .analysed_ns = phase->time_ns,
+            .device_ns = phase->device_ns,
+        };
+        text += phase->label ? strlen(phase->label) + 1 : 0;
     }
-    return result->waterfalls != NULL;
+    result->phase_count = result->phases ? count : 0;
+    return result->phases != NULL;
 }
 
 /* What prof_findings tells, from facts; *result was empty but for why_none. */
@@ -365,13 +446,14 @@ static enum prof_status findings_of(struct prof_capture *capture, const struct p
         result->why_none = "the capture holds times or sizes that cannot be";
     else
         status = prof_judge_facts(capture, filter, facts, result, err);
-    if (!status && !result->why_none && !tell_waterfalls(facts, result))
+    if (!status && !result->why_none && !tell_phases(facts, result))
         status = prof_out_of_memory(err);
+    result->window_ns = facts->phases.time_ns;
     result->begin_ns = facts->begin;
-    result->window_ns = prof_facts_window_ns(facts);
     result->steps = facts->steps;
-    result->missing_share = facts->missing_share;
     result->step_name = facts->step_name;
+    result->missing_share = facts->missing_share;
+    result->coverage = facts->phases.coverage;
     return status ? status : prof_place_lines(capture, result, err);
 }
 
@@ -411,5 +493,6 @@ void prof_findings_free(struct prof_findings *result)
     free(result->rows);
     free(result->abstentions);
     free(result->waterfalls);
+    free(result->phases);
     *result = (struct prof_findings){0};
 }

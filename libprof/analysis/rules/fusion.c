@@ -146,8 +146,8 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     enum prof_op_kind kind;
     *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved)};
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
-        if (f->shapes.data[op->shape].device != judge->device_index || op->start < f->begin ||
-            op->start >= f->end)
+        if (f->shapes.data[op->shape].device != judge->device_index ||
+            !prof_facts_has(f, op->start))
             continue;
         if (kind == PROF_OP_KERNEL && classes[op->shape])
             extend(f, &chain, all, op, classes[op->shape] == BY_WORK);

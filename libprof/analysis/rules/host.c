@@ -25,8 +25,8 @@ static struct churn find_churn(const struct prof_judge *judge)
     struct churn churn = {0};
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (l->start < f->begin || l->start >= f->end || l->end > f->end ||
-            l->kind == WIRE_MEMORY_PINNED || (l->device && l->device != judge->device->id))
+        if (!prof_facts_has(f, l->start) || l->end > f->end || l->kind == WIRE_MEMORY_PINNED ||
+            (l->device && l->device != judge->device->id))
             continue;
         churn.allocations++;
         churn.bytes += l->bytes;
@@ -83,8 +83,8 @@ static void alloc_in_loop(struct prof_judge *judge)
     int64_t calls = call_count(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
     int64_t call_ns = call_time(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
     int64_t allocations = judge->device->calls[PROF_CALL_ALLOC].count;
-    int64_t steps = prof_steps(judge) ? prof_steps(judge) : 3;
-    if (allocations < 3 || allocations < steps / 2 || !churn.allocations)
+    if (!churn.allocations ||
+        !prof_in_loop(judge, allocations, prof_iterations_with(judge, 1u << PROF_CALL_ALLOC)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.9);
     prof_number(draft, "allocations", (double)churn.allocations, PROF_NUMBER_COUNT);
@@ -116,7 +116,7 @@ static void host_alloc_in_loop(struct prof_judge *judge)
 {
     int64_t count = judge->device->calls[PROF_CALL_ALLOC_HOST].count;
     int64_t ns = call_time(judge, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
-    if (count < 3 || count < prof_steps(judge) / 2)
+    if (!prof_in_loop(judge, count, prof_iterations_with(judge, 1u << PROF_CALL_ALLOC_HOST)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
@@ -137,7 +137,9 @@ static void compile_in_loop(struct prof_judge *judge)
     int64_t count = call_count(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
     int64_t ns = call_time(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
-    if (count < 3 || prof_of_window(judge, idle) < 0.01)
+    int64_t distinct =
+        prof_iterations_with(judge, 1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE);
+    if (prof_of_window(judge, idle) < 0.01 || !prof_in_loop(judge, count, distinct))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
@@ -156,8 +158,17 @@ static void compile_in_loop(struct prof_judge *judge)
  * more, so that nobody optimises a loop of a run that is all start-up. */
 #define AMORTISED 0.05
 
-/* Time before the window in which anybody compiled or loaded: ranks do so side by side, and a call
- * may be made within another one. */
+static bool is_analysed(const struct prof_facts *f, int64_t time)
+{
+    for (size_t p = 0; p < f->phases.list.count; p++) {
+        if (prof_phase_has(&f->phases.list.data[p], time))
+            return true;
+    }
+    return false;
+}
+
+/* Time outside of the analysed intervals in which anybody compiled or loaded: ranks do so side by
+ * side, and a call may be made within another one. */
 static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
 {
     const struct prof_facts *f = judge->facts;
@@ -165,7 +176,7 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
         bool builds = call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
-        if (!builds || call->start >= f->begin)
+        if (!builds || is_analysed(f, call->start))
             continue;
         struct prof_interval *slot = prof_array_add(&building);
         if (slot)
@@ -199,7 +210,7 @@ static void one_off_cost(struct prof_judge *judge)
     prof_number(draft, "break_even_iterations", even < 9e15 ? floor(even) + 1 : 9e15,
                 PROF_NUMBER_COUNT);
     prof_say(draft,
-             "{one_off_ns} of compiling and loading before the first iteration, {one_off_share} of "
+             "{one_off_ns} of compiling and loading outside the iterations, {one_off_share} of "
              "this run; an iteration takes {iteration_ns}, so it is below {amortised_share} of a "
              "run from {break_even_iterations|iteration|iterations} on.");
     draft->about_memory = true; /* outside of the window: no price in it */

@@ -287,7 +287,8 @@ void prof_abstain(struct prof_judge *judge, const char *why)
     for (size_t i = 0; i < judge->abstentions.count; i++) {
         struct prof_abstention *told = &judge->abstentions.data[i];
         if (told->rule == &judge->rule->page && told->why == why) {
-            told->device = 0; /* of several */
+            if (!judge->device || told->device != judge->device->id)
+                told->device = 0; /* of several */
             return;
         }
     }
@@ -310,6 +311,40 @@ bool prof_misses_work(struct prof_judge *judge)
 int64_t prof_steps(const struct prof_judge *judge)
 {
     return judge->device ? judge->device->steps : judge->facts->steps;
+}
+
+bool prof_in_loop(const struct prof_judge *judge, int64_t count, int64_t distinct)
+{
+    int64_t most = 0;
+    if (count < 3 || prof_steps(judge) > 0)
+        return count >= 3 && 2 * distinct >= prof_steps(judge);
+    for (size_t i = 0; i < judge->facts->shapes.count; i++) {
+        const struct prof_shape *shape = &judge->facts->shapes.data[i];
+        if (prof_is_kernel(shape) && shape->device == judge->device_index && shape->count > most)
+            most = shape->count;
+    }
+    return 2 * count >= most;
+}
+
+int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes)
+{
+    const struct prof_facts *f = judge->facts;
+    const struct prof_iterations *it = &f->phase->iterations;
+    bool *seen = calloc(it->list.count + 1, sizeof *seen);
+    int64_t distinct = 0;
+    judge->failed |= !seen;
+    for (size_t i = 0; seen && i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        if (!(classes & 1u << call->class_) || !prof_facts_has(f, call->start))
+            continue;
+        size_t at = prof_iteration_since(it, call->thread, call->start);
+        if (at == PROF_NO_ITERATION || seen[at])
+            continue;
+        seen[at] = true;
+        distinct++;
+    }
+    free(seen);
+    return distinct;
 }
 
 double prof_of_window(const struct prof_judge *judge, int64_t ns)

@@ -93,6 +93,13 @@ void prof_abstain(struct prof_judge *judge, const char *why);
 /* Repetitions that the judge's device takes part in; of the capture where it judges no device. */
 int64_t prof_steps(const struct prof_judge *judge);
 
+/* Does something that happens `count` times happen in the loop? It does in at least half of the
+ * iterations, `distinct` of them; where nothing repeats, at least for every second launch of the
+ * most frequent kernel. */
+bool prof_in_loop(const struct prof_judge *judge, int64_t count, int64_t distinct);
+/* In how many of the iterations calls of these classes (bits of enum prof_call_class) are made. */
+int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes);
+
 /* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may
  * have been work. */
 bool prof_misses_work(struct prof_judge *judge);

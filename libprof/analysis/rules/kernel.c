@@ -257,7 +257,7 @@ static void hot_kernel(struct prof_judge *judge)
     prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
     prof_number(draft, "kernel_factor", 2, PROF_NUMBER_COUNT);
     prof_number(draft, "whole_factor", 1 / (1 - share / 2), PROF_NUMBER_PLAIN);
-    prof_number(draft, "limit_factor", share < 0.999 ? 1 / (1 - share) : 1000, PROF_NUMBER_PLAIN);
+    prof_number(draft, "limit_factor", share < 0.998 ? 1 / (1 - share) : 500, PROF_NUMBER_PLAIN);
     prof_say(draft, "%s takes {share} of the time ({launches|launch|launches})",
              prof_short_name(prof_shape_name(hot)).text);
     if (isfinite(reached))

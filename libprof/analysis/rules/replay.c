@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/replay.h"
+#include "libprof/base/saturate.h"
 
 #define MOST_ITEMS 400000 /* the head of the window stands for the rest */
 #define NEAR_NS 20000     /* an operation so soon after another's end may have waited for it */
@@ -18,32 +19,45 @@ static bool number(struct prof_map *map, uint32_t id, uint32_t *dense)
     return *dense != PROF_NO_GROUP;
 }
 
+/* Times here are analysed time of the phase: what lies between its intervals is cut out. */
+static int64_t elapsed(const struct prof_facts *f, int64_t time)
+{
+    return prof_phase_before(f->phase, time);
+}
+
+static int64_t lasts(const struct prof_facts *f, int64_t start, int64_t duration)
+{
+    return elapsed(f, prof_add(start, duration)) - elapsed(f, start);
+}
+
 static bool add_ops(struct prof_replay *r)
 {
     const struct prof_facts *f = r->facts;
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    while (r->items.count < MOST_ITEMS && (op = prof_facts_next(f, &walk, &kind))) {
-        if (op->start < f->begin || op->start >= f->end)
+    prof_facts_seek(f, &walk, f->begin);
+    while (r->items.count < MOST_ITEMS && (op = prof_facts_next(f, &walk, &kind)) &&
+           op->start < f->end) {
+        if (!prof_facts_has(f, op->start))
             continue;
         struct prof_replay_item *item = prof_array_add(&r->items);
         if (!item)
             return false;
         bool known = op->call != PROF_UNKNOWN;
-        *item = (struct prof_replay_item){.start = known ? op->call : op->start,
-                                          .duration = known ? op->call_duration : 0,
-                                          .op_start = op->start,
-                                          .op_duration = op->duration,
+        int64_t call = known ? op->call : op->start, start = elapsed(f, op->start);
+        int64_t end = elapsed(f, op->start + op->duration);
+        *item = (struct prof_replay_item){.start = elapsed(f, call),
+                                          .duration = known ? lasts(f, call, op->call_duration) : 0,
+                                          .op_start = start,
+                                          .op_duration = end - start,
                                           .shape = op->shape,
                                           .has_op = true,
                                           .known_call = known};
         if (!number(&r->threads, op->thread, &item->thread) ||
             !number(&r->streams, op->stream, &item->stream))
             return false;
-        r->span_ns = op->start + op->duration - f->begin > r->span_ns
-                         ? op->start + op->duration - f->begin
-                         : r->span_ns;
+        r->span_ns = end > r->span_ns ? end : r->span_ns;
     }
     return true;
 }
@@ -53,14 +67,15 @@ static bool add_calls(struct prof_replay *r)
     const struct prof_facts *f = r->facts;
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        if (call->class_ == PROF_CALL_COPY || call->start < f->begin ||
-            call->start - f->begin >= r->span_ns)
+        if (call->class_ == PROF_CALL_COPY || !prof_facts_has(f, call->start) ||
+            elapsed(f, call->start) >= r->span_ns)
             continue;
         struct prof_replay_item *item = prof_array_add(&r->items);
         if (!item)
             return false;
-        *item = (struct prof_replay_item){
-            .start = call->start, .duration = call->duration, .class_ = call->class_};
+        *item = (struct prof_replay_item){.start = elapsed(f, call->start),
+                                          .duration = lasts(f, call->start, call->duration),
+                                          .class_ = call->class_};
         if (!number(&r->threads, call->thread, &item->thread))
             return false;
     }
@@ -257,7 +272,7 @@ static void replay_item(const struct run *run, const struct prof_replay_item *it
 int64_t prof_replay_run(const struct prof_replay *r, const struct prof_edit *edit)
 {
     struct run run = {.replay = r, .edit = edit};
-    int64_t begin = r->facts->begin, end = begin;
+    int64_t begin = 0, end = begin;
     run.threads = calloc(r->threads.count + 1, sizeof *run.threads);
     run.streams = calloc(r->streams.count + 1, sizeof *run.streams);
     if (run.threads && run.streams) {

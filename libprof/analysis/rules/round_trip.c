@@ -18,10 +18,12 @@ struct download {
 };
 
 struct trips {
-    struct download last[REMEMBERED];
+    struct download last_down[REMEMBERED];
     size_t next;
     int64_t had_time; /* of same_count: the host could have read and written it in between */
     int64_t same_count, other_count;
+    int64_t iterations[2]; /* with some of either */
+    size_t latest[2];      /* of those */
     int64_t same_bytes, other_bytes;
     bool *shapes; /* that take part: [0] same, [1] other, per shape */
 };
@@ -37,8 +39,9 @@ static bool same_step(const struct prof_facts *f, const struct download *down,
         return false; /* two programs on one device */
     if (!f->step_name)
         return true;
-    uint32_t step = prof_facts_step_at(f, up->thread, up->call);
-    return step != PROF_NO_RANGE && step == prof_facts_step_at(f, down->thread, down->call);
+    const struct prof_iterations *it = &f->phase->iterations;
+    size_t step = prof_iteration_at(it, up->thread, up->call);
+    return step != PROF_NO_ITERATION && step == prof_iteration_at(it, down->thread, down->call);
 }
 
 static void see_upload(const struct prof_judge *judge, struct trips *trips,
@@ -47,16 +50,17 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     const struct prof_facts *f = judge->facts;
     size_t best = REMEMBERED;
     for (size_t i = 0; i < REMEMBERED; i++) {
-        const struct download *down = &trips->last[i];
+        const struct download *down = &trips->last_down[i];
         if (!down->bytes || down->end > op->start || !same_step(f, down, op))
             continue;
         if (best == REMEMBERED || down->bytes == shape->bytes ||
-            (trips->last[best].bytes != shape->bytes && down->end > trips->last[best].end))
+            (trips->last_down[best].bytes != shape->bytes &&
+             down->end > trips->last_down[best].end))
             best = i;
     }
     if (best == REMEMBERED)
         return;
-    struct download *down = &trips->last[best];
+    struct download *down = &trips->last_down[best];
     bool same = down->bytes == shape->bytes;
     if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
         trips->had_time++;
@@ -64,6 +68,9 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     trips->shapes[2 * number + !same] = true;
     if (!same)
         trips->shapes[2 * down->shape + 1] = true;
+    size_t step = prof_iteration_since(&f->phase->iterations, op->thread, op->call);
+    trips->iterations[!same] += step != trips->latest[!same];
+    trips->latest[!same] = step;
     *(same ? &trips->same_count : &trips->other_count) += 1;
     *(same ? &trips->same_bytes : &trips->other_bytes) += shape->bytes + (same ? 0 : down->bytes);
     down->bytes = 0;
@@ -75,14 +82,15 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    *trips = (struct trips){.shapes = calloc(2 * f->shapes.count + 2, sizeof *trips->shapes)};
+    *trips = (struct trips){.latest = {PROF_NO_ITERATION, PROF_NO_ITERATION},
+                            .shapes = calloc(2 * f->shapes.count + 2, sizeof *trips->shapes)};
     while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
-            op->start < f->begin || op->start >= f->end || op->call == PROF_UNKNOWN)
+            !prof_facts_has(f, op->start) || op->call == PROF_UNKNOWN)
             continue;
         if (prof_is_download(shape) && shape->bytes >= LEAST_DOWN)
-            trips->last[trips->next++ % REMEMBERED] = (struct download){
+            trips->last_down[trips->next++ % REMEMBERED] = (struct download){
                 shape->bytes, op->start + op->duration, op->call, op->thread, op->shape};
         else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP)
             see_upload(judge, trips, op, shape);
@@ -101,11 +109,6 @@ static void sum_trips(const struct prof_judge *judge, const struct trips *trips,
     }
 }
 
-static bool repeats(const struct prof_judge *judge, int64_t count)
-{
-    return count >= 3 && count >= prof_steps(judge) / 2;
-}
-
 static void repeated_upload(struct prof_judge *judge)
 {
     struct trips trips;
@@ -114,7 +117,7 @@ static void repeated_upload(struct prof_judge *judge)
         judge->failed = true;
         return;
     }
-    if (repeats(judge, trips.same_count)) {
+    if (prof_in_loop(judge, trips.same_count, trips.iterations[0])) {
         sum_trips(judge, &trips, 0, &sums);
         bool had_time = 2 * trips.had_time > trips.same_count;
         struct prof_draft *draft = prof_found(judge, had_time ? 0.4 : 0.8);
@@ -144,7 +147,7 @@ static void host_round_trip(struct prof_judge *judge)
         judge->failed = true;
         return;
     }
-    if (repeats(judge, trips.other_count) && judge->device->kernels) {
+    if (prof_in_loop(judge, trips.other_count, trips.iterations[1]) && judge->device->kernels) {
         sum_trips(judge, &trips, 1, &sums);
         struct prof_draft *draft = prof_found(judge, judge->facts->step_name ? 0.8 : 0.4);
         prof_number(draft, "trips", (double)trips.other_count, PROF_NUMBER_COUNT);

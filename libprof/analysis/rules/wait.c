@@ -58,8 +58,7 @@ static int64_t longest_stream(const struct prof_judge *judge)
     for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count; i++) {
         struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
         size_t s = 0;
-        if (op.start < f->begin || op.start >= f->end ||
-            f->shapes.data[op.shape].device != judge->device_index)
+        if (!prof_facts_has(f, op.start) || f->shapes.data[op.shape].device != judge->device_index)
             continue;
         while (s < count && sums[s].stream != op.stream)
             s++;
@@ -126,7 +125,7 @@ static bool mixes_default_stream(struct prof_judge *judge)
     for (size_t i = 0; i < f->ops[PROF_OP_KERNEL].count && !mixes && !judge->failed; i++) {
         struct prof_op op = prof_facts_op(f, PROF_OP_KERNEL, i);
         const struct prof_stream *stream = prof_stream(f->capture, op.stream);
-        if (op.start < f->begin || op.start >= f->end || !stream ||
+        if (!prof_facts_has(f, op.start) || !stream ||
             f->shapes.data[op.shape].device != judge->device_index)
             continue;
         const uint64_t *known = prof_map_get(&found, (uint64_t)stream->process);
