@@ -256,7 +256,10 @@ static bool store_number(const struct cli_command *command, const struct cli_opt
                          const char *text, void *place)
 {
     uint64_t value, most = option->most ? option->most : numbers[option->type].most;
-    if (!numbers[option->type].parse(text, &value)) {
+    bool nothing = option->zero && !strcmp(text, "0");
+    if (nothing)
+        value = 0;
+    else if (!numbers[option->type].parse(text, &value)) {
         cli_say(command->name, "--%s: '%s' is not a %s", option->name, text,
                 numbers[option->type].refusal);
         return false;

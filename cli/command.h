@@ -50,6 +50,7 @@ struct cli_option {
     const char *text;         /* one sentence, no capital, no full stop */
     const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
     uint64_t most;            /* CLI_COUNT, CLI_SIZE, CLI_TIME: the largest value; 0 = what fits */
+    bool zero;                /* CLI_COUNT: 0 is a value too */
     const char *offers; /* for completion: a shell command whose lines begin with a value each, and
                            that is silent where there are none; NULL = nothing can list them */
     const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL =

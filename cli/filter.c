@@ -268,7 +268,8 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
 {
     *out = (struct cli_filter){0};
     out->any = options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
-               options->process || options->device || options->stream || options->kernel;
+               options->process || options->device || options->stream || options->kernel ||
+               options->iteration || options->skip != CLI_NO_SKIP;
     enum prof_status status = set_times(capture, options, &out->filter, err);
     if (!status && options->process)
         status = find_process(capture, options->process, &out->filter, err);
@@ -279,6 +280,9 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
     if (!status && options->nvtx)
         status = split_range(options->nvtx, out, err);
     out->filter.kernel_pattern = options->kernel;
+    out->filter.iteration = options->iteration;
+    out->filter.skips = options->skip != CLI_NO_SKIP;
+    out->filter.skip = out->filter.skips ? (int64_t)options->skip : 0;
     if (!status && (options->nvtx || options->kernel))
         status = check(capture, &out->filter, err);
     return status;

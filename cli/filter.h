@@ -2,16 +2,18 @@
 #ifndef PERFKIT_CLI_FILTER_H
 #define PERFKIT_CLI_FILTER_H
 
-#include "cli/command.h"
+#include "cli/option_rows.h"
 #include "libprof/include/prof.h"
 
 /* As typed. Set to CLI_NO_FILTER before cli_parse. */
 struct cli_filter_options {
     uint64_t from, to; /* ns; CLI_NO_TIME = not given */
     const char *nvtx, *process, *device, *stream, *kernel;
+    const char *iteration;
+    unsigned skip; /* CLI_NO_SKIP = not given */
 };
 #define CLI_NO_TIME UINT64_MAX
-#define CLI_NO_FILTER {.from = CLI_NO_TIME, .to = CLI_NO_TIME}
+#define CLI_NO_FILTER {.from = CLI_NO_TIME, .to = CLI_NO_TIME, .skip = CLI_NO_SKIP}
 
 /* Rows for the option table of a command whose options hold `member`. */
 #define CLI_FILTER_ROWS(options, member)                                                           \
@@ -34,7 +36,10 @@ struct cli_filter_options {
      .argument = "STREAM", .text = "what ran in streams of that number or name"},                  \
     {.name = "kernel", .letter = 'k', .type = CLI_TEXT,                                            \
      .offset = offsetof(struct options, member.kernel), .argument = "REGEX",                       \
-     .text = "kernels whose readable name matches it, a POSIX extended regular expression"}
+     .text = "kernels whose readable name matches it, a POSIX extended regular expression"},       \
+    CLI_ITERATION_ROW(options, member.iteration,                                                   \
+                      "the NVTX range that is one iteration, for findings, memory and ranks"),     \
+    CLI_SKIP_ROW(options, member.skip)
 
 struct cli_filter {
     struct prof_filter filter;

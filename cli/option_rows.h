@@ -4,6 +4,8 @@
 #ifndef PERFKIT_CLI_OPTION_ROWS_H
 #define PERFKIT_CLI_OPTION_ROWS_H
 
+#include <limits.h>
+
 #include "cli/command.h"
 
 #define CLI_FLAG_ROW_(options, member, word, short_, says)                                         \
@@ -15,13 +17,21 @@
 #define CLI_QUIET_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "quiet", 'q', says)
 #define CLI_JSON_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "json", 0, says)
 
-/* Of the commands that compare runs. */
+/* Of every command that reads captures: libprof/include/prof_iterations.h. */
 #define CLI_ITERATION_ROW(options, member, says)                                                   \
     {                                                                                              \
-        .name = "iteration", .letter = 'i', .type = CLI_TEXT, .argument = "RANGE",                 \
-        .fallback = "step, else the longest range that repeats", .text = says,                     \
+        .name = "iteration", .letter = 'i', .type = CLI_TEXT, .argument = "RANGE[@DOMAIN]",        \
+        .fallback = "step or alike, else the outermost range that repeats", .text = says,                     \
         .offset = offsetof(struct options, member)                                                 \
     }
+#define CLI_SKIP_ROW(options, member)                                                              \
+    {                                                                                              \
+        .name = "skip", .type = CLI_COUNT, .zero = true, .argument = "N",                          \
+        .fallback = "1 of 4 or more, and those that compile at first",                             \
+        .text = "iterations to leave out at the begin, as warm-up",                                \
+        .offset = offsetof(struct options, member)                                                 \
+    }
+#define CLI_NO_SKIP UINT_MAX
 #define CLI_BASELINES_ROW(options, member)                                                         \
     {                                                                                              \
         .name = "baselines", .type = CLI_FILE, .argument = "FILE",                                 \

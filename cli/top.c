@@ -27,6 +27,8 @@ struct top_options {
     const char *view, *file, *log, *window;
     unsigned window_s, count, rows;
     uint64_t interval;
+    const char *iteration;
+    unsigned skip;
 };
 
 #define MOST_WINDOW_S 60 /* of whole seconds, so many are kept */
@@ -70,13 +72,15 @@ static const struct cli_option top_options[] = {
          "what rates and shares are of: the last whole seconds, up to 60, or all. Without it 10s "
          "while it is recorded, all of a finished capture",
      .words = windows},
-    {.name = "interval",
-     .letter = 'i',
+    {.name = "delay",
+     .letter = 'd',
      .type = CLI_TIME,
      AT(interval),
      .argument = "TIME",
      .fallback = "1s",
      .text = "between two refreshes, at least 100ms"},
+    CLI_ITERATION_ROW(top_options, iteration, "findings: the NVTX range that is one iteration"),
+    CLI_SKIP_ROW(top_options, skip),
     {.name = "ascii",
      .type = CLI_FLAG,
      AT(ascii),
@@ -253,6 +257,9 @@ static enum prof_status show(const struct top_capture *capture, const struct top
     app.model->window_chosen = options->window;
     if (options->window)
         app.model->window_s = options->window_s;
+    app.iterations = (struct prof_filter){.iteration = options->iteration,
+                                          .skips = options->skip != CLI_NO_SKIP,
+                                          .skip = options->skip};
     if (*capture->final)
         app.model->final = strdup(capture->final);
     tui_app_show(&app, first);
@@ -346,7 +353,8 @@ static bool read_window(const char *text, unsigned *seconds)
 
 static int top_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct top_options options = {.interval = 1000000000, .rows = 40, .view = "kernels"};
+    struct top_options options = {
+        .interval = 1000000000, .rows = 40, .view = "kernels", .skip = CLI_NO_SKIP};
     struct cli_operands operands;
     struct top_capture capture = {0};
     struct prof_error err = {0};

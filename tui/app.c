@@ -102,7 +102,8 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
     bool windowed = model->window_s && !(is_finished(model) && app->view == TUI_VIEW_FINDINGS);
     int64_t first = windowed ? tui_first_second(model) * 1000000000 : 0;
     input->tail = tail;
-    input->filter = (struct prof_filter){.begin_ns = begin > first ? begin : first};
+    input->filter = app->iterations;
+    input->filter.begin_ns = begin > first ? begin : first;
     return true;
 }
 

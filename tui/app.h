@@ -52,6 +52,8 @@ struct tui_app {
     struct prof_nvml *nvml; /* owned; opened when the view of devices is */
     bool nvml_tried;
 
+    struct prof_filter iterations; /* of which only what an iteration is: set by the caller */
+
     int view;
     bool drilled;
     int64_t target;

@@ -196,7 +196,10 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     if (finding->alone_ns > finding->bound_ns)
         prof_term(draft, PROF_NUMBER_ELSEWHERE, finding->alone_ns - finding->bound_ns, -1);
     finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
-    finding->severity = severity_of(finding->bound_share, draft->most);
+    /* How severe it is, its own phase tells: of several phases each is a small part of the run. */
+    int64_t phase = prof_facts_window_ns(f);
+    finding->severity =
+        severity_of(phase > 0 ? (double)finding->bound_ns / (double)phase : 0, draft->most);
 }
 
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
