@@ -187,6 +187,60 @@ START_TEST(a_librarys_occupancy_is_its_own)
 }
 END_TEST
 
+/* Two loops one after the other, each with a warm-up, and three one-time builds in one of them. */
+START_TEST(phases_are_analysed_apart)
+{
+    static const char *const loops[] = {"first", "second"};
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 264, 256, 32);
+    for (int p = 0; p < 2; p++) {
+        scene_push(&s, loops[p]);
+        for (int i = 0; i < 12; i++) {
+            scene_push(&s, i < 2 ? "warmup" : "step");
+            if (p && i > 5 && i < 9)
+                scene_call(&s, "cuModuleLoadData", 500 * US);
+            scene_kernel(&s, 0, config, 200 * US);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    ck_assert_uint_eq(findings.phase_count, 2);
+    ck_assert_str_eq(findings.phases[0].name, "first/step");
+    ck_assert_str_eq(findings.phases[1].name, "second/step");
+    int64_t analysed = 0, saved = 0;
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(findings.phases[i].iterations, 9);
+        ck_assert_int_eq(findings.phases[i].skipped, 1);
+        analysed += findings.phases[i].analysed_ns;
+    }
+    ck_assert_int_eq(findings.window_ns, analysed);
+    ck_assert_int_eq(findings.coverage.device_ns, 24 * 200 * US);
+    ck_assert_int_eq(findings.coverage.analysed_ns, 18 * 200 * US);
+    ck_assert_int_eq(findings.coverage.set_up_ns, 4 * 200 * US);
+    ck_assert_int_eq(findings.coverage.skipped_ns, 2 * 200 * US);
+    for (size_t i = 0; i < findings.count; i++) {
+        ck_assert_str_ne(findings.rows[i].rule->id, "compile-in-loop");
+        saved += findings.rows[i].bound_ns > 0 ? findings.rows[i].bound_ns : 0;
+    }
+    ck_assert_int_le(saved, analysed);
+    prof_findings_free(&findings);
+    struct prof_filter asked = {.iteration = "warmup", .skips = true};
+    ck_assert(!prof_findings(capture, &asked, &findings, &err));
+    ck_assert_str_eq(findings.phases[0].name, "first/warmup");
+    ck_assert_int_eq(findings.phases[0].iterations, 2);
+    prof_findings_free(&findings);
+    asked.iteration = "none@here";
+    ck_assert_int_eq(prof_findings(capture, &asked, &findings, &err), PROF_NOTFOUND);
+    prof_close(capture);
+}
+END_TEST
+
 /* A warm-up in a range of another name does the same as the steps, and is none of them. */
 START_TEST(steps_alone_are_judged)
 {
@@ -282,7 +336,8 @@ static const char *const damages[] = {
 
 START_TEST(damage_makes_no_nonsense)
 {
-    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22], &programs[26]};
+    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22],
+                                                  &programs[26]};
     for (size_t p = 0; p < sizeof which / sizeof *which; p++) {
         struct prof_findings findings;
         struct prof_error err = {0};
@@ -337,6 +392,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
+    tcase_add_test(all, phases_are_analysed_apart);
     tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
     tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
     tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 6);
