@@ -748,14 +748,28 @@ bool prof_iterations_time(struct prof_iterations *it)
     return false;
 }
 
-/* Of the iterations that count for the thread, the last that had begun by then; *first: of them. */
-static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t time,
-                       size_t *first)
+static bool is_last_begun(const struct prof_iterations *it, const struct prof_iteration_search *s,
+                          int64_t time)
 {
-    uint64_t *own = it->of_thread.count ? prof_map_get(&it->of_thread, (uint64_t)thread) : NULL;
-    size_t low = own ? (size_t)(*own >> 32) : it->main_begin;
-    size_t high = own ? low + (size_t)(uint32_t)*own : it->main_end;
-    *first = low;
+    return s->first < s->end && it->list.data[s->at].begin <= time &&
+           (s->at + 1 == s->end || it->list.data[s->at + 1].begin > time);
+}
+
+/* Of the iterations that count for the thread, the index after the last that had begun by then;
+ * *first: of them. A thread's events come nearly in order. */
+static size_t begun_by(struct prof_iterations *it, int64_t thread, int64_t time, size_t *first)
+{
+    struct prof_iteration_search *s =
+        &it->searches[(uint64_t)thread % (sizeof it->searches / sizeof *it->searches)];
+    if (thread != s->thread || !s->end) {
+        uint64_t *own = it->of_thread.count ? prof_map_get(&it->of_thread, (uint64_t)thread) : NULL;
+        s->thread = thread;
+        s->first = s->at = own ? (size_t)(*own >> 32) : it->main_begin;
+        s->end = own ? s->first + (size_t)(uint32_t)*own : it->main_end;
+    }
+    size_t low = *first = s->first, high = s->end;
+    if (is_last_begun(it, s, time))
+        return s->at + 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (it->list.data[middle].begin <= time)
@@ -763,10 +777,11 @@ static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t
         else
             high = middle;
     }
+    s->at = low > *first ? low - 1 : *first;
     return low;
 }
 
-size_t prof_iteration_at(const struct prof_iterations *it, int64_t thread, int64_t time)
+size_t prof_iteration_at(struct prof_iterations *it, int64_t thread, int64_t time)
 {
     size_t first, after = begun_by(it, thread, time, &first);
     return after > first && time < it->list.data[after - 1].end ? after - 1 : PROF_NO_ITERATION;

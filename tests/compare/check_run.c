@@ -24,6 +24,34 @@ START_TEST(sketch_of_known_values)
 }
 END_TEST
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorted as the C library sorts, for every small number of values, also equal ones. */
+START_TEST(quantiles_of_any_count)
+{
+    static const int cycles[] = {7919, 1, 3, 17};
+    double values[300];
+    for (size_t count = 1; count <= 300; count++) {
+        for (size_t c = 0; c < sizeof cycles / sizeof *cycles; c++) {
+            for (size_t i = 0; i < count; i++)
+                values[i] = 1 + (double)((i * 31 + count) % (size_t)cycles[c]);
+            struct prof_sketch s;
+            ck_assert(prof_sketch_make(values, count, &s));
+            qsort(values, count, sizeof *values, by_value);
+            for (int q = 0; q < PROF_SKETCH_QUANTILES; q++) {
+                double rank = ceil(prof_sketch_at[q] * (double)count) - 1;
+                double expected = values[rank < 0 ? 0 : (size_t)rank];
+                ck_assert(fabs(s.quantile[q] - expected) < 1e-5 * expected);
+            }
+        }
+    }
+}
+END_TEST
+
 START_TEST(small_and_odd_sketches)
 {
     struct prof_sketch s;
@@ -173,5 +201,5 @@ START_TEST(names)
 }
 END_TEST
 
-CHECK_MAIN("run", sketch_of_known_values, small_and_odd_sketches, modes_drift_and_neighbours,
-           bytes_and_back, damaged_bytes, names)
+CHECK_MAIN("run", sketch_of_known_values, quantiles_of_any_count, small_and_odd_sketches,
+           modes_drift_and_neighbours, bytes_and_back, damaged_bytes, names)

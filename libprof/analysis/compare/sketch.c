@@ -11,10 +11,32 @@
 const double prof_sketch_at[PROF_SKETCH_QUANTILES] = {0,   0.01, 0.05, 0.1, 0.2,  0.3,  0.4, 0.5,
                                                       0.6, 0.7,  0.8,  0.9, 0.95, 0.99, 1};
 
-static int by_value(const void *a, const void *b)
+/* A merge sort of numbers that compares without a call: most of the time of a comparison goes
+ * here. `room` is of half as many. */
+static void sort(double *values, size_t count, double *room)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    enum { FEW = 6 };
+    if (count <= FEW) {
+        for (size_t i = 1; i < count; i++) {
+            double value = values[i];
+            size_t at = i;
+            for (; at && values[at - 1] > value; at--)
+                values[at] = values[at - 1];
+            values[at] = value;
+        }
+        return;
+    }
+    size_t half = count / 2, left = 0, right = half;
+    sort(values, half, room);
+    sort(values + half, count - half, room);
+    memcpy(room, values, half * sizeof *room);
+    for (size_t i = 0; left < half && right < count; i++) {
+        bool is_right = values[right] < room[left];
+        values[i] = is_right ? values[right] : room[left];
+        right += is_right;
+        left += !is_right;
+    }
+    memcpy(values + right - (half - left), room + left, (half - left) * sizeof *room);
 }
 
 static int batches_of(size_t count)
@@ -49,9 +71,10 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
     *sketch = (struct prof_sketch){.count = (int64_t)count};
     if (!count)
         return true;
-    double *logs = malloc(2 * count * sizeof *logs), *sorted = logs + count;
+    double *logs = malloc((2 * count + count / 2) * sizeof *logs);
     if (!logs)
         return false;
+    double *sorted = logs + count, *room = sorted + count;
     double least = INFINITY;
     for (size_t i = 0; i < count; i++)
         least = values[i] > 0 && values[i] < least ? values[i] : least;
@@ -62,7 +85,7 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
         logs[i] = log(value);
     }
     memcpy(sorted, logs, count * sizeof *logs);
-    qsort(sorted, count, sizeof *sorted, by_value);
+    sort(sorted, count, room);
     size_t cut = count / 10;
     for (size_t i = cut; i < count - cut; i++)
         sketch->log_mean += sorted[i];
