@@ -280,19 +280,22 @@ static void place_op(struct search *s, struct prof_range_thread *thread, const s
 static void place_ops(struct search *s)
 {
     const struct prof_facts *f = s->facts;
-    struct prof_range_thread *ranges = NULL;
-    uint32_t thread = 0;
+    struct {
+        uint32_t thread;
+        struct prof_range_thread *ranges;
+    } known[8] = {0}; /* by thread id: threads take turns */
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
+            size_t slot = op.thread % (sizeof known / sizeof *known);
             s->ops++;
             s->ns = prof_add(s->ns, op.duration);
             if (!op.thread)
                 continue;
-            if (op.thread != thread)
-                ranges = ranges_of(s, op.thread);
-            thread = op.thread;
-            place_op(s, ranges, &op);
+            if (op.thread != known[slot].thread)
+                known[slot].ranges = ranges_of(s, op.thread);
+            known[slot].thread = op.thread;
+            place_op(s, known[slot].ranges, &op);
         }
     }
 }

@@ -559,12 +559,13 @@ static bool find_launches(struct prof_phases *phases, const struct prof_facts *f
     for (size_t i = 0; ok && i < set_up->list.count; i++)
         ok = add_interval(&known, set_up->list.data[i].begin, set_up->list.data[i].end);
     prof_intervals_normalise(&known);
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
+        all += (int64_t)f->ops[kind].count;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; known.count && i < f->ops[kind].count; i++) {
+        for (size_t i = 0; known.count && 2 * inside <= all && i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
             inside += lies_in(&known, prof_op_asked_at(&op));
         }
-        all += (int64_t)f->ops[kind].count;
     }
     if (ok && 2 * inside <= all)
         ok = prof_phases_by_launches(phases, f, &known);
@@ -757,10 +758,12 @@ static bool is_last_begun(const struct prof_iterations *it, const struct prof_it
 
 /* Of the iterations that count for the thread, the index after the last that had begun by then;
  * *first: of them. A thread's events come nearly in order. */
-static size_t begun_by(struct prof_iterations *it, int64_t thread, int64_t time, size_t *first)
+static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t time,
+                       size_t *first)
 {
-    struct prof_iteration_search *s =
-        &it->searches[(uint64_t)thread % (sizeof it->searches / sizeof *it->searches)];
+    struct prof_iteration_search *searches =
+                                     (struct prof_iteration_search *)(uintptr_t)it->searches,
+                                 *s = &searches[(uint64_t)thread % PROF_ITERATION_SEARCHES];
     if (thread != s->thread || !s->end) {
         uint64_t *own = it->of_thread.count ? prof_map_get(&it->of_thread, (uint64_t)thread) : NULL;
         s->thread = thread;
@@ -781,7 +784,7 @@ static size_t begun_by(struct prof_iterations *it, int64_t thread, int64_t time,
     return low;
 }
 
-size_t prof_iteration_at(struct prof_iterations *it, int64_t thread, int64_t time)
+size_t prof_iteration_at(const struct prof_iterations *it, int64_t thread, int64_t time)
 {
     size_t first, after = begun_by(it, thread, time, &first);
     return after > first && time < it->list.data[after - 1].end ? after - 1 : PROF_NO_ITERATION;

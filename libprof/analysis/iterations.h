@@ -27,7 +27,10 @@ struct prof_iteration {
     int64_t from, time_ns; /* set by prof_iterations_time: where its time begins, how long it is */
 };
 
-/* The last search for a thread: among which of the list, and what was found. */
+#define PROF_ITERATION_SEARCHES 8
+
+/* The last search for a thread, which shortens the next: among which of the list, and what was
+ * found. */
 struct prof_iteration_search {
     int64_t thread;
     size_t first, end, at;
@@ -42,7 +45,7 @@ struct prof_iterations {
     size_t main_begin, main_end;            /* those of the thread that has most */
     struct prof_map of_thread;              /* thread id -> first index << 32 | count */
     int64_t steady, skipped;
-    struct prof_iteration_search searches[8]; /* by thread id */
+    struct prof_iteration_search searches[PROF_ITERATION_SEARCHES]; /* by thread id */
 };
 
 struct prof_phase {
@@ -98,7 +101,7 @@ bool prof_lane_declares_work(const struct prof_facts *facts, const struct prof_r
 /* The iteration in which something happened: by the thread's own iterations; for threads that have
  * none by those of the thread that has most, of their process where it has any. PROF_NO_ITERATION =
  * in none. */
-size_t prof_iteration_at(struct prof_iterations *iterations, int64_t thread, int64_t time);
+size_t prof_iteration_at(const struct prof_iterations *iterations, int64_t thread, int64_t time);
 
 /* The last one that had begun by then, whether it was over or not: a pause belongs to the iteration
  * before it. */

@@ -146,7 +146,7 @@ static int64_t alive_until(const struct memory_work *w, const struct prof_lifeti
                : INT64_MAX;
 }
 
-bool memory_in_one_step(struct memory_work *w, uint32_t thread, int64_t made, int64_t freed)
+bool memory_in_one_step(const struct memory_work *w, uint32_t thread, int64_t made, int64_t freed)
 {
     if (!memory_has_steps(w))
         return false;

@@ -76,7 +76,8 @@ void memory_gather(struct memory_work *work, const struct memory_item *item, boo
                    const struct prof_call *made, const struct prof_call *freed);
 
 /* Was it freed in the step that made it? */
-bool memory_in_one_step(struct memory_work *work, uint32_t thread, int64_t made, int64_t freed);
+bool memory_in_one_step(const struct memory_work *work, uint32_t thread, int64_t made,
+                        int64_t freed);
 
 /* Live bytes through time: peaks of all places, and growth from step to step. False: out of memory.
  */
