@@ -2,6 +2,7 @@
  * kept its place in the capture file itself, so every record arrives once, however often this is
  * begun. While processes of the program still run, finishing would lose what they do next; the user
  * is asked to choose. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,10 +70,11 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
+/* A file that cannot be looked at may have some: it must not be replaced. */
 static bool has_bytes(const char *path)
 {
     struct stat info;
-    return stat(path, &info) == 0 && info.st_size > 0;
+    return stat(path, &info) == 0 ? info.st_size > 0 : errno != ENOENT && errno != ENOTDIR;
 }
 
 /* Where it goes: -o, or what `run` had in mind; never over a file that is something else. */

@@ -57,10 +57,11 @@ static bool on_network(const char *folder)
     return false;
 }
 
+/* Or it cannot be looked at: it must not be replaced. */
 static bool exists(const char *path)
 {
     struct stat info;
-    return lstat(path, &info) == 0;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 static bool side_file_exists(const char *path)
@@ -76,7 +77,7 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
 {
     char real[PATH_MAX];
     if (!realpath(folder, real))
-        return prof_fail_errno(err, PROF_IO, 
+        return prof_fail_errno(err, PROF_IO,
                                "cannot write to the folder %s (make it, or choose another with "
                                "-o)",
                                folder);

@@ -220,8 +220,12 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
     while (getline(&line, &size, in) > 0)
         if (!read_path(line, "live", capture->live) && !read_path(line, "final", capture->final))
             sscanf(line, "start %" SCNu64, &capture->start_ns);
+    int reason = feof(in) ? 0 : errno;
     free(line);
     fclose(in);
+    errno = reason;
+    if (reason)
+        return prof_fail_errno(err, PROF_IO, "cannot read %s", path);
     if (!capture->live[0] || !capture->final[0])
         return prof_fail(err, PROF_CORRUPT, "%s does not name the capture: give it with -o", path);
     return PROF_OK;

@@ -1,5 +1,5 @@
-/* Opening a file by a name that somebody else may have made: a FIFO would wait for its other end for
- * ever, a device is no file. */
+/* Opening a file by a name that somebody else may have made: a FIFO would wait for its other end
+ * for ever, a device is no file. */
 #ifndef PERFKIT_BASE_REGULAR_H
 #define PERFKIT_BASE_REGULAR_H
 
@@ -15,10 +15,16 @@ static inline int prof_open_regular(int folder, const char *path, int flags)
 {
     struct stat info;
     int fd = openat(folder, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
-    if (fd < 0 || (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)))
+    if (fd < 0)
+        return fd;
+    int reason = fstat(fd, &info)        ? errno
+                 : S_ISREG(info.st_mode) ? 0
+                 : S_ISDIR(info.st_mode) ? EISDIR
+                                         : EINVAL;
+    if (!reason)
         return fd;
     close(fd);
-    errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+    errno = reason;
     return -1;
 }
 
@@ -27,8 +33,11 @@ static inline FILE *prof_read_regular(const char *path)
 {
     int fd = prof_open_regular(AT_FDCWD, path, O_RDONLY);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    if (fd >= 0 && !file)
+    int reason = errno;
+    if (fd >= 0 && !file) {
         close(fd);
+        errno = reason;
+    }
     return file;
 }
 

@@ -4,6 +4,7 @@
  * A transaction that fails (a full disk) is rolled back and everything in memory thrown away; the
  * next step loads the last committed state and reads the same records again. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,28 @@ static const char *const sql_text[] = {
 #undef X
 };
 
+void ingest_check(struct prof_ingest *ingest, int code)
+{
+    if (!ingest->failed && prof_sql_status(code) != PROF_OK)
+        ingest->failed = code;
+}
+
+void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, const char *text)
+{
+    ingest_check(ingest, text ? sqlite3_bind_text(sql, at, text, -1, SQLITE_TRANSIENT)
+                              : sqlite3_bind_null(sql, at));
+}
+
+enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
+                             struct prof_error *err)
+{
+    int code = ingest->failed ? ingest->failed : sqlite3_errcode(ingest->db);
+    return prof_store_fail_code(ingest->store, code, doing, err);
+}
+
 bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
 {
-    if (ingest->unread) /* SQLite may have ended the transaction: a row would be committed alone */
+    if (ingest->failed) /* SQLite may have ended the transaction: a row would be committed alone */
         return false;
     sqlite3_stmt *sql = ingest->sql[which];
     int rc = sqlite3_step(sql);
@@ -125,7 +145,7 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
         spool->process = ingest_process_of_spool(ingest, header, name);
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL];
     ingest_bind(sql, 1, spool->id);
-    ingest_bind_text(sql, 2, name);
+    ingest_bind_text(ingest, sql, 2, name);
     ingest_bind(sql, 3, spool->process);
     return (spool->process || !target) && ingest_run(ingest, INGEST_SQL_SPOOL);
 }
@@ -135,7 +155,7 @@ static bool find_spools(struct prof_ingest *ingest)
     DIR *directory = opendir(ingest->directory);
     bool ok = true;
     if (!directory)
-        return true;
+        return errno == ENOENT; /* else there may be spools */
     for (struct dirent *entry; ok && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && length < sizeof((struct ingest_spool *)0)->name &&
@@ -166,7 +186,7 @@ static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 /* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
 static bool commit(struct prof_ingest *ingest)
 {
-    if (ingest->unread || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
+    if (ingest->failed || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
         !ingest_state_save(ingest) ||
         sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         return false;
@@ -306,7 +326,7 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
     enum prof_status status = ingest_lifecycle_open(ingest, err);
     if (status != PROF_OK)
         return status;
-    ingest->unread = false;
+    ingest->failed = SQLITE_OK;
     if (!ingest_begin(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     status = ingest_state_load(ingest, err);
@@ -321,16 +341,11 @@ static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
 static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *err)
 {
     struct prof_error cause = {0};
-    bool sql = prof_sql_status(sqlite3_errcode(ingest->db)) != PROF_OK;
-    enum prof_status status =
-        ingest->unread && !sql
-            ? prof_fail(&cause, PROF_IO, "cannot read back what was written to %s",
-                        prof_store_path(ingest->store))
-            : prof_store_fail(ingest->store, "write", &cause);
+    enum prof_status status = ingest_fail(ingest, "write", &cause);
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     forget(ingest);
     ingest->stale = true;
-    ingest->unread = false;
+    ingest->failed = SQLITE_OK;
     return prof_fail(err, status, "%s", cause.message);
 }
 
@@ -394,11 +409,11 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
         if (status == PROF_OK)
             status = ingest_lifecycle_open(ingest, err);
     } else {
-        status = ingest_statements_prepare(ingest, NULL);
-        if (status != PROF_OK)
+        status = ingest_statements_prepare(ingest, err);
+        if (status == PROF_SQL) /* no such table */
             status = prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                                prof_store_path(store));
-        else
+        else if (status == PROF_OK)
             status = load(ingest, err);
     }
     if (status != PROF_OK) {
@@ -519,7 +534,7 @@ enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *stat
     if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
         !ingest_blocks_finish(ingest) || !ingest_health_finish(ingest) ||
         !ingest_capture_end(ingest, state) || !ingest_batches_flush(ingest) ||
-        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db) || ingest->unread)
+        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db) || ingest->failed)
         return retreat(ingest, err);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
      * death in between, leaves one that can be finished once more, from the state before. */

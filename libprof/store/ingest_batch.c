@@ -83,7 +83,7 @@ bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table)
     struct ingest_batch *batch = &ingest->batches[table];
     if (++batch->count < INGEST_BATCH_ROWS)
         return true;
-    if (ingest->unread)
+    if (ingest->failed)
         return false;
     for (int i = 0; i < batch->count; i++)
         bind_row(batch->many, i * batch->columns + 1, &batch->rows[i], batch->columns);

@@ -43,6 +43,14 @@ static char *processor_model(void)
     return model;
 }
 
+/* Failures are in ingest->failed. */
+static void run_once(struct prof_ingest *ingest, sqlite3_stmt *sql)
+{
+    if (!ingest->failed)
+        ingest_check(ingest, sqlite3_step(sql));
+    sqlite3_finalize(sql);
+}
+
 enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                                       const struct prof_ingest_about *about, struct prof_error *err)
 {
@@ -61,27 +69,25 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
     snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
     char *boot = read_line("/proc/sys/kernel/random/boot_id");
     char *model = processor_model();
-    ingest_bind_text(sql, 1, PERFKIT_VERSION);
-    ingest_bind_text(sql, 2, about->command);
-    ingest_bind_text(sql, 3, about->directory);
-    ingest_bind_text(sql, 4, system.nodename);
-    ingest_bind_text(sql, 5, boot);
-    ingest_bind_text(sql, 6, kernel);
-    ingest_bind_text(sql, 7, model);
+    ingest_bind_text(ingest, sql, 1, PERFKIT_VERSION);
+    ingest_bind_text(ingest, sql, 2, about->command);
+    ingest_bind_text(ingest, sql, 3, about->directory);
+    ingest_bind_text(ingest, sql, 4, system.nodename);
+    ingest_bind_text(ingest, sql, 5, boot);
+    ingest_bind_text(ingest, sql, 6, kernel);
+    ingest_bind_text(ingest, sql, 7, model);
     ingest_bind(sql, 8, sysconf(_SC_NPROCESSORS_ONLN));
     ingest_bind(sql, 9, (int64_t)about->start_realtime_ns);
     ingest_bind(sql, 10, (int64_t)about->start_mono_ns);
     ingest_bind(sql, 11, (int64_t)about->start_raw_ns);
-    ingest_bind_text(sql, 12, ingest->directory);
-    ingest_bind_text(sql, 13, about->trace);
-    ingest_bind_text(sql, 14, about->kernel_filter);
+    ingest_bind_text(ingest, sql, 12, ingest->directory);
+    ingest_bind_text(ingest, sql, 13, about->trace);
+    ingest_bind_text(ingest, sql, 14, about->kernel_filter);
     free(boot);
     free(model);
-    int rc = sqlite3_step(sql);
-    sqlite3_finalize(sql);
+    run_once(ingest, sql);
     ingest->zero_ns = about->start_mono_ns;
-    return rc == SQLITE_DONE ? ingest_filter_load(ingest, err)
-                             : prof_store_fail(ingest->store, "start", err);
+    return ingest->failed ? ingest_fail(ingest, "start", err) : ingest_filter_load(ingest, err);
 }
 
 enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
@@ -94,17 +100,16 @@ enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
             "cpu_count,start_realtime_ns) VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8)",
             -1, &sql, NULL) != SQLITE_OK)
         return prof_store_fail(ingest->store, "start", err);
-    ingest_bind_text(sql, 1, PERFKIT_VERSION);
-    ingest_bind_text(sql, 2, about->command);
-    ingest_bind_text(sql, 3, about->directory);
-    ingest_bind_text(sql, 4, about->host);
-    ingest_bind_text(sql, 5, about->kernel);
-    ingest_bind_text(sql, 6, about->cpu);
+    ingest_bind_text(ingest, sql, 1, PERFKIT_VERSION);
+    ingest_bind_text(ingest, sql, 2, about->command);
+    ingest_bind_text(ingest, sql, 3, about->directory);
+    ingest_bind_text(ingest, sql, 4, about->host);
+    ingest_bind_text(ingest, sql, 5, about->kernel);
+    ingest_bind_text(ingest, sql, 6, about->cpu);
     ingest_bind_known(sql, 7, about->cpu_count);
     ingest_bind_known(sql, 8, about->start_realtime_ns);
-    int rc = sqlite3_step(sql);
-    sqlite3_finalize(sql);
-    return rc == SQLITE_DONE ? PROF_OK : prof_store_fail(ingest->store, "start", err);
+    run_once(ingest, sql);
+    return ingest->failed ? ingest_fail(ingest, "start", err) : PROF_OK;
 }
 
 bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
@@ -127,16 +132,15 @@ bool ingest_capture_close(struct prof_ingest *ingest, const char *state, int64_t
                            -1, &sql, NULL) != SQLITE_OK)
         return false;
     int wait_status = ingest->primary_status;
-    ingest_bind_text(sql, 1, state);
+    ingest_bind_text(ingest, sql, 1, state);
     if (duration_ns >= 0)
         ingest_bind(sql, 2, duration_ns);
     if (ingest->has_primary && WIFEXITED(wait_status))
         ingest_bind(sql, 3, WEXITSTATUS(wait_status));
     if (ingest->has_primary && WIFSIGNALED(wait_status))
         ingest_bind(sql, 4, WTERMSIG(wait_status));
-    int rc = sqlite3_step(sql);
-    sqlite3_finalize(sql);
-    return rc == SQLITE_DONE;
+    run_once(ingest, sql);
+    return !ingest->failed;
 }
 
 void ingest_filter_free(struct prof_ingest *ingest)
@@ -171,9 +175,12 @@ enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_erro
     ingest_filter_free(ingest);
     if (sqlite3_prepare_v2(ingest->db, "SELECT kernel_filter FROM capture", -1, &row, NULL))
         return prof_store_fail(ingest->store, "go on with", err);
-    if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0))
-        status = compile(ingest, (const char *)sqlite3_column_text(row, 0), err);
-    sqlite3_finalize(row);
+    const char *text =
+        sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    if (text)
+        status = compile(ingest, text, err);
+    if (sqlite3_finalize(row) != SQLITE_OK && status == PROF_OK) /* a filter, but which? */
+        status = prof_store_fail(ingest->store, "go on with", err);
     return status;
 }
 

@@ -75,7 +75,7 @@ int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t l
         return *known;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STRING];
     ingest_bind(sql, 1, ++ingest->last_string);
-    sqlite3_bind_text(sql, 2, text, (int)length, SQLITE_STATIC);
+    ingest_check(ingest, sqlite3_bind_text64(sql, 2, text, length, SQLITE_STATIC, SQLITE_UTF8));
     bool ok = ingest_run(ingest, INGEST_SQL_STRING);
     sqlite3_clear_bindings(sql);
     return ok && prof_names_put(&ingest->strings, text, length, (uint32_t)ingest->last_string)
@@ -110,16 +110,18 @@ char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spoo
     char *text = NULL;
     if (!row)
         return NULL;
-    if (sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL)) {
-        ingest->unread = true;
+    int code =
+        sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL);
+    if (code != SQLITE_OK) {
+        ingest_check(ingest, code);
         return NULL;
     }
     sqlite3_bind_int64(sql, 1, row);
     bool there = sqlite3_step(sql) == SQLITE_ROW;
     const char *value = there ? (const char *)sqlite3_column_text(sql, 0) : NULL;
     text = value ? strdup(value) : NULL;
-    ingest->unread |= there && !text;
-    ingest->unread |= sqlite3_finalize(sql) != SQLITE_OK;
+    ingest_check(ingest, sqlite3_finalize(sql));
+    ingest_check(ingest, there && !text ? SQLITE_NOMEM : SQLITE_OK);
     return text;
 }
 
@@ -127,7 +129,7 @@ void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spoo
                             sqlite3_stmt *sql, int at, uint32_t local)
 {
     char *text = ingest_text_of(ingest, spool, local);
-    ingest_bind_text(sql, at, text);
+    ingest_bind_text(ingest, sql, at, text);
     free(text);
 }
 
@@ -255,13 +257,13 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
     int64_t row = row_of(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
     ingest_bind(sql, 1, row);
     ingest_bind(sql, 2, spool->process);
-    ingest_bind_text(sql, 3, api_name(device->source));
+    ingest_bind_text(ingest, sql, 3, api_name(device->source));
     ingest_bind(sql, 4, device->ordinal);
     ingest_bind_local_text(ingest, spool, sql, 5, device->name);
     ingest_bind_local_text(ingest, spool, sql, 6, device->vendor);
     ingest_bind_local_text(ingest, spool, sql, 7, device->driver);
     ingest_bind_local_text(ingest, spool, sql, 8, device->uuid);
-    ingest_bind_text(sql, 9,
+    ingest_bind_text(ingest, sql, 9,
                      flags & WIRE_DEVICE_GPU   ? "gpu"
                      : flags & WIRE_DEVICE_CPU ? "cpu"
                                                : "other");
@@ -299,7 +301,7 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
     ingest_bind(sql, 1, row);
     ingest_bind(sql, 2, spool->process);
     ingest_bind_known(sql, 3, ingest_global(spool, context->device, WIRE_DEVICE));
-    ingest_bind_text(sql, 4, api_name(context->source));
+    ingest_bind_text(ingest, sql, 4, api_name(context->source));
     ingest_bind(sql, 5, (int64_t)context->native);
     ingest_bind_known(sql, 6, context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
     ingest_bind_known(sql, 7, ingest_global(spool, context->parent, WIRE_CONTEXT));
@@ -321,14 +323,14 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     ingest_bind(sql, 2, spool->process);
     ingest_bind_known(sql, 3, ingest_global(spool, stream->device, WIRE_DEVICE));
     ingest_bind_known(sql, 4, ingest_global(spool, stream->context, WIRE_CONTEXT));
-    ingest_bind_text(sql, 5, api_name(stream->source));
+    ingest_bind_text(ingest, sql, 5, api_name(stream->source));
     ingest_bind(sql, 6, (int64_t)stream->native);
     ingest_bind_local_text(ingest, spool, sql, 7, stream->name);
     ingest_bind(sql, 8, stream->priority);
     ingest_bind(sql, 9, flags & WIRE_STREAM_DEFAULT ? 1 : 0);
     ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
     ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
-    ingest_bind_text(sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
+    ingest_bind_text(ingest, sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
     const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
     bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
     /* Asked for now: define_local may move what `context` points to. */
@@ -508,7 +510,7 @@ int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t 
     ingest_bind(sql, 1, ++ingest->last_thread);
     ingest_bind(sql, 2, process);
     ingest_bind(sql, 3, tid);
-    ingest_bind_text(sql, 4, name);
+    ingest_bind_text(ingest, sql, 4, name);
     return ingest_run(ingest, INGEST_SQL_THREAD) &&
                    prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
                                   (uint32_t)ingest->last_thread)

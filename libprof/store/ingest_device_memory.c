@@ -7,6 +7,8 @@
 /* 0 = none, -1 = failed */
 static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)
 {
+    if (ingest->failed)
+        return -1;
     sqlite3_stmt *sql = ingest->sql[which];
     int code = sqlite3_step(sql);
     int64_t number = code == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : 0;
@@ -16,7 +18,7 @@ static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)
 
 static int64_t device_of(struct prof_ingest *ingest, const char *uuid)
 {
-    sqlite3_bind_text(ingest->sql[INGEST_SQL_DEVICE_OF], 1, uuid, -1, SQLITE_TRANSIENT);
+    ingest_bind_text(ingest, ingest->sql[INGEST_SQL_DEVICE_OF], 1, uuid);
     return number_of(ingest, INGEST_SQL_DEVICE_OF);
 }
 

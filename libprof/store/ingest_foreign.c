@@ -60,12 +60,12 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     sqlite3_clear_bindings(sql); /* parent, birth and start are not known */
     ingest_bind(sql, 1, spool->process);
     ingest_bind(sql, 2, pid);
-    ingest_bind_text(sql, 4, command);
+    ingest_bind_text(ingest, sql, 4, command);
     if (!ingest_run(ingest, INGEST_SQL_PROCESS))
         return NULL;
     sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
     ingest_bind(sql, 1, spool->process);
-    ingest_bind_text(sql, 2, "imported");
+    ingest_bind_text(ingest, sql, 2, "imported");
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? (struct foreign_process *)(void *)spool
                                                         : NULL;
 }

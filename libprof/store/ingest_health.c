@@ -18,13 +18,13 @@ bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char 
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_HEALTH];
     ingest_bind_known(sql, 1, process);
-    ingest_bind_text(sql, 2, subject);
-    ingest_bind_text(sql, 3, item);
+    ingest_bind_text(ingest, sql, 2, subject);
+    ingest_bind_text(ingest, sql, 3, item);
     if (value)
         ingest_bind(sql, 4, *value);
     else
         sqlite3_bind_null(sql, 4);
-    ingest_bind_text(sql, 5, note);
+    ingest_bind_text(ingest, sql, 5, note);
     return ingest_run(ingest, INGEST_SQL_HEALTH);
 }
 
@@ -328,7 +328,7 @@ static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
 static bool state_refused_files(struct prof_ingest *ingest)
 {
     DIR *directory = opendir(ingest->directory);
-    bool ok = true;
+    bool ok = directory || errno == ENOENT;
     for (struct dirent *entry; ok && directory && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&

@@ -137,8 +137,8 @@ static bool write_module(struct prof_ingest *ingest, int64_t process,
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
     ingest_bind(sql, 1, process);
     ingest_bind(sql, 2, (int64_t)(mapping->time_ns - ingest->zero_ns));
-    ingest_bind_text(sql, 3, mapping->path);
-    ingest_bind_text(sql, 4, mapping->build_id);
+    ingest_bind_text(ingest, sql, 3, mapping->path);
+    ingest_bind_text(ingest, sql, 4, mapping->build_id);
     ingest_bind(sql, 5, (int64_t)mapping->address);
     ingest_bind(sql, 6, (int64_t)mapping->bytes);
     if (mapping->segment >= 0)

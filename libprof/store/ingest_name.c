@@ -22,7 +22,7 @@ static bool run_name(struct prof_ingest *ingest, struct ingest_spool *spool, enu
     sqlite3_stmt *sql = ingest->sql[which];
     char *text = ingest_text_of(ingest, spool, name);
     ingest_bind(sql, 1, row);
-    ingest_bind_text(sql, 2, text);
+    ingest_bind_text(ingest, sql, 2, text);
     free(text);
     return row == 0 || ingest_run(ingest, which);
 }
@@ -59,9 +59,9 @@ static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *s
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_OBJECT_NAME];
     char *text = ingest_text_of(ingest, spool, name->name);
     ingest_bind(sql, 1, spool->process);
-    ingest_bind_text(sql, 2, kinds[name->head.aux].text);
+    ingest_bind_text(ingest, sql, 2, kinds[name->head.aux].text);
     ingest_bind(sql, 3, (int64_t)name->object);
-    ingest_bind_text(sql, 4, text);
+    ingest_bind_text(ingest, sql, 4, text);
     free(text);
     return ingest_run(ingest, INGEST_SQL_OBJECT_NAME);
 }
@@ -218,7 +218,7 @@ static bool name_category(struct prof_ingest *ingest, struct ingest_spool *spool
     ingest_bind(sql, 1, spool->process);
     ingest_bind_known(sql, 2, ingest_global(spool, name->domain, WIRE_STRING));
     ingest_bind(sql, 3, (int64_t)name->object);
-    ingest_bind_text(sql, 4, text);
+    ingest_bind_text(ingest, sql, 4, text);
     free(text);
     return ingest_run(ingest, INGEST_SQL_CATEGORY);
 }
@@ -307,7 +307,7 @@ bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool,
         thread->named = true;
         sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD_NAME];
         ingest_bind(sql, 1, thread->row);
-        ingest_bind_text(sql, 2, name);
+        ingest_bind_text(ingest, sql, 2, name);
         if (!ingest_run(ingest, INGEST_SQL_THREAD_NAME))
             return false;
     }

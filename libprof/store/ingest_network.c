@@ -18,21 +18,21 @@ static bool write_ports(struct prof_ingest *ingest, const struct prof_network_po
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct prof_network_port *port = &ports[i];
-        sqlite3_bind_text(sql, 1, port->name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(sql, 2, port->kind, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(sql, 3, (int64_t)(begin_ns - ingest->zero_ns));
-        sqlite3_bind_int64(sql, 4, (int64_t)(end_ns - begin_ns));
+        ingest_bind_text(ingest, sql, 1, port->name);
+        ingest_bind_text(ingest, sql, 2, port->kind);
+        ingest_bind(sql, 3, (int64_t)(begin_ns - ingest->zero_ns));
+        ingest_bind(sql, 4, (int64_t)(end_ns - begin_ns));
         if (isnan(port->link_rate))
             sqlite3_bind_null(sql, 5);
         else
             sqlite3_bind_double(sql, 5, port->link_rate);
-        sqlite3_bind_int64(sql, 6, (int64_t)port->received);
-        sqlite3_bind_int64(sql, 7, (int64_t)port->sent);
+        ingest_bind(sql, 6, (int64_t)port->received);
+        ingest_bind(sql, 7, (int64_t)port->sent);
         sqlite3_step(sql);
         if (sqlite3_reset(sql) != SQLITE_OK)
             break;
     }
-    return sqlite3_finalize(sql) == SQLITE_OK;
+    return sqlite3_finalize(sql) == SQLITE_OK && !ingest->failed;
 }
 
 bool ingest_network(struct prof_ingest *ingest, const struct prof_network_port *ports, size_t count,

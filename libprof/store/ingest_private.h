@@ -50,7 +50,7 @@ struct prof_ingest {
     struct ingest_batch batches[INGEST_BATCHES];
     char *directory;
     uint64_t zero_ns; /* capture.start_mono_ns */
-    bool unread;      /* something could not be read where that cannot be returned: no commit */
+    int failed;       /* SQLite's code of what failed where that cannot be returned: no commit */
     bool stale;       /* memory was thrown away after a failure: load before going on */
 
     PROF_ARRAY(struct ingest_process) processes;

@@ -83,8 +83,8 @@ static bool write_process(struct prof_ingest *ingest, enum ingest_sql which,
     ingest_bind(sql, 1, process->row);
     ingest_bind(sql, 2, process->pid);
     ingest_bind_known(sql, 3, parent);
-    ingest_bind_text(sql, 4, line);
-    ingest_bind_text(sql, 5, process->forked ? "fork" : "start");
+    ingest_bind_text(ingest, sql, 4, line);
+    ingest_bind_text(ingest, sql, 5, process->forked ? "fork" : "start");
     if (which == INGEST_SQL_PROCESS)
         ingest_bind(sql, 6, (int64_t)(process->start_ns - ingest->zero_ns));
     free(line);
@@ -149,7 +149,8 @@ struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t r
 }
 
 /* Which part of a distributed run it is. */
-static void bind_rank(sqlite3_stmt *sql, int at, const struct spool_header *header)
+static void bind_rank(struct prof_ingest *ingest, sqlite3_stmt *sql, int at,
+                      const struct spool_header *header)
 {
     const uint32_t numbers[] = {header->rank, header->local_rank, header->world_size};
     for (int i = 0; i < 3; i++) {
@@ -160,7 +161,7 @@ static void bind_rank(sqlite3_stmt *sql, int at, const struct spool_header *head
     }
     char job[sizeof header->job + 1] = "";
     memcpy(job, header->job, sizeof header->job);
-    ingest_bind_text(sql, at + 3, *job ? job : NULL);
+    ingest_bind_text(ingest, sql, at + 3, *job ? job : NULL);
 }
 
 /* Of the images of a pid the one that began with the record, or next after it: who tells of itself
@@ -238,8 +239,8 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
     best->has_spool = true;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL];
     ingest_bind(sql, 1, best->row);
-    ingest_bind_text(sql, 2, name);
-    bind_rank(sql, 3, header);
+    ingest_bind_text(ingest, sql, 2, name);
+    bind_rank(ingest, sql, 3, header);
     int64_t row = best->row;
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? row : 0;
 }

@@ -75,7 +75,7 @@ static bool write_end(struct prof_ingest *ingest, struct ingest_process *process
         ingest_bind(sql, 2, (int64_t)(process->end_ns - ingest->zero_ns));
     else
         sqlite3_bind_null(sql, 2);
-    ingest_bind_text(sql, 3, reason);
+    ingest_bind_text(ingest, sql, 3, reason);
     if (process->has_status)
         ingest_bind(sql, 4, process->status);
     else

@@ -58,8 +58,8 @@ bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
     snprintf(key, sizeof key, "python %lld %010u %07u", (long long)spool->id, code->head.aux,
              code->at);
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
-    ingest_bind_text(sql, 1, key);
-    sqlite3_bind_blob(sql, 2, code, code->head.size, SQLITE_STATIC);
+    ingest_bind_text(ingest, sql, 1, key);
+    ingest_check(ingest, sqlite3_bind_blob(sql, 2, code, code->head.size, SQLITE_STATIC));
     return ingest_run(ingest, INGEST_SQL_STATE) && take(spool, code);
 }
 

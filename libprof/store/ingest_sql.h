@@ -159,13 +159,14 @@ static inline void ingest_bind_known(sqlite3_stmt *sql, int at, int64_t value)
     else
         sqlite3_bind_null(sql, at);
 }
-static inline void ingest_bind_text(sqlite3_stmt *sql, int at, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(sql, at, text, -1, SQLITE_TRANSIENT);
-    else
-        sqlite3_bind_null(sql, at);
-}
+/* Without memory for the copy, `failed` is set: the row is not written with a NULL instead. */
+void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, const char *text);
+
+/* Keeps the first code that is a failure in `failed`. */
+void ingest_check(struct prof_ingest *ingest, int code);
+/* prof_store_fail; the reason is what ingest_check kept, if anything. */
+enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
+                             struct prof_error *err);
 
 /* Step and reset. Bindings stay. */
 bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which);

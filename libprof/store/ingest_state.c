@@ -155,9 +155,9 @@ static bool save_value(struct prof_ingest *ingest, const char *key, int64_t numb
                        const void *blob, size_t bytes)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
-    ingest_bind_text(sql, 1, key);
+    ingest_bind_text(ingest, sql, 1, key);
     if (blob)
-        sqlite3_bind_blob64(sql, 2, blob, bytes, SQLITE_STATIC);
+        ingest_check(ingest, sqlite3_bind_blob64(sql, 2, blob, bytes, SQLITE_STATIC));
     else
         ingest_bind(sql, 2, number);
     return ingest_run(ingest, INGEST_SQL_STATE);
@@ -211,10 +211,15 @@ static int64_t one_number(struct prof_ingest *ingest, const char *sql)
 {
     sqlite3_stmt *statement;
     int64_t value = 0;
-    bool ok = query(ingest, sql, &statement);
-    if (ok && sqlite3_step(statement) == SQLITE_ROW)
+    if (ingest->failed)
+        return 0;
+    if (!query(ingest, sql, &statement)) {
+        ingest_check(ingest, sqlite3_errcode(ingest->db));
+        return 0;
+    }
+    if (sqlite3_step(statement) == SQLITE_ROW)
         value = sqlite3_column_int64(statement, 0);
-    ingest->unread |= sqlite3_finalize(statement) != SQLITE_OK || !ok;
+    ingest_check(ingest, sqlite3_finalize(statement));
     return value;
 }
 
@@ -389,8 +394,7 @@ static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
         }
     }
     spool->restoring = false;
-    sqlite3_finalize(sql);
-    return ok && load_tally(ingest, spool);
+    return sqlite3_finalize(sql) == SQLITE_OK && ok && load_tally(ingest, spool);
 }
 
 static bool load_spools(struct prof_ingest *ingest)
@@ -398,8 +402,9 @@ static bool load_spools(struct prof_ingest *ingest)
     sqlite3_stmt *sql;
     bool ok = query(ingest, "SELECT id,name,process,finished FROM ingest_spool ORDER BY id", &sql);
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
-        struct ingest_spool *spool = ingest_spool_add(
-            ingest, (const char *)sqlite3_column_text(sql, 1), sqlite3_column_int64(sql, 0));
+        const char *name = (const char *)sqlite3_column_text(sql, 1);
+        struct ingest_spool *spool =
+            name ? ingest_spool_add(ingest, name, sqlite3_column_int64(sql, 0)) : NULL;
         ok = spool != NULL;
         if (!ok)
             break;
@@ -434,9 +439,8 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
 {
     int64_t tables =
         one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
-    if (ingest->unread)
-        return prof_fail(err, PROF_IO, "cannot read back what was written to %s",
-                         prof_store_path(ingest->store));
+    if (ingest->failed)
+        return ingest_fail(ingest, "go on with", err);
     if (tables == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
@@ -468,9 +472,9 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->last_spool = one_number(ingest, "SELECT max(id) FROM ingest_spool");
     ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
     ingest->rollup.last = one_number(ingest, "SELECT max(id) FROM rollup");
-    if (ingest->unread || !load_strings(ingest) || !load_configs(ingest) ||
+    if (ingest->failed || !load_strings(ingest) || !load_configs(ingest) ||
         !load_processes(ingest) || !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
         !ingest_thread_rows_load(ingest) || !ingest_stacks_load(ingest) || !load_spools(ingest))
-        return prof_store_fail(ingest->store, "go on with", err);
+        return ingest_fail(ingest, "go on with", err);
     return PROF_OK;
 }

@@ -68,5 +68,8 @@ const char *prof_sql_reason(sqlite3 *db);
  * `doing` as in "cannot <doing> FILE". */
 enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
                                  struct prof_error *err);
+/* The same of a code that SQLite returned earlier. */
+enum prof_status prof_store_fail_code(const struct prof_store *store, int code, const char *doing,
+                                      struct prof_error *err);
 
 #endif

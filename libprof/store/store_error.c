@@ -65,10 +65,10 @@ const char *prof_sql_reason(sqlite3 *db)
     return cause > 0 ? strerror(cause) : sqlite3_errmsg(db);
 }
 
-enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
-                                 struct prof_error *err)
+enum prof_status prof_store_fail_code(const struct prof_store *store, int code, const char *doing,
+                                      struct prof_error *err)
 {
-    enum prof_status status = prof_sql_status(sqlite3_errcode(prof_store_db(store)));
+    enum prof_status status = prof_sql_status(code);
     if (status == PROF_OK) /* not SQLite failed: memory of our own, or a system call */
         return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
                                doing, prof_store_path(store));
@@ -76,13 +76,22 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
         return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
                          prof_store_path(store));
     if (status == PROF_FULL && sqlite3_db_readonly(prof_store_db(store), "main") == 1)
-        return prof_fail(err, status,
-                         "cannot %s %s: the folder for temporary files is full: name another one by "
-                         "TMPDIR",
-                         doing, prof_store_path(store));
+        return prof_fail(
+            err, status,
+            "cannot %s %s: the folder for temporary files is full: name another one by "
+            "TMPDIR",
+            doing, prof_store_path(store));
     if (status == PROF_FULL)
         return prof_fail(err, status, "cannot %s %s: the disk is full", doing,
                          prof_store_path(store));
-    return prof_fail(err, status ? status : PROF_SQL, "cannot %s %s: %s", doing,
-                     prof_store_path(store), prof_sql_reason(prof_store_db(store)));
+    sqlite3 *db = prof_store_db(store);
+    bool last = (sqlite3_errcode(db) & 0xff) == (code & 0xff); /* SQLite knows more of that one */
+    return prof_fail(err, status, "cannot %s %s: %s", doing, prof_store_path(store),
+                     last ? prof_sql_reason(db) : sqlite3_errstr(code));
+}
+
+enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
+                                 struct prof_error *err)
+{
+    return prof_store_fail_code(store, sqlite3_errcode(prof_store_db(store)), doing, err);
 }
