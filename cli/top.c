@@ -229,6 +229,7 @@ static enum prof_status on_screen(struct tui_app *app, const struct top_options 
     struct tui_terminal_options terminal = {.interval_ns = (int64_t)options->interval,
                                             .budget_ns = BUDGET_NS,
                                             .colour = terminal_colour(stdout)};
+    app->beside = true;
     enum prof_status status = tui_app_refresh(app, BUDGET_NS, err);
     return status ? status : tui_terminal_run(app, &terminal, ended_by, err);
 #else

@@ -2,7 +2,11 @@
  * screen.c. */
 #include "tui/app.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "libprof/base/clock.h"
 
@@ -13,6 +17,7 @@
 #define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
 #define KEPT_PAUSE 300     /* likewise, for what is kept: it is shown all the time */
 #define LEAST_KEPT_NS 1000000000
+#define READ_AT_ONCE 100 /* ms: what takes longer is read beside the keys */
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
 {
@@ -36,8 +41,106 @@ bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
     return app->model != NULL;
 }
 
+/* ---- reading a finished capture beside the keys ------------------------------------------------
+ */
+
+/* It has all of its own, and of the app only the model, which does not change meanwhile. */
+struct tui_reader {
+    pthread_t thread;
+    atomic_bool done;
+    void (*fill)(struct tui_table *table, const struct tui_view_input *input);
+    struct tui_view_input input; /* tail: owned */
+    struct tui_health health;
+    struct tui_kept kept; /* what bounds kernels, when `fill` is NULL */
+    struct tui_reading reading;
+    int slot;
+};
+
+bool tui_app_has_read(const struct tui_app *app)
+{
+    return app->reader && atomic_load(&app->reader->done);
+}
+
+bool tui_app_is_reading(const struct tui_app *app)
+{
+    return app->reader && !atomic_load(&app->reader->done);
+}
+
+/* False: it still reads. */
+static bool end_reader(struct tui_app *app)
+{
+    struct tui_reader *reader = app->reader;
+    if (!tui_app_has_read(app))
+        return false;
+    pthread_join(reader->thread, NULL);
+    prof_close(reader->input.tail);
+    if (reader->fill) {
+        tui_table_free(&app->readings[reader->slot].table);
+        app->readings[reader->slot] = reader->reading;
+    } else {
+        tui_kept_take_bounds(&app->kept, &reader->kept);
+    }
+    tui_kept_free(&reader->kept);
+    free(reader);
+    app->reader = NULL;
+    return true;
+}
+
+static void *read_beside(void *argument)
+{
+    struct tui_reader *reader = argument;
+    if (reader->fill)
+        reader->fill(&reader->reading.table, &reader->input);
+    else
+        tui_kept_ask_bounds(&reader->kept, reader->input.tail, &reader->input.filter);
+    atomic_store(&reader->done, true);
+    return NULL;
+}
+
+/* Wait for what is soon done. */
+static void await_reader(const struct tui_app *app)
+{
+    const struct timespec tick = {.tv_nsec = 1000000};
+    for (int i = 0; i < READ_AT_ONCE && tui_app_is_reading(app); i++)
+        nanosleep(&tick, NULL);
+}
+
+/* `fill` NULL: what bounds kernels. `input` has a tail, which is the reader's afterwards. False:
+ * there is no thread or no memory. */
+static bool start_reader(struct tui_app *app, const struct tui_view_input *input,
+                         void (*fill)(struct tui_table *, const struct tui_view_input *))
+{
+    struct tui_reader *reader = calloc(1, sizeof *reader);
+    sigset_t all, before;
+    if (!reader)
+        return false;
+    reader->fill = fill;
+    reader->input = *input;
+    reader->health = app->health;
+    reader->input.health = &reader->health;
+    reader->input.kept = &reader->kept;
+    reader->reading =
+        (struct tui_reading){.target = app->target, .window_s = app->model->window_s, .done = true};
+    reader->slot = app->view + (app->drilled ? TUI_VIEWS : 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the thread of the keys */
+    bool started = pthread_create(&reader->thread, NULL, read_beside, reader) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!started) {
+        free(reader);
+        return false;
+    }
+    app->reader = reader;
+    await_reader(app);
+    return true;
+}
+
 void tui_app_free(struct tui_app *app)
 {
+    if (app->reader && !end_reader(app)) /* the process ends, and the thread with it */
+        return;
+    for (int i = 0; i < 2 * TUI_VIEWS; i++)
+        tui_table_free(&app->readings[i].table);
     tui_model_free(app->model);
     tui_table_free(&app->table);
     prof_nvml_close(app->nvml);
@@ -153,15 +256,26 @@ static void keep_place(struct tui_app *app)
         place->chosen = table->order.count ? table->order.count - 1 : 0;
 }
 
-static void fill_with(struct tui_app *app, struct tui_view_input *input)
+/* The table is filled: its rows in order, and the cursor where it was. */
+static void arrange(struct tui_app *app)
 {
-    const struct tui_view *view = &tui_views[app->view];
     struct tui_place *place = place_of(app);
-    (app->drilled && view->drill ? view->drill : view->fill)(&app->table, input);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
     if (app->table.failed)
         prof_note(PROF_NOMEM);
     keep_place(app);
+}
+
+static void (*filler(const struct tui_app *app))(struct tui_table *, const struct tui_view_input *)
+{
+    const struct tui_view *view = &tui_views[app->view];
+    return app->drilled && view->drill ? view->drill : view->fill;
+}
+
+static void fill_with(struct tui_app *app, struct tui_view_input *input)
+{
+    filler(app)(&app->table, input);
+    arrange(app);
 }
 
 /* When the view that is shown may ask the end of the file for what is kept; NULL = it wants
@@ -181,8 +295,14 @@ static void ask_kept(struct tui_app *app, struct tui_view_input *input)
 {
     uint64_t now = prof_now_ns(), *due = kept_due(app);
     struct tui_view_input asked = *input;
-    if (!due || now < *due || !open_tail(app, &asked))
+    if (!due || now < *due || app->reader || !open_tail(app, &asked))
         return;
+    if (app->beside && is_finished(app->model) && app->view == TUI_VIEW_KERNELS &&
+        start_reader(app, &asked, NULL)) {
+        if (end_reader(app))
+            fill_with(app, input);
+        return;
+    }
     if (app->view == TUI_VIEW_KERNELS)
         tui_kept_ask_bounds(&app->kept, asked.tail, &asked.filter);
     else
@@ -192,6 +312,35 @@ static void ask_kept(struct tui_app *app, struct tui_view_input *input)
     adapt(app, cost);
     *due = now + (uint64_t)(pause > LEAST_KEPT_NS ? pause : LEAST_KEPT_NS);
     fill_with(app, input);
+}
+
+/* False: it is to be read here. */
+static bool fill_beside(struct tui_app *app, struct tui_view_input *input)
+{
+    const struct tui_reading *reading = &app->readings[app->view + (app->drilled ? TUI_VIEWS : 0)];
+    bool wanted = !reading->done || reading->window_s != app->model->window_s ||
+                  (app->drilled && reading->target != app->target);
+    if (wanted && !app->reader) {
+        if (!open_tail(app, input))
+            return false;
+        if (!start_reader(app, input, filler(app))) {
+            prof_close(input->tail);
+            input->tail = NULL;
+            return false;
+        }
+        if (end_reader(app))
+            return fill_beside(app, input);
+    }
+    if (wanted) {
+        tui_table_begin(&app->table, tui_text_column, 1);
+        app->table.in_order = true;
+        tui_table_line(&app->table, TUI_DIM, "%s", "Reading the capture ...");
+    } else {
+        tui_table_copy(&app->table, &reading->table);
+    }
+    arrange(app);
+    app->stale = wanted; /* until it has been read */
+    return true;
 }
 
 void tui_app_fill(struct tui_app *app)
@@ -209,6 +358,10 @@ void tui_app_fill(struct tui_app *app)
     }
     input.nvml = app->nvml;
     bool finished = is_finished(app->model);
+    if (tui_app_has_read(app))
+        end_reader(app);
+    for (int i = 0; i < 2 * TUI_VIEWS && !finished; i++)
+        app->readings[i].done = false;
     tui_kept_check(&app->kept, app->model->info.start_mono_ns, finished);
     if (!view->details && !app->drilled) {
         app->stale = false;
@@ -217,6 +370,8 @@ void tui_app_fill(struct tui_app *app)
         return;
     }
     if (!app->stale && (now < app->next_detail_ns || finished || !can_open(app->model)))
+        return;
+    if (app->beside && finished && fill_beside(app, &input))
         return;
     bool opened = open_tail(app, &input);
     fill_with(app, &input);
@@ -244,7 +399,7 @@ static void find_target(struct tui_app *app)
 
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err)
 {
-    if (!app->paused) {
+    if (!app->paused && !tui_app_is_reading(app)) {
         bool was_done = is_finished(app->model);
         enum prof_status status = tui_model_look(app->model, budget_ns, err);
         if (status)

@@ -42,6 +42,16 @@ struct tui_place { /* of one view */
     char filter[TUI_LINE];
 };
 
+/* The table of a view, of which it stays true as long as the capture is finished. */
+struct tui_reading {
+    struct tui_table table;
+    int64_t target;
+    unsigned window_s;
+    bool done;
+};
+
+struct tui_reader;
+
 struct tui_app {
     struct tui_model *model; /* owned */
     struct tui_table table;
@@ -73,6 +83,12 @@ struct tui_app {
     int64_t detail_cost_ns;
     uint64_t next_detail_ns;
     bool stale; /* another view, window or row: details are due at once */
+
+    /* Details of a finished capture. `beside`: a thread reads them while keys are taken; set by the
+     * caller. `readings`: what was read, by view, then by what it drills into. */
+    bool beside;
+    struct tui_reader *reader; /* owned; NULL = nothing is being read */
+    struct tui_reading readings[2 * TUI_VIEWS];
 };
 
 /* A model of `path`. False: out of memory. */
@@ -83,6 +99,11 @@ void tui_app_free(struct tui_app *app);
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err);
 /* Fill the table again from what was read. */
 void tui_app_fill(struct tui_app *app);
+
+/* A thread reads the finished capture: the model may not change. */
+bool tui_app_is_reading(const struct tui_app *app);
+/* It has read what is shown next: refresh. */
+bool tui_app_has_read(const struct tui_app *app);
 
 /* The view with this key (a prefix is enough); -1 = none. */
 int tui_view_named(const char *key);

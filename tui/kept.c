@@ -77,6 +77,16 @@ void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
     prof_roofline_free(&roofline);
 }
 
+void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from)
+{
+    forget_bounds(kept);
+    kept->kernels = from->kernels;
+    memcpy(&kept->bounds, &from->bounds, sizeof kept->bounds);
+    kept->has_bounds = true; /* also when it could not be read: the next look would not either */
+    memset(&from->kernels, 0, sizeof from->kernels);
+    memset(&from->bounds, 0, sizeof from->bounds);
+}
+
 /* ---- which lines stacks are of ----------------------------------------------------------------
  */
 

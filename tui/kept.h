@@ -36,6 +36,8 @@ const char *tui_kept_place(struct tui_kept *kept, int64_t stack);
 /* Ask. `tail` as in struct tui_view_input. */
 void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
                          const struct prof_filter *filter);
+/* Move what `from` knows of kernels. */
+void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from);
 void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail);
 
 #endif

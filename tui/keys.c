@@ -155,7 +155,8 @@ static unsigned drill(struct tui_app *app)
 {
     const struct tui_place *place = place_of(app);
     const struct tui_table *table = &app->table;
-    if (app->drilled || !tui_views[app->view].drill || place->chosen >= table->order.count)
+    if (app->drilled || !tui_views[app->view].drill || place->chosen >= table->order.count ||
+        table->columns == tui_text_column) /* a sentence instead of rows */
         return 0;
     app->target = table->rows.data[table->order.data[place->chosen]].id;
     if (app->view == TUI_VIEW_KERNELS && (size_t)app->target < app->model->kernels.count)
@@ -190,6 +191,11 @@ static unsigned next_window(struct tui_app *app)
 {
     static const unsigned windows[] = {1, 10, 60, 0};
     size_t i = 0;
+    if (tui_app_is_reading(app)) {
+        snprintf(app->message, sizeof app->message, "%s",
+                 "The capture is being read: the window changes after that");
+        return TUI_REDRAW;
+    }
     while (i < 3 && windows[i] != app->model->window_s)
         i++;
     tui_model_window(app->model, windows[(i + 1) % 4]);

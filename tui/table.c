@@ -28,6 +28,27 @@ void tui_table_free(struct tui_table *table)
     prof_array_free(&table->notes);
 }
 
+#define COPY(to, from)                                                                             \
+    ((to)->count = 0,                                                                              \
+     prof_array_reserve(to, (from)->count)                                                         \
+         ? ((from)->count ? memcpy((to)->data, (from)->data, (from)->count * sizeof *(to)->data)   \
+                          : NULL,                                                                  \
+            (to)->count = (from)->count, true)                                                     \
+         : false)
+
+void tui_table_copy(struct tui_table *table, const struct tui_table *from)
+{
+    tui_table_begin(table, from->columns, from->column_count);
+    table->in_order = from->in_order;
+    table->sort = from->sort;
+    table->failed = from->failed;
+    if (COPY(&table->rows, &from->rows) && COPY(&table->values, &from->values) &&
+        COPY(&table->texts, &from->texts) && COPY(&table->notes, &from->notes))
+        return;
+    tui_table_begin(table, from->columns, from->column_count);
+    table->failed = true;
+}
+
 void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_style style)
 {
     if (!prof_array_reserve(&table->rows, 1) ||

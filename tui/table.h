@@ -60,6 +60,8 @@ struct tui_table {
 /* Empty it and set its columns. */
 void tui_table_begin(struct tui_table *table, const struct tui_column *columns, size_t count);
 void tui_table_free(struct tui_table *table);
+/* Make `table` the same as `from`; not its order. */
+void tui_table_copy(struct tui_table *table, const struct tui_table *from);
 
 /* A new last row, every value unknown. */
 void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_style style);

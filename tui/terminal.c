@@ -286,7 +286,7 @@ static enum prof_status loop(struct tui_app *app, const struct tui_terminal_opti
         uint64_t now = prof_now_ns();
         bool behind = !app->paused && !app->model->caught_up && app->model->phase != TUI_GONE &&
                       app->model->phase != TUI_LET_GO;
-        if (tui_model_tick(app->model) || now >= next || behind ||
+        if (tui_model_tick(app->model) || now >= next || behind || tui_app_has_read(app) ||
             ((todo & TUI_REDRAW) && is_old(app)))
             todo |= TUI_REFRESH;
         if (todo & TUI_REFRESH) {

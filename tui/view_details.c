@@ -154,13 +154,14 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- findings ------------------------------------------------------------------------------ */
 
-enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_SEEN, F_RULE, F_ORDER };
+enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_PHASE, F_SEEN, F_RULE, F_ORDER };
 
 static const struct tui_column finding_columns[] = {
     [F_LEVEL] = {"severity", "", TUI_TEXT, 8, 0},
-    [F_TITLE] = {"title", "Finding", TUI_TEXT, 42, 0},
+    [F_TITLE] = {"title", "Finding", TUI_TEXT, 32, 0},
     [F_SAVES] = {"bound_ns", "at most", TUI_NS, 9, 0},
     [F_SHARE] = {"bound_share", "share", TUI_SHARE, 7, 0},
+    [F_PHASE] = {"phase", "phase", TUI_TEXT, 20, 0, true}, /* where several were analysed */
     [F_SEEN] = {"seen", "what was seen (Enter: all of it)", TUI_NAME, 0, 1},
     [F_RULE] = {"rule", NULL, TUI_TEXT, 0, 0},
     [F_ORDER] = {NULL, NULL, TUI_COUNT, 0, 0}, /* as in the report */
@@ -168,17 +169,17 @@ static const struct tui_column finding_columns[] = {
 
 static const char *const levels[] = {"info", "warning", "critical"};
 
-/* Of a rule and a device: findings come and go between two looks, and change places. */
+/* Of a rule, a phase and a device: findings come and go between two looks, and change places. */
 static int64_t finding_id(const struct prof_finding *finding)
 {
     uint64_t rule = 0;
     while (prof_rule_page((size_t)rule) && prof_rule_page((size_t)rule) != finding->rule)
         rule++;
-    return (int64_t)(rule << 32 ^ (uint64_t)finding->device);
+    return (int64_t)(rule << 48 ^ (uint64_t)finding->phase << 32 ^ (uint64_t)finding->device);
 }
 
-static void note_judged(struct tui_table *table, const struct tui_view_input *input,
-                        const struct prof_findings *findings)
+static void note_analysed(struct tui_table *table, const struct tui_view_input *input,
+                          const struct prof_findings *findings)
 {
     const struct prof_phase_row *phase = findings->phases;
     char repeats[120] = "";
@@ -195,6 +196,12 @@ static void note_judged(struct tui_table *table, const struct tui_view_input *in
                    prof_duration_ns(findings->phase_count ? findings->phases->begin_ns : 0).text,
                    repeats);
     tui_note_extent(table, input, "Looked at were");
+}
+
+/* NULL where only one was analysed. */
+static const char *phase_of(const struct prof_findings *findings, const struct prof_finding *f)
+{
+    return findings->phase_count > 1 ? findings->phases[f->phase].name : NULL;
 }
 
 void tui_fill_findings(struct tui_table *table, const struct tui_view_input *input)
@@ -218,19 +225,20 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
         tui_table_text(table, F_TITLE, f->rule->title);
         tui_table_number(table, F_SAVES, f->bound_ns);
         tui_table_real(table, F_SHARE, f->bound_share);
+        tui_table_text(table, F_PHASE, phase_of(&findings, f));
         tui_table_text(table, F_SEEN, f->seen);
         tui_table_text(table, F_RULE, f->rule->id);
         tui_table_number(table, F_ORDER, (int64_t)(findings.count - i));
     }
     if (findings.why_none)
-        tui_table_note(table, "Nothing was judged: %s", findings.why_none);
+        tui_table_note(table, "Nothing was analysed: %s", findings.why_none);
     else if (!findings.count)
         tui_table_note(table, "No rule found anything.");
     if (findings.abstention_count)
-        tui_table_note(table, "%s could not judge for want of data",
+        tui_table_note(table, "%s not checked: data is missing",
                        prof_counted((int64_t)findings.abstention_count, "rule", "rules").text);
     if (!findings.why_none)
-        note_judged(table, input, &findings);
+        note_analysed(table, input, &findings);
     prof_findings_free(&findings);
 }
 
@@ -282,13 +290,16 @@ static void show_places(struct tui_table *table, const struct prof_finding *find
         tui_table_line(table, TUI_NORMAL, "%s", "");
 }
 
-static void show_finding(struct tui_table *table, const struct prof_finding *f)
+static void show_finding(struct tui_table *table, const struct prof_findings *findings,
+                         const struct prof_finding *f)
 {
-    char bound[120];
+    char bound[200];
     section(table, f->rule->title, f->seen);
+    section(table, "In phase", phase_of(findings, f));
     if (f->bound_ns != PROF_UNKNOWN) {
-        snprintf(bound, sizeof bound, "%s, %s of what was judged",
-                 prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
+        snprintf(bound, sizeof bound, "%s, %s of the %s that were analysed",
+                 prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text,
+                 prof_duration_ns(findings->window_ns).text);
         section(table, "Can save at most", bound);
     }
     show_places(table, f);
@@ -308,11 +319,11 @@ void tui_fill_finding(struct tui_table *table, const struct tui_view_input *inpu
     while (at < findings.count && finding_id(&findings.rows[at]) != input->target)
         at++;
     if (at < findings.count)
-        show_finding(table, &findings.rows[at]);
+        show_finding(table, &findings, &findings.rows[at]);
     else
         tui_table_line(table, TUI_NORMAL, "%s",
                        "No longer found: the program does something else now.");
     if (!findings.why_none)
-        note_judged(table, input, &findings);
+        note_analysed(table, input, &findings);
     prof_findings_free(&findings);
 }

@@ -517,6 +517,90 @@ static bool known(const struct tui_app *of, const char *key)
 }
 
 /* Columns that nobody can fill take no room; the driver (tests/counters/fake_nvml.c) fills some. */
+/* What a thread reads beside the keys is what a view reads itself, and is read once. */
+START_TEST(a_finished_capture_is_read_beside_the_keys)
+{
+    const struct timespec tick = {.tv_nsec = 1000000};
+    for (int view = 0; view < TUI_VIEWS; view++) {
+        char *texts[2];
+        if (view == TUI_VIEW_HEALTH) /* shows what reading took */
+            continue;
+        for (int beside = 0; beside < 2; beside++) {
+            open_finished(true);
+            app.beside = beside;
+            tui_app_show(&app, view);
+            tui_app_fill(&app);
+            while (app.reader) {
+                if (tui_app_has_read(&app))
+                    ck_ok(tui_app_refresh(&app, 0, err));
+                else
+                    nanosleep(&tick, NULL);
+            }
+            ck_assert(!app.stale);
+            texts[beside] = screen(160, 50);
+            ck_assert_int_eq(app.readings[view].done, beside && tui_views[view].details);
+            tui_app_show(&app, view);
+            tui_app_fill(&app);
+            ck_assert_ptr_null(app.reader);
+            done();
+        }
+        ck_assert_str_eq(texts[0], texts[1]);
+        free(texts[0]);
+        free(texts[1]);
+    }
+}
+END_TEST
+
+/* Rules find the same in several phases: each row has a page of its own. */
+START_TEST(findings_of_phases)
+{
+    scene_make(&scene, "phases");
+    scene_sql(&scene, "INSERT INTO string VALUES (900, 'loop-a'), (901, 'loop-b')");
+    for (int phase = 0; phase < 2; phase++) {
+        for (int i = 0; i < 20; i++) {
+            int64_t start = 100000000 + phase * 1000000000 + i * 10000000;
+            char sql[200];
+            snprintf(sql, sizeof sql,
+                     "INSERT INTO range(start, duration, thread, name, depth) VALUES(%lld, %lld, "
+                     "1, %d, 0)",
+                     (long long)start, 9000000LL, 900 + phase);
+            scene_sql(&scene, sql);
+            for (int k = 0; k < 100; k++)
+                scene_kernel(&scene, start + k * 80000, 70000, 1, 1, true);
+        }
+    }
+    scene_state(&scene, "complete", 2000000000);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, true));
+    tui_app_show(&app, TUI_VIEW_FINDINGS);
+    do
+        ck_ok(tui_app_refresh(&app, 0, err));
+    while (!app.model->caught_up);
+    shows("in 2 phases", 140, 30);
+    const char *names[] = {"loop-a", "loop-b"};
+    unsigned seen = 0;
+    for (size_t i = 0, rows = app.table.order.count; i < rows; i++) {
+        tui_app_key(&app, TUI_KEY_ESCAPE);
+        tui_app_key(&app, TUI_KEY_HOME);
+        for (size_t k = 0; k < i; k++)
+            tui_app_key(&app, TUI_KEY_DOWN);
+        const struct tui_value *value = tui_table_value(&app.table, app.table.order.data[i], 4);
+        const char *text = tui_table_text_of(&app.table, value);
+        int phase = text && !strcmp(text, names[1]);
+        ck_assert(!text || !strcmp(text, names[phase]));
+        tui_app_key(&app, TUI_KEY_ENTER);
+        ck_assert(app.drilled);
+        if (!text)
+            continue;
+        seen |= 1u << phase;
+        shows(names[phase], 100, 60);
+        lacks(names[1 - phase], 100, 60);
+    }
+    ck_assert_uint_eq(seen, 3);
+    done();
+}
+END_TEST
+
 START_TEST(devices_as_the_driver_tells)
 {
     struct scene live;
@@ -617,4 +701,5 @@ CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_ar
            keys_move_sort_and_filter, words_by_rank, windows_and_pause, clicks_choose,
            the_cursor_stays_on_its_row, json_is_the_table, devices_as_the_driver_tells,
            several_devices, lines_of_stacks, findings_are_of_the_whole_capture,
-           health_of_the_recorder, cells_take_what_they_get)
+           a_finished_capture_is_read_beside_the_keys, findings_of_phases, health_of_the_recorder,
+           cells_take_what_they_get)
