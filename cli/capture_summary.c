@@ -108,7 +108,7 @@ static void say_trust(const char *command, const struct prof_trust *trust)
         return;
     size_t losses = 0;
     const char *first = "see the trust block of the report";
-    const char *verdict = trust->status == PROF_TRUST_AT_RISK ? "AT RISK" : "INCOMPLETE";
+    const char *verdict = prof_trust_status_words(trust->status);
     for (size_t i = 0; i < trust->statement_count; i++)
         if (trust->statements[i].level >= PROF_TRUST_RISK && losses++ == 0)
             first = trust->statements[i].text;
@@ -213,9 +213,9 @@ void capture_summary(const char *command, const char *path, const char *shown, c
     if (info->exit_signal > 0)
         snprintf(ending, sizeof ending, "; ended by %s", prof_signal(info->exit_signal).text);
     if (list_recorded(&trust, recorded, sizeof recorded))
-        cli_say(command, "recorded %s in %s%s%s", recorded,
-                prof_duration_ns(info->duration_ns).text, trust.complete ? "; complete" : "",
-                ending);
+        cli_say(command, "recorded %s in %s%s%s%s", recorded,
+                prof_duration_ns(info->duration_ns).text, trust.complete ? "; " : "",
+                trust.complete ? prof_trust_status_words(trust.status) : "", ending);
     else
         nothing = true;
     bool contended = say_contention(command, &trust);

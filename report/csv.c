@@ -77,8 +77,7 @@ void prof_report_csv_trust(FILE *out, const struct prof_trust *trust)
                                          [PROF_TRUST_WARNING] = "warning",
                                          [PROF_TRUST_RISK] = "risk",
                                          [PROF_TRUST_LOSS] = "loss"};
-    fprintf(out, "table,level,text\r\ntrust,%s,\r\n",
-            trust->complete ? "complete" : prof_trust_status_name(trust->status));
+    fprintf(out, "table,level,text\r\ntrust,%s,\r\n", prof_trust_status_name(trust->status));
     for (size_t i = 0; i < trust->statement_count; i++) {
         fprintf(out, "trust,%s,", levels[trust->statements[i].level]);
         put_field(out, trust->statements[i].text ? trust->statements[i].text : "");

@@ -77,11 +77,8 @@ static void put_trust(FILE *out, const struct prof_trust *trust)
                                          [PROF_TRUST_WARNING] = "Warning",
                                          [PROF_TRUST_RISK] = "Risk",
                                          [PROF_TRUST_LOSS] = "Loss"};
-    fprintf(out, "<h3>Trust</h3>\n<p>This capture is <b>%s</b>.</p>\n<ul>\n",
-            trust->status == PROF_TRUST_AT_RISK ? "AT RISK"
-            : !trust->complete                  ? "INCOMPLETE"
-            : trust->total_count ? "complete: every call that was counted is accounted for"
-                                 : "not known to lack anything, but no calls were counted");
+    fprintf(out, "<h3>Trust</h3>\n<p>This capture: <b>%s</b>.</p>\n<ul>\n",
+            prof_trust_status_words(trust->status));
     for (size_t i = 0; i < trust->statement_count; i++) {
         fprintf(out, "<li>%s: ", levels[trust->statements[i].level]);
         prof_html_text(out, trust->statements[i].text);

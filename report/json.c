@@ -70,6 +70,8 @@ static void put_balances(struct prof_json *json, const char *key, const struct p
         prof_json_known(json, "outstanding", row->outstanding);
         prof_json_known(json, "filtered", row->filtered);
         prof_json_known(json, "uncalled", row->uncalled);
+        prof_json_known(json, "unanswered", row->unanswered);
+        prof_json_known(json, "unreturned", row->unreturned);
         prof_json_known(json, "remainder", row->remainder);
         prof_json_end(json);
     }

@@ -125,10 +125,9 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
     prof_report_markdown_prose(out, data->info->command);
     fprintf(out, "\n\n%s from %s on ", prof_duration_ns(data->info->duration_ns).text, when);
     prof_report_markdown_prose(out, data->info->host);
-    fprintf(out, "; %s; capture %s\n", ending,
-            data->trust.complete                       ? "complete"
-            : data->trust.status == PROF_TRUST_AT_RISK ? "**AT RISK**"
-                                                       : "**INCOMPLETE**");
+    const char *bold = data->trust.complete ? "" : "**";
+    fprintf(out, "; %s; capture: %s%s%s\n", ending, bold,
+            prof_trust_status_words(data->trust.status), bold);
     prof_report_filter_words(data->capture, data->filter, only, sizeof only);
     if (only[0]) {
         fputs("\nOnly ", out);

@@ -40,8 +40,8 @@ static enum prof_status write_text(const struct writing *w, struct prof_error *e
         prof_report_wrap(
             &page, 11, "Trust",
             w->data->trust.status == PROF_TRUST_AT_RISK
-                ? "AT RISK: `perfkit report` tells what may be missing"
-                : "INCOMPLETE: `perfkit report` tells what was lost; figures may be too low");
+                ? "AT RISK: `perfkit report` says what may be missing"
+                : "INCOMPLETE: `perfkit report` says what was lost; figures may be too low");
     for (size_t i = 0; i < count; i++)
         prof_report_wrap(&page, 11, i ? "" : "Notes", notes[i]);
     enum prof_status status = PROF_OK;
@@ -90,10 +90,9 @@ static void write_markdown(const struct writing *w)
     size_t count = prof_report_memory_notes(w->data, notes);
     fputs("# Memory of ", w->out);
     prof_report_markdown_prose(w->out, w->data->info->command);
-    fprintf(w->out, "\n\ncapture %s\n",
-            w->data->trust.complete                       ? "complete"
-            : w->data->trust.status == PROF_TRUST_AT_RISK ? "**AT RISK**"
-                                                          : "**INCOMPLETE**");
+    const char *bold = w->data->trust.complete ? "" : "**";
+    fprintf(w->out, "\n\ncapture: %s%s%s\n", bold, prof_trust_status_words(w->data->trust.status),
+            bold);
     prof_report_filter_words(w->data->capture, w->data->filter, only, sizeof only);
     if (only[0]) {
         fputs("\nOnly ", w->out);

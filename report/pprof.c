@@ -160,10 +160,10 @@ static enum prof_status put_head(struct work *w, struct prof_capture *capture,
     put_comment(w, info->command);
     prof_report_filter_words(capture, filter, only, sizeof only);
     put_comment(w, only);
-    if (!status)
-        put_comment(w, trust.complete                       ? "capture complete"
-                       : trust.status == PROF_TRUST_AT_RISK ? "capture AT RISK"
-                                                            : "capture INCOMPLETE");
+    if (!status) {
+        snprintf(only, sizeof only, "capture: %s", prof_trust_status_words(trust.status));
+        put_comment(w, only);
+    }
     prof_trust_free(&trust);
     return status;
 }

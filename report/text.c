@@ -120,23 +120,25 @@ static void print_capture(const struct prof_report_page *page, const struct prof
     free(path);
     free(version);
     size_t bad = losses(&data->trust);
-    if (data->trust.complete && !data->trust.total_count)
-        fprintf(page->out, "%-*sno loss is known, but no calls were counted to prove it\n", LABEL,
-                "Trust");
+    const char *words = prof_trust_status_words(data->trust.status);
+    if (data->trust.status == PROF_TRUST_NO_LOSS_KNOWN)
+        fprintf(page->out, "%-*s%s, but %s were counted\n", LABEL, "Trust", words,
+                data->trust.total_count ? "not all calls" : "no calls");
     else if (data->trust.complete && page->all)
-        fprintf(page->out, "%-*s%scomplete%s: every call counted is accounted for\n", LABEL,
-                "Trust", prof_report_tone(page, PROF_TONE_GOOD), prof_report_plain(page));
+        fprintf(page->out, "%-*s%s%s%s: every call counted is accounted for\n", LABEL, "Trust",
+                prof_report_tone(page, PROF_TONE_GOOD), words, prof_report_plain(page));
     else if (data->trust.complete)
         return; /* the block at the end says so */
     else if (data->trust.status == PROF_TRUST_AT_RISK)
-        fprintf(page->out, "%-*s%sAT RISK%s: records of its end may be missing, see Trust below\n",
-                LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
+        fprintf(page->out, "%-*s%s%s%s: records of its end may be missing, see Trust below\n",
+                LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), words,
+                prof_report_plain(page));
     else if (prof_report_is_live(info) && bad == 1) /* that it is live */
         fprintf(page->out, "%-*s%sunfinished%s: still being written, or perfkit was killed\n",
                 LABEL, "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page));
     else
-        fprintf(page->out, "%-*s%sINCOMPLETE%s: %zu loss%s, told under Trust below\n", LABEL,
-                "Trust", prof_report_tone(page, PROF_TONE_BAD), prof_report_plain(page), bad,
+        fprintf(page->out, "%-*s%s%s%s: %zu loss%s, see Trust below\n", LABEL, "Trust",
+                prof_report_tone(page, PROF_TONE_BAD), words, prof_report_plain(page), bad,
                 bad == 1 ? "" : "es");
 }
 

@@ -139,11 +139,7 @@ void prof_report_text_trust(const struct prof_report_page *page,
 {
     const struct prof_trust *trust = &data->trust;
     fprintf(page->out, "\n%sTrust%s: %s", prof_report_tone(page, PROF_TONE_HEAD),
-            prof_report_plain(page),
-            trust->status == PROF_TRUST_AT_RISK ? "AT RISK"
-            : !trust->complete                  ? "INCOMPLETE"
-            : trust->total_count                ? "complete"
-                                                : "no loss known");
+            prof_report_plain(page), prof_trust_status_words(trust->status));
     if (trust->clock_error_ns != PROF_UNKNOWN)
         fprintf(page->out, "; device times are off by at most %s",
                 prof_duration_ns(trust->clock_error_ns).text);

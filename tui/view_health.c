@@ -31,7 +31,7 @@ static const char *phase_text(const struct tui_model *model)
     case TUI_LET_GO:
         return "its recorder is finishing it";
     case TUI_FINISHED:
-        return model->state == PROF_STATE_RECOVERED ? "recovered" : "complete";
+        return model->state == PROF_STATE_RECOVERED ? "recovered" : "finished";
     case TUI_GONE:
         return "the file was deleted; shown is what was read until then";
     case TUI_ABANDONED:
@@ -95,15 +95,13 @@ static void trust_block(struct tui_table *table, const struct tui_view_input *in
 {
     struct prof_trust trust;
     if (input->model->phase != TUI_FINISHED) {
-        item(table, TUI_DIM, "complete", "known when the capture has ended");
+        item(table, TUI_DIM, "status", "known when the capture has ended");
         return;
     }
     if (!input->tail || prof_trust(input->tail, &trust, NULL))
         return;
-    item(table, trust.complete ? TUI_GOOD : TUI_BAD, "complete",
-         trust.complete                       ? "yes: every call is accounted for"
-         : trust.status == PROF_TRUST_AT_RISK ? "at risk: records of its end may be missing"
-                                              : "no");
+    item(table, trust.complete ? TUI_GOOD : TUI_BAD, "status",
+         prof_trust_status_words(trust.status));
     for (size_t i = 0; i < trust.statement_count && i < 50; i++)
         item(table,
              trust.statements[i].level >= PROF_TRUST_RISK      ? TUI_BAD

@@ -18,6 +18,7 @@ struct work {
     PROF_ARRAY(struct prof_statement) statements;
     struct prof_graph_work graphs;
     int64_t lacking; /* device records */
+    bool uncounted;  /* some records have no count of calls to be held against */
     bool marks_lost; /* of when recording began and stopped */
     bool out_of_memory;
 };
@@ -36,6 +37,8 @@ static const struct {
     {"outstanding", offsetof(struct prof_balance, outstanding)},
     {"filtered", offsetof(struct prof_balance, filtered)},
     {"uncalled", offsetof(struct prof_balance, uncalled)},
+    {"unanswered", offsetof(struct prof_balance, unanswered)},
+    {"unreturned", offsetof(struct prof_balance, unreturned)},
     {"remainder", offsetof(struct prof_balance, remainder)}, /* read, then computed anew */
 };
 enum { ITEMS = sizeof items / sizeof items[0] };
@@ -43,6 +46,13 @@ enum { ITEMS = sizeof items / sizeof items[0] };
 static const char *const subjects[] = {"launch", "transfer", "memset",   "allocation",
                                        "free",   "range",    "range_end"};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static const char *subject_word(const char *subject)
+{
+    return !strcmp(subject, "transfer")    ? "memcpy"
+           : !strcmp(subject, "range_end") ? "range end"
+                                           : subject;
+}
 
 static const char *subject_of(const char *text)
 {
@@ -116,6 +126,8 @@ static void add_total(struct work *w, const struct prof_balance *b)
     total->outstanding = prof_add(total->outstanding, b->outstanding);
     total->filtered = prof_add(total->filtered, b->filtered);
     total->uncalled = prof_add(total->uncalled, b->uncalled);
+    total->unanswered = prof_add(total->unanswered, b->unanswered);
+    total->unreturned = prof_add(total->unreturned, b->unreturned);
     close_balance(total);
 }
 
@@ -289,25 +301,60 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
     }
 }
 
+/* A process at risk: its calls that lack a device record are counted and stated there. */
+static bool is_at_risk(const struct work *w, int64_t process)
+{
+    for (size_t i = 0; i < w->statements.count; i++) {
+        if (w->statements.data[i].level == PROF_TRUST_RISK &&
+            w->statements.data[i].process == process)
+            return true;
+    }
+    return false;
+}
+
+/* Calls that were counted and whose work was not seen to its end. A memcpy or memset of 0 bytes has
+ * no device record; of a launch it is missing, however the process ended. */
+static void state_outstanding(struct work *w, const struct prof_balance *b, const char *name,
+                              const char *subject)
+{
+    bool launch = !strcmp(b->subject, "launch"), at_risk = is_at_risk(w, b->process);
+    bool device = launch || !strcmp(b->subject, "transfer") || !strcmp(b->subject, "memset");
+    int64_t rest = prof_subtract(prof_subtract(b->outstanding, b->unanswered), b->unreturned);
+    if (device && !at_risk)
+        w->lacking = prof_add(w->lacking, prof_add(b->unreturned, launch ? b->unanswered : 0));
+    if (b->unreturned > 0)
+        state(w, PROF_TRUST_WARNING, b->process,
+              "%s%s: %s had not returned when the process ended and %s no record", name, subject,
+              prof_counted(b->unreturned, "call", "calls").text,
+              b->unreturned == 1 ? "has" : "have");
+    if (b->unanswered > 0)
+        state(w, launch && !at_risk ? PROF_TRUST_LOSS : PROF_TRUST_WARNING, b->process,
+              "%s%s: %s %s no device record%s", name, subject,
+              prof_counted(b->unanswered, "call", "calls").text,
+              b->unanswered == 1 ? "has" : "have", launch ? "" : " (one of 0 bytes makes none)");
+    if (rest > 0)
+        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s not finished when the capture ended",
+              name, subject, prof_count(rest).text);
+}
+
 static void state_balance(struct work *w, const struct prof_balance *b)
 {
     struct who name = who(w, b->process);
+    const char *subject = subject_word(b->subject);
     if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
         state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s called, %s accounted for: %s %s", name.text,
-              b->subject, prof_count(b->called).text,
+              subject, prof_count(b->called).text,
               prof_count(prof_subtract(b->called, b->remainder)).text,
               prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
               b->remainder > 0 ? "missing" : "too many");
     if (b->dropped > 0)
         state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s dropped for want of room", name.text,
-              b->subject, prof_count(b->dropped).text);
-    if (b->outstanding > 0)
-        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s not finished when the capture ended",
-              name.text, b->subject, prof_count(b->outstanding).text);
+              subject, prof_count(b->dropped).text);
+    state_outstanding(w, b, name.text, subject);
     if (b->uncalled > 0)
         state(w, PROF_TRUST_WARNING, b->process,
-              "%s%s: %s recorded whose call was not told before the process was cut off", name.text,
-              b->subject, prof_count(b->uncalled).text);
+              "%s%s: %s recorded without the call: the process was cut off first", name.text,
+              subject, prof_count(b->uncalled).text);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -348,6 +395,7 @@ static void read_line(struct work *w, sqlite3_stmt *row)
         if (!b || slot)
             return;
     }
+    w->uncounted |= subject && !strcmp(subject, "import");
     size_t before = w->statements.count;
     state_line(w, process, subject ? subject : "", item ? item : "", value, note);
     if (w->statements.count > before)
@@ -459,6 +507,7 @@ static void conclude(struct work *w, struct prof_trust *result)
         qsort(w->balances.data, w->balances.count, sizeof *w->balances.data,
               by_process_and_subject);
     for (size_t i = 0; i < w->balances.count; i++) {
+        w->uncounted |= w->balances.data[i].called == PROF_UNKNOWN;
         state_balance(w, &w->balances.data[i]);
         add_total(w, &w->balances.data[i]);
     }
@@ -473,6 +522,8 @@ static void conclude(struct work *w, struct prof_trust *result)
     };
     result->status =
         w->statements.count ? statuses[w->statements.data[0].level] : PROF_TRUST_COMPLETE;
+    if (result->status < PROF_TRUST_AT_RISK && (w->uncounted || !w->totals.count))
+        result->status = PROF_TRUST_NO_LOSS_KNOWN;
     result->complete = result->status < PROF_TRUST_AT_RISK;
     result->lacking = w->lacking;
 }
@@ -510,10 +561,18 @@ const char *prof_trust_status_name(enum prof_trust_status status)
     static const char *const names[] = {
         [PROF_TRUST_COMPLETE] = "complete",
         [PROF_TRUST_COMPLETE_WITH_NOTES] = "complete with notes",
+        [PROF_TRUST_NO_LOSS_KNOWN] = "no loss known",
         [PROF_TRUST_AT_RISK] = "at risk",
         [PROF_TRUST_INCOMPLETE] = "incomplete",
     };
     return names[status];
+}
+
+const char *prof_trust_status_words(enum prof_trust_status status)
+{
+    return status == PROF_TRUST_AT_RISK      ? "AT RISK"
+           : status == PROF_TRUST_INCOMPLETE ? "INCOMPLETE"
+                                             : prof_trust_status_name(status);
 }
 
 void prof_trust_free(struct prof_trust *result)

@@ -14,15 +14,18 @@ extern "C" {
 #endif
 
 /* One conservation equation:
- * called + uncalled = recorded + failed + captured + dropped + outstanding + filtered. */
+ * called + uncalled = recorded + failed + captured + dropped + outstanding + filtered. Parts of
+ * outstanding are unanswered and unreturned (0 in captures of earlier versions). */
 struct prof_balance {
     int64_t process;     /* id; 0 in prof_trust.totals and for the capture as a whole */
     const char *subject; /* launch, transfer, memset, allocation, range */
     int64_t called, recorded, failed, captured, dropped, outstanding;
-    int64_t remainder; /* called and uncalled minus all the others; 0 = balanced, PROF_UNKNOWN = no
-                          count */
-    int64_t filtered;  /* recorded, and left out as prof_info.kernel_filter asks */
-    int64_t uncalled;  /* recorded by a process that was cut off before it told of the call */
+    int64_t remainder;  /* called and uncalled minus all the others; 0 = balanced, PROF_UNKNOWN = no
+                           count */
+    int64_t filtered;   /* recorded, and left out as prof_info.kernel_filter asks */
+    int64_t uncalled;   /* recorded without the call: the process was cut off first */
+    int64_t unanswered; /* the call is recorded, its device work is not */
+    int64_t unreturned; /* the call had not returned when the process ended: not recorded */
 };
 
 /* RISK: a process ended without a last flush, and records of its end may be missing. */
@@ -32,6 +35,7 @@ enum prof_trust_level { PROF_TRUST_NOTE, PROF_TRUST_WARNING, PROF_TRUST_RISK, PR
 enum prof_trust_status {
     PROF_TRUST_COMPLETE,
     PROF_TRUST_COMPLETE_WITH_NOTES, /* warnings */
+    PROF_TRUST_NO_LOSS_KNOWN,       /* and calls were not counted, or not all of them */
     PROF_TRUST_AT_RISK,
     PROF_TRUST_INCOMPLETE,
 };
@@ -55,7 +59,9 @@ struct prof_graph_work {
 struct prof_trust {
     enum prof_trust_status status;
     bool complete;   /* every balance is 0, nothing dropped, no statement of level RISK or LOSS */
-    int64_t lacking; /* calls that are known to lack their device records, of processes at risk */
+    int64_t lacking; /* launches, memcpys and memsets that are known to have no device record:
+                      * all of processes at risk, otherwise launches that are unanswered, and calls
+                      * that had not returned */
     struct prof_balance *balances; /* by process, then subject */
     size_t balance_count;
     struct prof_balance *totals; /* per subject */
@@ -76,8 +82,10 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
                             struct prof_error *err);
 void prof_trust_free(struct prof_trust *result);
 
-/* "complete", "complete with notes", "at risk", "incomplete". */
+/* "complete", "complete with notes", "no loss known", "at risk", "incomplete". */
 const char *prof_trust_status_name(enum prof_trust_status status);
+/* The same for people: "AT RISK" and "INCOMPLETE" stand out. */
+const char *prof_trust_status_words(enum prof_trust_status status);
 
 #ifdef __cplusplus
 }

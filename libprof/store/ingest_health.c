@@ -77,9 +77,11 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
         uncalled = surplus < balance->uncalled ? surplus : balance->uncalled;
     }
     remainder += (int64_t)uncalled;
+    uint64_t unreturned = 0;
     if (remainder > 0 && (uint64_t)remainder <= *inside) {
-        *inside -= (uint64_t)remainder;
-        outstanding += (uint64_t)remainder;
+        unreturned = (uint64_t)remainder;
+        *inside -= unreturned;
+        outstanding += unreturned;
         remainder = 0;
     }
     const struct {
@@ -96,6 +98,8 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
         {"remainder", remainder, false},
         {"filtered", (int64_t)balance->filtered, true},
         {"uncalled", (int64_t)uncalled, true},
+        {"unanswered", (int64_t)(balance->unanswered - twice), true},
+        {"unreturned", (int64_t)unreturned, true},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (lines[i].rare && !lines[i].value)
@@ -443,8 +447,8 @@ static bool is_at_risk(const struct prof_ingest *ingest, const struct ingest_pro
     const uint64_t *tally = spool->tally;
     bool flushed = tally[TALLY_FINAL_NS] != 0, cut_off = was_cut_off(ingest, process);
     bool lacks = tally[TALLY_LAUNCH_UNRECORDED] || tally[TALLY_COPY_UNRECORDED];
-    if (!process->gone && process->how != LIFECYCLE_EXEC)
-        return false; /* it runs on */
+    if (!process->gone && process->how != LIFECYCLE_EXEC) /* it runs on */
+        return lacks || (tally[TALLY_CUDA_STARTED] && used_device(spool));
     if (!cut_off)
         return tally[TALLY_CUDA_STARTED] && !flushed;
     if (!tally[TALLY_CUDA_STARTED])
@@ -514,11 +518,12 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     };
     int64_t value = process->signal ? process->signal : process->status;
     const int64_t *known = process->signal || process->has_status ? &value : NULL;
-    if (!process->gone && process->how != LIFECYCLE_EXEC)
-        return ingest_health_line(ingest, process->row, "end", "running", known,
-                                  "still running when the capture was closed");
     const struct ingest_spool *spool = spool_of(ingest, process->row);
     bool risk = spool && is_at_risk(ingest, process, spool);
+    if (!process->gone && process->how != LIFECYCLE_EXEC)
+        return ingest_health_line(ingest, process->row, "end", "running", known,
+                                  "still running when the capture was closed") &&
+               (!risk || write_risk(ingest, process, spool));
     bool fetched = !risk && spool && used_device(spool) && was_cut_off(ingest, process);
     char note[200];
     bool stranger = process->how == LIFECYCLE_UNSEEN && process->has_status &&

@@ -9,28 +9,41 @@
 #include "libprof/store/schema.h"
 
 #define C(...) .columns = ((const struct prof_column[]){__VA_ARGS__, {0}})
-#define ID {"id", "INTEGER PRIMARY KEY", "row number"}
+#define ID                                                                                         \
+    {                                                                                              \
+        "id", "INTEGER PRIMARY KEY", "row number"                                                  \
+    }
 #define API                                                                                        \
     {"api_name", "INTEGER", "string.id of the API call that asked for it; NULL = unknown"},        \
-        {"api_lead", "INTEGER", "ns from the call's start to `start` (may be negative); when "     \
-                                "`start` is NULL, the call's start in ns since capture start"},    \
+        {"api_lead", "INTEGER",                                                                    \
+         "ns from the call's start to `start` (may be negative); when "                            \
+         "`start` is NULL, the call's start in ns since capture start"},                           \
         {"api_duration", "INTEGER", "ns the call took on the host"},                               \
         {"thread", "INTEGER", "thread.id that made the call"},                                     \
-        {"correlation", "INTEGER",                                                                 \
-         "number shared with the api_call row of a graph launch; NULL when the call is in this row"}
+    {                                                                                              \
+        "correlation", "INTEGER",                                                                  \
+            "number shared with the api_call row of a graph launch; NULL when the call is in "     \
+            "this row"                                                                             \
+    }
 #define DEVICE_TIMES                                                                               \
     {"start", "INTEGER", "ns since capture start; NULL = never seen to start"},                    \
         {"duration", "INTEGER", "ns; NULL = not seen to end"},                                     \
-        {"stream", "INTEGER", "stream.id"}
+    {                                                                                              \
+        "stream", "INTEGER", "stream.id"                                                           \
+    }
 #define DELAYS                                                                                     \
     {"queue_delay", "INTEGER", "ns from queued (host enqueued it) to start; NULL = unknown"},      \
-        {"submit_delay", "INTEGER", "ns from submitted to the device to start; NULL = unknown"}
+    {                                                                                              \
+        "submit_delay", "INTEGER", "ns from submitted to the device to start; NULL = unknown"      \
+    }
 
 const struct prof_table prof_tables[] = {
     {"capture", "One row: what was recorded, where and when.",
      C(ID,
-       {"state", "TEXT", "recording, closing, complete (every process ended and was read), "
-                         "recovered (finished by perfkit recover), merged or imported (made of another tool's file)"},
+       {"state", "TEXT",
+        "recording, closing, complete (every process ended and was read), "
+        "recovered (finished by perfkit recover), merged or imported (made of another tool's "
+        "file)"},
        {"perfkit_version", "TEXT", "version that wrote the file"},
        {"command", "TEXT", "the command line, arguments separated by spaces, quoted for a shell"},
        {"directory", "TEXT", "working directory"}, {"host", "TEXT", "host name"},
@@ -44,13 +57,15 @@ const struct prof_table prof_tables[] = {
        {"exit_signal", "INTEGER", "signal that ended the command, or NULL"},
        {"spool", "TEXT", "spool directory while recording, NULL afterwards"},
        {"trace", "TEXT", "domains asked for, comma separated"},
-       {"kernel_filter", "TEXT", "only kernels whose readable name matches this POSIX extended "
-                                 "regular expression have rows; NULL = all"})},
+       {"kernel_filter", "TEXT",
+        "only kernels whose readable name matches this POSIX extended "
+        "regular expression have rows; NULL = all"})},
     {"capture_health", "The trust block: counters and statements, per process.",
      C(ID, {"process", "INTEGER", "process.id, NULL = the capture as a whole"},
        {"subject", "TEXT", "launch, transfer, memset, allocation, range, record, collector, ..."},
-       {"item", "TEXT", "called, recorded, failed, captured, dropped, outstanding, filtered, "
-                        "uncalled, remainder, or a collector's name"},
+       {"item", "TEXT",
+        "called, recorded, failed, captured, dropped, outstanding, filtered, "
+        "uncalled, unanswered, unreturned, remainder, or a collector's name"},
        {"value", "INTEGER", "count; NULL when the line is a statement"},
        {"note", "TEXT", "statement for people"})},
     {"clock_sync", "Pairs of simultaneous clock readings, about one a second and clock.",
@@ -76,20 +91,24 @@ const struct prof_table prof_tables[] = {
        {"local_rank", "INTEGER", "rank among the processes of its host, or NULL"},
        {"world_size", "INTEGER", "processes of the distributed run, or NULL"},
        {"job", "TEXT", "the scheduler's or launcher's name of the distributed run, or NULL"},
-       {"part", "INTEGER", "merged_part.id of the capture it came from; NULL = this is no merged one"})},
+       {"part", "INTEGER",
+        "merged_part.id of the capture it came from; NULL = this is no merged one"})},
     {"merged_part", "The captures that this one was merged from.",
      C(ID, {"file", "TEXT", "its name"}, {"host", "TEXT", ""}, {"boot_id", "TEXT", "of its kernel"},
        {"ranks", "TEXT", "of its processes, as 0-3,7; NULL = none is known"},
-       {"state", "TEXT", "as capture.state, of it"}, {"perfkit_version", "TEXT", "that recorded it"},
+       {"state", "TEXT", "as capture.state, of it"},
+       {"perfkit_version", "TEXT", "that recorded it"},
        {"start", "INTEGER", "its time 0, ns since capture start"},
        {"duration", "INTEGER", "ns; NULL = unknown"},
-       {"clock", "TEXT", "how its times were brought to one clock: same (that of the same kernel: "
-                         "exact), collectives (that end together), realtime (only "
-                         "as good as the hosts' wall clocks), none (nothing to compare)"},
+       {"clock", "TEXT",
+        "how its times were brought to one clock: same (that of the same kernel: "
+        "exact), collectives (that end together), realtime (only "
+        "as good as the hosts' wall clocks), none (nothing to compare)"},
        {"clock_offset", "INTEGER", "ns added to its CLOCK_MONOTONIC, at its start; NULL = unknown"},
        {"clock_drift", "REAL", "ns added for each second after that"},
-       {"clock_error", "INTEGER", "ns within which half of the compared collectives agree; 0 = "
-                                  "exact, NULL = unknown"},
+       {"clock_error", "INTEGER",
+        "ns within which half of the compared collectives agree; 0 = "
+        "exact, NULL = unknown"},
        {"compared", "INTEGER", "collectives whose ends were compared"},
        {"rows", "INTEGER", "events taken from it"},
        {"missing", "TEXT", "what it lacks, for people; NULL = nothing"}),
@@ -130,29 +149,33 @@ const struct prof_table prof_tables[] = {
      C(ID, {"name", "INTEGER", "string.id of the kernel name as the API gives it"},
        {"demangled", "INTEGER", "string.id of the readable name; NULL = the same"},
        {"grid_x", "INTEGER", "blocks (work-groups)"}, {"grid_y", "INTEGER", ""},
-       {"grid_z", "INTEGER", ""}, {"block_x", "INTEGER", "threads (work-items); NULL = chosen by "
-                                                         "the runtime, grid then counts threads"},
+       {"grid_z", "INTEGER", ""},
+       {"block_x", "INTEGER",
+        "threads (work-items); NULL = chosen by "
+        "the runtime, grid then counts threads"},
        {"block_y", "INTEGER", ""}, {"block_z", "INTEGER", ""},
        {"cluster_x", "INTEGER", "blocks per cluster, NULL = none"}, {"cluster_y", "INTEGER", ""},
        {"cluster_z", "INTEGER", ""}, {"registers", "INTEGER", "per thread"},
        {"shared_static", "INTEGER", "bytes per block"},
-       {"shared_dynamic", "INTEGER", "bytes per block"},
-       {"local_bytes", "INTEGER", "per thread"},
+       {"shared_dynamic", "INTEGER", "bytes per block"}, {"local_bytes", "INTEGER", "per thread"},
        {"ragged", "INTEGER", "1 = the NDRange is not a multiple of the work-group size"}),
      .shared = true},
     {"kernel", "Kernel executions.",
      C(ID, DEVICE_TIMES, {"config", "INTEGER", "launch_config.id"}, API, DELAYS,
        {"graph_node", "INTEGER", "graph_node.node of the same process, or NULL"},
-       {"flags", "INTEGER", "1 cooperative, 2 launched by the device, 4 failed, 8 abandoned; "
-                            "NULL = none"},
+       {"flags", "INTEGER",
+        "1 cooperative, 2 launched by the device, 4 failed, 8 abandoned; "
+        "NULL = none"},
        {"stack", "INTEGER", "stack.id or NULL"})},
     {"transfer", "Copies.",
      C(ID, DEVICE_TIMES, {"bytes", "INTEGER", "bytes moved"},
-       {"kind", "INTEGER", "1 HtoD, 2 DtoH, 3 HtoA, 4 AtoH, 5 AtoA, 6 AtoD, 7 DtoA, 8 DtoD, "
-                           "9 HtoH, 10 PtoP, 11 map, 12 unmap, 13 migrate"},
+       {"kind", "INTEGER",
+        "1 HtoD, 2 DtoH, 3 HtoA, 4 AtoH, 5 AtoA, 6 AtoD, 7 DtoA, 8 DtoD, "
+        "9 HtoH, 10 PtoP, 11 map, 12 unmap, 13 migrate"},
        API, DELAYS,
-       {"source_kind", "INTEGER", "1 pageable, 2 pinned, 3 device, 4 array/image, 5 managed, "
-                                  "6 device static, 7 managed static, 8 SVM, 9 pool; NULL unknown"},
+       {"source_kind", "INTEGER",
+        "1 pageable, 2 pinned, 3 device, 4 array/image, 5 managed, "
+        "6 device static, 7 managed static, 8 SVM, 9 pool; NULL unknown"},
        {"target_kind", "INTEGER", "as source_kind"},
        {"blocking", "INTEGER", "1 = the call waited, 0 = it did not, NULL = unknown"},
        {"peer", "INTEGER", "device.id of the other side, or NULL"},
@@ -186,8 +209,9 @@ const struct prof_table prof_tables[] = {
        {"thread", "INTEGER", "thread.id that created it, inside an API call of that time"},
        {"node", "INTEGER", "node id, unique in its process"},
        {"graph", "INTEGER", "graph id, unique in its process"},
-       {"original", "INTEGER", "node id it was cloned from when its graph was instantiated; "
-                               "NULL = made by the program"},
+       {"original", "INTEGER",
+        "node id it was cloned from when its graph was instantiated; "
+        "NULL = made by the program"},
        {"class", "INTEGER", "1 kernel, 2 copy, 3 fill, 0 another"},
        {"stack", "INTEGER", "stack.id of its creation or capture, or NULL"}),
      .later = true},
@@ -212,21 +236,24 @@ const struct prof_table prof_tables[] = {
     {"memory_pool", "What happened to memory pools, an operation a row.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
        {"pool", "INTEGER", "its address, unique while it lives"},
-       {"operation", "INTEGER", "1 made, 2 destroyed, 3 trimmed, 4 seen when "
-                                "memory was taken from it or given back; 0 unknown"},
+       {"operation", "INTEGER",
+        "1 made, 2 destroyed, 3 trimmed, 4 seen when "
+        "memory was taken from it or given back; 0 unknown"},
        {"device", "INTEGER", "device.id or NULL"},
        {"bytes", "INTEGER", "reserved by the pool then; NULL = unknown"},
        {"used_bytes", "INTEGER", "of them in use; NULL = unknown"},
        {"kept_bytes", "INTEGER", "what trimming was to keep; NULL = not trimmed"},
-       {"threshold_bytes", "INTEGER", "release threshold; below 0 = keeps everything; NULL = unknown"},
+       {"threshold_bytes", "INTEGER",
+        "release threshold; below 0 = keeps everything; NULL = unknown"},
        {"thread", "INTEGER", "thread.id"},
        {"correlation", "INTEGER", "the API's number of the call, or NULL"}),
      .later = true},
     {"migration", "Unified memory that moved, or was missed where it was needed.",
      C(ID, {"start", "INTEGER", "ns since capture start"},
        {"duration", "INTEGER", "ns; NULL = a moment"}, {"process", "INTEGER", "process.id"},
-       {"kind", "INTEGER", "1 HtoD, 2 DtoH, 3 CPU page fault, 4 GPU page faults, 5 thrashing, "
-                           "6 throttling, 7 remote map, 8 DtoD; 0 unknown"},
+       {"kind", "INTEGER",
+        "1 HtoD, 2 DtoH, 3 CPU page fault, 4 GPU page faults, 5 thrashing, "
+        "6 throttling, 7 remote map, 8 DtoD; 0 unknown"},
        {"bytes", "INTEGER", "moved or mapped; NULL for faults and throttling"},
        {"faults", "INTEGER", "page faults; NULL for other kinds"},
        {"address", "INTEGER", "or NULL"}, {"source", "INTEGER", "device.id; NULL = the host"},
@@ -237,22 +264,24 @@ const struct prof_table prof_tables[] = {
     {"jit", "Device code compiled at run time, and its cache.",
      C(ID, {"start", "INTEGER", "ns since capture start"}, {"duration", "INTEGER", "ns"},
        {"process", "INTEGER", "process.id"}, {"thread", "INTEGER", "thread.id or NULL"},
-       {"device", "INTEGER", "device.id or NULL"},
-       {"input", "INTEGER", "1 PTX, 2 NVVM; 0 unknown"},
-       {"operation", "INTEGER", "1 loaded from the cache, 2 stored into the cache, 3 compiled; "
-                                "0 unknown"},
+       {"device", "INTEGER", "device.id or NULL"}, {"input", "INTEGER", "1 PTX, 2 NVVM; 0 unknown"},
+       {"operation", "INTEGER",
+        "1 loaded from the cache, 2 stored into the cache, 3 compiled; "
+        "0 unknown"},
        {"cache_bytes", "INTEGER",
         "size that the driver gives for the cache as a whole (its limit), or NULL"},
        {"path", "INTEGER", "string.id of the cache's file, or NULL"},
        {"correlation", "INTEGER", "the API's number of the call, or NULL"}),
      .later = true},
-    {"recording", "When recording began and stopped in a process. Without a row it never stopped. Its "
-                  "first row says how it stood when the process started; without the preload, when "
-                  "the run started, so that `start` may be before `process.start`.",
+    {"recording",
+     "When recording began and stopped in a process. Without a row it never stopped. Its "
+     "first row says how it stood when the process started; without the preload, when "
+     "the run started, so that `start` may be before `process.start`.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
        {"begins", "INTEGER", "1 = recording begins, 0 = it stops"},
-       {"reason", "INTEGER", "1 time (--delay, --duration), 2 perfkit ctl, 3 cudaProfilerStart or "
-                             "-Stop, 4 an NVTX range; 0 unknown"}),
+       {"reason", "INTEGER",
+        "1 time (--delay, --duration), 2 perfkit ctl, 3 cudaProfilerStart or "
+        "-Stop, 4 an NVTX range; 0 unknown"}),
      .later = true},
     {"allocation", "Allocations with their lifetime.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
@@ -264,8 +293,9 @@ const struct prof_table prof_tables[] = {
        {"thread", "INTEGER", "thread.id that allocated"},
        {"end_thread", "INTEGER", "thread.id that freed"},
        {"stack", "INTEGER", "stack.id or NULL"})},
-    {"block", "Blocks that PyTorch's caching allocator handed out of the memory that it holds "
-              "(--pytorch), by its own history. Their bytes are in those of allocations.",
+    {"block",
+     "Blocks that PyTorch's caching allocator handed out of the memory that it holds "
+     "(--pytorch), by its own history. Their bytes are in those of allocations.",
      C(ID, {"process", "INTEGER", "process.id"}, {"device", "INTEGER", "device.id or NULL"},
        {"start", "INTEGER", "ns since capture start, to a microsecond"},
        {"end", "INTEGER", "when it was given back, ns since capture start; NULL = never"},
@@ -275,11 +305,9 @@ const struct prof_table prof_tables[] = {
     {"allocation_failure", "Allocations that the API refused.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
        {"thread", "INTEGER", "thread.id that asked"}, {"device", "INTEGER", "device.id or NULL"},
-       {"context", "INTEGER", "context.id or NULL"},
-       {"kind", "INTEGER", "as transfer.source_kind"},
-       {"bytes", "INTEGER", "asked for; NULL = unknown"},
-       {"result", "INTEGER", "the API's code"}, {"source", "INTEGER", "as api_call.source"},
-       {"stack", "INTEGER", "stack.id or NULL"}),
+       {"context", "INTEGER", "context.id or NULL"}, {"kind", "INTEGER", "as transfer.source_kind"},
+       {"bytes", "INTEGER", "asked for; NULL = unknown"}, {"result", "INTEGER", "the API's code"},
+       {"source", "INTEGER", "as api_call.source"}, {"stack", "INTEGER", "stack.id or NULL"}),
      .later = true},
     {"device_memory", "How full the devices were, as their driver counts it.",
      C(ID, {"device", "INTEGER", "device.id"}, {"start", "INTEGER", "ns since capture start"},
@@ -295,11 +323,13 @@ const struct prof_table prof_tables[] = {
        {"power_mw", "INTEGER", "of the board"}, {"power_limit_mw", "INTEGER", ""},
        {"temperature", "INTEGER", "degrees Celsius"},
        {"reasons", "INTEGER",
-        "bits of what lowered the clocks: 1 idle, 2 clock setting, 4 power cap, 8 hardware slowdown, 16 "
+        "bits of what lowered the clocks: 1 idle, 2 clock setting, 4 power cap, 8 hardware "
+        "slowdown, 16 "
         "sync boost, 32 software thermal, 64 hardware thermal, 128 power brake, 256 display"}),
      .later = true},
     {"network_port",
-     "What ports of the host's network carried while perfkit recorded, of all programs there: those that "
+     "What ports of the host's network carried while perfkit recorded, of all programs there: "
+     "those that "
      "carried anything, of runs with ranks.",
      C(ID, {"process", "INTEGER", "process.id of the program: the port is one of its host"},
        {"name", "TEXT", "eth0, mlx5_0/1"},
@@ -340,41 +370,47 @@ const struct prof_table prof_tables[] = {
      C(ID, {"range", "INTEGER", "range.id it belongs to"}, {"flop", "REAL", "NULL = not declared"},
        {"bytes_read", "REAL", "NULL = not declared"},
        {"bytes_written", "REAL", "NULL = not declared"})},
-    {"ceiling", "What the devices of this capture can do, as measured on its machine by "
-                "`perfkit device --measure` before.",
+    {"ceiling",
+     "What the devices of this capture can do, as measured on its machine by "
+     "`perfkit device --measure` before.",
      C(ID, {"device", "INTEGER", "device.id"},
        {"name", "TEXT", "dram_copy, fp32, launch, ...: as `perfkit device` lists them"},
        {"value", "REAL", "bytes/s, FLOP/s, or ns for launches"},
-       {"measured_at", "INTEGER", "seconds since 1970"},
-       {"how", "TEXT", "what was run, or NULL"}),
+       {"measured_at", "INTEGER", "seconds since 1970"}, {"how", "TEXT", "what was run, or NULL"}),
      .later = true},
     {"module", "Loaded object files and GPU modules.",
      C(ID, {"process", "INTEGER", "process.id"}, {"start", "INTEGER", "ns since capture start"},
        {"path", "TEXT", ""}, {"build_id", "TEXT", "hexadecimal or NULL"},
        {"address", "INTEGER", "load address"}, {"bytes", "INTEGER", "size in memory"},
-       {"segment", "INTEGER", "what is at `address` is the file from this offset, in bytes; NULL = "
-                              "the object as a whole"},
+       {"segment", "INTEGER",
+        "what is at `address` is the file from this offset, in bytes; NULL = "
+        "the object as a whole"},
        {"end", "INTEGER", "when it was unloaded, ns since capture start; NULL = not seen"},
-       {"symbols", "TEXT", "where the names of its frames come from, or why there are none; NULL = "
-                           "nobody looked"})},
-    {"stack", "Host call stacks. A row is a frame and the stack of its callers, so it is named by its "
-              "innermost frame, and callers that stacks share are here once.",
+       {"symbols", "TEXT",
+        "where the names of its frames come from, or why there are none; NULL = "
+        "nobody looked"})},
+    {"stack",
+     "Host call stacks. A row is a frame and the stack of its callers, so it is named by its "
+     "innermost frame, and callers that stacks share are here once.",
      C(ID, {"parent", "INTEGER", "stack.id of the callers, smaller than `id`; NULL = outermost"},
        {"frame", "INTEGER", "frame.id"}, {"depth", "INTEGER", "frames, this one included"}),
      .later = true},
     {"frame", "Places in code that stacks go through.",
      C(ID, {"process", "INTEGER", "process.id"},
-       {"kind", "INTEGER", "1 native, 2 Python, 3 of the Linux kernel; 0 = frames further out are "
-                           "not known"},
-       {"address", "INTEGER", "within the instruction, as in the process (a return address less "
-                              "one); NULL = none"},
+       {"kind", "INTEGER",
+        "1 native, 2 Python, 3 of the Linux kernel; 0 = frames further out are "
+        "not known"},
+       {"address", "INTEGER",
+        "within the instruction, as in the process (a return address less "
+        "one); NULL = none"},
        {"module", "INTEGER", "module.id; NULL = none, or unknown"},
        {"offset", "INTEGER", "address - module.address"}),
      .later = true},
     {"symbol", "Names of frames: a function each, and those that the compiler put inline.",
      C(ID, {"frame", "INTEGER", "frame.id"},
-       {"level", "INTEGER", "0 = innermost; each is inlined into the next, the last one is the "
-                            "function that the code belongs to"},
+       {"level", "INTEGER",
+        "0 = innermost; each is inlined into the next, the last one is the "
+        "function that the code belongs to"},
        {"function", "INTEGER", "string.id, readable"},
        {"file", "INTEGER", "string.id of the source file, or NULL"},
        {"line", "INTEGER", "in it, of the call of the level below, or NULL"}),
@@ -382,17 +418,17 @@ const struct prof_table prof_tables[] = {
     {"cpu_sample", "Where threads were on the processors, and while they waited for one.",
      C(ID, {"start", "INTEGER", "ns since capture start"}, {"thread", "INTEGER", "thread.id"},
        {"cpu", "INTEGER", "number of the processor, or NULL"},
-       {"kind", "INTEGER", "1 on a processor, 2 blocked, 3 waiting for a processor, 4 on a "
-                           "processor inside the kernel"},
+       {"kind", "INTEGER",
+        "1 on a processor, 2 blocked, 3 waiting for a processor, 4 on a "
+        "processor inside the kernel"},
        {"duration", "INTEGER", "ns off the processor; NULL = on it"},
        {"weight", "INTEGER", "ns that the sample stands for"},
        {"stack", "INTEGER", "stack.id or NULL"}),
      .later = true},
     {"counter_device", "Devices whose hardware counters were sampled (--counters).",
      C(ID, {"uuid", "TEXT", "as device.uuid"},
-       {"ordinal", "INTEGER", "as the sampler counts devices"},
-       {"name", "TEXT", ""}, {"chip", "TEXT", "as CUPTI calls it"},
-       {"metric_set", "TEXT", "the set that was asked for"},
+       {"ordinal", "INTEGER", "as the sampler counts devices"}, {"name", "TEXT", ""},
+       {"chip", "TEXT", "as CUPTI calls it"}, {"metric_set", "TEXT", "the set that was asked for"},
        {"interval", "INTEGER", "ns between samples, as asked for"}),
      .later = true},
     {"counter", "The counters of a set on a device: what the columns of counter_sample mean.",
@@ -421,19 +457,20 @@ const struct prof_table prof_tables[] = {
      C(ID, {"counter_device", "INTEGER", "counter_device.id"},
        {"start", "INTEGER", "ns since capture start"}, {"duration", "INTEGER", "ns"},
        {"c0", "REAL", "count of the counter in slot 0, and so on; NULL = no such counter"},
-       {"c1", "REAL", ""}, {"c2", "REAL", ""}, {"c3", "REAL", ""},
-       {"c4", "REAL", ""}, {"c5", "REAL", ""}, {"c6", "REAL", ""}, {"c7", "REAL", ""},
-       {"c8", "REAL", ""}, {"c9", "REAL", ""}, {"c10", "REAL", ""}, {"c11", "REAL", ""},
-       {"c12", "REAL", ""}, {"c13", "REAL", ""}, {"c14", "REAL", ""}, {"c15", "REAL", ""},
-       {"c16", "REAL", ""}, {"c17", "REAL", ""}, {"c18", "REAL", ""}, {"c19", "REAL", ""},
-       {"c20", "REAL", ""}, {"c21", "REAL", ""}, {"c22", "REAL", ""}, {"c23", "REAL", ""}),
+       {"c1", "REAL", ""}, {"c2", "REAL", ""}, {"c3", "REAL", ""}, {"c4", "REAL", ""},
+       {"c5", "REAL", ""}, {"c6", "REAL", ""}, {"c7", "REAL", ""}, {"c8", "REAL", ""},
+       {"c9", "REAL", ""}, {"c10", "REAL", ""}, {"c11", "REAL", ""}, {"c12", "REAL", ""},
+       {"c13", "REAL", ""}, {"c14", "REAL", ""}, {"c15", "REAL", ""}, {"c16", "REAL", ""},
+       {"c17", "REAL", ""}, {"c18", "REAL", ""}, {"c19", "REAL", ""}, {"c20", "REAL", ""},
+       {"c21", "REAL", ""}, {"c22", "REAL", ""}, {"c23", "REAL", ""}),
      .later = true},
     {"exact_count", "What single launches counted by one counter each (--counters=exact).",
      C(ID, {"start", "INTEGER", "ns since capture start, of the call"},
        {"config", "INTEGER", "launch_config.id"}, {"stream", "INTEGER", "stream.id or NULL"},
        {"correlation", "INTEGER", "the API's number of the call, the same for all of a launch"},
-       {"name", "TEXT", "the same on every device; complete = with this launch everything that FLOP are "
-                        "made of was counted once"},
+       {"name", "TEXT",
+        "the same on every device; complete = with this launch everything that FLOP are "
+        "made of was counted once"},
        {"unit", "TEXT", "instruction (of a thread), warp-instruction, flop or byte"},
        {"metric", "TEXT", "CUPTI's name of it on this device"},
        {"value", "REAL", "in this launch"}),
@@ -443,8 +480,9 @@ const struct prof_table prof_tables[] = {
        {"stream", "INTEGER", "stream.id (gives process and device)"},
        {"config", "INTEGER", "launch_config.id"}, {"count", "INTEGER", "kernels"},
        {"sum", "INTEGER", "ns"}, {"min", "INTEGER", "ns"}, {"max", "INTEGER", "ns"},
-       {"histogram", "BLOB", "48 little-endian 32-bit counts; bucket i holds durations of "
-                             "[2^i, 2^(i+1)) ns, the last one all above; trailing zeros cut"})},
+       {"histogram", "BLOB",
+        "48 little-endian 32-bit counts; bucket i holds durations of "
+        "[2^i, 2^(i+1)) ns, the last one all above; trailing zeros cut"})},
     {0},
 };
 
@@ -452,11 +490,14 @@ const struct prof_view prof_views[] = {
     {"api_all", "Every API call once, those that live in a device record's row too.",
      "SELECT start, duration, thread, name, result, source, correlation, 'api_call' AS place, id "
      "FROM api_call UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, thread, "
+     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
+     "thread, "
      "api_name, NULL, NULL, NULL, 'kernel', id FROM kernel WHERE api_name NOT NULL UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, thread, "
+     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
+     "thread, "
      "api_name, NULL, NULL, NULL, 'transfer', id FROM transfer WHERE api_name NOT NULL UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, thread, "
+     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
+     "thread, "
      "api_name, NULL, NULL, NULL, 'memset', id FROM memset WHERE api_name NOT NULL UNION ALL "
      "SELECT start - api_lead, api_duration, thread, "
      "api_name, NULL, NULL, NULL, 'sync', id FROM sync WHERE api_name NOT NULL"},

@@ -40,10 +40,13 @@
       note ? el('span', { class: 'note' }, note) : null);
   }
 
+  /* As prof_trust_status_words() has them. */
+  const statusWords = (trust) => trust.complete ? trust.status : trust.status.toUpperCase();
+
   function cards() {
     const busiest = data.busy.slice().sort((a, b) => b.busy_ns - a.busy_ns)[0];
     const share = busiest && busiest.window_ns > 0 ? busiest.busy_ns / busiest.window_ns : null;
-    const complete = data.trust.complete, counted = data.trust.totals.length;
+    const complete = data.trust.complete, counted = data.trust.status !== 'no loss known';
     const risk = data.trust.status === 'at risk';
     const unseen = data.capture.summary ? 'a summary has no single events' : null;
     const losses = data.trust.statements.filter((s) => s.level === 'loss').length;
@@ -59,8 +62,8 @@
         ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
           (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
         : unseen || (data.peak_bytes > 0 ? 'everything freed' : 'no allocations'), 'memory'),
-      card('Capture', complete ? (counted ? 'complete' : 'no loss known') : risk ? 'AT RISK' : 'INCOMPLETE',
-        complete ? (counted ? 'every call counted is accounted for' : 'no calls were counted to prove it') : risk ? 'records of its end may be missing, see Trust'
+      card('Capture', statusWords(data.trust),
+        complete ? (counted ? 'every call counted is accounted for' : 'calls were not counted to prove it') : risk ? 'records of its end may be missing, see Trust'
           : P.plural(losses, 'loss', 'losses') + ', see Trust',
         !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
   }
@@ -124,12 +127,12 @@
 
   P.trust = function () {
     const trust = data.trust, place = P.section('trust');
-    const verdict = trust.status === 'at risk' ? ['AT RISK', ': records of its end may be missing.']
-      : !trust.complete ? ['INCOMPLETE', ': figures may lack work.']
-      : trust.totals.length ? ['complete', ': every call that was counted is accounted for.']
-        : ['not known to lack anything', ', but no calls were counted to prove it.'];
-    place.append(el('p', null, 'This capture is ',
-      el('span', { class: trust.complete ? 'good' : 'bad' }, verdict[0]), verdict[1],
+    const meaning = trust.status === 'at risk' ? 'records of its end may be missing'
+      : !trust.complete ? 'figures may lack work'
+      : trust.status === 'no loss known' ? 'but calls were not counted to prove it'
+        : 'every call that was counted is accounted for';
+    place.append(el('p', null, 'This capture: ',
+      el('span', { class: trust.complete ? 'good' : 'bad' }, statusWords(trust)), ', ' + meaning + '.',
       P.unknown(trust.clock_error_ns) ? ''
         : ' Device times are off by at most ' + f.duration(trust.clock_error_ns) + '.'));
     const marks = { loss: ['bad', 'Loss: '], risk: ['bad', 'Risk: '], warning: ['warning', 'Warning: '], note: ['faint', 'Note: '] };

@@ -302,7 +302,7 @@ START_TEST(what_has_no_call_to_balance_with)
     ck_assert_int_eq(t.balances[0].remainder, 0);
     ck_assert_int_eq(t.totals[0].uncalled, 1);
     ck_assert_int_eq(t.totals[0].remainder, 0);
-    const struct prof_statement *cut = statement_with(&t, "1 recorded whose call was not told");
+    const struct prof_statement *cut = statement_with(&t, "1 recorded without the call");
     ck_assert_ptr_nonnull(cut);
     ck_assert_int_eq(cut->level, PROF_TRUST_WARNING);
     ck_assert_int_eq(t.graphs.launched, 5);

@@ -134,12 +134,86 @@ START_TEST(a_death_without_a_last_flush_is_a_risk)
     prof_close(c);
     c = fixture_with_base("DELETE FROM capture_health;"
                           "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
-                          "(1, 'end', 'signal', 11, 'killed by a signal')");
+                          "(1, 'end', 'signal', 11, 'killed by a signal'),"
+                          "(1, 'launch', 'called', 3, NULL), (1, 'launch', 'recorded', 3, NULL)");
     ck_ok(prof_trust(c, &t, &err));
     ck_assert(t.complete);
     ck_assert_int_eq(t.status, PROF_TRUST_COMPLETE_WITH_NOTES);
+    ck_assert_str_eq(prof_trust_status_words(t.status), "complete with notes");
     prof_trust_free(&t);
     prof_close(c);
+}
+END_TEST
+
+/* How the process ended makes no difference: a launch has a device record, and one that is counted
+ * without it is missing. A call that did not return is no loss, but is counted. */
+START_TEST(calls_without_records_are_counted)
+{
+    static const struct {
+        const char *rows, *words;
+        enum prof_trust_status status;
+        int64_t lacking;
+    } cases[] = {
+        {"(1, 'launch', 'called', 9), (1, 'launch', 'recorded', 7), (1, 'launch', 'outstanding', "
+         "2), (1, 'launch', 'unreturned', 2)",
+         "launch: 2 calls had not returned when the process ended and have no record",
+         PROF_TRUST_COMPLETE_WITH_NOTES, 2},
+        {"(1, 'launch', 'called', 9), (1, 'launch', 'recorded', 8), (1, 'launch', 'outstanding', "
+         "1), (1, 'launch', 'unanswered', 1)",
+         "launch: 1 call has no device record", PROF_TRUST_INCOMPLETE, 1},
+        {"(1, 'transfer', 'called', 9), (1, 'transfer', 'recorded', 7), (1, 'transfer', "
+         "'outstanding', 2), (1, 'transfer', 'unanswered', 2)",
+         "memcpy: 2 calls have no device record (one of 0 bytes makes none)",
+         PROF_TRUST_COMPLETE_WITH_NOTES, 0},
+        {"(1, 'range', 'called', 9), (1, 'range', 'recorded', 8), (1, 'range', 'outstanding', 1), "
+         "(1, 'range', 'unreturned', 1)",
+         "range: 1 call had not returned when the process ended and has no record",
+         PROF_TRUST_COMPLETE_WITH_NOTES, 0},
+        {"(1, 'launch', 'called', 9), (1, 'launch', 'recorded', 8), (1, 'launch', 'outstanding', "
+         "1), (1, 'launch', 'unanswered', 1), (1, 'risk', 'device_records', 1)",
+         "launch: 1 call has no device record", PROF_TRUST_AT_RISK, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[600];
+        snprintf(sql, sizeof sql,
+                 "DELETE FROM capture_health; INSERT INTO capture_health(process, subject, item, "
+                 "value) VALUES %s",
+                 cases[i].rows);
+        struct prof_capture *c = fixture_with_base(sql);
+        struct prof_trust t;
+        ck_ok(prof_trust(c, &t, &err));
+        ck_assert_int_eq(t.balances[0].remainder, 0);
+        ck_assert_int_eq(t.status, cases[i].status);
+        ck_assert_int_eq(t.lacking, cases[i].lacking);
+        ck_assert_ptr_nonnull(statement(&t, cases[i].words));
+        prof_trust_free(&t);
+        prof_close(c);
+    }
+}
+END_TEST
+
+/* "complete" is said of what was counted only. */
+START_TEST(what_was_not_counted_is_not_complete)
+{
+    static const char *const cases[] = {
+        "",
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', "
+        "'recorded', 99)",
+        /* a merged capture: one part was counted, another comes from another tool's file */
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', "
+        "9), (1, 'launch', 'recorded', 9), (NULL, 'import', 'source', NULL)"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[400];
+        snprintf(sql, sizeof sql, "DELETE FROM capture_health; %s", cases[i]);
+        struct prof_capture *c = fixture_with_base(sql);
+        struct prof_trust t;
+        ck_ok(prof_trust(c, &t, &err));
+        ck_assert_int_eq(t.status, PROF_TRUST_NO_LOSS_KNOWN);
+        ck_assert(t.complete);
+        ck_assert_str_eq(prof_trust_status_words(t.status), "no loss known");
+        prof_trust_free(&t);
+        prof_close(c);
+    }
 }
 END_TEST
 
@@ -162,4 +236,5 @@ END_TEST
 
 CHECK_MAIN("trust", a_balanced_capture_is_complete, a_remainder_or_a_drop_is_a_loss,
            what_was_recorded_without_being_counted_is_unknown, statements_are_graded,
+           calls_without_records_are_counted, what_was_not_counted_is_not_complete,
            an_unfinished_capture_is_incomplete, a_death_without_a_last_flush_is_a_risk)

@@ -195,9 +195,36 @@ class Verdicts(Case):
         self.refused("baseline", "save", "main", self.capture(1, "incomplete"), status=3,
                      saying="incomplete")
 
-    def altered(self, name, sql):
+    def test_a_capture_at_risk_is_compared_unless_calls_lack_records(self):
+        risk = ("INSERT INTO capture_health(process, subject, item, value, note) VALUES(1, 'risk', "
+                "'device_records', %d, 'device records of its last 7 ms may be missing')")
+        files = [self.altered("risk%d" % i, risk % 0, i) for i in range(101, 104)]
+        result = self.gate(files)
+        self.assertEqual(result["verdict"], "PASS")
+        self.assertFalse(result["times_refused"])
+        self.assertIn(("records of the end", "soft"),
+                      {(d["name"], d["level"]) for d in result["environment_differences"]})
+        lacks = self.altered("lacks", risk % 3)
+        result = self.gate([lacks], status=3)
+        self.assertTrue(result["times_refused"])
+        self.assertIn("device records of its last 7 ms", result["note"])
+        self.refused("baseline", "save", "main", lacks, status=3, saying="incomplete")
+
+    def test_a_launch_without_a_record_does_not_pass_as_exact(self):
+        # Counted, and in no row: in an orderly end a thread was inside the call, or CUPTI lost it.
+        for item in ("unreturned", "unanswered"):
+            with self.subTest(item):
+                path = self.altered(item, "INSERT INTO capture_health(process, subject, item, value) "
+                                    "VALUES(1, 'launch', 'outstanding', 1), (1, 'launch', '%s', 1);"
+                                    "UPDATE capture_health SET value = value + 1 WHERE "
+                                    "subject = 'launch' AND item = 'called'" % item)
+                result = self.gate([path], status=3)
+                self.assertIn("no device record", result["note"])
+                self.refused("baseline", "save", "main", path, status=3, saying="no device record")
+
+    def altered(self, name, sql, seed=101):
         path = self.path(name)
-        shutil.copy(self.capture(101), path)
+        shutil.copy(self.capture(seed), path)
         db = sqlite3.connect(path)
         db.executescript(sql)
         db.close()

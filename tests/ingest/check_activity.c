@@ -1,6 +1,6 @@
 /* Records that become a row each: graphs, events, pools, managed memory, JIT, overhead, recording
- * windows; names given by handle and by the kernel; the kernel filter; what is said of a process that
- * was killed; records as an older writer made them. */
+ * windows; names given by handle and by the kernel; the kernel filter; what is said of a process
+ * that was killed; records as an older writer made them. */
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
@@ -35,37 +35,52 @@ static void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint
     collector_emit(&kernel);
 }
 
-/* ---- a row each -------------------------------------------------------------------------------- */
+/* ---- a row each --------------------------------------------------------------------------------
+ */
 
 static void emit_graphs(uint64_t t, uint32_t stream)
 {
-    struct wire_graph graph = {.head = {sizeof graph, WIRE_GRAPH, 0, stream}, .correlation = 70,
-                               .times = {t, t + 10, t + 20, t + 520}, .graph = 5};
+    struct wire_graph graph = {.head = {sizeof graph, WIRE_GRAPH, 0, stream},
+                               .correlation = 70,
+                               .times = {t, t + 10, t + 20, t + 520},
+                               .graph = 5};
     emit_call(70, t - 10, t, collector_text("cudaGraphLaunch"), WIRE_EXPECTS_MANY,
               WIRE_CLASS_GRAPH_LAUNCH);
     collector_emit(&graph);
     struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, WIRE_CLASS_LAUNCH, 0},
-                                   .time = t + 1, .node = 11, .graph = 4};
+                                   .time = t + 1,
+                                   .node = 11,
+                                   .graph = 4};
     collector_emit(&node);
-    node = (struct wire_graph_node){.head = node.head, .time = t + 2, .node = 12, .graph = 5,
-                                    .original = 11};
+    node = (struct wire_graph_node){
+        .head = node.head, .time = t + 2, .node = 12, .graph = 5, .original = 11};
     collector_emit(&node);
     emit_call(71, t + 600, t + 610, collector_text("cudaGraphLaunch"), WIRE_EXPECTS_MANY,
               WIRE_CLASS_GRAPH_LAUNCH);
-    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, 0, stream}, .correlation = 71,
-                                 .times = {0, 0, t + 620, t + 630}, .graph = 5, .graph_node = 12};
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, 0, stream},
+                                 .correlation = 71,
+                                 .times = {0, 0, t + 620, t + 630},
+                                 .graph = 5,
+                                 .graph_node = 12};
     for (unsigned i = 0; i < 3; i++)
         collector_emit(&kernel);
-    struct wire_memset fill = {.head = {sizeof fill, WIRE_MEMSET, 0, stream}, .correlation = 71,
-                               .times = {0, 0, t + 640, t + 650}, .graph_node = 13};
+    struct wire_memset fill = {.head = {sizeof fill, WIRE_MEMSET, 0, stream},
+                               .correlation = 71,
+                               .times = {0, 0, t + 640, t + 650},
+                               .graph_node = 13};
     collector_emit(&fill);
 }
 
 static void emit_migrations(uint64_t t, uint32_t device)
 {
     struct wire_migration move = {.head = {sizeof move, WIRE_MIGRATION, WIRE_SOURCE_CUDA, 0},
-                                  .start = t, .end = t + 30, .address = 0x7000, .value = 65536,
-                                  .target = device, .kind = WIRE_MIGRATION_HTOD, .cause = 2};
+                                  .start = t,
+                                  .end = t + 30,
+                                  .address = 0x7000,
+                                  .value = 65536,
+                                  .target = device,
+                                  .kind = WIRE_MIGRATION_HTOD,
+                                  .cause = 2};
     collector_emit(&move);
     move.kind = WIRE_MIGRATION_GPU_FAULT;
     move.value = 9;
@@ -80,59 +95,87 @@ static void activities(void *unused)
 {
     (void)unused;
     uint64_t t = prof_now_ns();
-    struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU,
-                                          collector_new_id()}, .source = WIRE_SOURCE_CUDA};
+    struct wire_device device = {
+        .head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU, collector_new_id()},
+        .source = WIRE_SOURCE_CUDA};
     collector_define(&device);
     uint32_t stream = define_stream(0), gpu = device.head.aux;
     struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
-                                   .source = WIRE_SOURCE_CUDA, .device = gpu, .native = 0xc0};
+                                   .source = WIRE_SOURCE_CUDA,
+                                   .device = gpu,
+                                   .native = 0xc0};
     collector_define(&context);
-    struct wire_context green = {.head = {sizeof green, WIRE_CONTEXT, WIRE_CONTEXT_GREEN,
-                                          collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .device = gpu, .native = 0xc1,
-                                 .parent = context.head.aux, .units = 16};
+    struct wire_context green = {
+        .head = {sizeof green, WIRE_CONTEXT, WIRE_CONTEXT_GREEN, collector_new_id()},
+        .source = WIRE_SOURCE_CUDA,
+        .device = gpu,
+        .native = 0xc1,
+        .parent = context.head.aux,
+        .units = 16};
     collector_define(&green);
     emit_graphs(t, stream);
-    struct wire_overhead overhead = {.head = {sizeof overhead, WIRE_OVERHEAD, WIRE_SOURCE_CUDA,
-                                              collector_tid()},
-                                     .correlation = 3, .start = t, .end = t + 700,
-                                     .kind = WIRE_OVERHEAD_QUEUE_FULL, .stream = stream};
+    struct wire_overhead overhead = {
+        .head = {sizeof overhead, WIRE_OVERHEAD, WIRE_SOURCE_CUDA, collector_tid()},
+        .correlation = 3,
+        .start = t,
+        .end = t + 700,
+        .kind = WIRE_OVERHEAD_QUEUE_FULL,
+        .stream = stream};
     collector_emit(&overhead);
     overhead.head.aux = 0;
     overhead.kind = WIRE_OVERHEAD_FLUSH;
     overhead.end = t - 1; /* backwards */
     collector_emit(&overhead);
     struct wire_event event = {.head = {sizeof event, WIRE_EVENT, WIRE_SOURCE_CUDA, stream},
-                               .correlation = 4, .event = 2, .recorded = 77};
+                               .correlation = 4,
+                               .event = 2,
+                               .recorded = 77};
     collector_emit(&event);
     event.time = t + 40;
     collector_emit(&event);
-    struct wire_sync sync = {.head = {sizeof sync, WIRE_SYNC, 0, stream}, .start = t, .end = t + 5,
-                             .event = 2, .kind = WIRE_SYNC_EVENT, .recorded = 77};
+    struct wire_sync sync = {.head = {sizeof sync, WIRE_SYNC, 0, stream},
+                             .start = t,
+                             .end = t + 5,
+                             .event = 2,
+                             .kind = WIRE_SYNC_EVENT,
+                             .recorded = 77};
     collector_emit(&sync);
-    struct wire_pool pool = {.head = {sizeof pool, WIRE_POOL, WIRE_SOURCE_CUDA, gpu}, .time = t,
-                             .pool = 0x9000, .operation = WIRE_POOL_CREATED};
+    struct wire_pool pool = {.head = {sizeof pool, WIRE_POOL, WIRE_SOURCE_CUDA, gpu},
+                             .time = t,
+                             .pool = 0x9000,
+                             .operation = WIRE_POOL_CREATED};
     collector_emit(&pool);
     pool.operation = WIRE_POOL_TRIMMED;
     pool.bytes = 1 << 20;
     collector_emit(&pool);
     emit_migrations(t, gpu);
     struct wire_jit jit = {.head = {sizeof jit, WIRE_JIT, WIRE_SOURCE_CUDA, collector_tid()},
-                           .start = t, .end = t + 5000, .device = gpu, .cache_bytes = 4096,
-                           .path = collector_text("/cache/1"), .input = WIRE_JIT_PTX,
+                           .start = t,
+                           .end = t + 5000,
+                           .device = gpu,
+                           .cache_bytes = 4096,
+                           .path = collector_text("/cache/1"),
+                           .input = WIRE_JIT_PTX,
                            .operation = WIRE_JIT_COMPILE};
     collector_emit(&jit);
-    struct wire_alloc_failed failed = {.head = {sizeof failed, WIRE_ALLOC_FAILED,
-                                                WIRE_SOURCE_CUDA, context.head.aux},
-                                       .time = t + 9, .bytes = UINT64_MAX, .device = gpu,
-                                       .result = 2, .memory_kind = WIRE_MEMORY_DEVICE};
+    struct wire_alloc_failed failed = {
+        .head = {sizeof failed, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA, context.head.aux},
+        .time = t + 9,
+        .bytes = UINT64_MAX,
+        .device = gpu,
+        .result = 2,
+        .memory_kind = WIRE_MEMORY_DEVICE};
     collector_emit(&failed);
     failed.bytes = 0;
     collector_emit(&failed);
     struct wire_exact_count count = {
         .head = {sizeof count, WIRE_EXACT_COUNT, 0, define_config("measured", 7, 32)},
-        .correlation = 5, .time = t + 11, .value = 3e15, .stream = stream,
-        .name = collector_text("fp32_fma"), .unit = collector_text("instruction"),
+        .correlation = 5,
+        .time = t + 11,
+        .value = 3e15,
+        .stream = stream,
+        .name = collector_text("fp32_fma"),
+        .unit = collector_text("instruction"),
         .metric = collector_text("sm__ffma.sum")};
     collector_emit(&count);
     count.value = NAN;
@@ -152,81 +195,108 @@ static void activities(void *unused)
 START_TEST(every_record_has_its_row)
 {
     CASE(activities);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_launch g JOIN api_call a USING(correlation) "
-                            "WHERE g.duration=500 AND g.graph=5 AND g.queue_delay=20 AND "
-                            "g.submit_delay=10 AND a.start < g.start"), 1);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*) FROM graph_launch g JOIN api_call a USING(correlation) "
+               "WHERE g.duration=500 AND g.graph=5 AND g.queue_delay=20 AND "
+               "g.submit_delay=10 AND a.start < g.start"),
+        1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_node n JOIN graph_node o ON "
                             "n.original=o.node WHERE n.node=12 AND n.graph=5 AND o.graph=4 AND "
-                            "o.original IS NULL AND o.class=1 AND o.thread NOT NULL"), 1);
+                            "o.original IS NULL AND o.class=1 AND o.thread NOT NULL"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count"), 1); /* neither NaN nor nobody's */
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count e JOIN launch_config c "
                             "ON c.id=e.config JOIN string s ON s.id=c.name "
                             "WHERE s.value='measured' AND c.grid_x=7 AND e.value=3e15 AND "
                             "e.name='fp32_fma' AND e.unit='instruction' AND e.correlation=5 AND "
-                            "e.metric='sm__ffma.sum' AND e.start>0 AND e.stream NOT NULL"), 1);
+                            "e.metric='sm__ffma.sum' AND e.start>0 AND e.stream NOT NULL"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=7 AND duration=700 AND "
-                            "thread NOT NULL AND stream NOT NULL AND correlation=3"), 1);
+                            "thread NOT NULL AND stream NOT NULL AND correlation=3"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=2 AND duration=0 AND "
-                            "thread IS NULL AND process=1"), 1);
+                            "thread IS NULL AND process=1"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(start)=1 AND count(*)=2 FROM event_record WHERE event=2 "
-                            "AND correlation=4"), 1);
+                            "AND correlation=4"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM sync s JOIN event_record e USING(recorded) WHERE "
-                            "e.start NOT NULL"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM memory_pool WHERE operation=1 AND bytes IS NULL AND "
-                            "used_bytes IS NULL AND kept_bytes IS NULL AND thread NOT NULL"), 1);
+                            "e.start NOT NULL"),
+                     1);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*) FROM memory_pool WHERE operation=1 AND bytes IS NULL AND "
+               "used_bytes IS NULL AND kept_bytes IS NULL AND thread NOT NULL"),
+        1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM memory_pool WHERE operation=3 AND bytes=1048576 "
-                            "AND used_bytes=0 AND kept_bytes=0 AND device=1"), 1);
+                            "AND used_bytes=0 AND kept_bytes=0 AND device=1"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=1 AND bytes=65536 AND "
-                            "duration=30 AND source IS NULL AND target=1 AND cause=2"), 1);
+                            "duration=30 AND source IS NULL AND target=1 AND cause=2"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=4 AND faults=9 AND "
-                            "bytes IS NULL"), 1);
+                            "bytes IS NULL"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=3 AND faults=1 AND "
-                            "duration IS NULL"), 1);
+                            "duration IS NULL"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM jit j JOIN string s ON s.id=j.path WHERE "
-                            "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 "
-                            "AND min(result)=2 AND count(thread)=2 AND min(device)=1 AND "
-                            "min(context)=1 AND min(kind)=3 AND min(source)=1 "
-                            "FROM allocation_failure"), 1);
+                            "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"),
+                     1);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 "
+               "AND min(result)=2 AND count(thread)=2 AND min(device)=1 AND "
+               "min(context)=1 AND min(kind)=3 AND min(source)=1 "
+               "FROM allocation_failure"),
+        1);
     ck_assert_int_eq(NUMBER("SELECT max(start)-min(start) FROM recording"), 1000);
     ck_assert_int_eq(NUMBER("SELECT sum(begins)=1 AND min(reason)=2 FROM recording"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM context g JOIN context p ON g.parent=p.id WHERE "
-                            "g.green=1 AND g.units=16 AND p.green IS NULL AND p.units IS NULL"), 1);
+                            "g.green=1 AND g.units=16 AND p.green IS NULL AND p.units IS NULL"),
+                     1);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='outside'"), 3);
-    ck_assert_str_eq(run_text(&run, "SELECT group_concat(item||' '||value) FROM capture_health WHERE "
-                                    "subject='graph'"), "launched 2,kernels 3,memsets 1,whole 1");
+    ck_assert_str_eq(run_text(&run,
+                              "SELECT group_concat(item||' '||value) FROM capture_health WHERE "
+                              "subject='graph'"),
+                     "launched 2,kernels 3,memsets 1,whole 1");
     run_done(&run);
 }
 END_TEST
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------------------
+ */
 
 static void give_name(enum wire_named kind, uint64_t object, const char *text)
 {
-    struct wire_name name = {.head = {sizeof name, WIRE_NAME, 0, kind}, .object = object,
-                             .name = collector_text(text)};
+    struct wire_name name = {
+        .head = {sizeof name, WIRE_NAME, 0, kind}, .object = object, .name = collector_text(text)};
     collector_define(&name);
 }
 
 static void give_handle(enum wire_named kind, uint64_t handle, uint32_t context, uint32_t stream)
 {
-    struct wire_handle given = {.head = {sizeof given, WIRE_HANDLE, 0, kind}, .handle = handle,
-                                .context = context, .stream = stream};
+    struct wire_handle given = {.head = {sizeof given, WIRE_HANDLE, 0, kind},
+                                .handle = handle,
+                                .context = context,
+                                .stream = stream};
     collector_define(&given);
 }
 
 static uint32_t describe_context(uint32_t native)
 {
     struct wire_context context = {.head = {sizeof context, WIRE_CONTEXT, 0, collector_new_id()},
-                                   .source = WIRE_SOURCE_CUDA, .native = native};
+                                   .source = WIRE_SOURCE_CUDA,
+                                   .native = native};
     collector_define(&context);
     return context.head.aux;
 }
 
 static uint32_t describe_stream(uint32_t id, uint32_t context, uint32_t native)
 {
-    struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, id ? id : collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .context = context, .native = native};
+    struct wire_stream stream = {
+        .head = {sizeof stream, WIRE_STREAM, 0, id ? id : collector_new_id()},
+        .source = WIRE_SOURCE_CUDA,
+        .context = context,
+        .native = native};
     collector_define(&stream);
     return stream.head.aux;
 }
@@ -263,7 +333,8 @@ static void named_objects(void *unused)
     give_name(WIRE_NAMED_CUDA_DEVICE, 1, "second gpu");
     for (uint32_t i = 0; i < 2; i++) {
         struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, 0, collector_new_id()},
-                                     .source = WIRE_SOURCE_CUDA, .ordinal = i};
+                                     .source = WIRE_SOURCE_CUDA,
+                                     .ordinal = i};
         collector_define(&device);
     }
     emit_mark(1, 0);
@@ -315,14 +386,16 @@ START_TEST(names_of_threads)
 }
 END_TEST
 
-/* ---- the kernel filter ------------------------------------------------------------------------- */
+/* ---- the kernel filter -------------------------------------------------------------------------
+ */
 
 static void mixed_kernels(void *unused)
 {
     (void)unused;
     uint64_t t = prof_now_ns();
     uint32_t stream = define_stream(0);
-    uint32_t wanted = define_config("_Z6kernelIfEvPT_", 4, 128), other = define_config("other", 1, 32);
+    uint32_t wanted = define_config("_Z6kernelIfEvPT_", 4, 128),
+             other = define_config("other", 1, 32);
     for (uint64_t i = 1; i <= 10; i++)
         emit_launch(i, t + i * 1000, stream, i <= 4 ? wanted : other);
 }
@@ -331,8 +404,8 @@ static enum prof_status ingest_filtered(struct run *run, const char *filter, str
 {
     struct prof_store *store;
     struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .kernel_filter = filter,
-                                      .start_mono_ns = prof_now_ns() - 1000000000u};
+    struct prof_ingest_about about = {
+        .command = "test", .kernel_filter = filter, .start_mono_ns = prof_now_ns() - 1000000000u};
     waitpid(run->target, &run->wait_status, 0);
     ck_assert_int_eq(prof_store_create(run->capture, false, &store, err), PROF_OK);
     enum prof_status status = prof_ingest_open(store, run->directory, &about, &ingest, err);
@@ -364,7 +437,8 @@ START_TEST(kernels_are_filtered_by_readable_name)
     ck_assert_int_eq(NUMBER(LAUNCH("filtered")), 6);
     ck_assert_int_eq(NUMBER(LAUNCH("remainder")), 0);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='record' AND "
-                            "item='filtered'"), 6);
+                            "item='filtered'"),
+                     6);
     ck_assert_str_eq(run_text(&run, "SELECT kernel_filter FROM capture"), "kernel<(float|double)>");
     run_done(&run);
 }
@@ -387,7 +461,8 @@ START_TEST(a_bad_filter_is_refused)
 }
 END_TEST
 
-/* ---- killed ------------------------------------------------------------------------------------ */
+/* ---- killed ------------------------------------------------------------------------------------
+ */
 
 static void is_killed(void *unused)
 {
@@ -407,12 +482,14 @@ START_TEST(what_a_killed_process_may_lack)
     CASE(is_killed);
     char note[256];
     unsigned window, launches;
-    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='end' AND item='signal'"),
-                     SIGKILL);
+    ck_assert_int_eq(
+        NUMBER("SELECT value FROM capture_health WHERE subject='end' AND item='signal'"), SIGKILL);
     snprintf(note, sizeof note, "%s",
              run_text(&run, "SELECT note FROM capture_health WHERE subject='risk'"));
-    ck_assert_msg(sscanf(note, "device records of its last %u ms may be missing; "
-                               "%u launches are known to have none", &window, &launches) == 2,
+    ck_assert_msg(sscanf(note,
+                         "device records of its last %u ms may be missing; "
+                         "%u launches are known to have none",
+                         &window, &launches) == 2,
                   "%s", note);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='risk'"), 2);
     ck_assert_uint_eq(launches, 2);
@@ -439,13 +516,16 @@ START_TEST(what_a_killed_process_without_device_work_cannot_lack)
 }
 END_TEST
 
-/* Device records come from another thread than calls: the last call of a killed process may lack. */
+/* Device records come from another thread than calls: the last call of a killed process may lack.
+ */
 static void uncalled(void *end)
 {
     uint64_t t = prof_now_ns();
     uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
     struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                 .correlation = 7, .times = {0, 0, t, t + 10}, .config = config};
+                                 .correlation = 7,
+                                 .times = {0, 0, t, t + 10},
+                                 .config = config};
     emit_launch(1, t, stream, config);
     emit_launch(2, t, stream, config);
     collector_emit(&kernel);
@@ -493,6 +573,9 @@ START_TEST(killed_within_a_call)
         run_ingest(&run, 1000);
         ck_assert_int_eq(NUMBER(LAUNCH("called")), (int)(1 + calls));
         ck_assert_int_eq(NUMBER(LAUNCH("outstanding")), (int)cases[i].outstanding);
+        ck_assert_int_eq(run_number(&run, "SELECT total(value) FROM capture_health WHERE item = "
+                                          "'unreturned'"),
+                         (int)cases[i].outstanding);
         ck_assert_int_eq(NUMBER(LAUNCH("remainder")), (int)cases[i].remainder);
         run_done(&run);
     }
@@ -512,8 +595,7 @@ START_TEST(what_is_said_when_nobody_watched)
     ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
     ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
     run_start(&run, is_killed, NULL);
-    while (access(run.directory, F_OK) == 0 &&
-           prof_ingest_step(ingest, NULL, &err) == PROF_OK &&
+    while (access(run.directory, F_OK) == 0 && prof_ingest_step(ingest, NULL, &err) == PROF_OK &&
            run_number(&run, "SELECT count(*) FROM process WHERE spool NOT NULL") == 0)
         usleep(1000);
     prof_ingest_close(ingest);
@@ -525,29 +607,34 @@ START_TEST(what_is_said_when_nobody_watched)
     prof_ingest_close(ingest);
     prof_store_close(store);
     ck_assert_int_eq(NUMBER("SELECT end IS NULL AND end_reason='unseen' FROM process"), 1);
-    ck_assert_int_eq(NUMBER("SELECT note LIKE '%since they were last fetched may be missing; 2 launches"
-                            " are%' FROM capture_health WHERE subject='risk'"), 1);
+    ck_assert_int_eq(
+        NUMBER("SELECT note LIKE '%since they were last fetched may be missing; 2 launches"
+               " are%' FROM capture_health WHERE subject='risk'"),
+        1);
     run_done(&run);
 }
 END_TEST
 
-/* ---- an older writer --------------------------------------------------------------------------- */
+/* ---- an older writer ---------------------------------------------------------------------------
+ */
 
 static void short_records(void *unused)
 {
     (void)unused;
     uint64_t t = prof_now_ns();
-    struct wire_stream stream = {.head = {40, WIRE_STREAM, 0, collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .native = 7};
+    struct wire_stream stream = {
+        .head = {40, WIRE_STREAM, 0, collector_new_id()}, .source = WIRE_SOURCE_CUDA, .native = 7};
     collector_define(&stream);
     struct wire_context context = {.head = {24, WIRE_CONTEXT, 0, collector_new_id()},
-                                   .source = WIRE_SOURCE_CUDA, .native = 1, .units = 5};
+                                   .source = WIRE_SOURCE_CUDA,
+                                   .native = 1,
+                                   .units = 5};
     collector_define(&context);
-    struct wire_sync sync = {.head = {48, WIRE_SYNC, 0, 0}, .start = t, .end = t + 5, .kind = 3,
-                             .recorded = 9};
+    struct wire_sync sync = {
+        .head = {48, WIRE_SYNC, 0, 0}, .start = t, .end = t + 5, .kind = 3, .recorded = 9};
     collector_emit(&sync);
-    struct wire_graph_node node = {.head = {32, WIRE_GRAPH_NODE, 1, 0}, .time = t, .node = 8,
-                                   .original = 3};
+    struct wire_graph_node node = {
+        .head = {32, WIRE_GRAPH_NODE, 1, 0}, .time = t, .node = 8, .original = 3};
     collector_emit(&node);
     struct { /* a newer writer's: longer than we know */
         struct wire_window window;

@@ -30,7 +30,7 @@ const tests = {
       return { counts: text('timeline-counts'), sum: perfkit.timelineView.model.countByKind(), kernels: document.querySelectorAll('#kernels-table tbody tr').length,
         cards: [...document.querySelectorAll('.card .value')].map((c) => c.textContent),
         nodes: perfkit.flameView.nodes[0].total, memory: !!document.querySelector('#memory-chart path') };`);
-    assert.strictEqual(dom.counts, '705 events: 160 kernels, 50 copies, 40 fills, 253 calls, 40 waits, 161 ranges, 1 mark.');
+    assert.strictEqual(dom.counts, '705 events: 160 kernels, 50 memcpys, 40 memsets, 253 calls, 40 waits, 161 ranges, 1 mark.');
     assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
     assert.strictEqual(dom.kernels, json.kernels.total_rows);
     assert.deepStrictEqual(dom.cards, ['60.0 ms', '54.6 %', '160', '160 MiB', '261 MiB', 'complete']);
@@ -135,7 +135,7 @@ const tests = {
     let page = report('empty');
     await load(browser, page.url);
     const text = await browser.run('return document.querySelector("main").textContent');
-    ['no kernels', 'no transfers', 'no API calls', 'no NVTX ranges', 'No events', 'no device work'].forEach((part) =>
+    ['no kernels', 'no memcpys', 'no API calls', 'no NVTX ranges', 'No events', 'no device work'].forEach((part) =>
       assert.ok(text.includes(part), part));
     assert.ok(!/NaN|undefined|null|Infinity/.test(text), text.match(/.{30}(NaN|undefined|null|Infinity)/));
     await isQuiet(browser, page.url);

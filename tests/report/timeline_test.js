@@ -100,10 +100,10 @@ const tests = {
     await browser.run(FOCUS);
     const begin = await state();
     await browser.keys(DOWN); /* nothing selected: the next track */
-    assert.ok((await state()).details.startsWith('Track GPU 0 stream 13: 40 copies'), (await state()).details);
+    assert.ok((await state()).details.startsWith('Track GPU 0 stream 13: 40 memcpys'), (await state()).details);
     await browser.keys(ENTER);
     const first = await state();
-    assert.ok(first.selected >= 0 && first.details.includes('HtoDcopy'), first.details);
+    assert.ok(first.selected >= 0 && first.details.includes('HtoDmemcpy'), first.details);
     await browser.keys(RIGHT);
     assert.strictEqual((await state()).selected, first.selected + 1);
     await browser.keys(LEFT + LEFT);

@@ -99,7 +99,7 @@ static void compare_views(bool ascii)
     shows("Why it is slow", 120, 40);
     tui_app_show(&app, TUI_VIEW_HEALTH);
     tui_app_fill(&app);
-    shows("complete", 120, 24);
+    shows("no loss known", 120, 24); /* the scene counts no calls */
     shows("rollup (sums by second)", 120, 24);
     tui_app_key(&app, '0');
     shows("n/a (samples: perfkit run --cpu-sample)", 120, 24);

@@ -122,11 +122,17 @@ static enum prof_status take_trust(struct prof_extract *x, struct list *list,
     /* What may be missing at the end of a process that died leaves the rest comparable; what is
      * known to be missing does not. */
     bool at_risk = trust.status == PROF_TRUST_AT_RISK && trust.lacking == 0;
-    x->run->complete = (trust.complete || at_risk) && state != PROF_STATE_RECORDING;
+    x->run->complete =
+        ((trust.complete && trust.lacking == 0) || at_risk) && state != PROF_STATE_RECORDING;
     add(list, PROF_ENVIRONMENT_SOFT, "records of the end",
         at_risk ? "may be missing" : "all there");
     if (state == PROF_STATE_RECORDING)
         x->run->why_incomplete = prof_extract_text(x, "it is still being recorded");
+    else if (trust.complete && trust.lacking > 0)
+        x->run->why_incomplete =
+            prof_extract_text(x, prof_counted(trust.lacking, "call has no device record",
+                                              "calls have no device record")
+                                     .text);
     else if (!x->run->complete)
         x->run->why_incomplete = prof_extract_text(
             x, trust.statement_count ? trust.statements[0].text : "its trust block says so");
