@@ -323,7 +323,7 @@ struct prof_compared {
      * leaves of it. */
     double base_value, cand_value;
     /* Noisy: of a typical launch, copy (per byte) or range, exp of the mean of y: what is judged. NaN where
-     * sums are: `summed`. */
+     * sums are (`summed`), and of idle time, which is judged as a part of the iteration. */
     double base_typical, cand_typical;
     /* Noisy: launches, copies, ranges in an iteration; NaN = not there. */
     double base_count, cand_count;
@@ -336,7 +336,7 @@ struct prof_compared {
      * common is in `effect` and taken out of the rest as far as noise explains it. */
     double effect;            /* cand_value / base_value - 1; NaN where there is nothing to divide by */
     double residual;          /* the effect that is judged; of idle time as a part of the iteration */
-    double ci_low, ci_high;   /* 95 % */
+    double ci_low, ci_high;   /* 95 %, of the residual */
     double p, p_adjusted;     /* one-sided, of "slower"; Holm over the gated ones */
     double p_faster;          /* adjusted, of "faster" */
     double mde;               /* smallest slowdown that would be found in 95 of 100 comparisons */

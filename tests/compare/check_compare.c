@@ -88,6 +88,8 @@ START_TEST(rows_follow_from_their_values)
         const struct prof_compared *idle = row_named(&r, PROF_METRIC_IDLE, "");
         ck_assert(fabs(wall->base_value - busy->base_value - idle->base_value) < 1);
         ck_assert(fabs(wall->cand_value - busy->cand_value - idle->cand_value) < 1);
+        ck_assert(fabs(wall->base_typical - wall->base_value) < 1);
+        ck_assert(isnan(idle->base_typical) && isnan(idle->cand_typical)); /* parts, not ns */
         for (size_t i = 0; i < r.count; i++) {
             const struct prof_compared *row = &r.rows[i];
             double more = row->cand_value - row->base_value;

@@ -311,8 +311,10 @@ static void set_times(struct prof_compare *c, const struct prof_pair *pair,
     row->share = (isnan(base) ? 0 : base) / whole;
     row->delta_ns = (isnan(row->cand_value) ? 0 : row->cand_value) -
                     (isnan(row->base_value) ? 0 : row->base_value);
-    row->base_typical = pair->summed ? NAN : prof_side_typical(c, pair, PROF_BASE);
-    row->cand_typical = pair->summed ? NAN : prof_side_typical(c, pair, PROF_CAND);
+    if (pair->summed || row->family == PROF_METRIC_IDLE)
+        return;
+    row->base_typical = prof_side_typical(c, pair, PROF_BASE);
+    row->cand_typical = prof_side_typical(c, pair, PROF_CAND);
 }
 
 static void make_row(struct prof_compare *c, const struct prof_pair *pair,

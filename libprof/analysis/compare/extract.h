@@ -17,6 +17,8 @@ struct prof_extract {
     struct prof_names path_index;
     PROF_ARRAY(const char *) paths; /* 0 = "": texts of the run */
     uint32_t *path_of_node;         /* per range: its path + 1, 0 = not made yet */
+    int64_t call_name;              /* string id of the call before this one */
+    const char *call_text;          /* its name; NULL = not counted */
     bool to_completion;             /* iterations last until their device work is done */
     bool failed;                    /* out of memory: sticks */
 };

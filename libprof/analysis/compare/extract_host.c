@@ -157,11 +157,16 @@ static bool is_polling(const char *name)
     return strstr(name, "Query") || !strcmp(name, "clGetEventInfo");
 }
 
+/* Calls of one name mostly come in a row. */
 static void count_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
 {
-    const char *text = prof_string(x->capture, name, NULL);
-    if (text && !is_polling(text) && time >= x->facts.begin_ns && time <= x->facts.end_ns)
-        prof_extract_count(x, PROF_METRIC_API_CALLS, text, "",
+    if (name != x->call_name || !x->call_name) {
+        const char *text = prof_string(x->capture, name, NULL);
+        x->call_name = name;
+        x->call_text = text && !is_polling(text) ? text : NULL;
+    }
+    if (x->call_text && time >= x->facts.begin_ns && time <= x->facts.end_ns)
+        prof_extract_count(x, PROF_METRIC_API_CALLS, x->call_text, "",
                            prof_iteration_at(&x->iterations, thread, time), 1);
 }
 
