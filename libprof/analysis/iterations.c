@@ -215,23 +215,40 @@ static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
     return slot || begin >= end;
 }
 
-/* The iterations of one thread, over their pauses. */
-struct course {
-    int64_t span, count;
-};
-
-static struct course course_of(const struct prof_iterations *it, size_t from)
+/* The pause before an iteration; where iterations last until the next one begins, the pause is
+ * within them. */
+static int64_t pause_at(const struct prof_phase *phase, size_t at)
 {
-    size_t to = thread_end(it, from);
-    return (struct course){it->list.data[to - 1].end - it->list.data[from].begin,
-                           (int64_t)(to - from)};
+    const struct prof_iteration *one = &phase->iterations.list.data[at];
+    return phase->tiled                          ? one->end - one->begin
+           : at && one[-1].thread == one->thread ? one->begin - one[-1].end
+                                                 : 0;
 }
 
-/* A quarter of the time, and a hundred times as long as an iteration: the loop was over, and began
- * again or something else came. Far from what pauses of loops are. */
-static bool is_break(const struct course *course, int64_t pause)
+/* From how long on a pause of a thread's iterations is a break: a quarter of their time, and a
+ * hundred times as long as an iteration. The loop was over, and began again or something else came:
+ * far from what pauses of loops are. Time of breaks is not theirs, so that a long one hides no
+ * shorter one. */
+static int64_t shortest_break(const struct prof_phase *phase, size_t from)
 {
-    return pause >= course->span / 4 && pause / 100 >= (course->span - pause) / course->count;
+    const struct prof_iteration *list = phase->iterations.list.data;
+    size_t to = thread_end(&phase->iterations, from), count = to - from;
+    int64_t left = list[to - 1].end - list[from].begin, limit = INT64_MAX;
+    for (;;) {
+        int64_t longest = 0, sum = 0;
+        for (size_t i = from; i < to; i++) {
+            int64_t pause = pause_at(phase, i);
+            if (pause < limit && pause > longest) {
+                longest = pause;
+                sum = 0;
+            }
+            sum += pause == longest ? pause : 0;
+        }
+        if (longest <= 0 || longest < left / 4 || longest / 100 < (left - sum) / (int64_t)count)
+            return limit;
+        left -= sum;
+        limit = longest;
+    }
 }
 
 /* From the first to the last of the steady iterations in a row, over all threads. Where one lasts
@@ -240,17 +257,17 @@ static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_
 {
     const struct prof_iterations *it = &phase->iterations;
     struct prof_intervals rows = {0};
-    struct course course = {0};
+    int64_t limit = INT64_MAX;
     bool ok = true, goes_on = false;
     for (size_t i = 0; ok && i < it->list.count; i++) {
         const struct prof_iteration *one = &it->list.data[i];
         bool first = !i || one[-1].thread != one->thread;
         if (first)
-            course = course_of(it, i);
-        if (first || is_break(&course, one->begin - one[-1].end) ||
-            is_interrupted(marks, number, one[-1].end, one->begin))
+            limit = shortest_break(phase, i);
+        bool breaks = pause_at(phase, i) >= limit;
+        if (first || breaks || is_interrupted(marks, number, one[-1].end, one->begin))
             goes_on = false;
-        if (!one->steady || (phase->tiled && is_break(&course, one->end - one->begin))) {
+        if (!one->steady || (phase->tiled && breaks)) {
             goes_on = false;
             continue;
         }
