@@ -131,8 +131,8 @@ static enum prof_status new_store(const char *path, struct prof_store **store,
     return PROF_OK;
 }
 
-/* SQLite sorts large indexes in temporary files. They belong beside the capture, where there must be
- * room anyway and where a full disk is rightly named; a full TMPDIR must not end a recording. */
+/* SQLite sorts large indexes in temporary files. They belong beside the capture, where there must
+ * be room anyway and where a full disk is rightly named; a full TMPDIR must not end a recording. */
 static void use_folder_for_temporary_files(const char *path)
 {
     if (getenv("SQLITE_TMPDIR"))
@@ -467,9 +467,12 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
     if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
         probe((*store)->db) || !run((*store)->db, "PRAGMA synchronous=OFF"))
         status = prof_store_fail(*store, "open", err);
-    else if (!answers((*store)->db, "PRAGMA journal_mode=WAL", "wal"))
-        status = prof_fail(err, PROF_IO, "cannot write %s: is the folder writable?", path);
-    else if (!prof_schema_complete((*store)->db, true))
+    else if (!answers((*store)->db, "PRAGMA journal_mode=WAL", "wal")) {
+        int code = sqlite3_errcode((*store)->db);
+        status = prof_sql_status(code) == PROF_OK || is_refused(code)
+                     ? prof_fail(err, PROF_IO, "cannot write %s: is the folder writable?", path)
+                     : prof_store_fail(*store, "write", err);
+    } else if (!prof_schema_complete((*store)->db, true))
         status = prof_store_fail(*store, "open", err);
     if (status) {
         prof_store_close(*store);

@@ -8,7 +8,7 @@ room, threads and processes, SQLite), and the collector in a recorded program li
 A first run of a command counts its calls by place (fail.c: the kind of call and the functions above it).
 Then the command runs again for each place and its first, second and last call, which fails alone; for its
 first call once more with all later ones of that kind failing too. Without --all: some of each kind and
-command, always the same ones. What must hold is said at `check_reader` and `check_run`."""
+command, the same ones in each build. What must hold is said at `check_reader` and `check_run`."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -54,11 +54,11 @@ class Place:
 class Point:
     """One call that fails: a place, its `first` call, or all from it on (`lasting`)."""
 
-    def __init__(self, place, first, lasting):
+    def __init__(self, names, place, first, lasting):
         self.place, self.first, self.lasting = place, first, lasting
-        self.error = 0
-        if place.kind == "sqlite":
-            self.error = SQLITE_CODES[(place.key >> 8) % len(SQLITE_CODES)]
+        which = "lasting" if lasting else "first" if first == 1 else "later"
+        self.digest = hashlib.sha256(("%s %s" % (which, names.stack(place))).encode()).digest()
+        self.error = SQLITE_CODES[self.digest[0] % len(SQLITE_CODES)] if place.kind == "sqlite" else 0
 
     def __str__(self):
         return "%016x:%d%s" % (self.place.key, self.first, "+" if self.lasting else "")
@@ -111,7 +111,7 @@ class Names:
             self.tables[module] = ([row[0] for row in rows], [row[1] for row in rows])
         starts, names = self.tables[module]
         i = bisect.bisect_right(starts, offset) - 1
-        return names[i] if i >= 0 else "?"
+        return names[i].split(".")[0] if i >= 0 else "?"  # not: .part.0, .cold
 
     def stack(self, place):
         return "%s %s in %s" % (place.role, place.what, " < ".join(self.name(at) for at in place.at))
@@ -207,6 +207,7 @@ def leftovers(folder):
 class Reader:
     """A command that reads captures and writes to standard output or into files."""
     depth = 5
+    share = 4
 
     def __init__(self, name, words, before=None, normal=None):
         self.name, self.words, self.before, self.normal = name, words, before, normal
@@ -304,6 +305,7 @@ class Run:
     what it counted stands in the capture, recorded or counted as lost; or `perfkit recover` finishes the
     capture; or the capture is not `complete` and says why."""
     depth = 4
+    share = 1
     name = "run"
     program = ["--nvtx", "2", "--opencl", "OPENCL", "--count", "300", "--status", "17", "--child", "fork",
                "--child-end", "_exit"]
@@ -408,6 +410,7 @@ def progress_of(path):
 class RunPlain(Run):
     """Without a child and stacks; the helper thread is started by the first mark."""
     name = "run nvtx"
+    share = 2
     program = ["--nvtx", "2", "--opencl", "0", "--count", "5000", "--status", "17"]
     options = []
 
@@ -416,6 +419,7 @@ class Recover(Run):
     """`perfkit recover` of a run whose perfkit was killed at its end."""
     name = "recover"
     depth = 4
+    share = 2
 
     def start(self, session, folder, table):
         command = self.command(session, folder)
@@ -497,20 +501,21 @@ def must(session, words):
         sys.exit("torture: perfkit %s: status %s: %s" % (" ".join(words), status, err.decode()))
 
 
-def points_of(places):
+def points_of(names, places):
     for place in places:
         for first in sorted({1, min(2, place.count), place.count}):
-            yield Point(place, first, False)
-        yield Point(place, 1, True)
+            yield Point(names, place, first, False)
+        yield Point(names, place, 1, True)
 
 
 def some_of(command, points, how_many):
-    """Of each kind the same number, always the same ones; of a reader every other kind, of its neighbour
-    in the list the others."""
+    """Of each kind the same number; when that is one, a command's share of the kinds, and its neighbours in
+    the list have others.
+    Chosen by the names of the functions above the call, so that another build has the same ones."""
     kept = {}
-    for point in sorted(points, key=lambda point: hashlib.sha256(str(point).encode()).digest()):
-        other = (COMMANDS.index(command) + KINDS.index(point.place.kind)) % 2
-        if isinstance(command, Reader) and other and how_many == 1:
+    for point in sorted(points, key=lambda point: (point.digest, point.place.at, point.first)):
+        other = (COMMANDS.index(command) + KINDS.index(point.place.kind)) % command.share
+        if other and how_many == 1:
             continue
         rows = kept.setdefault((point.place.role, point.place.kind), [])
         if len(rows) < how_many:
@@ -527,7 +532,7 @@ def torture(session, command, arguments, pool):
         wanted = command.reference(session, session.folder("reference"))
     places = [place for place in table.places()
               if not arguments.kind or place.kind in arguments.kind.split(",")]
-    points = list(points_of(places))
+    points = list(points_of(session.names, places))
     if arguments.point:
         points = [point for point in points if str(point) == arguments.point]
     elif not arguments.all:
