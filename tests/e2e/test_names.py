@@ -23,7 +23,7 @@ TEXTS = [name.decode("utf-8", "replace") for name in HOSTILE]
 def escaped(name):
     """As formats write it that may end on a terminal: control characters and bytes that are no text as escapes."""
     text = name.decode("utf-8", "surrogateescape")
-    known = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\u2028": "\\u{2028}"}
+    known = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\u2028": "\\u{2028}", "\u202e": "\\u{202e}"}
     return "".join(known.get(c) or ("\\x%02x" % (ord(c) & 0xff) if ord(c) < 32 or 127 <= ord(c) < 160 or 0xdc80 <= ord(c) < 0xdd00 else c)
                    for c in text)
 
