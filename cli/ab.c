@@ -102,12 +102,13 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
                                      unsigned runs, struct gate_runs sides[2],
                                      struct prof_error *err)
 {
+    struct prof_run_options iterations = gate_iterations(&asked->gate);
     enum prof_status status = PROF_OK;
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
         cli_say("ab", "run %u of %u: %s", turn + 1, 2 * runs, side_names[side]);
-        status = gate_record(recorder, side_names[side], pair + 1, asked->lines[side],
-                             asked->gate.iteration, SESSION, &sides[side], err);
+        status = gate_record(recorder, side_names[side], pair + 1, asked->lines[side], &iterations,
+                             SESSION, &sides[side], err);
         if (status && !recorder->signal) {
             char message[sizeof err->message];
             snprintf(message, sizeof message, "%s", err->message);
@@ -175,7 +176,7 @@ static bool options_make_sense(const struct options *asked, unsigned *warmup)
 
 static int ab_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.runs = DEFAULT_RUNS};
+    struct options asked = {.runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP};
     struct cli_operands none;
     struct gate_config config;
     struct gate_recorder recorder;

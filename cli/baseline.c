@@ -17,7 +17,7 @@
 
 struct options {
     const char *baselines, *config, *label, *iteration;
-    unsigned keep;
+    unsigned keep, skip;
     bool force, quiet, json;
 };
 
@@ -32,6 +32,7 @@ static const struct cli_option options_table[] = {
      .fallback = "perfkit.gate of this folder or project",
      .text = "the gate's configuration, which may name the file and the iteration"},
     CLI_ITERATION_ROW(options, iteration, "save: the NVTX range that is one iteration"),
+    CLI_SKIP_ROW(options, skip),
     {.name = "label",
      .letter = 'l',
      .type = CLI_TEXT,
@@ -106,8 +107,10 @@ static int load_runs(struct call *call, struct gate_runs *runs)
 {
     const char *iteration =
         call->asked->iteration ? call->asked->iteration : call->config->iteration;
+    unsigned skip = call->asked->skip == CLI_NO_SKIP ? call->config->skip : call->asked->skip;
+    struct prof_run_options iterations = CLI_RUN_OPTIONS(*iteration ? iteration : NULL, skip);
     for (int i = 1; i < call->count; i++) {
-        if (gate_runs_add_capture(runs, call->values[i], iteration, 0, &call->err))
+        if (gate_runs_add_capture(runs, call->values[i], &iterations, 0, &call->err))
             return CLI_USAGE;
         const struct prof_run *run = &runs->data[runs->count - 1];
         if (run->complete)
@@ -443,7 +446,7 @@ static int find_verb(const char *word)
 
 static int baseline_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {0};
+    struct options asked = {.skip = CLI_NO_SKIP};
     struct cli_operands operands;
     struct gate_config config;
     struct prof_error err = {0};

@@ -14,7 +14,7 @@
 
 struct options {
     const char *iteration, *flamegraph;
-    unsigned format, top;
+    unsigned format, top, skip;
     bool json, quiet;
 };
 
@@ -37,6 +37,7 @@ static const struct cli_option options_table[] = {
      .argument = "N",
      .text = "rows of each list at most"},
     CLI_ITERATION_ROW(options, iteration, "the NVTX range that is one iteration"),
+    CLI_SKIP_ROW(options, skip),
     {.name = "flamegraph",
      .type = CLI_FILE,
      AT(flamegraph),
@@ -105,9 +106,10 @@ static enum prof_status compare(const struct options *asked, char *const files[2
 {
     struct gate_options none = {0};
     struct gate_config config = {0};
+    struct prof_run_options iterations = CLI_RUN_OPTIONS(asked->iteration, asked->skip);
     for (int side = 0; side < 2; side++) {
         enum prof_status status =
-            gate_runs_add_capture(&sides[side], files[side], asked->iteration, 0, err);
+            gate_runs_add_capture(&sides[side], files[side], &iterations, 0, err);
         if (status)
             return status;
     }
@@ -138,7 +140,7 @@ static enum prof_status tell(const struct options *asked, char *const files[2],
 
 static int diff_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {0};
+    struct options asked = {.skip = CLI_NO_SKIP};
     struct cli_operands files;
     struct gate_runs sides[2] = {0};
     struct prof_comparison result = {0};

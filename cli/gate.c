@@ -94,12 +94,13 @@ static enum prof_status load_baseline(const struct options *asked, const struct 
     return status ? status : gate_runs_add_baseline(&sides->base, &sides->baseline, err);
 }
 
-static enum prof_status load_files(const struct cli_operands *files, const char *iteration,
-                                   struct sides *sides, struct prof_error *err)
+static enum prof_status load_files(const struct cli_operands *files,
+                                   const struct prof_run_options *iterations, struct sides *sides,
+                                   struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     for (int i = 0; !status && i < files->count; i++)
-        status = gate_runs_add_capture(&sides->cand, files->values[i], iteration, 0, err);
+        status = gate_runs_add_capture(&sides->cand, files->values[i], iterations, 0, err);
     size_t shared = status ? SIZE_MAX : gate_runs_shared(&sides->base, &sides->cand);
     if (shared != SIZE_MAX)
         status = prof_fail(err, PROF_INVALID,
@@ -138,12 +139,13 @@ static void describe(struct sides *sides, size_t given, const char *rerun)
 static enum prof_status record_more(const struct options *asked, struct gate_recorder *recorder,
                                     struct sides *sides, size_t units, struct prof_error *err)
 {
+    struct prof_run_options iterations = gate_iterations(&asked->gate);
     enum prof_status status = PROF_OK;
     while (!status && sides->cand.count < units) {
         unsigned number = (unsigned)sides->cand.count + 1;
         cli_say("gate", "run %u of at most %u: %s", number, asked->max_units, asked->rerun);
-        status = gate_record(recorder, "cand", number, asked->rerun, asked->gate.iteration, 0,
-                             &sides->cand, err);
+        status =
+            gate_record(recorder, "cand", number, asked->rerun, &iterations, 0, &sides->cand, err);
     }
     return status;
 }
@@ -218,7 +220,7 @@ static bool options_make_sense(const struct options *asked, const struct cli_ope
 
 static int gate_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.max_units = DEFAULT_UNITS};
+    struct options asked = {.max_units = DEFAULT_UNITS, .gate.skip = CLI_NO_SKIP};
     struct cli_operands files;
     struct gate_config config;
     struct prof_error err = {0};
@@ -230,7 +232,8 @@ static int gate_run(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     struct sides sides = {0};
     enum prof_status status = load_baseline(&asked, &config, &sides, &err);
-    status = status ? status : load_files(&files, asked.gate.iteration, &sides, &err);
+    struct prof_run_options iterations = gate_iterations(&asked.gate);
+    status = status ? status : load_files(&files, &iterations, &sides, &err);
     if (status) {
         cli_say(command->name, "%s", err.message);
         exit_status = CLI_USAGE;

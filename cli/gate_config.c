@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/gate_config.h"
+#include "cli/option_rows.h"
 #include "cli/project.h"
 #include "cli/settings.h"
 #include "libprof/base/array.h"
@@ -17,6 +18,7 @@
 enum key {
     KEY_BASELINES,
     KEY_ITERATION,
+    KEY_SKIP,
     KEY_ALPHA,
     KEY_STRICT,
     KEY_ALLOW_SINGLE,
@@ -40,7 +42,7 @@ enum place {
     IN_IGNORE = 8,   /* [[ignore]] */
 };
 
-enum takes { TAKES_TEXT, TAKES_BOOL, TAKES_COUNT, TAKES_SHARE, TAKES_AMOUNT };
+enum takes { TAKES_TEXT, TAKES_BOOL, TAKES_COUNT, TAKES_COUNT_OR_NONE, TAKES_SHARE, TAKES_AMOUNT };
 
 static const struct key_row {
     const char *name;
@@ -50,6 +52,7 @@ static const struct key_row {
 } keys[] = {
     {"baselines", KEY_BASELINES, IN_FILE, TAKES_TEXT},
     {"iteration", KEY_ITERATION, IN_FILE, TAKES_TEXT},
+    {"skip", KEY_SKIP, IN_FILE, TAKES_COUNT_OR_NONE},
     {"alpha", KEY_ALPHA, IN_FILE, TAKES_SHARE},
     {"strict", KEY_STRICT, IN_FILE, TAKES_BOOL},
     {"allow_single", KEY_ALLOW_SINGLE, IN_FILE, TAKES_BOOL},
@@ -180,6 +183,10 @@ static enum prof_status check_value(const struct maker *m, const struct key_row 
     else if (row->takes == TAKES_COUNT && (s->kind != SETTING_NUMBER || s->number < 1 ||
                                            s->number > 10000 || s->number != floor(s->number)))
         what = "is a whole number from 1 up";
+    else if (row->takes == TAKES_COUNT_OR_NONE &&
+             (s->kind != SETTING_NUMBER || s->number < 0 || s->number > 1e9 ||
+              s->number != floor(s->number)))
+        what = "is a whole number from 0 up";
     else if (row->takes == TAKES_AMOUNT && (s->kind != SETTING_NUMBER || s->number < 0 ||
                                             s->number > 1e15 || s->number != floor(s->number)))
         what = "is a whole number from 0 up";
@@ -456,6 +463,8 @@ static void set_file_key(struct gate_config *config, const struct setting *s)
                  s->text);
     } else if (!strcmp(s->key, "iteration")) {
         snprintf(config->iteration, sizeof config->iteration, "%s", s->text);
+    } else if (!strcmp(s->key, "skip")) {
+        config->skip = (unsigned)s->number;
     } else if (!strcmp(s->key, "alpha")) {
         share_of(s, &config->alpha);
     } else if (!strcmp(s->key, "strict")) {
@@ -509,7 +518,7 @@ enum prof_status gate_config_read(const char *path, const char *baselines,
 {
     struct settings settings = {0};
     enum prof_status status = PROF_OK;
-    *config = (struct gate_config){0};
+    *config = (struct gate_config){.skip = CLI_NO_SKIP};
     if (path)
         snprintf(config->path, sizeof config->path, "%s", path);
     if (path || project_find(GATE_CONFIG_NAME, config->path, sizeof config->path)) {

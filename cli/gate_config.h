@@ -15,6 +15,7 @@ struct gate_config {
     char path[PATH_MAX];      /* of the file; "" = none was read */
     char baselines[PATH_MAX]; /* of the baselines */
     char iteration[256];      /* "" = found */
+    unsigned skip;            /* iterations, as warm-up; CLI_NO_SKIP = found */
     double alpha;             /* 0 = the default */
     bool strict, allow_single;
     unsigned sessions;               /* of a baseline, the last so many; 0 = all */

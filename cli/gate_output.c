@@ -64,9 +64,16 @@ bool gate_configure(const char *command, struct gate_options *options, const cha
     options->allow_single |= config->allow_single;
     if (!options->iteration && config->iteration[0])
         options->iteration = config->iteration;
+    if (options->skip == CLI_NO_SKIP)
+        options->skip = config->skip;
     if (options->json)
         options->format = 4;
     return true;
+}
+
+struct prof_run_options gate_iterations(const struct gate_options *options)
+{
+    return (struct prof_run_options)CLI_RUN_OPTIONS(options->iteration, options->skip);
 }
 
 enum prof_status gate_compare(const struct gate_options *options, const struct gate_config *config,

@@ -12,6 +12,7 @@ struct gate_options {
     const char *config, *iteration;
     bool strict, allow_single;
     unsigned format, top;
+    unsigned skip; /* CLI_NO_SKIP = not given; set before cli_parse */
     bool json, github;
     const char *json_file, *junit, *markdown;
 };
@@ -30,6 +31,7 @@ extern const char *const gate_formats[];
      .group = "What is compared",                                                                  \
      .text = "metrics, tolerances, smallest effects that matter and what is ignored"},             \
         CLI_ITERATION_ROW(options, member.iteration, "the NVTX range that is one iteration"),      \
+        CLI_SKIP_ROW(options, member.skip),                                                        \
         {.name = "strict",                                                                         \
          .type = CLI_FLAG,                                                                         \
          .offset = offsetof(struct options, member.strict),                                        \
@@ -87,6 +89,9 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
  * exit status: by the verdict, or CLI_USAGE when something could not be written. */
 int gate_tell(const char *command, const struct gate_options *options,
               const struct gate_config *config, struct prof_gate_report *report);
+
+/* What is an iteration, once gate_configure has looked into the configuration. */
+struct prof_run_options gate_iterations(const struct gate_options *options);
 
 /* The configuration for a command; false when what is wrong was said. */
 bool gate_configure(const char *command, struct gate_options *options, const char *baselines,

@@ -162,8 +162,8 @@ enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *li
 }
 
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
-                             const char *line, const char *iteration, int64_t session,
-                             struct gate_runs *runs, struct prof_error *err)
+                             const char *line, const struct prof_run_options *iterations,
+                             int64_t session, struct gate_runs *runs, struct prof_error *err)
 {
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s-%u.sqlite", recorder->folder, name, number);
@@ -172,7 +172,7 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
                           "/bin/sh",        "-c",  (char *)line, NULL};
     enum prof_status status = run(recorder, argv, line, err);
     if (!status)
-        status = gate_runs_add_capture(runs, path, iteration, session, err);
+        status = gate_runs_add_capture(runs, path, iterations, session, err);
     if (!recorder->keep)
         unlink(path);
     capture = NULL;

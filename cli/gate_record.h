@@ -29,8 +29,8 @@ enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *li
  * standard output goes to standard error: ours is for the report. PROF_SYSTEM: it did not end with
  * 0; a run that failed says nothing about speed. */
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
-                             const char *line, const char *iteration, int64_t session,
-                             struct gate_runs *runs, struct prof_error *err);
+                             const char *line, const struct prof_run_options *iterations,
+                             int64_t session, struct gate_runs *runs, struct prof_error *err);
 
 /* Remove what is not to be kept. Ends perfkit by the signal that interrupted it, if one did. */
 void gate_record_close(struct gate_recorder *recorder);

@@ -42,18 +42,17 @@ static char *identity_of(const struct prof_info *info)
 }
 
 static enum prof_status reduce(struct prof_capture *capture, const char *path,
-                               const char *iteration, struct prof_run *run, struct prof_error *err)
+                               const struct prof_run_options *iterations, struct prof_run *run,
+                               struct prof_error *err)
 {
-    struct prof_run_options options = {.iteration = iteration && *iteration ? iteration : NULL,
-                                       .skip = PROF_UNKNOWN};
     enum prof_state state = prof_info(capture)->state;
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING)
         return prof_fail(err, PROF_BUSY, "%s is still being recorded: wait for its end", path);
-    return prof_run_extract(capture, &options, run, err);
+    return prof_run_extract(capture, iterations, run, err);
 }
 
 enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
-                                       const char *iteration, int64_t session,
+                                       const struct prof_run_options *iterations, int64_t session,
                                        struct prof_error *err)
 {
     struct prof_capture *capture;
@@ -62,7 +61,7 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
     enum prof_status status = prof_open(path, &capture, err);
     if (status)
         return status;
-    status = reduce(capture, path, iteration, &run, err);
+    status = reduce(capture, path, iterations, &run, err);
     if (!status) {
         const struct prof_info *info = prof_info(capture);
         run.session = session;

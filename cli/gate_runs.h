@@ -13,10 +13,10 @@ struct gate_runs {
     size_t count, room, name_room, identity_room, time_room;
 };
 
-/* Reduce the capture and append it, as a run of `session` (0 = one of its own). `iteration` NULL or
- * "": found. A file that is not a capture, or has nothing in it to compare, is an error. */
+/* Reduce the capture and append it, as a run of `session` (0 = one of its own). A file that is not
+ * a capture, or has nothing in it to compare, is an error. */
 enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
-                                       const char *iteration, int64_t session,
+                                       const struct prof_run_options *iterations, int64_t session,
                                        struct prof_error *err);
 
 /* Append the runs of a baseline, each in the session it was saved in. */

@@ -21,7 +21,7 @@
 #define CLI_ITERATION_ROW(options, member, says)                                                   \
     {                                                                                              \
         .name = "iteration", .letter = 'i', .type = CLI_TEXT, .argument = "RANGE[@DOMAIN]",        \
-        .fallback = "step or alike, else the outermost range that repeats", .text = says,                     \
+        .fallback = "step or alike, else the outermost range that repeats", .text = says,          \
         .offset = offsetof(struct options, member)                                                 \
     }
 #define CLI_SKIP_ROW(options, member)                                                              \
@@ -32,6 +32,10 @@
         .offset = offsetof(struct options, member)                                                 \
     }
 #define CLI_NO_SKIP UINT_MAX
+#define CLI_RUN_OPTIONS(iteration_, skip_)                                                         \
+    {                                                                                              \
+        .iteration = iteration_, .skip = (skip_) == CLI_NO_SKIP ? PROF_UNKNOWN : (int64_t)(skip_)  \
+    }
 #define CLI_BASELINES_ROW(options, member)                                                         \
     {                                                                                              \
         .name = "baselines", .type = CLI_FILE, .argument = "FILE",                                 \

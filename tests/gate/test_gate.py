@@ -382,6 +382,37 @@ class Configuration(Case):
         self.assertIn("../../perfkit.gate:1", gate_in("project/deep/er"))
 
 
+class WarmUp(Case):
+    """--skip, and `skip` of the configuration, where an iteration is one."""
+
+    def iterations(self, *words):
+        result = json.loads(self.perfkit(*words).stdout)
+        return result["base"]["iterations"], result["cand"]["iterations"]
+
+    def test_iterations_are_left_out(self):
+        a, b = self.capture(1), self.capture(2)
+        found, _ = self.iterations("diff", "--json", a, b)
+        for skip in 0, 1, 3:
+            self.assertEqual(self.iterations("diff", "--json", "--skip", str(skip), a, b),
+                             (found + 1 - skip,) * 2)
+        self.write("perfkit.gate", "skip = 3\n")
+        self.perfkit("baseline", "save", "main", a)
+        gate = "gate", "--json", "--baseline", "main", b
+        self.assertEqual(self.iterations(*gate), (found - 2,) * 2)
+        self.perfkit("baseline", "save", "all", "--skip", "0", a)
+        gate = "gate", "--json", "--baseline", "all", "--skip", "0", b
+        self.assertEqual(self.iterations(*gate), (found + 1,) * 2)
+
+    def test_wrong_values_are_clear_errors(self):
+        for value in "-1", "1.5", "many", "":
+            for command in "diff", "gate", "ab", "baseline":
+                self.refused(command, "--skip=" + value, saying="--skip")
+        for value in "-1", "1.5", '"many"', "true":
+            self.write("perfkit.gate", "skip = %s\n" % value)
+            self.refused("gate", "--baseline", "main", self.capture(1),
+                         saying="perfkit.gate:1: 'skip' is a whole number from 0 up")
+
+
 class Outputs(Case):
     def setUp(self):
         super().setUp()
