@@ -10,6 +10,7 @@
 #include "cli/exchange.h"
 #include "cli/option_rows.h"
 #include "libprof/base/format.h"
+#include "libprof/include/prof.h"
 #include "libprof/store/merge.h"
 
 #define MOST_LINES 8 /* of files, before the rest is only counted */
@@ -21,12 +22,21 @@ struct merge_options {
 
 #define AT(field) .offset = offsetof(struct merge_options, field)
 static const struct cli_option merge_options[] = {
-    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "OUT",
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "OUT",
      .text = "capture to write (needed)"},
-    {.name = "summary", .letter = 's', .type = CLI_FLAG, AT(summary),
+    {.name = "summary",
+     .letter = 's',
+     .type = CLI_FLAG,
+     AT(summary),
      .text = "no events: only what each kernel took in each second, processes and the trust block; "
              "for very many ranks"},
-    {.name = "subset", .type = CLI_FLAG, AT(subset),
+    {.name = "subset",
+     .type = CLI_FLAG,
+     AT(subset),
      .text = "ranks that none of the files has are left out on purpose"},
     CLI_FORCE_ROW(merge_options, force, "replace the file if it exists"),
     CLI_QUIET_ROW(merge_options, quiet, "print no summary, only errors and what is missing"),
@@ -133,14 +143,29 @@ static void say_missing(const char *name, const struct prof_merge_result *result
         cli_say(name, "note: %s", result->notes[i]);
 }
 
+/* "; AT RISK": that of the worst part. "" when OUT is no file that can be read back. */
+static const char *status_of(const char *output, char status[64])
+{
+    struct prof_capture *capture = NULL;
+    struct prof_trust trust;
+    status[0] = '\0';
+    if (!prof_open(output, &capture, NULL) && !prof_trust(capture, &trust, NULL)) {
+        snprintf(status, 64, "; %s", prof_trust_status_words(trust.status));
+        prof_trust_free(&trust);
+    }
+    prof_close(capture);
+    return status;
+}
+
 static void say_result(const char *name, const struct prof_merge_result *result, const char *output)
 {
     size_t files = 0;
+    char status[64];
     for (size_t i = 0; i < result->count; i++)
         files += !result->parts[i].left_out;
-    cli_say(name, "wrote %s: %s of %s", output,
+    cli_say(name, "wrote %s: %s of %s%s", output,
             prof_counted((int64_t)result->rows, "event", "events").text,
-            prof_counted((int64_t)files, "file", "files").text);
+            prof_counted((int64_t)files, "file", "files").text, status_of(output, status));
 }
 
 static int merge_run(const struct cli_command *command, int argc, char **argv)

@@ -127,27 +127,17 @@ bool run_wait_for_others(struct run *run)
 }
 
 /* What a perfkit run inside the program took over is in its own capture, not in this one. */
-static unsigned tell_inner(struct run *run, char first[PATH_MAX])
+static void tell_inner(struct run *run)
 {
-    char note[PATH_MAX + 128];
+    char first[PATH_MAX], note[PATH_MAX + 128], more[32] = "";
     unsigned count = spool_folder_inner(&run->spool, first);
     if (count == 0)
-        return 0;
-    snprintf(note, sizeof note, "a perfkit run inside the program recorded a part of it into %s",
-             first);
+        return;
+    if (count > 1)
+        snprintf(more, sizeof more, " (and %u more)", count - 1);
+    snprintf(note, sizeof note, "a perfkit run inside the program recorded a part of it into %s%s",
+             first, more);
     prof_ingest_note(run->ingest, "nested", note, NULL);
-    return count;
-}
-
-static void say_inner(const struct run *run, const char *first, unsigned count)
-{
-    if (count == 1)
-        cli_say(run->name, "a perfkit run inside the program took over a part of it: see %s",
-                first);
-    else
-        cli_say(run->name,
-                "%u perfkit runs inside the program took over parts of it: see %s and others",
-                count, first);
 }
 
 void run_finish(struct run *run, bool abandon)
@@ -177,8 +167,7 @@ void run_finish(struct run *run, bool abandon)
         .pid = run->end_told ? 0 : run->pid,
         .wait_status = run->wait_status,
     };
-    char inner[PATH_MAX];
-    unsigned inner_count = tell_inner(run, inner);
+    tell_inner(run);
     bool done = capture_end(&end);
     if (done && !run->options.quiet) {
         const char *slash = strrchr(run->output.final, '/');
@@ -186,8 +175,6 @@ void run_finish(struct run *run, bool abandon)
         char text[512];
         capture_summary(run->name, run->output.final, shown,
                         scope_why_nothing(&run->scope, text, sizeof text));
-        if (inner_count)
-            say_inner(run, inner, inner_count);
     }
     control_close(&run->scope.control);
 }

@@ -205,6 +205,8 @@ static const struct {
     {"part", "summary", PROF_TRUST_WARNING},
     {"clock", "assumed", PROF_TRUST_WARNING},
     {"clock", "unknown", PROF_TRUST_WARNING},
+    {"import", "lost", PROF_TRUST_LOSS},
+    {"collector", "nested", PROF_TRUST_WARNING}, /* a part of the program is in another capture */
     {"risk", "", PROF_TRUST_RISK},
     {"end", "unseen", PROF_TRUST_WARNING},
     {"end", "signal", PROF_TRUST_WARNING},
@@ -221,9 +223,10 @@ static enum prof_trust_level grade(const char *subject, const char *item)
 {
     if (!strcmp(subject, "collector")) {
         /* item: "<collector> <state>" */
-        return ends_with(item, " refused")                                     ? PROF_TRUST_LOSS
-               : ends_with(item, " degraded") || ends_with(item, " contended") ? PROF_TRUST_WARNING
-                                                                               : PROF_TRUST_NOTE;
+        if (ends_with(item, " refused"))
+            return PROF_TRUST_LOSS;
+        if (ends_with(item, " degraded") || ends_with(item, " contended"))
+            return PROF_TRUST_WARNING;
     }
     for (size_t i = 0; i < sizeof grades / sizeof grades[0]; i++) {
         if (!strcmp(subject, grades[i].subject) &&
@@ -291,7 +294,7 @@ static void state_line(struct work *w, int64_t process, const char *subject, con
               value == 1 ? "" : "s", note);
     } else if (*note && is_drop(subject, item)) {
         w->marks_lost |= is_mark(note);
-        state(w, level, process, "%s%s record%s dropped for want of room: %s", name.text,
+        state(w, level, process, "%s%s record%s dropped (no room): %s", name.text,
               prof_count(value).text, value == 1 ? "" : "s", note);
     } else if (*note && strcmp(subject, "collector") != 0) {
         state(w, level, process, "%s%s %s (%s)", name.text, prof_count(value).text, note, item);
@@ -333,7 +336,7 @@ static void state_outstanding(struct work *w, const struct prof_balance *b, cons
               prof_counted(b->unanswered, "call", "calls").text,
               b->unanswered == 1 ? "has" : "have", launch ? "" : " (one of 0 bytes makes none)");
     if (rest > 0)
-        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s not finished when the capture ended",
+        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s had not finished when the capture ended",
               name, subject, prof_count(rest).text);
 }
 
@@ -348,8 +351,8 @@ static void state_balance(struct work *w, const struct prof_balance *b)
               prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
               b->remainder > 0 ? "missing" : "too many");
     if (b->dropped > 0)
-        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s dropped for want of room", name.text,
-              subject, prof_count(b->dropped).text);
+        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s dropped (no room)", name.text, subject,
+              prof_count(b->dropped).text);
     state_outstanding(w, b, name.text, subject);
     if (b->uncalled > 0)
         state(w, PROF_TRUST_WARNING, b->process,

@@ -42,8 +42,8 @@
     if (e.count === 1) parts.push(...particulars(model, e));
     if (other >= 0) {
       const o = model.event(other), device = e.track.lane === 'stream' ? e : o, call = device === e ? o : e;
-      parts.push((device === e ? 'asked for by ' : 'asked for ') + P.short(o.name).slice(0, 200) + ', ' +
-        f.duration(device.start - call.start) + ' from call to start');
+      parts.push((device === e ? 'launched by ' : 'launches ') + P.short(o.name).slice(0, 200) +
+        ', launch latency ' + f.duration(device.start - call.start));
     }
     parts.push(e.track.label + (model.processes > 1 ? ', process ' + e.track.pid : ''));
     return { name: e.name, text: parts.join(' \u00b7 ') };

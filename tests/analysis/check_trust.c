@@ -33,7 +33,7 @@ START_TEST(a_balanced_capture_is_complete)
     ck_assert_int_eq(t.balances[0].outstanding, 3);
     ck_assert_int_eq(t.balances[1].failed, 0);
     ck_assert_int_eq(t.clock_error_ns, PROF_UNKNOWN);
-    ck_assert_int_eq(statement(&t, "not finished")->level, PROF_TRUST_WARNING);
+    ck_assert_int_eq(statement(&t, "had not finished")->level, PROF_TRUST_WARNING);
     ck_assert_int_eq(statement(&t, "CUPTI 12.4")->level, PROF_TRUST_NOTE);
     ck_assert_str_eq(statement(&t, "ended by")->text,
                      "process 100: ended by exit: return from main or exit()");
@@ -89,6 +89,7 @@ START_TEST(statements_are_graded)
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO capture_health(process, subject, item, value, note) VALUES"
         "(1, 'collector', 'opencl note', NULL, 'fine'),"
+        "(NULL, 'collector', 'nested', NULL, 'a perfkit run inside the program recorded a part'),"
         "(1, 'record', 'times_repaired', 3, 'device times put back into order'),"
         "(1, 'record', 'dropped', 1234, 'a kernel execution'),"
         "(NULL, 'collector', 'cuda refused', NULL, 'another profiler is attached'),"
@@ -98,12 +99,13 @@ START_TEST(statements_are_graded)
     ck_ok(prof_trust(c, &t, &err));
     ck_assert(!t.complete);
     ck_assert_int_eq(t.clock_error_ns, 90);
-    ck_assert_uint_eq(t.statement_count, 5);
+    ck_assert_uint_eq(t.statement_count, 6);
+    ck_assert_int_eq(statement(&t, "nested")->level, PROF_TRUST_WARNING);
     for (size_t i = 1; i < t.statement_count; i++)
         ck_assert_int_le(t.statements[i].level, t.statements[i - 1].level);
     ck_assert_str_eq(statement(&t, "cuda")->text, "cuda refused: another profiler is attached");
     ck_assert_str_eq(statement(&t, "1,234")->text,
-                     "process 100: 1,234 records dropped for want of room: a kernel execution");
+                     "process 100: 1,234 records dropped (no room): a kernel execution");
     ck_assert_int_eq(statement(&t, "put back")->level, PROF_TRUST_WARNING);
     ck_assert_str_eq(statement(&t, "SIGKILL (9)")->text,
                      "process 100: ended by SIGKILL (9): killed by a signal");

@@ -410,12 +410,18 @@ class Runs(ScopeCase):
         result = self.plain([e2e.PERFKIT, "run", "-o", outer, "--", e2e.PERFKIT, "run", "-q", "-o",
                              inner, "--", SCOPE, "ranges", "push", "2"])
         self.assertEqual(result.status, 0)
-        self.assertIn(("a perfkit run inside the program took over a part of it: see " + inner)
+        self.assertIn(("a perfkit run inside the program recorded a part of it into " + inner)
                       .encode(), result.err)
         db = self.open(outer, tidy=False)
         self.assertEqual(self.names(db), {})
         self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE item = 'nested' AND "
                                       "note LIKE '%inner.sqlite'"), 1)
+        # what the outer one recorded itself makes it no complete capture
+        both = "%s ranges push 2; %s run -q -f -o %s -- %s ranges push 2" % (
+            SCOPE, e2e.PERFKIT, inner, SCOPE)
+        result = self.plain([e2e.PERFKIT, "run", "-f", "-o", outer, "--", "sh", "-c", both])
+        self.assertIn(b"; complete with notes", result.err)
+        self.assertIn(inner.encode(), result.err)
         self.assert_work(self.names(self.open(inner, tidy=False)), "inside", 2)
 
     def test_unseen_end(self):

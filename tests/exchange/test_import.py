@@ -124,6 +124,7 @@ class Nsys(NothingLeft):
         out = import_file(path_of("full.sqlite"), "full-out.sqlite")
         told = report(out)
         self.assertTrue(told["trust"]["complete"])
+        self.assertEqual(told["trust"]["status"], "no loss known")
         self.assertEqual(told["trust"]["totals"], [])
         self.assertTrue(any("does not count calls" in s["text"] for s in told["trust"]["statements"]))
         for arguments in ([], ["--findings", "all"], ["--stats", "cuda_gpu_kern_sum,cuda_api_sum,nvtx_sum"], ["--html", path_of("x.html")],
@@ -414,9 +415,13 @@ class Trace(NothingLeft):
             self.assertEqual(one(out, "SELECT count(*) FROM marker"), 1)
             notes = " ".join(row[0] or "" for row in ask(out, "SELECT note FROM capture_health"))
             for words in ("1 values of counters", "1 asynchronous", "1 slices have a negative length", "1 ends of slices", "1 begins of slices",
-                          "1 events have no time", "2 events are of no kind", "does not tell the date"):
+                          "1 events have no time", "2 events are of no kind", "does not say the date"):
                 self.assertIn(words, notes)
             self.assertEqual(run("report", out).returncode, 0)
+            trust = report(out)["trust"]
+            self.assertEqual(trust["status"], "incomplete")  # events of the file are not in the capture
+            self.assertEqual(sorted(s["text"] for s in trust["statements"] if s["level"] == "loss"),
+                             ["lost: 1 events have no time, or one out of all range", "lost: 1 slices have a negative length"])
 
     def test_times_are_exact(self):
         events = [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 1}]

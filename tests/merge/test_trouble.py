@@ -5,6 +5,7 @@ change their mind. What is wrong is named, the status is right, nothing half is 
     test_trouble.py PERFKIT REPORT_TOOL TESTS WORK_FOLDER
 """
 import glob
+import json
 import os
 import resource
 import shutil
@@ -225,6 +226,14 @@ class Trouble(unittest.TestCase):
         merge("loss.sqlite", *files)
         done = subprocess.run([perfkit, "report", path_of("loss.sqlite")], capture_output=True, text=True, check=True)
         self.assertIn("LOSS     rank 1 (process 1001 on a): 3 chunks (damaged)", done.stdout)
+
+    def test_a_file_at_risk(self):
+        files = ranks("risk", range(2), 2)
+        change(files[1], "INSERT INTO capture_health(process, subject, item, value, note) VALUES(1, 'risk', 'device_records', 3, "
+                         "'device records of its last 7 ms may be missing')")
+        self.assertIn("; AT RISK", merge("risk.sqlite", *files))
+        trust = json.loads(subprocess.run([perfkit, "report", "--json", path_of("risk.sqlite")], capture_output=True, check=True).stdout)["trust"]
+        self.assertEqual((trust["status"], trust["calls_without_records"]), ("at risk", 3))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ const tests = {
     let now = await state();
     assert.strictEqual(now.found, '1 of 40 matches');
     assert.ok(now.details.startsWith('softmaxkernel'), now.details);
-    assert.ok(now.details.includes('asked for by cudaLaunchKernel'), now.details);
+    assert.ok(now.details.includes('launched by cudaLaunchKernel'), now.details);
     assert.ok(now.details.includes('grid 512\u00d71\u00d71'), now.details);
     await browser.run(FOCUS);
     await browser.keys('nf');

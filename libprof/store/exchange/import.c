@@ -214,21 +214,29 @@ static bool say_unread(struct import *im)
     return ok;
 }
 
+static bool is_text(sqlite3_stmt *row, int column, const char *text)
+{
+    const char *value = (const char *)sqlite3_column_text(row, column);
+    return value && !strcmp(value, text);
+}
+
 /* What the source said of itself: warnings of nsys, and what the trace reader did not understand.
  */
 static bool say_theirs(struct import *im)
 {
-    static const char sql[] = "SELECT 'source says: ' || text FROM (SELECT DISTINCT text FROM "
-                              "n_DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND text "
-                              "NOT NULL LIMIT 10) UNION ALL SELECT value FROM (SELECT value FROM "
-                              "n_META_DATA_EXPORT WHERE name = 'PERFKIT_NOTE' AND "
-                              "value NOT NULL LIMIT 40)";
+    static const char sql[] =
+        "SELECT 'source says: ' || text, NULL FROM (SELECT DISTINCT text FROM "
+        "n_DIAGNOSTIC_EVENT WHERE severity IN (2, 3) AND text "
+        "NOT NULL LIMIT 10) UNION ALL SELECT value, name FROM (SELECT value, "
+        "name FROM n_META_DATA_EXPORT WHERE name IN ('PERFKIT_NOTE', "
+        "'PERFKIT_LOSS') AND value NOT NULL LIMIT 40)";
     sqlite3_stmt *row = NULL;
     bool ok = true;
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
         return true;
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = say(im, "limits", (const char *)sqlite3_column_text(row, 0));
+        ok = say(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
+                 (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     return ok;
 }

@@ -169,6 +169,13 @@ static bool describe(struct trace_sink *sink, const char *name, const char *valu
     return trace_run(sink, SQL_META);
 }
 
+/* Of these kinds an event of the program is not in the capture; the others have no row by design.
+ */
+static bool is_loss(int kind)
+{
+    return kind == SKIPPED_NO_TIME || kind == SKIPPED_NEGATIVE;
+}
+
 static bool describe_skipped(struct trace_sink *sink)
 {
     bool ok = true;
@@ -176,17 +183,18 @@ static bool describe_skipped(struct trace_sink *sink)
         char text[160];
         snprintf(text, sizeof text, "%llu %s", (unsigned long long)sink->skipped[i],
                  skipped_text[i]);
-        ok = !sink->skipped[i] || describe(sink, "PERFKIT_NOTE", text);
+        ok =
+            !sink->skipped[i] || describe(sink, is_loss(i) ? "PERFKIT_LOSS" : "PERFKIT_NOTE", text);
     }
     if (ok && sink->is_kineto)
         ok = describe(sink, "PERFKIT_NOTE",
-                      "the trace does not tell shared memory of kernels by kind, results of calls, "
+                      "the trace does not say shared memory of kernels by kind, results of calls, "
                       "nor whether copies blocked");
     if (ok && sink->allocator)
         ok = describe(sink, "PERFKIT_NOTE",
                       "allocations are those of the framework's allocator, not of the API");
     if (ok && !sink->has_base)
-        ok = describe(sink, "PERFKIT_NOTE", "the trace does not tell the date of its times");
+        ok = describe(sink, "PERFKIT_NOTE", "the trace does not say the date of its times");
     return ok;
 }
 
