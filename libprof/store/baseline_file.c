@@ -88,13 +88,18 @@ static sqlite3_stmt *prepare(const struct prof_baseline_file *file, const char *
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(file->db, sql, -1, &statement, NULL))
         return NULL;
-    for (int i = 0; types[i]; i++) {
+    int code = SQLITE_OK;
+    for (int i = 0; types[i] && code == SQLITE_OK; i++) {
         if (types[i] == 't')
-            sqlite3_bind_text(statement, i + 1, va_arg(values, const char *), -1, SQLITE_TRANSIENT);
+            code = sqlite3_bind_text(statement, i + 1, va_arg(values, const char *), -1,
+                                     SQLITE_TRANSIENT);
         else
-            sqlite3_bind_int64(statement, i + 1, va_arg(values, int64_t));
+            code = sqlite3_bind_int64(statement, i + 1, va_arg(values, int64_t));
     }
-    return statement;
+    if (code == SQLITE_OK)
+        return statement;
+    sqlite3_finalize(statement);
+    return NULL;
 }
 
 sqlite3_stmt *prof_baseline_prepare(const struct prof_baseline_file *file, const char *sql,

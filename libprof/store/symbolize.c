@@ -258,9 +258,9 @@ static bool say_modules(struct work *w, const struct source *source,
     else
         snprintf(text, sizeof text, "%s%s%s", qualities[answer->quality],
                  *answer->note ? " of " : "", answer->note);
-    sqlite3_bind_text(w->set_module, 1, text, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(w->set_module, 2, text_of(w, source->path), -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(w->set_module, 3, text_of(w, source->build_id), -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(w->set_module, 1, text, -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->set_module, 2, text_of(w, source->path), -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->set_module, 3, text_of(w, source->build_id), -1, SQLITE_STATIC);
     if (source->segment < 0)
         sqlite3_bind_null(w->set_module, 4);
     else

@@ -197,7 +197,7 @@ static void bind_short_name(sqlite3_stmt *out, int at, const char *name)
         from = 0;
         end = length;
     }
-    sqlite3_bind_text(out, at, name + from, (int)(end - from), SQLITE_TRANSIENT);
+    sqlite3_bind_text(out, at, name + from, (int)(end - from), SQLITE_STATIC);
 }
 
 static enum prof_status name_kernels(struct export *e)

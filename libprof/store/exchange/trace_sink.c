@@ -165,7 +165,7 @@ void trace_bind_number(sqlite3_stmt *sql, int at, const struct trace_event *even
 static bool describe(struct trace_sink *sink, const char *name, const char *value)
 {
     sqlite3_bind_text(sink->sql[SQL_META], 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(sink->sql[SQL_META], 2, value, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(sink->sql[SQL_META], 2, value, -1, SQLITE_STATIC);
     return trace_run(sink, SQL_META);
 }
 
