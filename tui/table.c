@@ -165,6 +165,12 @@ void tui_table_note(struct tui_table *table, const char *format, ...)
     free(text);
 }
 
+void tui_table_failure(struct tui_table *table, const struct prof_error *err)
+{
+    prof_note(err->status);
+    tui_table_note(table, "%s", err->message);
+}
+
 const struct tui_value *tui_table_value(const struct tui_table *table, size_t row, size_t column)
 {
     return &table->values.data[row * table->column_count + column];

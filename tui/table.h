@@ -83,6 +83,9 @@ void tui_table_line(struct tui_table *table, enum tui_style style, const char *f
 void tui_table_note(struct tui_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What could not be read, as a note; and noted for the end (tui_app_whole), since JSON has no notes. */
+void tui_table_failure(struct tui_table *table, const struct prof_error *err);
+
 const struct tui_value *tui_table_value(const struct tui_table *table, size_t row, size_t column);
 /* NULL = unknown. */
 const char *tui_table_text_of(const struct tui_table *table, const struct tui_value *value);

@@ -141,7 +141,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     if (!tui_has_events(table, input))
         return;
     if (prof_flame_of_ranges(input->tail, &input->filter, PROF_FLAME_DEVICE_NS, &flame, &err)) {
-        tui_table_note(table, "%s", err.message);
+        tui_table_failure(table, &err);
         return;
     }
     if (flame.count && plant(&tree, &flame)) {
@@ -214,7 +214,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
     if (!tui_has_events(table, input))
         return;
     if (prof_findings(input->tail, &input->filter, &findings, &err)) {
-        tui_table_note(table, "%s", err.message);
+        tui_table_failure(table, &err);
         return;
     }
     for (size_t i = 0; i < findings.count; i++) {

@@ -106,7 +106,7 @@ static size_t add_samples(struct tui_table *table, const struct tui_view_input *
     struct places places = {0};
     int64_t all = 0;
     if (prof_cpu(input->tail, &input->filter, &cpu, &err)) {
-        tui_table_note(table, "%s", err.message);
+        tui_table_failure(table, &err);
         return 0;
     }
     for (size_t i = 0; i < cpu.function_count && places.list.count < MOST_ROWS; i++)
@@ -127,7 +127,7 @@ static size_t add_launches(struct tui_table *table, const struct tui_view_input 
     struct prof_launch_lines lines;
     struct prof_error err = {0};
     if (prof_launch_lines(input->tail, &input->filter, &lines, &err)) {
-        tui_table_note(table, "%s", err.message);
+        tui_table_failure(table, &err);
         return 0;
     }
     size_t rows = lines.count < MOST_ROWS ? lines.count : MOST_ROWS;

@@ -168,7 +168,7 @@ void tui_fill_memory_paths(struct tui_table *table, const struct tui_view_input 
     if (!tui_has_events(table, input))
         return;
     if (prof_memory_profile(input->tail, &input->filter, &profile, &err)) {
-        tui_table_note(table, "%s", err.message);
+        tui_table_failure(table, &err);
         return;
     }
     for (size_t i = 0; i < profile.site_count && i < MOST; i++)
