@@ -68,7 +68,7 @@ static const struct cli_option report_options[] = {
      AT(findings),
      .argument = "HOW_MANY",
      .fallback = "top, with --all: all",
-     .text = "top (three), all (with what could not be judged) or none",
+     .text = "top (three), all (with rules that were not checked) or none",
      .words = findings_words},
     {.name = "stats",
      .type = CLI_TEXT,

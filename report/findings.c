@@ -199,7 +199,7 @@ void prof_report_findings_judged(const struct prof_findings *findings, char *out
     n = strlen(out);
     n += coverage_text(&findings->coverage, out + n, size - n);
     if (findings->missing_share >= PROF_MISSING_WORK)
-        snprintf(out + n, size - n, "; %s of the work was not recorded: what idles was not judged",
+        snprintf(out + n, size - n, "; %s of the work was not recorded: idle time was not analysed",
                  prof_percent(findings->missing_share).text);
 }
 

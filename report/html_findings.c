@@ -188,7 +188,7 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
     const struct prof_findings *findings = &page->data->findings;
     char line[LINE];
     if (findings->why_none) {
-        fputs("<p class=\"none\">Nothing was judged: ", out);
+        fputs("<p class=\"none\">Nothing was analysed: ", out);
         prof_html_text(out, findings->why_none);
         fputs(".</p>\n", out);
         return;

@@ -70,7 +70,7 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
     if (!findings->waterfall_count)
         return;
     fputs("<h3 id=\"waterfall\">Where the device's time went</h3>\n"
-          "<p class=\"faint\">Each instant of the time that was judged has one state: busy by what "
+          "<p class=\"faint\">Each instant of the analysed interval has one state: busy by what "
           "ran, "
           "idle by what the host did until the next operation came.</p>\n",
           out);

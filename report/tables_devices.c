@@ -174,16 +174,15 @@ static const void *state_rows(const struct prof_report_data *data, size_t *count
 
 static void state_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    snprintf(out, size, "%s that were judged, from %s on",
-             prof_duration_ns(data->findings.window_ns).text,
+    snprintf(out, size, "%s analysed, from %s on", prof_duration_ns(data->findings.window_ns).text,
              prof_duration_ns(data->findings.begin_ns).text);
 }
 
 const struct prof_report_table prof_report_states_table = {
     .name = "states",
     .title = "Where the device's time went",
-    .none = "n/a, nothing was judged",
-    .help = "Each instant of the part of the run that is judged has one state, so they add up to "
+    .none = "n/a, nothing was analysed",
+    .help = "Each instant of the analysed interval has one state, so they add up to "
             "it: what ran, or what the host did until the next operation came.",
     .totals = state_totals,
     ROWS(prof_report_state, state),

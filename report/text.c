@@ -214,7 +214,7 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                 data->utilisation.end_ns - data->utilisation.begin_ns);
 }
 
-/* "GPU 0, in the 2.05 s judged below: 39.3 % memcpy, pageable memory; 27.2 % idle: ..." */
+/* "GPU 0, in the 2.05 s analysed below: 39.3 % memcpy, pageable memory; 27.2 % idle: ..." */
 static void print_states(const struct prof_report_page *page, const struct prof_report_data *data,
                          int64_t physical)
 {
@@ -226,7 +226,7 @@ static void print_states(const struct prof_report_page *page, const struct prof_
     if (data->utilisation.count > 1)
         used += (size_t)snprintf(line, n, "%s, ", prof_report_device_label(device));
     used += (size_t)snprintf(line + used, n - used,
-                             "in the %s judged below:", prof_duration_ns(window).text);
+                             "in the %s analysed below:", prof_duration_ns(window).text);
     for (size_t i = 0; i < data->state_count && told < SCREEN_STATES && used < n; i++) {
         const struct prof_report_state *state = &data->states[i];
         double share = (double)state->ns / (double)window;

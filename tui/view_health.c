@@ -35,7 +35,7 @@ static const char *phase_text(const struct tui_model *model)
     case TUI_GONE:
         return "the file was deleted; shown is what was read until then";
     case TUI_ABANDONED:
-        return "interrupted: nobody records into it any more, `perfkit recover` completes it";
+        return "interrupted: perfkit no longer records into it; `perfkit recover` finishes it";
     }
     return "n/a";
 }

@@ -101,7 +101,7 @@ static void alloc_in_loop(struct prof_judge *judge)
                relaunching_ns(judge, call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC]));
     prof_say(draft,
              "{allocations|allocation|allocations} of device memory ({bytes}) made and freed in "
-             "the part that repeats");
+             "the iterations");
     prof_say_per_iteration(judge, draft, "allocations_per_iteration", "allocations");
     prof_say(draft,
              ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while the "
@@ -123,7 +123,7 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC, ns);
     prof_say(draft,
-             "Page-locked memory is allocated {allocations|time|times} in the part that repeats: "
+             "Page-locked memory is allocated {allocations|time|times} in the iterations: "
              "{call_ns} in those calls and the frees, {idle_ns} of it while the device was idle.");
     prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC_HOST |
                                                         1u << PROF_CALL_FREE_HOST});
@@ -145,9 +145,8 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
     prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
-    prof_say(draft,
-             "{calls|call|calls} that compile, load code or make graphs in the part that repeats: "
-             "{call_ns}, {idle_ns} of it while the device was idle.");
+    prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
+                    "{call_ns}, {idle_ns} of it while the device was idle.");
     prof_mend(draft, (struct prof_edit){.drop_classes =
                                             1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE});
     prof_places(judge, draft, &judge->device->calls[PROF_CALL_BUILD].spots);
@@ -271,7 +270,7 @@ const struct prof_rule prof_rules_host[] = {
     {.page =
          {.id = "alloc-in-loop",
           .title = "Device memory allocated and freed in every step",
-          .fires = "At least three allocations in the part that repeats, one in every second step "
+          .fires = "At least three allocations in the iterations, one in every second iteration "
                    "or more, that are freed in it again. Allocations from pools in stream order "
                    "(cudaMallocAsync) are not meant.",
           .why = "Allocating goes through the operating system, and freeing waits for the device: "
@@ -310,7 +309,7 @@ const struct prof_rule prof_rules_host[] = {
     {.page = {.id = "compile-in-loop",
               .title = "Code compiled or loaded while the program runs in its loop",
               .fires = "Three calls or more that compile, load modules or instantiate graphs in "
-                       "the part that repeats "
+                       "the iterations "
                        "leave the device idle for 1 % of the time or more.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop; ship code for the device instead of an intermediate "
@@ -327,18 +326,18 @@ const struct prof_rule prof_rules_host[] = {
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up that this run does not earn back",
-              .fires = "Compiling and loading before the part that repeats take 5 % of the run.",
+              .fires = "Compiling and loading before the iterations take 5 % of the run.",
               .why = "It is paid once: it does not matter in a long run and is all of a short one.",
               .fix =
                   "Measure longer runs, cache what is compiled, or leave out what does not pay for "
-                  "itself by the number of steps told.",
+                  "itself by the number of iterations printed.",
               .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
               .opencl = "clCreateProgramWithBinary.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",
-              .bound = "None: it lies outside of the part that is judged. The number of steps from "
+              .bound = "None: it lies outside the analysed interval. The number of iterations from "
                        "which on it is below 5 % is printed.",
               .limits = "None known.",
-              .needs = "API calls, and a part that repeats"},
+              .needs = "API calls, and iterations"},
      .per_capture = true,
      .judge = one_off_cost},
     {.page =

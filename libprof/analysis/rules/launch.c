@@ -329,7 +329,7 @@ const struct prof_rule prof_rules_launch[] = {
                    "200 us from kernel to kernel.",
           .limits = "Whether arguments and shapes stay the same is not seen, nor what Python does "
                     "between two kernels.",
-          .needs = "kernels with their calls, and a part that repeats"},
+          .needs = "kernels with their calls, and iterations"},
      .judge = graph_candidate},
     {.page = {.id = "launch-bound",
               .title = "Kernels are shorter than their launches",

@@ -106,7 +106,7 @@ static void memory_peak(struct prof_judge *judge)
     prof_say(draft,
              "At the peak {peak_bytes} were allocated at once, {peak_share} of the device's "
              "memory; the largest block is {largest_bytes}, {steady_bytes} were made before the "
-             "part that repeats");
+             "iterations");
     if (peak.holder) {
         prof_number(draft, "holder_share", peak.holder->held_share, PROF_NUMBER_SHARE);
         prof_say(draft, "; {holder_share} is held by %s", prof_short_name(peak.holder->brief).text);
@@ -380,7 +380,7 @@ const struct prof_rule prof_rules_memory[] = {
               .limits =
                   "A framework's cache that still grows looks alike. perfkit report --memory lists "
                   "every path, with perfkit run --stacks=alloc by source line.",
-              .needs = "allocations, and a part that repeats"},
+              .needs = "allocations, and iterations"},
      .judge = memory_leak},
     {.page = {.id = "out-of-memory",
               .title = "Allocations that found no room",

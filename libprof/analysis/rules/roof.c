@@ -86,7 +86,7 @@ static void clock_throttling(struct prof_judge *judge)
     double lowered = clocks->samples ? (double)clocks->lowered / (double)clocks->samples : 0;
     char reasons[160];
     if (clocks->working < CLOCK_SAMPLES) {
-        prof_abstain(judge, "needs samples of the clocks in the part that repeats (NVML, ten a "
+        prof_abstain(judge, "needs samples of the clocks in the iterations (NVML, ten a "
                             "second)");
         return;
     }
@@ -158,7 +158,7 @@ const struct prof_rule prof_rules_roof[] = {
               .limits =
                   "Whether the host or the cooling allows more is not seen. Parts that repeat "
                   "for less than 0.3 s have too few samples.",
-              .needs = "three samples of the device's clocks in the part that repeats"},
+              .needs = "three samples of the device's clocks in the iterations"},
      .judge = clock_throttling},
     {.page = {.id = "host-cache-misses",
               .title = "The host's work misses its caches",

@@ -250,7 +250,7 @@ const struct prof_rule prof_rules_wait[] = {
     {.page =
          {.id = "implicit-sync",
           .title = "Calls that wait for the device without saying so",
-          .fires = "On CUDA: three calls or more in the part that repeats that free device memory "
+          .fires = "On CUDA: three calls or more in the iterations that free device memory "
                    "or page-lock or free host memory and take more than 20 us; or kernels in the "
                    "legacy default stream beside kernels in streams that wait for it.",
           .why = "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
