@@ -15,7 +15,7 @@ static int print_trust(struct prof_capture *capture, struct prof_error *err)
     struct prof_trust trust;
     if (prof_trust(capture, &trust, err))
         return -1;
-    printf("%s: %s\n", prof_info(capture)->command, trust.complete ? "complete" : "INCOMPLETE");
+    printf("%s: %s\n", prof_info(capture)->command, prof_trust_status_words(trust.status));
     prof_trust_free(&trust);
     return 0;
 }
@@ -59,8 +59,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    failed = print_trust(capture, &err) || print_kernels(capture, &err) ||
-             print_findings(capture, &err);
+    failed =
+        print_trust(capture, &err) || print_kernels(capture, &err) || print_findings(capture, &err);
     if (failed)
         fprintf(stderr, "%s\n", err.message);
     prof_close(capture);

@@ -560,6 +560,41 @@ static void within_a_call(void *calls)
         raise(SIGKILL);
 }
 
+/* pipes[0]: the child goes on until the test closes it. pipes[2]: the child has made its calls. */
+static void with_a_child_that_goes_on(void *argument)
+{
+    const int *pipes = argument;
+    char byte = 0;
+    if (fork() == 0) {
+        close(pipes[1]);
+        emit_launch(1, prof_now_ns(), define_stream(0), define_config("k", 1, 1));
+        collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
+        ssize_t n = write(pipes[3], &byte, 1);
+        while (n == 1 && read(pipes[0], &byte, 1) > 0)
+            ;
+        _exit(0);
+    }
+    ck_assert_int_eq(read(pipes[2], &byte, 1), 1);
+}
+
+/* As with --wait=primary: what its last calls did is not fetched when the capture is closed. */
+START_TEST(a_process_that_goes_on_is_at_risk)
+{
+    struct run run;
+    int pipes[4];
+    ck_assert_int_eq(pipe(pipes), 0);
+    ck_assert_int_eq(pipe(pipes + 2), 0);
+    run_prepare(&run, NULL);
+    run_start(&run, with_a_child_that_goes_on, pipes);
+    run_ingest(&run, 1000);
+    for (int i = 0; i < 4; i++)
+        close(pipes[i]);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE end_reason = 'running'"), 1);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject = 'risk'"), 1);
+    run_done(&run);
+}
+END_TEST
+
 START_TEST(killed_within_a_call)
 {
     static const struct {
@@ -670,6 +705,7 @@ int main(void)
     tcase_add_test(core, what_a_killed_process_without_device_work_cannot_lack);
     tcase_add_test(core, a_record_without_its_call);
     tcase_add_test(core, killed_within_a_call);
+    tcase_add_test(core, a_process_that_goes_on_is_at_risk);
     tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);
     suite_add_tcase(suite, core);
