@@ -67,7 +67,7 @@ static const char *remedy(const struct prof_report_data *data, const struct prof
 #define OVERLAPS 1.2
 #define TAKEN 0.01
 
-/* "; on GPU 1 and 2 more": where several devices were judged. */
+/* "; on GPU 1 and 2 more": where several devices were analysed. */
 static void add_device(const struct prof_report_data *data, const struct prof_finding *finding,
                        char *out, size_t size)
 {
@@ -81,7 +81,7 @@ static void add_device(const struct prof_report_data *data, const struct prof_fi
                  prof_count((int64_t)finding->devices - 1).text);
 }
 
-/* "; in train/step": where several phases were analysed. */
+/* "; in train/step (1.20 s)": where several phases were analysed. */
 static void add_phase(const struct prof_report_data *data, const struct prof_finding *finding,
                       char *out, size_t size)
 {
@@ -90,7 +90,8 @@ static void add_phase(const struct prof_report_data *data, const struct prof_fin
     char *fit = name ? prof_report_fit(name, 40) : NULL;
     size_t used = strlen(out);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out + used, size - used, "%sin %s", used ? "; " : "", fit);
+        snprintf(out + used, size - used, "%sin %s (%s)", used ? "; " : "", fit,
+                 prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
     free(fit);
 }
 
@@ -101,10 +102,9 @@ void prof_report_finding_price(const struct prof_report_data *data,
     out[0] = 0;
     char alone[100] = "";
     if (finding->alone_share > OVERLAPS * finding->bound_share)
-        snprintf(alone, sizeof alone, "; %s if nothing else is mended",
-                 prof_percent(finding->alone_share).text);
+        snprintf(alone, sizeof alone, "; %s on its own", prof_percent(finding->alone_share).text);
     if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
-        snprintf(out, size, "saves at most %s, %s of %s, if nothing else is mended",
+        snprintf(out, size, "saves at most %s, %s of %s, on its own",
                  prof_duration_ns(finding->alone_ns).text, prof_percent(finding->alone_share).text,
                  prof_duration_ns(window).text);
     else if (finding->bound_ns != PROF_UNKNOWN)
@@ -141,6 +141,25 @@ static void iterations_text(const struct prof_phase_row *phase, char *out, size_
     free(name);
 }
 
+/* Is `a` named before `b`? The longest first, then as they come. */
+static bool comes_before(const struct prof_phase_row *a, const struct prof_phase_row *b)
+{
+    return a->analysed_ns != b->analysed_ns ? a->analysed_ns > b->analysed_ns : a < b;
+}
+
+/* `last` NULL: the first. */
+static const struct prof_phase_row *next_longest(const struct prof_findings *findings,
+                                                 const struct prof_phase_row *last)
+{
+    const struct prof_phase_row *next = NULL;
+    for (size_t i = 0; i < findings->phase_count; i++) {
+        const struct prof_phase_row *one = &findings->phases[i];
+        if ((!last || comes_before(last, one)) && (!next || comes_before(one, next)))
+            next = one;
+    }
+    return next;
+}
+
 #define ENOUGH 0.8 /* of the device time: less is explained */
 #define PHASES 3   /* named */
 
@@ -173,7 +192,7 @@ static size_t coverage_text(const struct prof_coverage *c, char *out, size_t siz
 }
 
 /* 'analysed: 123 ms to 1.21 s (1.09 s), 10 iterations of "data"' */
-void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size)
+void prof_report_findings_analysed(const struct prof_findings *findings, char *out, size_t size)
 {
     const struct prof_phase_row *phases = findings->phases;
     char one[120] = "";
@@ -188,8 +207,10 @@ void prof_report_findings_judged(const struct prof_findings *findings, char *out
         n = (size_t)snprintf(out, size, "analysed: %s in %s",
                              prof_duration_ns(findings->window_ns).text,
                              prof_counted((int64_t)count, "phase", "phases").text);
+        const struct prof_phase_row *longest = NULL;
         for (size_t i = 0; i < count && i < PHASES && n < size; i++) {
-            iterations_text(&phases[i], one, sizeof one);
+            longest = next_longest(findings, longest);
+            iterations_text(longest, one, sizeof one);
             n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": ", one);
         }
         if (count > PHASES && n < size)
@@ -266,6 +287,23 @@ static void text_lines(const struct prof_report_page *page, const char *lines)
     free(clean);
 }
 
+/* After `used` cells; a line that is full ends at a semicolon. */
+static void text_price(const struct prof_report_page *page, size_t used, const char *price)
+{
+    const char *between = ": ";
+    for (size_t length; *price; price += length + (price[length] == ';' ? 2 : 0)) {
+        char part[200];
+        length = strcspn(price, ";");
+        snprintf(part, sizeof part, "%.*s", (int)length, price);
+        size_t cells = prof_report_cells(part);
+        bool fits = used + 2 + cells + (price[length] == ';') <= page->width;
+        fprintf(page->out, "%s%s", fits ? between : *between == ':' ? ":\n    " : ";\n    ", part);
+        used = fits ? used + 2 + cells : 4 + cells;
+        between = "; ";
+    }
+    fputc('\n', page->out);
+}
+
 /* `whole`: with the place, the replay and the call; without, what was seen and what to do. */
 static void text_finding(const struct prof_report_page *page, const struct prof_report_data *data,
                          const struct prof_finding *finding, bool whole)
@@ -276,8 +314,9 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
     prof_report_finding_price(data, finding, line, sizeof line);
-    fprintf(page->out, "  %s%s%s (%s)%s%s\n", prof_report_tone(page, tone), finding->rule->id,
-            prof_report_plain(page), severities[finding->severity], line[0] ? ": " : "", line);
+    fprintf(page->out, "  %s%s%s (%s)", prof_report_tone(page, tone), finding->rule->id,
+            prof_report_plain(page), severities[finding->severity]);
+    text_price(page, strlen(finding->rule->id) + strlen(severities[finding->severity]) + 5, line);
     prof_report_wrap(page, 4, "", seen ? seen : "");
     free(seen);
     lines_of(finding, line, sizeof line);
@@ -309,7 +348,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
     if (findings->why_none)
         snprintf(line, sizeof line, "%s", findings->why_none);
     else
-        prof_report_findings_judged(findings, line, sizeof line);
+        prof_report_findings_analysed(findings, line, sizeof line);
     bool told = findings->why_none || findings->window_ns > 0;
     struct prof_text count_text = prof_count((int64_t)findings->count);
     const char *how_much = findings->count ? count_text.text : findings->why_none ? "n/a" : "none";
@@ -334,7 +373,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;
     for (size_t i = 0; i < findings->abstention_count; i++) {
-        snprintf(line, sizeof line, "%s did not judge: %s", findings->abstentions[i].rule->id,
+        snprintf(line, sizeof line, "not checked: %s (%s)", findings->abstentions[i].rule->id,
                  findings->abstentions[i].why);
         prof_report_wrap(page, 2, "", line);
     }
@@ -350,7 +389,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     char line[600];
     if (how_many == PROF_REPORT_FINDINGS_NONE || !findings->count)
         return;
-    prof_report_findings_judged(findings, line, sizeof line);
+    prof_report_findings_analysed(findings, line, sizeof line);
     fputs("\n## Findings\n\n", out);
     put_prose(out, line);
     fputc('\n', out);

@@ -23,7 +23,7 @@ void prof_report_finding_price(const struct prof_report_data *data,
 /* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
 void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);
-void prof_report_findings_judged(const struct prof_findings *findings, char *out, size_t size);
+void prof_report_findings_analysed(const struct prof_findings *findings, char *out, size_t size);
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
                                char *out, size_t size);
 /* The call to use on the finding's device, static; NULL = there is none. */

@@ -171,7 +171,7 @@ static void put_abstentions(FILE *out, const struct prof_findings *findings)
 {
     if (!findings->abstention_count)
         return;
-    fprintf(out, "<details id=\"abstentions\"><summary>%s did not judge</summary>\n<ul>\n",
+    fprintf(out, "<details id=\"abstentions\"><summary>%s not checked</summary>\n<ul>\n",
             prof_counted((int64_t)findings->abstention_count, "rule", "rules").text);
     for (size_t i = 0; i < findings->abstention_count; i++) {
         fputs("<li>", out);
@@ -193,10 +193,10 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
         fputs(".</p>\n", out);
         return;
     }
-    prof_report_findings_judged(findings, line, sizeof line);
+    prof_report_findings_analysed(findings, line, sizeof line);
     if (findings->window_ns > 0) {
         fputs("<p class=\"faint\">", out);
-        line[0] = 'J';
+        line[0] = 'A';
         prof_html_text(out, line);
         fputs(". What it saves is an upper bound; bounds add up to no more than that time. "
               "<code>perfkit explain RULE</code> tells what each is made of.</p>\n",

@@ -207,9 +207,8 @@ static const void *wait_rows(const struct prof_report_data *data, size_t *count)
 
 static void wait_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    snprintf(out, size, "%s wait%s, the host stood still for %s",
-             prof_count(data->waits.waits).text, data->waits.waits == 1 ? "" : "s",
-             prof_duration_ns(data->waits.listed_ns).text);
+    snprintf(out, size, "%s wait%s, host blocked for %s", prof_count(data->waits.waits).text,
+             data->waits.waits == 1 ? "" : "s", prof_duration_ns(data->waits.listed_ns).text);
 }
 
 const struct prof_report_table prof_report_waits_table = {

@@ -294,6 +294,22 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
     return status ? prof_fail(err, status, "cannot write the report: out of memory") : PROF_OK;
 }
 
+/* Of the first word: a number and its unit are one. */
+static size_t word_length(const char *text)
+{
+    static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"};
+    size_t word = strcspn(text, " ");
+    if (text[word] != ' ' || !word || text[word - 1] < '0' || text[word - 1] > '9')
+        return word;
+    const char *next = text + word + 1;
+    size_t length = strcspn(next, " ,;:.)");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (length == strlen(units[i]) && !memcmp(next, units[i], length))
+            return word + 1 + strcspn(next, " ");
+    }
+    return word;
+}
+
 void prof_report_wrap(const struct prof_report_page *page, size_t indent, const char *label,
                       const char *text)
 {
@@ -302,7 +318,7 @@ void prof_report_wrap(const struct prof_report_page *page, size_t indent, const 
     fputs(label, page->out);
     pad(page->out, indent > label_cells ? indent - label_cells : 0);
     while (*text) {
-        size_t word = strcspn(text, " ");
+        size_t word = word_length(text);
         char piece[512];
         if (word >= sizeof piece)
             word = sizeof piece - 1;

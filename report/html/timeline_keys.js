@@ -18,7 +18,7 @@
       { keys: ['+', '=', '-'], shown: '+ \u2212', what: 'zoom in, out', run: [() => t.zoom(0.6), () => t.zoom(0.6), () => t.zoom(1 / 0.6)] },
       { keys: ['0', 'Home'], shown: '0 Home', what: 'everything', run: [t.everything, t.everything] },
       { keys: ['f'], shown: 'F', what: 'zoom to the selected event, or to the range', run: [t.frame] },
-      { keys: ['g'], shown: 'G', what: 'from a call to what it asked for, and back', run: [t.follow] },
+      { keys: ['g'], shown: 'G', what: 'from a call to what it launched, and back', run: [t.follow] },
       { keys: ['/'], shown: '/', what: 'search', run: [t.focusSearch] },
       { keys: ['n', 'N'], shown: 'N Shift+N', what: 'next, previous match', run: [() => t.nextMatch(1), () => t.nextMatch(-1)] },
       { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track, where there are several', run: [t.foldHere] },

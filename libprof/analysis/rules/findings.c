@@ -208,8 +208,8 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     int64_t wall = prof_facts_window_ns(f);
     struct purse purse;
     bool ok = open_purse(&purse, f);
-    struct prof_finding *rows = realloc(
-        result->rows, (result->count + judge->drafts.count + 1) * sizeof *result->rows);
+    struct prof_finding *rows =
+        realloc(result->rows, (result->count + judge->drafts.count + 1) * sizeof *result->rows);
     result->rows = rows ? rows : result->rows;
     ok = ok && rows;
     for (size_t i = 0; ok && i < judge->drafts.count; i++) {
@@ -317,9 +317,9 @@ static enum prof_status judge_phase(struct prof_judge *judge, size_t phase,
                                     struct prof_findings *result, struct prof_error *err)
 {
     struct prof_facts *facts = (struct prof_facts *)(uintptr_t)judge->facts;
-    enum prof_status status =
-        facts->phase == &facts->phases.list.data[phase] ? PROF_OK
-                                                        : prof_facts_phase(facts, phase, err);
+    enum prof_status status = facts->phase == &facts->phases.list.data[phase]
+                                  ? PROF_OK
+                                  : prof_facts_phase(facts, phase, err);
     if (status)
         return status;
     ask_all(judge);

@@ -146,7 +146,7 @@ static double part_last_round(const struct prof_judge *judge, const struct prof_
 static void tail_effect(struct prof_judge *judge)
 {
     if (!units_of(judge) || !knows_occupancy(judge)) {
-        prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
+        prof_abstain(judge, "needs registers and threads per unit: CUDA only");
         return;
     }
     struct hits hits = find_hits(judge, part_last_round);
@@ -197,7 +197,7 @@ static void low_occupancy(struct prof_judge *judge)
 {
     struct prof_occupancy worst;
     if (!knows_occupancy(judge)) {
-        prof_abstain(judge, "needs registers and threads per unit, which CUDA tells");
+        prof_abstain(judge, "needs registers and threads per unit: CUDA only");
         return;
     }
     struct hits hits = find_hits(judge, part_low);
@@ -224,7 +224,7 @@ static void low_occupancy(struct prof_judge *judge)
     claim_hits(judge, draft, &hits);
 }
 
-/* ---- the kernel that decides ----------------------------------------------------------------- */
+/* ---- the kernel that dominates --------------------------------------------------------------- */
 
 #define HOT 0.2
 
@@ -331,7 +331,7 @@ const struct prof_rule prof_rules_kernel[] = {
      .judge = low_occupancy},
     {.page =
          {.id = "hot-kernel",
-          .title = "One kernel decides",
+          .title = "One kernel dominates",
           .fires = "A launch configuration has the device alone for 20 % of the time or more. "
                    "Above info only where its roofline is known and less than half reached. Silent "
                    "where memory bandwidth holds it back: memory-bound tells of it.",

@@ -273,7 +273,7 @@ static void graph_candidate(struct prof_judge *judge)
 {
     struct launches l;
     if (!prof_is_cuda(judge)) {
-        prof_abstain(judge, "graphs are CUDA's");
+        prof_abstain(judge, "CUDA only");
         return;
     }
     if (!sum_launches(judge, &l) || !is_graph(judge, &l) || prof_misses_work(judge))

@@ -20,7 +20,7 @@ static bool on_device(const struct prof_judge *judge, const struct prof_lifetime
 
 struct peak {
     int64_t bytes, time;
-    int64_t steady;                               /* of it, made before the part that repeats */
+    int64_t steady;                               /* of it, made before the iterations */
     const struct prof_lifetime *top[PROF_PLACES]; /* largest that live then */
     const struct prof_memory_site *holder;        /* call path that held most; NULL = none */
 };

@@ -153,7 +153,7 @@ static void claim_waiting_streams(struct prof_judge *judge, struct prof_draft *d
 static void implicit_sync(struct prof_judge *judge)
 {
     if (!prof_is_cuda(judge)) {
-        prof_abstain(judge, "of OpenCL's calls none waits unasked");
+        prof_abstain(judge, "CUDA only");
         return;
     }
     struct prof_call_totals found = hidden_waits(judge);
