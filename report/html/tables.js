@@ -104,7 +104,7 @@
 
     function drawHead() {
       head.replaceChildren(...columns().map(({ column, i }) => el('th', {
-        scope: 'col', class: isText(column) ? 'left' : null,
+        scope: 'col', class: column.unit === 'name' ? 'left name' : isText(column) ? 'left' : null,
         'aria-sort': state.sort === i ? (state.down ? 'descending' : 'ascending') : null,
       }, el('button', { type: 'button', 'data-column': i, onclick: () => sortBy(i) }, column.title))));
       if (scale) head.insertBefore(el('th', { scope: 'col', class: 'left plain' }, 'Spread'), head.lastChild);

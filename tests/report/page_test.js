@@ -171,12 +171,17 @@ const CONTRAST = `
     !(n.textContent.trim() || n.getAttribute('aria-label') || (n.id && document.querySelector('label[for="' + n.id + '"]'))));
   return { poor: [...new Set(poor)], unnamed: unnamed.map((n) => n.outerHTML.slice(0, 100)) };`;
 
+/* Figures in a last column that stay in sight would cover those that scroll under them. */
+const COVERED = `return [...document.querySelectorAll('td:last-child, th:last-child')].filter((cell) =>
+  getComputedStyle(cell).position === 'sticky' && !cell.classList.contains('name')).map((cell) => cell.textContent)`;
+
 async function looks(width, height, dark, file) {
   await withBrowser(width, height, dark, async (browser) => {
     const { url } = report('normal');
     await load(browser, url);
     assert.deepStrictEqual(await browser.run(CONTRAST), { poor: [], unnamed: [] }, dark ? 'dark' : 'light');
     assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'), 'fits its width');
+    assert.deepStrictEqual(await browser.run(COVERED), []);
     if (pictures) await browser.picture(path.join(pictures, file));
   });
 }
