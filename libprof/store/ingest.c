@@ -31,6 +31,13 @@ void ingest_check(struct prof_ingest *ingest, int code)
         ingest->failed = code;
 }
 
+bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row)
+{
+    int code = sqlite3_finalize(row);
+    ingest_check(ingest, code);
+    return code == SQLITE_OK;
+}
+
 void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, const char *text)
 {
     ingest_check(ingest, text ? sqlite3_bind_text(sql, at, text, -1, SQLITE_TRANSIENT)
@@ -51,6 +58,7 @@ bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
     sqlite3_stmt *sql = ingest->sql[which];
     int rc = sqlite3_step(sql);
     sqlite3_reset(sql);
+    ingest_check(ingest, rc);
     return rc == SQLITE_DONE;
 }
 

@@ -29,11 +29,11 @@ struct prof_ingest_about {
 };
 
 struct prof_ingest_progress {
-    uint64_t records;      /* consumed by this step */
-    uint64_t total;        /* consumed since prof_ingest_open */
+    uint64_t records;       /* consumed by this step */
+    uint64_t total;         /* consumed since prof_ingest_open */
     uint64_t backlog_bytes; /* committed in the spools and not yet consumed after this step */
-    uint32_t alive;        /* processes of the target not known to have ended */
-    uint32_t spools;       /* seen so far */
+    uint32_t alive;         /* processes of the target not known to have ended */
+    uint32_t spools;        /* seen so far */
 };
 
 struct prof_ingest;
@@ -78,8 +78,7 @@ enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
 
 /* Likewise for its clocks, what a reading of NVML says of them; one moment. */
 enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
-                                          uint64_t mono_ns,
-                                          const struct prof_nvml_reading *reading,
+                                          uint64_t mono_ns, const struct prof_nvml_reading *reading,
                                           struct prof_error *err);
 
 /* What each port of the host's network carried between two moments (CLOCK_MONOTONIC): kept where

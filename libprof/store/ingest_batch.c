@@ -90,6 +90,7 @@ bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table)
     batch->count = 0;
     int rc = sqlite3_step(batch->many);
     sqlite3_reset(batch->many);
+    ingest_check(ingest, rc);
     return rc == SQLITE_DONE;
 }
 

@@ -14,8 +14,9 @@ struct prof_ingest;
  * per statement. Columns are those of the SQL of the same name. */
 #define INGEST_BATCH_MAP(X)                                                                        \
     X(KERNEL)                                                                                      \
-    X(TRANSFER) X(MEMSET) X(SYNC) X(CALL) X(GRAPH_LAUNCH) X(GRAPH_NODE) X(EVENT_RECORD)            \
-        X(OVERHEAD) X(MIGRATION) X(CPU_SAMPLE)
+    X(TRANSFER)                                                                                    \
+    X(MEMSET) X(SYNC) X(CALL) X(GRAPH_LAUNCH) X(GRAPH_NODE) X(EVENT_RECORD) X(OVERHEAD)            \
+        X(MIGRATION) X(CPU_SAMPLE)
 enum ingest_batch_table {
 #define X(name) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)

@@ -26,7 +26,7 @@ bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, u
 /* What the rows of all device records share. */
 struct device_row {
     bool has_start, has_end;
-    int64_t start, duration; /* capture time */
+    int64_t start, duration;           /* capture time */
     int64_t queue_delay, submit_delay; /* 0 = unknown */
     int64_t stream;
     int64_t api_name, api_lead, api_duration, thread;
@@ -167,8 +167,8 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     row_known(out, 12, (int64_t)kernel->graph_node);
     row_known(out, 13, row->flags);
     row_known(out, 14, stack_of(spool, pending));
-    if (row->has_end && !rollup_sums_add(&ingest->rollup, row->stream, config, row->start,
-                                         (uint64_t)row->duration))
+    if (row->has_end &&
+        !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
         return false;
     return ingest_row_end(ingest, INGEST_BATCH_KERNEL);
 }
@@ -268,8 +268,7 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     struct device_row row = {0};
     bool late = head->flags & WIRE_PENDING;
     uint8_t done_flags = pending->has_done ? pending->done.head.flags : 0;
-    bool outstanding =
-        late && (!pending->has_done || done_flags & WIRE_ABANDONED);
+    bool outstanding = late && (!pending->has_done || done_flags & WIRE_ABANDONED);
     if (head->type == WIRE_SYNC) {
         const struct wire_sync *sync = &pending->command.sync;
         struct wire_times times = {0, 0, sync->start, sync->end};

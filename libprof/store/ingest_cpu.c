@@ -44,8 +44,8 @@ static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *sp
     if (!process)
         return true;
     for (uint32_t i = 0; i < record->count; i++)
-        entries[i] = (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE,
-                                           .address = record->entries[i]};
+        entries[i] =
+            (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE, .address = record->entries[i]};
     if (count && (record->head.flags & WIRE_STACK_CUT))
         entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
     int64_t row = ingest_stack(ingest, process, entries, count);

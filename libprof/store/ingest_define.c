@@ -529,7 +529,7 @@ bool ingest_thread_rows_load(struct prof_ingest *ingest)
         ok = prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
                             (uint32_t)sqlite3_column_int64(sql, 0));
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,

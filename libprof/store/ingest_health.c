@@ -416,7 +416,7 @@ static bool state_lost_spools(struct prof_ingest *ingest)
                                  -1, &sql, NULL) == SQLITE_OK;
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = state_unreadable(ingest, sqlite3_column_int64(sql, 0));
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */

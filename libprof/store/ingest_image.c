@@ -213,7 +213,7 @@ bool ingest_images_load(struct prof_ingest *ingest)
         struct ingest_image *image = image_of(ingest, sqlite3_column_int64(row, 1));
         ok = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row) && ok;
 }
 
 void ingest_images_free(struct prof_ingest *ingest)

@@ -117,8 +117,7 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
 bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                          const struct wire_alloc_failed *failed)
 {
-    struct ingest_thread *thread =
-        ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
+    struct ingest_thread *thread = ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
     if (!thread)
         return false;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_ALLOCATION_FAILURE];

@@ -27,12 +27,12 @@ static bool read_build_id(const char *path, char text[PROF_BUILD_ID_TEXT])
     bool found = false;
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-        header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof(Elf64_Phdr)) {
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+        header.e_phentsize == sizeof(Elf64_Phdr)) {
         for (uint16_t i = 0; i < header.e_phnum && !found; i++) {
             Elf64_Phdr segment;
-            if (pread(fd, &segment, sizeof segment,
-                      (off_t)(header.e_phoff + i * sizeof segment)) != (ssize_t)sizeof segment)
+            if (pread(fd, &segment, sizeof segment, (off_t)(header.e_phoff + i * sizeof segment)) !=
+                (ssize_t)sizeof segment)
                 break;
             if (segment.p_type != PT_NOTE || segment.p_filesz > MAX_NOTE_BYTES)
                 continue;

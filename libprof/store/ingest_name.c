@@ -172,7 +172,7 @@ static bool load_objects(struct prof_ingest *ingest, struct ingest_spool *spool,
     while (ok && sqlite3_step(row) == SQLITE_ROW)
         ok = prof_map_put(&spool->objects, key_of(kind, (uint64_t)sqlite3_column_int64(row, 1)),
                           (uint64_t)sqlite3_column_int64(row, 0));
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row) && ok;
 }
 
 bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -194,7 +194,7 @@ bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
             &spool->handles,
             key_of((uint32_t)sqlite3_column_int64(row, 2), (uint64_t)sqlite3_column_int64(row, 0)),
             (uint64_t)sqlite3_column_int64(row, 1));
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row) && ok;
 }
 
 /* What was named and never used is told all the same. */

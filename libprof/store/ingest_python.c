@@ -86,7 +86,7 @@ bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
         if (head && head->type == WIRE_PYTHON_CODE)
             ok = take(spool, (const struct wire_python_code *)(const void *)head);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,

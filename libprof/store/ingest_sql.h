@@ -164,6 +164,8 @@ void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, con
 
 /* Keeps the first code that is a failure in `failed`. */
 void ingest_check(struct prof_ingest *ingest, int code);
+/* Ends a query; false when not all of its rows were read. */
+bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row);
 /* prof_store_fail; the reason is what ingest_check kept, if anything. */
 enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
                              struct prof_error *err);

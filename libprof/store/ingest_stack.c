@@ -135,7 +135,7 @@ static bool load_frames(struct prof_ingest *ingest)
         ok = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
                             (uint32_t)ingest->last_frame);
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row) && ok;
 }
 
 bool ingest_stacks_load(struct prof_ingest *ingest)
@@ -153,7 +153,7 @@ bool ingest_stacks_load(struct prof_ingest *ingest)
                           stack_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2)),
                           (uint64_t)ingest->last_stack);
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row) && ok;
 }
 
 void ingest_stacks_free(struct prof_ingest *ingest)

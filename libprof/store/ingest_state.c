@@ -204,19 +204,17 @@ bool ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t ro
 
 static bool query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **out)
 {
-    return sqlite3_prepare_v2(ingest->db, sql, -1, out, NULL) == SQLITE_OK;
+    int code = sqlite3_prepare_v2(ingest->db, sql, -1, out, NULL);
+    ingest_check(ingest, code);
+    return code == SQLITE_OK;
 }
 
 static int64_t one_number(struct prof_ingest *ingest, const char *sql)
 {
     sqlite3_stmt *statement;
     int64_t value = 0;
-    if (ingest->failed)
+    if (ingest->failed || !query(ingest, sql, &statement))
         return 0;
-    if (!query(ingest, sql, &statement)) {
-        ingest_check(ingest, sqlite3_errcode(ingest->db));
-        return 0;
-    }
     if (sqlite3_step(statement) == SQLITE_ROW)
         value = sqlite3_column_int64(statement, 0);
     ingest_check(ingest, sqlite3_finalize(statement));
@@ -233,7 +231,7 @@ static bool load_strings(struct prof_ingest *ingest)
             prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
                            (uint32_t)sqlite3_column_int64(sql, 0));
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_processes(struct prof_ingest *ingest)
@@ -250,7 +248,7 @@ static bool load_processes(struct prof_ingest *ingest)
         if (ok)
             ok = ingest_process_restore(ingest, process, sql);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -271,7 +269,7 @@ static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
                  : ingest_set_local(spool, local, kind, global,
                                     (uint32_t)sqlite3_column_int64(sql, 3));
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -290,7 +288,7 @@ static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
                                          .looked = 1};
         ok = prof_map_put(&spool->threads, thread->tid, spool->thread_list.count - 1);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -306,7 +304,7 @@ static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
         ok = ingest_live_add(
             spool, (uint32_t)sqlite3_column_int64(sql, 3), (uint64_t)sqlite3_column_int64(sql, 2),
             ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 0));
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -321,7 +319,7 @@ static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
             (uint32_t)sqlite3_column_int64(sql, 2), (uint32_t)sqlite3_column_int64(sql, 3)};
         prof_spool_restore(spool->reader, &cursor);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 /* Anchors go straight into the map: their rows are in the file already. */
@@ -364,7 +362,7 @@ static bool load_tally(struct prof_ingest *ingest, struct ingest_spool *spool)
             memcpy(spool->tally, sqlite3_column_blob(sql, 0),
                    bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 /* The tally comes last: the waiting records count themselves again. */
@@ -394,7 +392,7 @@ static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
         }
     }
     spool->restoring = false;
-    return sqlite3_finalize(sql) == SQLITE_OK && ok && load_tally(ingest, spool);
+    return ingest_query_end(ingest, sql) && ok && load_tally(ingest, spool);
 }
 
 static bool load_spools(struct prof_ingest *ingest)
@@ -419,7 +417,7 @@ static bool load_spools(struct prof_ingest *ingest)
              load_waiting(ingest, spool) && ingest_handles_load(ingest, spool) &&
              load_cursors(ingest, spool);
     }
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 static bool load_configs(struct prof_ingest *ingest)
@@ -432,7 +430,7 @@ static bool load_configs(struct prof_ingest *ingest)
                     &sql);
     while (ok && sqlite3_step(sql) == SQLITE_ROW)
         ok = ingest_config_restore(ingest, sql);
-    return sqlite3_finalize(sql) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, sql) && ok;
 }
 
 enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err)

@@ -335,6 +335,112 @@ START_TEST(finishing_can_be_tried_again)
 }
 END_TEST
 
+static sqlite3_mem_methods usual_memory;
+static long until; /* allocations of SQLite until one fails; 0 = none fails */
+
+static void *failing_malloc(int bytes)
+{
+    return until > 0 && --until == 0 ? NULL : usual_memory.xMalloc(bytes);
+}
+
+static void *failing_realloc(void *old, int bytes)
+{
+    return until > 0 && --until == 0 ? NULL : usual_memory.xRealloc(old, bytes);
+}
+
+static void some_launches(void *argument)
+{
+    (void)argument;
+    uint32_t stream = define_stream(0), api = collector_text("clEnqueueNDRangeKernel");
+    define_module("/bin/made-up", "abcd", 0x400000, 0x100000);
+    for (uint64_t i = 1; i <= 5; i++) {
+        struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                     .times = {i * 100, i * 100 + 50}, .correlation = i,
+                                     .config = define_config("kernel", (uint32_t)i, 64)};
+        emit_call(i, i * 100, i * 100 + 10, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+        collector_emit(&kernel);
+        emit_mark(i, collector_text("mark"));
+    }
+}
+
+/* The rows of each table, and how many values of each column are NULL. */
+static char *census(const struct run *run)
+{
+    sqlite3 *db;
+    sqlite3_stmt *row;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_int_eq(sqlite3_open(run->capture, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT m.name, p.name FROM sqlite_schema m JOIN "
+                                            "pragma_table_info(m.name) p WHERE m.type = 'table' "
+                                            "ORDER BY 1, 2", -1, &row, NULL), SQLITE_OK);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(row, 0);
+        const char *column = (const char *)sqlite3_column_text(row, 1);
+        char sql[256];
+        snprintf(sql, sizeof sql, "SELECT printf('%%d, %%d NULL', count(*), count(*) - "
+                                  "count(\"%s\")) FROM \"%s\"", column, table);
+        fprintf(out, "%s.%s: %s\n", table, column, run_text(run, sql));
+    }
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    fclose(out);
+    return text;
+}
+
+/* SQLite has no memory once, at its first allocation, its second and so on, until a step gets
+ * through: nothing is stored as NULL or twice instead. */
+static char *ingest_without_memory(bool fails)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(&run, NULL);
+    run_start(&run, some_launches, NULL);
+    waitpid(run.target, &run.wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    enum prof_status status = PROF_NOMEM;
+    for (long n = 1; status; n += 1 + n / 300) {
+        until = fails ? n : 0;
+        status = prof_ingest_step(ingest, NULL, &err);
+        ck_assert_msg(!status || status == PROF_NOMEM, "step, allocation %ld: %s", n, err.message);
+    }
+    status = PROF_NOMEM;
+    for (long n = 1; status; n += 1 + n / 300) {
+        until = fails ? n : 0;
+        status = prof_ingest_finish(ingest, "complete", false, &err);
+        ck_assert_msg(!status || status == PROF_NOMEM, "end, allocation %ld: %s", n, err.message);
+    }
+    until = 0;
+    prof_ingest_close(ingest);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_store_close(store);
+    char *text = census(&run);
+    run_done(&run);
+    return text;
+}
+
+START_TEST(without_memory_nothing_becomes_null)
+{
+    struct sqlite3_mem_methods memory;
+    sqlite3_shutdown();
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &usual_memory), SQLITE_OK);
+    memory = usual_memory;
+    memory.xMalloc = failing_malloc;
+    memory.xRealloc = failing_realloc;
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &memory), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
+    char *wanted = ingest_without_memory(false), *got = ingest_without_memory(true);
+    ck_assert_str_eq(got, wanted);
+    free(wanted);
+    free(got);
+}
+END_TEST
+
 /* Another perfkit may finish it: an older one's capture, never a newer one's. */
 START_TEST(the_state_of_another_version)
 {
@@ -447,6 +553,7 @@ int main(void)
     tcase_add_test(core, killed_at_random_moments);
     tcase_add_test(core, a_full_disk_loses_nothing);
     tcase_add_test(core, finishing_can_be_tried_again);
+    tcase_add_test(core, without_memory_nothing_becomes_null);
     tcase_add_test(core, the_state_of_another_version);
     tcase_add_test(core, an_entry_filled_late_is_found);
     tcase_add_test(core, a_replaced_program_is_not_alive);
