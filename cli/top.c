@@ -320,11 +320,25 @@ static enum prof_status find(const struct top_options *options, const struct cli
     return top_running(!options->once && !options->json && isatty(STDIN_FILENO), capture, err);
 }
 
+/* 500ms, 2s: -i was the time between refreshes once. A range of that name is NAME@DOMAIN. */
+static bool is_time(const char *text)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s", "m", "h"};
+    size_t digits = text ? strspn(text, "0123456789.") : 0;
+    bool found = false;
+    for (size_t i = 0; digits && i < sizeof units / sizeof *units; i++)
+        found |= !strcmp(text + digits, units[i]);
+    return found;
+}
+
 static const char *wrong(const struct top_options *options, const struct cli_operands *operands,
                          char **program, unsigned views)
 {
     if (options->once && options->json)
         return "--once and --json are two things: give one";
+    if (is_time(options->iteration))
+        return "--iteration is the NVTX range of an iteration: the time between refreshes is "
+               "--delay";
     if (program && operands->count)
         return "a file and a command are two things: give one";
     if (program && !program[0])

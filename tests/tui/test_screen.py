@@ -215,7 +215,7 @@ class Screen(Case):
         self.assertTrue(all(len(line) <= 100 for line in lines))
 
     def test_words_that_do_not_go_together(self):
-        for words in (["--view", "nothing"], ["--once", "--json"], ["--count", "2"],
+        for words in (["--view", "nothing"], ["--once", "--json"], ["--count", "2"], ["--once", "-i", "500ms", self.capture],
                       ["-o", "x"], ["--log", "x"], ["--once", "--view", "kernels,memory", self.capture], ["--"], [self.capture, "--", "true"], ["--once", "--", "true"]):
             done = subprocess.run([PERFKIT, "top", *words], env=environment(),
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
