@@ -126,6 +126,8 @@ struct prof_device_facts {
     int64_t id; /* prof_device.physical, 0 = unknown */
     const struct prof_device *device;
     int64_t slice_ns[PROF_SLICES]; /* sums to the window */
+    int64_t
+        typical_ns[PROF_SLICES]; /* of them, without what single iterations are out of line by */
     struct prof_spots spots[PROF_SLICES];
     int64_t kernel_sum_ns, copy_sum_ns; /* plain sums within the window */
     int64_t kernels, copies, gaps;
@@ -220,6 +222,17 @@ bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 enum prof_call_class prof_call_classify(const char *name);
+
+/* The idle states of a device by iteration. NULL: too few of them, or so many that single ones
+ * decide nothing; the other functions take it. */
+struct prof_typical_idle;
+struct prof_typical_idle *prof_typical_idle_new(const struct prof_facts *facts, bool *failed);
+void prof_typical_idle_add(struct prof_typical_idle *idle, size_t iteration,
+                           const int64_t slice_ns[PROF_SLICES]);
+/* False: out of memory. */
+bool prof_typical_idle_finish(const struct prof_typical_idle *idle,
+                              const int64_t slice_ns[PROF_SLICES], int64_t typical_ns[PROF_SLICES]);
+void prof_typical_idle_free(struct prof_typical_idle *idle);
 
 /* The i-th operation of a kind, in order of start. */
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/iteration_parts.h"
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
@@ -48,6 +49,7 @@ struct sweep {
     int64_t woken;                  /* of its PROF_SLICE_SYNC, after the wait */
     uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
     struct prof_map streams;
+    struct prof_typical_idle *idle;
 };
 
 struct work {
@@ -271,8 +273,12 @@ static void begin_gap(struct sweep *s)
     s->woken = 0;
 }
 
-static void note_gap(struct sweep *s)
+/* asked_at: when its next operation was asked for, by that thread. */
+static void note_gap(const struct work *w, struct sweep *s, uint32_t thread, int64_t asked_at)
 {
+    const struct prof_iterations *iterations = &w->facts->phase->iterations;
+    if (s->idle)
+        prof_typical_idle_add(s->idle, prof_iteration_since(iterations, thread, asked_at), s->gap);
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES && s->gap[PROF_SLICE_ALLOC]; i++)
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
@@ -309,7 +315,7 @@ static void spend_tail(struct work *w, struct sweep *s, struct prof_interval int
         return;
     begin_gap(s);
     spend_host(w, s, begin, interval.end, &none);
-    note_gap(s);
+    note_gap(w, s, s->last_thread, interval.end);
     s->facts->tail_ns = s->gap[PROF_SLICE_HOST];
     s->done = interval.end;
 }
@@ -417,7 +423,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
     if (s->done < op->start) {
         begin_gap(s);
         spend_idle(w, s, op);
-        note_gap(s);
+        note_gap(w, s, op->thread, prof_op_asked_at(op));
         note_pause(s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
@@ -468,7 +474,7 @@ static int64_t floor_of(const struct sweep *s)
     return 0;
 }
 
-static void finish_device(struct work *w, struct sweep *s)
+static bool finish_device(struct work *w, struct sweep *s)
 {
     const struct prof_intervals *all = &w->facts->phase->intervals;
     pass_intervals(w, s, INT64_MAX);
@@ -478,6 +484,9 @@ static void finish_device(struct work *w, struct sweep *s)
     s->facts->dispatch_floor_ns = floor_of(s);
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
+    bool ok = prof_typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
+    prof_typical_idle_free(s->idle);
+    return ok;
 }
 
 bool prof_facts_waterfall(struct prof_facts *f)
@@ -486,19 +495,21 @@ bool prof_facts_waterfall(struct prof_facts *f)
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    bool ok = w.sweeps != NULL;
+    bool ok = w.sweeps != NULL, failed = false;
     for (size_t i = 0; ok && i < f->devices.count; i++) {
         w.sweeps[i].facts = &f->devices.data[i];
         w.sweeps[i].done = f->begin;
         w.sweeps[i].last_shape = NO_SHAPE;
         w.sweeps[i].behind = NOT_BEHIND;
+        w.sweeps[i].idle = prof_typical_idle_new(f, &failed);
         begin_row(&w.sweeps[i]);
     }
+    ok = ok && !failed;
     prof_facts_seek(f, &walk, f->begin);
     while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < f->end)
         ok = add_op(&w, op);
     for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
-        finish_device(&w, &w.sweeps[i]);
+        ok = finish_device(&w, &w.sweeps[i]) && ok;
     free(w.sweeps);
     return ok;
 }

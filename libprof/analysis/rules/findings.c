@@ -186,6 +186,30 @@ static void tell(struct prof_findings *result, const struct prof_finding *findin
     known->devices = devices;
 }
 
+/* By its part of the time of its phase, since of several phases each is a small part of the run;
+ * what saves little of the run is no warning. All without what single iterations are out of line
+ * by. */
+static enum prof_severity typical_severity(const struct prof_draft *draft,
+                                           const struct prof_facts *f)
+{
+    const struct prof_device_facts *device = &f->devices.data[draft->device];
+    int64_t window = prof_facts_window_ns(f);
+    double phase = (double)window, run = (double)f->phases.time_ns, gone = 0;
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
+        double out_of_line = (double)(device->slice_ns[i] - device->typical_ns[i]);
+        phase -= out_of_line;
+        run -= out_of_line;
+        if (device->slice_ns[i] > 0)
+            gone += out_of_line * (double)draft->claims[i] / (double)device->slice_ns[i];
+    }
+    const struct prof_finding *finding = &draft->finding;
+    double left = finding->alone_ns > 0 ? 1 - gone / (double)finding->alone_ns : 0;
+    double typical = (double)finding->bound_ns * fmax(left, 0);
+    if (phase <= 0 || typical < WARNING * run)
+        return PROF_SEVERITY_INFO;
+    return severity_of(typical / phase, draft->most);
+}
+
 static void price(struct prof_draft *draft, int64_t paid, const struct prof_facts *f, int64_t most)
 {
     int64_t window = f->phases.time_ns;
@@ -196,10 +220,7 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     if (finding->alone_ns > finding->bound_ns)
         prof_term(draft, PROF_NUMBER_ELSEWHERE, finding->alone_ns - finding->bound_ns, -1);
     finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
-    /* How severe it is, its own phase tells: of several phases each is a small part of the run. */
-    int64_t phase = prof_facts_window_ns(f);
-    finding->severity =
-        severity_of(phase > 0 ? (double)finding->bound_ns / (double)phase : 0, draft->most);
+    finding->severity = typical_severity(draft, f);
 }
 
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
