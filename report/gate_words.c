@@ -127,15 +127,20 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
 /* ---- one row ----------------------------------------------------------------------------------
  */
 
+static void put_dimensions(FILE *out, const char *before, const int64_t dimensions[3])
+{
+    for (int i = 0; i < 3 && dimensions[i] > 0; i++)
+        fprintf(out, "%s%" PRId64, i ? "," : before, dimensions[i]);
+    if (dimensions[0] > 0)
+        fputc(')', out);
+}
+
 static void put_shape(FILE *out, const struct prof_metric *metric)
 {
     if (!metric || metric->grid[0] <= 0)
         return;
-    fprintf(out, " (%" PRId64 ",%" PRId64 ",%" PRId64 ")", metric->grid[0], metric->grid[1],
-            metric->grid[2]);
-    if (metric->block[0] > 0)
-        fprintf(out, "x(%" PRId64 ",%" PRId64 ",%" PRId64 ")", metric->block[0], metric->block[1],
-                metric->block[2]);
+    put_dimensions(out, " (", metric->grid);
+    put_dimensions(out, "x(", metric->block);
 }
 
 /* A name of the program, or of several kernels, cut to the columns asked for. */

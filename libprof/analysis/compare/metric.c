@@ -126,15 +126,23 @@ struct shape_text {
     char text[144];
 };
 
+/* Of the dimensions those that are known: other tools' files may have one only. */
+static int put_dimensions(char *out, size_t size, const char *before, const int64_t dimensions[3])
+{
+    int used = 0;
+    for (int i = 0; i < 3 && dimensions[i] != PROF_UNKNOWN; i++)
+        used += snprintf(out + used, size - (size_t)used, "%s%lld", i ? "," : before,
+                         (long long)dimensions[i]);
+    if (used)
+        used += snprintf(out + used, size - (size_t)used, ")");
+    return used;
+}
+
 static struct shape_text shape_text(const struct prof_metric *metric)
 {
-    struct shape_text out;
-    const int64_t *g = metric->grid, *b = metric->block;
-    int used = snprintf(out.text, sizeof out.text, "(%lld,%lld,%lld)", (long long)g[0],
-                        (long long)g[1], (long long)g[2]);
-    if (b[0] != PROF_UNKNOWN)
-        snprintf(out.text + used, sizeof out.text - (size_t)used, "x(%lld,%lld,%lld)",
-                 (long long)b[0], (long long)b[1], (long long)b[2]);
+    struct shape_text out = {""};
+    int used = put_dimensions(out.text, sizeof out.text, "(", metric->grid);
+    put_dimensions(out.text + used, sizeof out.text - (size_t)used, "x(", metric->block);
     return out;
 }
 
