@@ -234,6 +234,8 @@ static bool is_the_rest(const struct prof_shape *shape)
     return shape->config && shape->config->id == PROF_OTHER_CONFIGS;
 }
 
+#define MAX_FACTOR 100 /* beyond, a speed-up says nothing but that there is nothing else */
+
 static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
@@ -257,14 +259,19 @@ static void hot_kernel(struct prof_judge *judge)
     prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
     prof_number(draft, "kernel_factor", 2, PROF_NUMBER_COUNT);
     prof_number(draft, "whole_factor", 1 / (1 - share / 2), PROF_NUMBER_PLAIN);
-    prof_number(draft, "limit_factor", share < 0.998 ? 1 / (1 - share) : 500, PROF_NUMBER_PLAIN);
+    bool limited = share < 1 - 1.0 / MAX_FACTOR;
+    if (share < 1)
+        prof_number(draft, "limit_factor", 1 / (1 - share), PROF_NUMBER_PLAIN);
+    if (!limited)
+        prof_number(draft, "least_limit_factor", MAX_FACTOR, PROF_NUMBER_COUNT);
     prof_say(draft, "%s takes {share} of the time ({launches|launch|launches})",
              prof_short_name(prof_shape_name(hot)).text);
     if (isfinite(reached))
         prof_say(draft, product ? ", at {roof_share} of what the vendor's library reaches"
                                 : ", at {roof_share} of its roof");
     prof_say(draft, ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the "
-                    "limit is {limit_factor}x.");
+                    "limit is ");
+    prof_say(draft, limited ? "{limit_factor}x." : "more than {least_limit_factor}x.");
     bool far = isfinite(reached) && reached < 0.5;
     prof_claim_kernel(judge, draft, hot, isfinite(reached) ? 1 - fmin(reached, 1) : 1);
     if (!far)

@@ -10,19 +10,24 @@
 
 /* ---- explicit waits -------------------------------------------------------------------------- */
 
+#define SURE_WAITS 3 /* idle ones per iteration */
+
 static void sync_stall(struct prof_judge *judge)
 {
     const struct prof_call_totals *calls = &judge->device->calls[PROF_CALL_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
     int64_t steps = prof_steps(judge) ? prof_steps(judge) : 1;
-    /* A thread with several devices waits for each: what counts is how often this one ran empty. */
-    int64_t gaps = judge->device->awaited_gaps, waits = gaps < calls->count ? gaps : calls->count;
-    if (waits < 5 || waits < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
+    /* A thread with several devices waits for each: what is avoidable, how often this one ran empty
+     * tells. That is a matter of time, the number of waits is not. */
+    int64_t waits = calls->count, gaps = judge->device->awaited_gaps;
+    gaps = gaps < waits ? gaps : waits;
+    if (gaps < 5 || gaps < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
         prof_misses_work(judge))
         return;
-    double part = 1 - (double)steps / (double)waits; /* one a step is needed to see the result */
+    double part = 1 - (double)steps / (double)gaps; /* one a step is needed to see the result */
     struct prof_draft *draft = prof_found(judge, 0.5);
     prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
+    prof_number(draft, "idle_waits", (double)gaps, PROF_NUMBER_COUNT);
     prof_number(draft, "waited_ns", (double)calls->sum_ns, PROF_NUMBER_NS);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_number(draft, "avoidable_share", part, PROF_NUMBER_SHARE);
@@ -33,8 +38,11 @@ static void sync_stall(struct prof_judge *judge)
     prof_say(draft, "The host waits for the device {waits|time|times}");
     prof_say_per_iteration(judge, draft, "waits_per_iteration", "waits");
     prof_say(draft,
-             ", and each time the device runs empty: it is idle {idle_ns} until the host launches "
-             "again, {avoidable_share} of it avoidable with one wait per iteration.");
+             ", and {idle_waits|time|times} the device runs empty: it is idle {idle_ns} until the "
+             "host launches again, {avoidable_share} of it avoidable with one wait per "
+             "iteration.");
+    if (gaps < SURE_WAITS * steps)
+        draft->most = PROF_SEVERITY_INFO; /* in the next run it may be one */
     prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
 }
