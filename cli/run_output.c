@@ -57,18 +57,22 @@ static bool on_network(const char *folder)
     return false;
 }
 
-/* Or it cannot be looked at: it must not be replaced. */
-static bool exists(const char *path)
+/* PROF_OK: there is no such file; PROF_EXISTS, without a message: there is one. */
+static enum prof_status find_file(const char *path, struct prof_error *err)
 {
     struct stat info;
-    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    if (lstat(path, &info) == 0)
+        return PROF_EXISTS;
+    return errno == ENOENT || errno == ENOTDIR
+               ? PROF_OK
+               : prof_fail_errno(err, PROF_IO, "cannot look for %s", path);
 }
 
-static bool side_file_exists(const char *path)
+static enum prof_status find_side_file(const char *path, struct prof_error *err)
 {
     char name[PATH_MAX + 16];
     snprintf(name, sizeof name, "%s-wal", path);
-    return exists(name);
+    return find_file(name, err);
 }
 
 /* `folder`/`name` into final, absolute, whether or not the file exists. */
@@ -121,8 +125,11 @@ static enum prof_status automatic(struct run_output *output, const char *program
         enum prof_status status = resolve(output, ".", name, err);
         if (status || force)
             return status;
-        if (!exists(output->final) && !side_file_exists(output->final))
-            return PROF_OK;
+        status = find_file(output->final, err);
+        if (!status)
+            status = find_side_file(output->final, err);
+        if (status != PROF_EXISTS)
+            return status;
     }
     return prof_fail(err, PROF_EXISTS, "%s" SUFFIX " and %d more exist: give a name with -o", base,
                      MOST_NAMES);
@@ -144,16 +151,19 @@ enum prof_status output_choose(struct run_output *output, const char *asked, con
     enum prof_status status = resolve(output, dirname(folder), basename(name), err);
     if (status || force)
         return status;
-    if (exists(output->final))
+    status = find_file(output->final, err);
+    if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
                          "%s exists already: choose another name, or overwrite it with --force",
                          asked);
-    if (side_file_exists(output->final))
+    if (!status)
+        status = find_side_file(output->final, err);
+    if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
                          "%s-wal is left from an older capture: choose another name, or overwrite "
                          "it with --force",
                          asked);
-    return PROF_OK;
+    return status;
 }
 
 /* --force: the old file stays beside, so that a command that cannot be started costs nothing. */
