@@ -1,0 +1,192 @@
+/* What an iteration is: which ranges are, the period of launches, and what noise does not change.
+ */
+#include <check.h>
+#include <string.h>
+#include "tests/diagnosis/scene.h"
+
+#define US INT64_C(1000)
+
+static struct scene s;
+static struct prof_findings findings;
+
+static void begin(void)
+{
+    scene_open(&s, "cuda", "gpu");
+    scene_config(&s, "work", 264, 256, 32);
+}
+
+static struct prof_capture *find(const char *iteration)
+{
+    struct prof_error err = {0};
+    struct prof_filter asked = {.iteration = iteration};
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, &asked, &findings, &err), "%s", err.message);
+    return capture;
+}
+
+static void finish(struct prof_capture *capture)
+{
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+
+static void work(int launches)
+{
+    for (int i = 0; i < launches; i++)
+        scene_kernel(&s, 0, 1, 100 * US);
+    scene_sync(&s);
+}
+
+static void step(const char *name, int launches)
+{
+    scene_push(&s, name);
+    work(launches);
+    scene_pop(&s);
+}
+
+static void is_phase(size_t i, const char *name, int64_t iterations)
+{
+    ck_assert_uint_lt(i, findings.phase_count);
+    const struct prof_phase_row *phase = &findings.phases[i];
+    if (name)
+        ck_assert_str_eq(phase->name, name);
+    else
+        ck_assert_ptr_null(phase->name);
+    ck_assert_int_eq(phase->iterations, iterations);
+}
+
+/* The outermost that repeats, but for a name that programs give to iterations. */
+START_TEST(of_nested_ranges_one_is_the_iteration)
+{
+    begin();
+    for (int i = 0; i < 5; i++) {
+        scene_push(&s, "epoch");
+        for (int k = 0; k < 4; k++) {
+            scene_push(&s, _i ? "step" : "part");
+            step("forward", 2);
+            step("backward", 2);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, _i ? "step" : "epoch", _i ? 19 : 4);
+    finish(capture);
+}
+END_TEST
+
+START_TEST(a_domain_may_be_asked_for)
+{
+    begin();
+    for (int i = 0; i < 12; i++)
+        step("turn", 2);
+    scene_sql(&s, "INSERT OR IGNORE INTO string(id, value) VALUES(900, 'lib'); "
+                  "UPDATE range SET domain = 900 WHERE id %% 2 = 0");
+    struct prof_capture *capture = find("turn@lib");
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "turn", 5);
+    ck_assert_str_eq(findings.phases[0].domain, "lib");
+    finish(capture);
+}
+END_TEST
+
+/* Never warm-up beside another candidate, nor a range without device work. */
+START_TEST(set_up_and_idle_ranges_are_none)
+{
+    static const char *const names[] = {"warmup", "setup", "Warm-up 1", "teardown", "initialize"};
+    begin();
+    for (int i = 0; i < 30; i++)
+        step(names[_i], 3);
+    for (int i = 0; i < 8; i++) {
+        scene_push(&s, "log");
+        scene_host(&s, 900 * US);
+        scene_pop(&s);
+        step("request", 2);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "request", 7);
+    finish(capture);
+}
+END_TEST
+
+/* However long pauses and kernels are. */
+START_TEST(noise_changes_no_counts)
+{
+    begin();
+    for (int i = 0; i < 40; i++) {
+        scene_host(&s, i * 7919 % 13 * _i * 300 * US);
+        for (int k = 0; k < 3; k++)
+            scene_kernel(&s, 0, 1, (50 + i * 31 % (1 + 90 * _i)) * US);
+        scene_sync(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, NULL, 39);
+    ck_assert_int_eq(findings.phases[0].source, PROF_ITERATION_LAUNCHES);
+    finish(capture);
+}
+END_TEST
+
+/* A pause that ends the loop hides no shorter one that does. */
+START_TEST(breaks_are_no_part_of_the_loop)
+{
+    begin();
+    for (int i = 0; i < 90; i++) {
+        if (i == 30)
+            scene_host(&s, 90000 * US);
+        if (i == 60)
+            scene_host(&s, 80000000 * US);
+        step("step", 1);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "step", 89);
+    ck_assert_int_lt(findings.window_ns, 90000 * US);
+    finish(capture);
+}
+END_TEST
+
+/* Pauses of single iterations make no warning; those that come evenly, or in each, do. */
+START_TEST(single_pauses_decide_no_severity)
+{
+    begin();
+    for (int i = 0; i < 60; i++) {
+        bool pauses = _i == 0 ? i == 17 || i == 18 || i == 40 : _i == 1 ? i % 10 == 5 : true;
+        scene_push(&s, "step");
+        scene_host(&s, pauses ? 3000 * US : 0);
+        work(4);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    const struct prof_finding *found = NULL;
+    for (size_t i = 0; i < findings.count; i++) {
+        if (!strcmp(findings.rows[i].rule->id, "host-starvation"))
+            found = &findings.rows[i];
+    }
+    ck_assert_ptr_nonnull(found);
+    ck_assert_msg((found->severity == PROF_SEVERITY_INFO) == !_i, "%d: %s", found->severity,
+                  found->seen);
+    finish(capture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("iterations");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 60);
+    tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
+    tcase_add_test(core, a_domain_may_be_asked_for);
+    tcase_add_loop_test(core, set_up_and_idle_ranges_are_none, 0, 5);
+    tcase_add_loop_test(core, noise_changes_no_counts, 0, 3);
+    tcase_add_test(core, breaks_are_no_part_of_the_loop);
+    tcase_add_loop_test(core, single_pauses_decide_no_severity, 0, 3);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
