@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "collectors/host/host.h"
@@ -99,7 +100,11 @@ static char own_loader[64];
 void host_elf_find_loader(void)
 {
     Dl_info info;
-    void *in_loader = dlsym(RTLD_DEFAULT, "__tls_get_addr");
+    /* Where the kernel put the loader; 0 when it was called by name. Its functions come second:
+     * sanitizers have their own of the same name. */
+    void *in_loader = (void *)getauxval(AT_BASE);
+    if (!in_loader)
+        in_loader = dlsym(RTLD_DEFAULT, "__tls_get_addr");
     const char *name = in_loader && dladdr(in_loader, &info) ? base_name(info.dli_fname) : "";
     if (strlen(name) < sizeof own_loader)
         memcpy(own_loader, name, strlen(name) + 1);
