@@ -38,7 +38,8 @@
 #define SLOTS 64
 #define CHILD_SLOT 40
 #define CHILD_RECORDS "1000"
-#define CHILD_LINGERS_MS 500 /* so that perfkit has seen it alive: only then can it tell a signal */
+#define CHILD_LINGERS_MS 500 /* so that perfkit has seen it alive: only then can it tell a signal  \
+                              */
 #define BURST 32
 
 extern char **environ;
@@ -177,7 +178,7 @@ static int end(const char *how, int status, char **argv)
         if (strcmp(how, signals[i].name) == 0)
             kill(getpid(), signals[i].number);
     if (strcmp(how, "exec") == 0) {
-        char *other[] = {argv[0], (char *)(uintptr_t)"--status", (char *)(uintptr_t)"5", NULL};
+        char *other[] = {argv[0], (char *)(uintptr_t) "--status", (char *)(uintptr_t) "5", NULL};
         execv(argv[0], other);
     }
     if (strcmp(how, "exec_fails") == 0 && execv("/nonexistent/program", argv) == 0)
@@ -226,9 +227,9 @@ static void make_child(const char *way, char **argv, const char *file, const cha
         be_child(how);
     }
     if (strcmp(way, "spawn") == 0) {
-        const char *words[] = {argv[0],      "--first", "40",       "--nvtx", "1",     "--count",
-                               CHILD_RECORDS, "--progress", file,  "--status", "21", "--after",
-                               "500",        "--end",    how,      NULL};
+        const char *words[] = {argv[0],       "--first",    "40", "--nvtx",   "1",  "--count",
+                               CHILD_RECORDS, "--progress", file, "--status", "21", "--after",
+                               "500",         "--end",      how,  NULL};
         if (posix_spawn(&pid, argv[0], NULL, NULL, (char **)(uintptr_t)words, environ) != 0)
             _exit(96);
     }
@@ -277,12 +278,15 @@ int main(int argc, char **argv)
         if (pthread_create(&threads[i], NULL, i < nvtx ? nvtx_thread : opencl_thread,
                            (void *)(uintptr_t)(first + i)) != 0)
             return 99;
+    /* NVTX's header does not bear a fork while a thread makes the first annotation. */
+    while (child && nvtx && atomic_load(&progress->done[first]) == 0)
+        sleep_us(100);
     if (child)
         make_child(child, argv, file, argument(argv, "--child-end", "_exit"));
     sleep_us(number(argv, "--after") * 1000);
     /* The driver's own exit handlers do not bear threads that still call it. */
-    bool orderly = strcmp(how, "return") == 0 || strcmp(how, "exit") == 0 ||
-                   strcmp(how, "exec_fails") == 0;
+    bool orderly =
+        strcmp(how, "return") == 0 || strcmp(how, "exit") == 0 || strcmp(how, "exec_fails") == 0;
     atomic_store(&stop_opencl, orderly && count == 0);
     for (long i = count || !orderly ? 0 : nvtx; (count || orderly) && i < nvtx + opencl; i++)
         pthread_join(threads[i], NULL);
