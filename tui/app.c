@@ -180,7 +180,7 @@ static int64_t *tail_rows(struct tui_app *app)
 }
 
 /* A finished capture is read whole, once. */
-static bool is_finished(const struct tui_model *model)
+static bool model_is_finished(const struct tui_model *model)
 {
     return model->phase == TUI_FINISHED && model->caught_up;
 }
@@ -191,7 +191,7 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
     struct tui_model *model = app->model;
     struct prof_capture *tail;
-    int64_t begin = 0, rows = is_finished(model) ? INT64_MAX : *tail_rows(app);
+    int64_t begin = 0, rows = model_is_finished(model) ? INT64_MAX : *tail_rows(app);
     if (!can_open(model))
         return false;
     tui_model_rest(model);
@@ -202,7 +202,8 @@ static bool open_tail(struct tui_app *app, struct tui_view_input *input)
         return false;
     }
     /* Findings of a finished capture are those of perfkit report. */
-    bool windowed = model->window_s && !(is_finished(model) && app->view == TUI_VIEW_FINDINGS);
+    bool windowed =
+        model->window_s && !(model_is_finished(model) && app->view == TUI_VIEW_FINDINGS);
     int64_t first = windowed ? tui_first_second(model) * 1000000000 : 0;
     input->tail = tail;
     input->filter = app->iterations;
@@ -236,15 +237,15 @@ static void adapt(struct tui_app *app, int64_t cost_ns)
 
 /* ---- filling ------------------------------------------------------------------------------- */
 
-static struct tui_place *place_of(struct tui_app *app)
+static struct tui_place *app_cursor(struct tui_app *app)
 {
     return app->drilled ? &app->drill_place : &app->places[app->view];
 }
 
 /* Rows move from look to look: the cursor stays on what it was on. */
-static void keep_place(struct tui_app *app)
+static void app_save_cursor(struct tui_app *app)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = app_cursor(app);
     const struct tui_table *table = &app->table;
     if (place->has_id && !table->in_order) {
         for (size_t i = 0; i < table->order.count; i++) {
@@ -257,13 +258,13 @@ static void keep_place(struct tui_app *app)
 }
 
 /* The table is filled: its rows in order, and the cursor where it was. */
-static void arrange(struct tui_app *app)
+static void app_sort_table(struct tui_app *app)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = app_cursor(app);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
     if (app->table.failed)
         prof_note(PROF_NOMEM);
-    keep_place(app);
+    app_save_cursor(app);
 }
 
 static void (*filler(const struct tui_app *app))(struct tui_table *, const struct tui_view_input *)
@@ -275,7 +276,7 @@ static void (*filler(const struct tui_app *app))(struct tui_table *, const struc
 static void fill_with(struct tui_app *app, struct tui_view_input *input)
 {
     filler(app)(&app->table, input);
-    arrange(app);
+    app_sort_table(app);
 }
 
 /* When the view that is shown may ask the end of the file for what is kept; NULL = it wants
@@ -297,7 +298,7 @@ static void ask_kept(struct tui_app *app, struct tui_view_input *input)
     struct tui_view_input asked = *input;
     if (!due || now < *due || app->reader || !open_tail(app, &asked))
         return;
-    if (app->beside && is_finished(app->model) && app->view == TUI_VIEW_KERNELS &&
+    if (app->beside && model_is_finished(app->model) && app->view == TUI_VIEW_KERNELS &&
         start_reader(app, &asked, NULL)) {
         if (end_reader(app))
             fill_with(app, input);
@@ -338,7 +339,7 @@ static bool fill_beside(struct tui_app *app, struct tui_view_input *input)
     } else {
         tui_table_copy(&app->table, &reading->table);
     }
-    arrange(app);
+    app_sort_table(app);
     app->stale = wanted; /* until it has been read */
     return true;
 }
@@ -357,7 +358,7 @@ void tui_app_fill(struct tui_app *app)
         app->nvml_tried = true;
     }
     input.nvml = app->nvml;
-    bool finished = is_finished(app->model);
+    bool finished = model_is_finished(app->model);
     if (tui_app_has_read(app))
         end_reader(app);
     for (int i = 0; i < 2 * TUI_VIEWS && !finished; i++)
@@ -400,11 +401,11 @@ static void find_target(struct tui_app *app)
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err)
 {
     if (!app->paused && !tui_app_is_reading(app)) {
-        bool was_done = is_finished(app->model);
+        bool was_done = model_is_finished(app->model);
         enum prof_status status = tui_model_look(app->model, budget_ns, err);
         if (status)
             return status;
-        if (!was_done && is_finished(app->model))
+        if (!was_done && model_is_finished(app->model))
             app->stale = true; /* all there is, once */
         find_target(app);
         if (app->measure)

@@ -43,7 +43,7 @@ static struct tui_glyph *at(struct tui_grid *grid, int x, int y)
     return &grid->glyphs[y * grid->width + x];
 }
 
-static void set(struct tui_grid *grid, int x, int y, uint32_t code, enum tui_style style)
+static void grid_set_glyph(struct tui_grid *grid, int x, int y, uint32_t code, enum tui_style style)
 {
     struct tui_glyph *glyph = at(grid, x, y);
     if (glyph)
@@ -51,7 +51,7 @@ static void set(struct tui_grid *grid, int x, int y, uint32_t code, enum tui_sty
 }
 
 /* Columns of one character of clean text. */
-static int cells_of(const char *text, size_t length)
+static int count_cells(const char *text, size_t length)
 {
     char one[8] = {0};
     memcpy(one, text, length < 7 ? length : 7);
@@ -70,7 +70,7 @@ static int put_clean(struct tui_grid *grid, int x, int y, int room, enum tui_sty
             length = 1;
             code = '?';
         }
-        int cells = cells_of(text, length);
+        int cells = count_cells(text, length);
         bool plain = !grid->ascii || code < 127;
         if (cells == 0 && used > 0 && plain) {
             struct tui_glyph *before = at(grid, x + used - 1, y);
@@ -80,7 +80,7 @@ static int put_clean(struct tui_grid *grid, int x, int y, int room, enum tui_sty
         if (used + cells > room)
             break;
         for (int i = 0; i < cells; i++)
-            set(grid, x + used + i, y, !plain ? '?' : i ? 0 : code, style);
+            grid_set_glyph(grid, x + used + i, y, !plain ? '?' : i ? 0 : code, style);
         used += cells;
         text += length;
         left -= length;
@@ -142,8 +142,9 @@ void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share, e
         int level = here >= 8 ? 8 : here > 0 ? (int)here : 0;
         if (i == 0 && level == 0 && share > 0)
             level = 1; /* little is not nothing */
-        set(grid, x + i, y,
-            grid->ascii ? (level >= 4 || (i == 0 && level) ? '|' : ' ') : widths[level], style);
+        grid_set_glyph(grid, x + i, y,
+                       grid->ascii ? (level >= 4 || (i == 0 && level) ? '|' : ' ') : widths[level],
+                       style);
     }
 }
 
@@ -157,11 +158,12 @@ void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_
     for (int i = 0; i < room; i++) {
         double share = full > 0 ? (double)values[count - room + i] / full : 0;
         int level = share >= 1 ? 8 : (int)ceil(share * 8);
-        set(grid, x + i, y, grid->ascii ? (uint32_t)ascii_heights[level] : heights[level], TUI_BAR);
+        grid_set_glyph(grid, x + i, y,
+                       grid->ascii ? (uint32_t)ascii_heights[level] : heights[level], TUI_BAR);
     }
 }
 
-static size_t encode(uint32_t code, char *out)
+static size_t encode_utf8_glyph(uint32_t code, char *out)
 {
     if (code < 0x80) {
         out[0] = (char)code;
@@ -177,9 +179,9 @@ static size_t encode(uint32_t code, char *out)
 
 void tui_glyph_text(const struct tui_glyph *glyph, char out[9])
 {
-    size_t length = glyph->code ? encode(glyph->code, out) : 0;
+    size_t length = glyph->code ? encode_utf8_glyph(glyph->code, out) : 0;
     if (glyph->code && glyph->mark)
-        length += encode(glyph->mark, out + length);
+        length += encode_utf8_glyph(glyph->mark, out + length);
     out[length] = '\0';
 }
 

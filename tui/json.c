@@ -41,7 +41,7 @@ static void put_health(const struct tui_app *app, struct prof_json *json)
     prof_json_end(json);
 }
 
-static void put_head(const struct tui_app *app, struct prof_json *json)
+static void put_json_header(const struct tui_app *app, struct prof_json *json)
 {
     const struct tui_model *model = app->model;
     prof_json_int(json, "version", 2);
@@ -66,7 +66,7 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
     int shown = app->view;
     prof_json_to_file(&json, out, 0);
     prof_json_object(&json, NULL);
-    put_head(app, &json);
+    put_json_header(app, &json);
     put_totals(app->model, &json);
     put_health(app, &json);
     for (int view = 0; view < TUI_VIEWS; view++) {

@@ -102,7 +102,7 @@ const char *tui_kept_place(struct tui_kept *kept, int64_t stack)
     return NULL;
 }
 
-static void keep_place(struct tui_kept *kept, struct prof_capture *tail, int64_t stack)
+static void keep_stack_line(struct tui_kept *kept, struct prof_capture *tail, int64_t stack)
 {
     char text[400] = "";
     const struct prof_frame *place, *via;
@@ -122,6 +122,6 @@ static void keep_place(struct tui_kept *kept, struct prof_capture *tail, int64_t
 void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail)
 {
     for (size_t i = 0; i < kept->wanted.count; i++)
-        keep_place(kept, tail, kept->wanted.data[i]);
+        keep_stack_line(kept, tail, kept->wanted.data[i]);
     kept->wanted.count = 0;
 }

@@ -4,7 +4,7 @@
 
 #include "tui/app.h"
 
-static struct tui_place *place_of(struct tui_app *app)
+static struct tui_place *current_cursor(struct tui_app *app)
 {
     return app->drilled ? &app->drill_place : &app->places[app->view];
 }
@@ -20,18 +20,18 @@ static size_t page(const struct tui_app *app)
     return lines > 1 ? (size_t)lines - 1 : 1;
 }
 
-static void remember(struct tui_app *app)
+static void remember_selection(struct tui_app *app)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = current_cursor(app);
     const struct tui_table *table = &app->table;
     place->has_id = place->chosen < table->order.count;
     if (place->has_id)
         place->chosen_id = table->rows.data[table->order.data[place->chosen]].id;
 }
 
-static unsigned move(struct tui_app *app, long by)
+static unsigned move_selection(struct tui_app *app, long by)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = current_cursor(app);
     size_t count = app->table.order.count;
     if (!count)
         return TUI_REDRAW;
@@ -40,24 +40,24 @@ static unsigned move(struct tui_app *app, long by)
     else
         place->chosen =
             (size_t)by < count - 1 - place->chosen ? place->chosen + (size_t)by : count - 1;
-    remember(app);
+    remember_selection(app);
     return TUI_REDRAW;
 }
 
 /* ---- sorting ------------------------------------------------------------------------------- */
 
-static unsigned arrange(struct tui_app *app)
+static unsigned apply_sort_keys(struct tui_app *app)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = current_cursor(app);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
     place->chosen = place->scroll = 0;
-    remember(app);
+    remember_selection(app);
     return TUI_REDRAW;
 }
 
 static unsigned sort_by(struct tui_app *app, size_t column)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = current_cursor(app);
     size_t now = place->sort < app->table.column_count ? place->sort : app->table.sort;
     if (app->table.in_order || column >= app->table.column_count) {
         snprintf(app->message, sizeof app->message, "this view has an order of its own");
@@ -65,12 +65,12 @@ static unsigned sort_by(struct tui_app *app, size_t column)
     }
     place->rising = column == now ? !place->rising : false;
     place->sort = column;
-    return arrange(app);
+    return apply_sort_keys(app);
 }
 
 static unsigned next_sort(struct tui_app *app, int step)
 {
-    struct tui_place *place = place_of(app);
+    struct tui_place *place = current_cursor(app);
     size_t count = app->table.column_count;
     size_t column = place->sort < count ? place->sort : app->table.sort;
     for (size_t i = 0; count && i < count; i++) {
@@ -83,7 +83,7 @@ static unsigned next_sort(struct tui_app *app, int step)
     if (app->table.in_order)
         return sort_by(app, column);
     place->sort = column;
-    return arrange(app);
+    return apply_sort_keys(app);
 }
 
 /* ---- search and filter --------------------------------------------------------------------- */
@@ -98,16 +98,16 @@ static unsigned find_next(struct tui_app *app, size_t from)
         snprintf(app->message, sizeof app->message, "not found: %.80s", app->search);
         return TUI_REDRAW;
     }
-    place_of(app)->chosen = found;
-    remember(app);
+    current_cursor(app)->chosen = found;
+    remember_selection(app);
     return TUI_REDRAW;
 }
 
-static unsigned ask(struct tui_app *app, enum tui_prompt prompt)
+static unsigned open_prompt(struct tui_app *app, enum tui_prompt prompt)
 {
     app->prompt = prompt;
     snprintf(app->line, sizeof app->line, "%s",
-             prompt == TUI_FILTER ? place_of(app)->filter : app->search);
+             prompt == TUI_FILTER ? current_cursor(app)->filter : app->search);
     return TUI_REDRAW;
 }
 
@@ -115,10 +115,10 @@ static unsigned follow_line(struct tui_app *app)
 {
     if (app->prompt == TUI_SEARCH) {
         snprintf(app->search, sizeof app->search, "%s", app->line);
-        return find_next(app, place_of(app)->chosen);
+        return find_next(app, current_cursor(app)->chosen);
     }
-    snprintf(place_of(app)->filter, TUI_LINE, "%s", app->line);
-    return arrange(app);
+    snprintf(current_cursor(app)->filter, TUI_LINE, "%s", app->line);
+    return apply_sort_keys(app);
 }
 
 static unsigned type(struct tui_app *app, int key)
@@ -153,7 +153,7 @@ static unsigned type(struct tui_app *app, int key)
 
 static unsigned drill(struct tui_app *app)
 {
-    const struct tui_place *place = place_of(app);
+    const struct tui_place *place = current_cursor(app);
     const struct tui_table *table = &app->table;
     if (app->drilled || !tui_views[app->view].drill || place->chosen >= table->order.count ||
         table->columns == tui_text_column) /* a sentence instead of rows */
@@ -168,7 +168,7 @@ static unsigned drill(struct tui_app *app)
     return TUI_REDRAW;
 }
 
-static unsigned show(struct tui_app *app, int view)
+static unsigned show_view(struct tui_app *app, int view)
 {
     tui_app_show(app, view);
     tui_app_fill(app);
@@ -178,13 +178,13 @@ static unsigned show(struct tui_app *app, int view)
 static unsigned back(struct tui_app *app)
 {
     if (app->drilled)
-        return show(app, app->view);
-    struct tui_place *place = place_of(app);
+        return show_view(app, app->view);
+    struct tui_place *place = current_cursor(app);
     app->message[0] = '\0';
     if (!*place->filter)
         return TUI_REDRAW;
     place->filter[0] = '\0';
-    return arrange(app);
+    return apply_sort_keys(app);
 }
 
 static unsigned next_window(struct tui_app *app)
@@ -220,12 +220,12 @@ static unsigned letter(struct tui_app *app, int key)
         app->help = true;
         return TUI_REDRAW;
     case '/':
-        return ask(app, TUI_SEARCH);
+        return open_prompt(app, TUI_SEARCH);
     case 'n':
-        return find_next(app, place_of(app)->chosen + 1);
+        return find_next(app, current_cursor(app)->chosen + 1);
     case '\\':
     case 'f':
-        return ask(app, TUI_FILTER);
+        return open_prompt(app, TUI_FILTER);
     case 'w':
         return next_window(app);
     case '>':
@@ -235,17 +235,18 @@ static unsigned letter(struct tui_app *app, int key)
         return next_sort(app, -1);
     case 'r':
     case 'I':
-        return sort_by(app, place_of(app)->sort < app->table.column_count ? place_of(app)->sort
-                                                                          : app->table.sort);
+        return sort_by(app, current_cursor(app)->sort < app->table.column_count
+                                ? current_cursor(app)->sort
+                                : app->table.sort);
     case 'p':
     case ' ':
         return pause_or_go(app);
     case 'j':
-        return move(app, 1);
+        return move_selection(app, 1);
     case 'k':
-        return move(app, -1);
+        return move_selection(app, -1);
     default:
-        return key >= '0' && key <= '9' ? show(app, (key - '0' + 9) % 10) : 0;
+        return key >= '0' && key <= '9' ? show_view(app, (key - '0' + 9) % 10) : 0;
     }
 }
 
@@ -268,27 +269,27 @@ unsigned tui_app_key(struct tui_app *app, int key)
         return function_key(app, key - TUI_KEY_F1 + 1);
     switch (key) {
     case TUI_KEY_UP:
-        return move(app, -1);
+        return move_selection(app, -1);
     case TUI_KEY_DOWN:
-        return move(app, 1);
+        return move_selection(app, 1);
     case TUI_KEY_WHEEL_UP:
-        return move(app, -3);
+        return move_selection(app, -3);
     case TUI_KEY_WHEEL_DOWN:
-        return move(app, 3);
+        return move_selection(app, 3);
     case TUI_KEY_PAGE_UP:
-        return move(app, -(long)page(app));
+        return move_selection(app, -(long)page(app));
     case TUI_KEY_PAGE_DOWN:
-        return move(app, (long)page(app));
+        return move_selection(app, (long)page(app));
     case TUI_KEY_HOME:
-        return move(app, -(long)app->table.order.count);
+        return move_selection(app, -(long)app->table.order.count);
     case TUI_KEY_END:
-        return move(app, (long)app->table.order.count);
+        return move_selection(app, (long)app->table.order.count);
     case TUI_KEY_TAB:
     case TUI_KEY_RIGHT:
-        return show(app, app->view + 1);
+        return show_view(app, app->view + 1);
     case TUI_KEY_BACK_TAB:
     case TUI_KEY_LEFT:
-        return show(app, app->view - 1);
+        return show_view(app, app->view - 1);
     case TUI_KEY_ENTER:
         return drill(app);
     case TUI_KEY_ESCAPE:
@@ -308,17 +309,17 @@ unsigned tui_app_click(struct tui_app *app, int x, int y, bool twice)
         for (int view = 0; view < TUI_VIEWS; view++) {
             int from, to = tui_tab_at(view, app->width, &from);
             if (x >= from && x < to)
-                return show(app, view);
+                return show_view(app, view);
         }
     } else if (y == layout.titles)
         return sort_by(app, tui_table_column_at(&app->table, app->width, x));
     else if (y >= layout.rows && y < layout.rows + layout.row_lines) {
-        struct tui_place *place = place_of(app);
+        struct tui_place *place = current_cursor(app);
         size_t chosen = place->scroll + (size_t)(y - layout.rows);
         if (chosen >= app->table.order.count)
             return 0;
         place->chosen = chosen;
-        remember(app);
+        remember_selection(app);
         return twice ? drill(app) | TUI_REDRAW : TUI_REDRAW;
     }
     return 0;

@@ -32,7 +32,7 @@ struct tui_model *tui_model_new(const char *path)
     return model;
 }
 
-static void forget(struct tui_model *model)
+static void forget_all_rows(struct tui_model *model)
 {
     for (size_t i = 0; i < model->kernels.count; i++)
         free(model->kernels.data[i].name);
@@ -57,7 +57,7 @@ void tui_model_free(struct tui_model *model)
     if (!model)
         return;
     prof_close(model->capture);
-    forget(model);
+    forget_all_rows(model);
     free(model->path);
     free(model->final);
     free(model);
@@ -77,7 +77,7 @@ static void begin_anew(struct tui_model *model)
                               .served_context = model->served_context,
                               .replaced = true};
     prof_close(model->capture);
-    forget(model);
+    forget_all_rows(model);
     *model = fresh;
 }
 
@@ -176,7 +176,7 @@ static int64_t last_mark(const struct prof_live_marks *marks)
            marks->calls + marks->waits;
 }
 
-static enum tui_phase phase_of(const struct tui_model *model)
+static enum tui_phase next_model_phase(const struct tui_model *model)
 {
     if (model->state == PROF_STATE_CLOSING)
         return TUI_LET_GO;
@@ -191,7 +191,7 @@ static enum tui_phase phase_of(const struct tui_model *model)
 static void tell_time(struct tui_model *model, uint64_t now)
 {
     const struct prof_info *info = prof_info(model->capture);
-    bool growing = model->state == PROF_STATE_RECORDING && phase_of(model) == TUI_WATCHING;
+    bool growing = model->state == PROF_STATE_RECORDING && next_model_phase(model) == TUI_WATCHING;
     if (growing && info->start_mono_ns != PROF_UNKNOWN && (int64_t)now > info->start_mono_ns)
         model->now_ns = (int64_t)now - info->start_mono_ns;
     else
@@ -214,7 +214,8 @@ static void tell_progress(struct tui_model *model, uint64_t now)
     model->before = *there;
 }
 
-static enum prof_status feed(struct tui_model *model, int64_t deadline, struct prof_error *err)
+static enum prof_status read_new_rows(struct tui_model *model, int64_t deadline,
+                                      struct prof_error *err)
 {
     enum prof_status status = prof_live_marks(model->capture, &model->there, err);
     if (status)
@@ -229,7 +230,8 @@ static enum prof_status feed(struct tui_model *model, int64_t deadline, struct p
     return status;
 }
 
-static enum prof_status read_all(struct tui_model *model, int64_t budget_ns, struct prof_error *err)
+static enum prof_status read_within_budget(struct tui_model *model, int64_t budget_ns,
+                                           struct prof_error *err)
 {
     uint64_t now = prof_now_ns();
     enum prof_status status = prof_live_begin(model->capture, err);
@@ -241,7 +243,7 @@ static enum prof_status read_all(struct tui_model *model, int64_t budget_ns, str
         status = tui_lookups_take(model, err);
     if (!status) {
         tell_time(model, now);
-        status = feed(model, budget_ns ? (int64_t)now + budget_ns : INT64_MAX, err);
+        status = read_new_rows(model, budget_ns ? (int64_t)now + budget_ns : INT64_MAX, err);
     }
     if (!status) {
         tell_progress(model, now);
@@ -287,7 +289,7 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
     enum prof_status status = model->capture ? PROF_OK : open_again(model, err);
     if (status || !model->capture)
         return status;
-    status = read_all(model, budget_ns, err);
+    status = read_within_budget(model, budget_ns, err);
     if (status == PROF_BUSY || (status && model->ever_read && status != PROF_NOMEM)) {
         model->error = *err;
         let_go(model, model->phase);
@@ -296,7 +298,7 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
     if (status)
         return status;
     model->ever_read = true;
-    enum tui_phase phase = phase_of(model);
+    enum tui_phase phase = next_model_phase(model);
     /* The recorder may have ended, and its folder be gone, since the state was read. */
     if (phase == TUI_ABANDONED && prof_live_state(model->capture) != PROF_STATE_RECORDING)
         phase = TUI_WATCHING;

@@ -15,7 +15,7 @@ struct reading {
     size_t rows;
 };
 
-static uint32_t group_of(struct tui_model *model, const struct prof_live_copy *copy)
+static uint32_t copies_group(struct tui_model *model, const struct prof_live_copy *copy)
 {
     for (size_t i = 0; i < model->copies.count; i++) {
         const struct tui_copies *g = &model->copies.data[i];
@@ -33,7 +33,7 @@ static uint32_t group_of(struct tui_model *model, const struct prof_live_copy *c
     return (uint32_t)(model->copies.count - 1);
 }
 
-static unsigned class_of(int64_t bytes)
+static unsigned size_class(int64_t bytes)
 {
     unsigned class = 0;
     for (int64_t limit = 4096; bytes >= limit && class + 1 < TUI_SIZE_CLASSES; limit *= 16)
@@ -57,13 +57,13 @@ static struct tui_copy_second *second_of(struct tui_model *model, int64_t second
     return fresh;
 }
 
-static bool take(void *context, const struct prof_live_copy *copy)
+static bool add_live_copy(void *context, const struct prof_live_copy *copy)
 {
     struct reading *reading = context;
     struct tui_model *model = reading->model;
     reading->last = copy->id;
     reading->rows++;
-    uint32_t number = group_of(model, copy);
+    uint32_t number = copies_group(model, copy);
     if (number == UINT32_MAX)
         return false;
     struct tui_copies *group = &model->copies.data[number];
@@ -78,7 +78,7 @@ static bool take(void *context, const struct prof_live_copy *copy)
     group->count++;
     group->ns = prof_add(group->ns, copy->duration_ns);
     if (copy->bytes != PROF_UNKNOWN)
-        group->classes[class_of(bytes)]++;
+        group->classes[size_class(bytes)]++;
     if (rated) {
         group->rated_bytes = prof_add(group->rated_bytes, bytes);
         group->rated_ns = prof_add(group->rated_ns, copy->duration_ns);
@@ -106,20 +106,21 @@ static bool take(void *context, const struct prof_live_copy *copy)
     return true;
 }
 
-static bool feed(struct tui_model *model, bool fills, int64_t *mark, int64_t deadline,
-                 enum prof_status *status, struct prof_error *err)
+static bool read_live_copies(struct tui_model *model, bool fills, int64_t *mark, int64_t deadline,
+                             enum prof_status *status, struct prof_error *err)
 {
     struct reading reading = {.model = model};
     do {
         reading.rows = 0;
         reading.last = *mark;
-        *status = prof_live_copies(model->capture, fills, *mark, CHUNK, take, &reading, err);
+        *status =
+            prof_live_copies(model->capture, fills, *mark, CHUNK, add_live_copy, &reading, err);
         *mark = reading.last;
     } while (!*status && reading.rows == CHUNK && (int64_t)prof_now_ns() < deadline);
     return reading.rows < CHUNK;
 }
 
-static void drop_old(struct tui_model *model)
+static void drop_old_copy_seconds(struct tui_model *model)
 {
     int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
     size_t kept = 0;
@@ -163,16 +164,16 @@ static void find_ceilings(struct tui_model *model)
 bool tui_copies_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
                      struct prof_error *err)
 {
-    bool over = feed(model, false, &model->marks.copies, deadline, status, err);
+    bool over = read_live_copies(model, false, &model->marks.copies, deadline, status, err);
     if (!*status)
-        over &= feed(model, true, &model->marks.fills, deadline, status, err);
-    drop_old(model);
+        over &= read_live_copies(model, true, &model->marks.fills, deadline, status, err);
+    drop_old_copy_seconds(model);
     if (!*status)
         find_ceilings(model);
     return over;
 }
 
-static void add_second(struct tui_model *model, const struct tui_copy_second *s)
+static void add_copy_second(struct tui_model *model, const struct tui_copy_second *s)
 {
     struct tui_copies *group = &model->copies.data[s->group];
     struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
@@ -191,7 +192,7 @@ static void add_second(struct tui_model *model, const struct tui_copy_second *s)
         process->window_copy_bytes = prof_add(process->window_copy_bytes, s->bytes);
 }
 
-static void spark(struct tui_model *model, const struct tui_copy_second *s)
+static void add_copy_sparkline(struct tui_model *model, const struct tui_copy_second *s)
 {
     struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
     int64_t age = tui_last_second(model) - s->second;
@@ -206,7 +207,7 @@ static void spark(struct tui_model *model, const struct tui_copy_second *s)
     *slot = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-static void whole_run(struct tui_model *model)
+static void sum_copies_of_run(struct tui_model *model)
 {
     for (size_t i = 0; i < model->copies.count; i++) {
         struct tui_copies *g = &model->copies.data[i];
@@ -240,10 +241,10 @@ void tui_copies_window(struct tui_model *model)
         model->processes.data[i].window_copy_bytes = 0;
     for (size_t i = 0; i < model->copy_seconds.count; i++) {
         const struct tui_copy_second *s = &model->copy_seconds.data[i];
-        spark(model, s);
+        add_copy_sparkline(model, s);
         if (model->window_s && s->second >= tui_first_second(model))
-            add_second(model, s);
+            add_copy_second(model, s);
     }
     if (!model->window_s)
-        whole_run(model);
+        sum_copies_of_run(model);
 }

@@ -47,7 +47,7 @@ static void sum_add(struct tui_sum *to, const struct tui_sum *what)
 
 /* ---- who a row belongs to ------------------------------------------------------------------ */
 
-static bool kernel_of(struct tui_model *model, int64_t config, uint32_t *number)
+static bool kernel_of_config(struct tui_model *model, int64_t config, uint32_t *number)
 {
     const struct prof_config *its = prof_config(model->capture, config);
     const char *name = its && its->name ? its->name : "";
@@ -87,7 +87,7 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
         return &model->cells.data[*known];
     uint32_t kernel;
     struct tui_cell *cell =
-        kernel_of(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
+        kernel_of_config(model, config, &kernel) ? prof_array_add(&model->cells) : NULL;
     if (!cell || !prof_names_put(&model->cell_keys, (const char *)key, sizeof key,
                                  (uint32_t)model->cells.count - 1))
         return NULL;
@@ -118,7 +118,8 @@ static void add_to(struct tui_sum *to, const struct prof_live_sum *sum,
     sum_add(to, &change);
 }
 
-static void store(struct tui_second *row, const struct prof_live_sum *sum, uint32_t cell)
+static void store_kernel_second(struct tui_second *row, const struct prof_live_sum *sum,
+                                uint32_t cell)
 {
     *row = (struct tui_second){.id = sum->id,
                                .second = sum->second,
@@ -139,7 +140,7 @@ static bool plausible(struct prof_live_sum *sum)
     return sum->count > 0 && sum->sum_ns >= 0;
 }
 
-static bool take_row(void *context, const struct prof_live_sum *given)
+static bool add_live_sum(void *context, const struct prof_live_sum *given)
 {
     struct reading *reading = context;
     struct tui_model *model = reading->model;
@@ -162,12 +163,12 @@ static bool take_row(void *context, const struct prof_live_sum *given)
             : NULL;
     add_to(&cell->total, &sum, old);
     if (old) {
-        store(old, &sum, number);
+        store_kernel_second(old, &sum, number);
         return true;
     }
     struct tui_second *row = prof_array_add(&model->seconds);
     if (row)
-        store(row, &sum, number);
+        store_kernel_second(row, &sum, number);
     reading->at = model->seconds.count;
     return row;
 }
@@ -197,7 +198,7 @@ static bool take_kernel(void *context, const struct prof_live_sum *given)
         if (!row)
             return false;
         cell->row = (uint32_t)(model->seconds.count - 1);
-        store(row, &sum, (uint32_t)(cell - model->cells.data));
+        store_kernel_second(row, &sum, (uint32_t)(cell - model->cells.data));
         return true;
     }
     row->count++;
@@ -222,7 +223,7 @@ int64_t tui_first_second(const struct tui_model *model)
 }
 
 /* Rows up to `settled` will not change: none before the first young one. */
-static void settle(struct tui_model *model)
+static void sort_new_seconds(struct tui_model *model)
 {
     size_t from = model->seconds.count;
     while (from > 0 && model->seconds.data[from - 1].id > model->settled)
@@ -236,7 +237,7 @@ static void settle(struct tui_model *model)
     }
 }
 
-static void drop_old(struct tui_model *model)
+static void drop_old_kernel_seconds(struct tui_model *model)
 {
     int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
     size_t kept = 0, count = model->seconds.count;
@@ -268,29 +269,29 @@ bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_statu
         reading.rows = 0;
         reading.last = from;
         *status = (model->from_rollup ? prof_live_sums : prof_live_kernels)(
-            model->capture, from, CHUNK, model->from_rollup ? take_row : take_kernel, &reading,
+            model->capture, from, CHUNK, model->from_rollup ? add_live_sum : take_kernel, &reading,
             err);
         from = reading.last;
         over = reading.rows < CHUNK;
         if (model->seconds.count > MOST_ROWS) {
-            settle(model);
-            drop_old(model);
+            sort_new_seconds(model);
+            drop_old_kernel_seconds(model);
             reading.at = model->seconds.count;
         }
     } while (!*status && !over && (int64_t)prof_now_ns() < deadline);
     if (model->from_rollup) {
         if (from > model->marks.sums)
             model->marks.sums = from;
-        settle(model);
+        sort_new_seconds(model);
     } else
         model->marks.kernels = from;
-    drop_old(model);
+    drop_old_kernel_seconds(model);
     return over;
 }
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-static void add_row(struct tui_sum *to, const struct tui_second *row)
+static void add_kernel_second(struct tui_sum *to, const struct tui_second *row)
 {
     struct tui_sum what = {row->count, row->sum_ns, row->min_ns, row->max_ns, {{0}}};
     for (int i = 0; i < PROF_LIVE_BUCKETS; i++)
@@ -304,7 +305,8 @@ static uint32_t add_us(uint32_t us, int64_t ns)
     return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-static void spark(struct tui_model *model, const struct tui_second *row, struct tui_stream *stream)
+static void add_kernel_sparkline(struct tui_model *model, const struct tui_second *row,
+                                 struct tui_stream *stream)
 {
     int64_t age = tui_last_second(model) - row->second;
     if (age < 0 || age >= TUI_SPARK)
@@ -381,10 +383,10 @@ void tui_model_window(struct tui_model *model, unsigned seconds)
         struct tui_cell *cell = &model->cells.data[row->cell];
         struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, cell->stream);
         if (seconds && row->second >= first)
-            add_row(&cell->window, row);
+            add_kernel_second(&cell->window, row);
         if (stream && (stream->last_second == PROF_UNKNOWN || row->second > stream->last_second))
             stream->last_second = row->second;
-        spark(model, row, stream);
+        add_kernel_sparkline(model, row, stream);
     }
     for (size_t i = 0; i < model->cells.count; i++)
         add_cell(model, &model->cells.data[i]);

@@ -6,13 +6,13 @@
 
 #include "tui/model.h"
 
-static char *copy(const char *text)
+static char *copy_text_or_null(const char *text)
 {
     return text ? strdup(text) : NULL;
 }
 
 /* Texts of our own look like borrowed ones to readers. */
-static void drop(const char *text)
+static void free_const_text(const char *text)
 {
     free((char *)(uintptr_t)text);
 }
@@ -43,15 +43,15 @@ const struct tui_device *tui_model_device(const struct tui_model *model, int64_t
 
 static void free_info(struct prof_info *info)
 {
-    drop(info->state_text);
-    drop(info->perfkit_version);
-    drop(info->command);
-    drop(info->host);
-    drop(info->kernel);
-    drop(info->cpu);
-    drop(info->trace);
-    drop(info->kernel_filter);
-    drop(info->spool);
+    free_const_text(info->state_text);
+    free_const_text(info->perfkit_version);
+    free_const_text(info->command);
+    free_const_text(info->host);
+    free_const_text(info->kernel);
+    free_const_text(info->cpu);
+    free_const_text(info->trace);
+    free_const_text(info->kernel_filter);
+    free_const_text(info->spool);
 }
 
 static void take_info(struct tui_model *model)
@@ -63,15 +63,15 @@ static void take_info(struct tui_model *model)
     *info = *given;
     info->path = model->path;
     info->directory = info->boot_id = NULL;
-    info->state_text = copy(given->state_text);
-    info->perfkit_version = copy(given->perfkit_version);
-    info->command = copy(given->command);
-    info->host = copy(given->host);
-    info->kernel = copy(given->kernel);
-    info->cpu = copy(given->cpu);
-    info->trace = copy(given->trace);
-    info->kernel_filter = copy(given->kernel_filter);
-    info->spool = copy(given->spool);
+    info->state_text = copy_text_or_null(given->state_text);
+    info->perfkit_version = copy_text_or_null(given->perfkit_version);
+    info->command = copy_text_or_null(given->command);
+    info->host = copy_text_or_null(given->host);
+    info->kernel = copy_text_or_null(given->kernel);
+    info->cpu = copy_text_or_null(given->cpu);
+    info->trace = copy_text_or_null(given->trace);
+    info->kernel_filter = copy_text_or_null(given->kernel_filter);
+    info->spool = copy_text_or_null(given->spool);
     model->own_info = true;
 }
 
@@ -88,9 +88,9 @@ static bool take_streams(struct tui_model *model)
             *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
         }
         struct tui_stream *stream = &model->streams.data[i];
-        drop(stream->values.name);
+        free_const_text(stream->values.name);
         stream->values = list[i];
-        stream->values.name = copy(list[i].name);
+        stream->values.name = copy_text_or_null(list[i].name);
         stream->values.clock = NULL;
         stream->values.api = !list[i].api                     ? NULL
                              : !strcmp(list[i].api, "cuda")   ? "cuda"
@@ -112,29 +112,29 @@ static bool take_processes(struct tui_model *model)
             *fresh = (struct tui_process){0};
         }
         struct prof_process *values = &model->processes.data[i].values;
-        drop(values->command);
-        drop(values->end_reason);
-        drop(values->host);
+        free_const_text(values->command);
+        free_const_text(values->end_reason);
+        free_const_text(values->host);
         *values = list[i];
         values->birth = NULL;
-        values->command = copy(list[i].command);
-        values->end_reason = copy(list[i].end_reason);
-        values->host = copy(list[i].host);
+        values->command = copy_text_or_null(list[i].command);
+        values->end_reason = copy_text_or_null(list[i].end_reason);
+        values->host = copy_text_or_null(list[i].host);
     }
     return true;
 }
 
 static void free_device(struct prof_device *values)
 {
-    drop(values->api);
-    drop(values->name);
-    drop(values->vendor);
-    drop(values->driver);
-    drop(values->uuid);
-    drop(values->kind);
-    drop(values->label);
-    drop(values->title);
-    drop(values->full_name);
+    free_const_text(values->api);
+    free_const_text(values->name);
+    free_const_text(values->vendor);
+    free_const_text(values->driver);
+    free_const_text(values->uuid);
+    free_const_text(values->kind);
+    free_const_text(values->label);
+    free_const_text(values->title);
+    free_const_text(values->full_name);
 }
 
 static bool take_devices(struct tui_model *model)
@@ -151,15 +151,15 @@ static bool take_devices(struct tui_model *model)
         struct prof_device *values = &model->devices.data[i].values;
         free_device(values);
         *values = list[i];
-        values->api = copy(list[i].api);
-        values->name = copy(list[i].name);
-        values->vendor = copy(list[i].vendor);
-        values->driver = copy(list[i].driver);
-        values->uuid = copy(list[i].uuid);
-        values->kind = copy(list[i].kind);
-        values->label = copy(list[i].label);
-        values->title = copy(list[i].title);
-        values->full_name = copy(list[i].full_name);
+        values->api = copy_text_or_null(list[i].api);
+        values->name = copy_text_or_null(list[i].name);
+        values->vendor = copy_text_or_null(list[i].vendor);
+        values->driver = copy_text_or_null(list[i].driver);
+        values->uuid = copy_text_or_null(list[i].uuid);
+        values->kind = copy_text_or_null(list[i].kind);
+        values->label = copy_text_or_null(list[i].label);
+        values->title = copy_text_or_null(list[i].title);
+        values->full_name = copy_text_or_null(list[i].full_name);
     }
     return true;
 }
@@ -196,11 +196,11 @@ void tui_lookups_free(struct tui_model *model)
     if (model->own_info)
         free_info(&model->info);
     for (size_t i = 0; i < model->streams.count; i++)
-        drop(model->streams.data[i].values.name);
+        free_const_text(model->streams.data[i].values.name);
     for (size_t i = 0; i < model->processes.count; i++) {
-        drop(model->processes.data[i].values.command);
-        drop(model->processes.data[i].values.end_reason);
-        drop(model->processes.data[i].values.host);
+        free_const_text(model->processes.data[i].values.command);
+        free_const_text(model->processes.data[i].values.end_reason);
+        free_const_text(model->processes.data[i].values.host);
     }
     for (size_t i = 0; i < model->devices.count; i++)
         free_device(&model->devices.data[i].values);

@@ -12,7 +12,7 @@
 
 /* ---- the heap of ends ---------------------------------------------------------------------- */
 
-static bool push(struct tui_model *model, struct tui_end end)
+static bool push_allocation_end(struct tui_model *model, struct tui_end end)
 {
     if (!prof_array_reserve(&model->ends, 1))
         return false;
@@ -24,7 +24,7 @@ static bool push(struct tui_model *model, struct tui_end end)
     return true;
 }
 
-static struct tui_end pop(struct tui_model *model)
+static struct tui_end pop_allocation_end(struct tui_model *model)
 {
     struct tui_end *heap = model->ends.data, first = heap[0];
     struct tui_end last = heap[--model->ends.count];
@@ -49,7 +49,8 @@ static int64_t at_least_0(int64_t bytes)
     return bytes < 0 ? 0 : bytes;
 }
 
-static void change(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes, int count)
+static void change_live_bytes(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes,
+                              int count)
 {
     struct tui_memory *group = &model->memory.data[number];
     group->live_bytes = at_least_0(prof_add(group->live_bytes, bytes));
@@ -70,12 +71,12 @@ static void change(struct tui_model *model, uint32_t number, int64_t time, int64
 static void end_until(struct tui_model *model, int64_t time)
 {
     while (model->ends.count && model->ends.data[0].end_ns <= time) {
-        struct tui_end end = pop(model);
-        change(model, end.group, end.end_ns, -end.bytes, -1);
+        struct tui_end end = pop_allocation_end(model);
+        change_live_bytes(model, end.group, end.end_ns, -end.bytes, -1);
     }
 }
 
-static uint32_t group_of(struct tui_model *model, int64_t process, int kind)
+static uint32_t memory_group(struct tui_model *model, int64_t process, int kind)
 {
     uint64_t key = (uint64_t)process << 8 | (uint64_t)(kind & 255);
     uint64_t *known = prof_map_get(&model->memory_keys, key);
@@ -119,18 +120,18 @@ static bool allocate(struct tui_model *model, const struct read_allocation *read
 {
     const struct prof_allocation *a = &read->values;
     int64_t bytes = a->bytes == PROF_UNKNOWN || a->bytes < 0 ? 0 : a->bytes;
-    uint32_t number = group_of(model, a->process, a->kind);
+    uint32_t number = memory_group(model, a->process, a->kind);
     if (number == UINT32_MAX)
         return false;
     struct tui_memory *group = &model->memory.data[number];
     end_until(model, a->start_ns);
     group->allocations++;
     group->bytes = prof_add(group->bytes, bytes);
-    change(model, number, a->start_ns, bytes, 1);
+    change_live_bytes(model, number, a->start_ns, bytes, 1);
     if (!count_second(model, a->start_ns / 1000000000, number, bytes))
         return false;
     if (a->end_ns != PROF_UNKNOWN)
-        return push(model, (struct tui_end){a->end_ns, bytes, number});
+        return push_allocation_end(model, (struct tui_end){a->end_ns, bytes, number});
     struct tui_allocation *live = prof_array_add(&model->live);
     if (live)
         *live = (struct tui_allocation){a->id,       a->process, a->start_ns, bytes,
@@ -147,7 +148,8 @@ struct chunk {
     size_t seen;
 };
 
-static bool keep(void *context, const struct prof_allocation *allocation, int64_t stack)
+static bool keep_read_allocation(void *context, const struct prof_allocation *allocation,
+                                 int64_t stack)
 {
     struct chunk *chunk = context;
     chunk->last = allocation->id;
@@ -157,7 +159,7 @@ static bool keep(void *context, const struct prof_allocation *allocation, int64_
     return true;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_allocation_start(const void *a, const void *b)
 {
     const struct prof_allocation *x = &((const struct read_allocation *)a)->values;
     const struct prof_allocation *y = &((const struct read_allocation *)b)->values;
@@ -166,15 +168,15 @@ static int by_start(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static bool read_rows(struct tui_model *model, struct chunk *chunk, int64_t deadline,
-                      enum prof_status *status, struct prof_error *err)
+static bool read_live_allocations(struct tui_model *model, struct chunk *chunk, int64_t deadline,
+                                  enum prof_status *status, struct prof_error *err)
 {
     do {
         chunk->count = chunk->seen = 0;
         chunk->last = model->marks.allocations;
-        *status = prof_live_allocations(model->capture, model->marks.allocations, CHUNK, keep,
-                                        chunk, err);
-        qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_start);
+        *status = prof_live_allocations(model->capture, model->marks.allocations, CHUNK,
+                                        keep_read_allocation, chunk, err);
+        qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_allocation_start);
         for (size_t i = 0; !*status && i < chunk->count; i++) {
             if (!allocate(model, &chunk->rows[i]))
                 *status = prof_fail(err, PROF_NOMEM, "out of memory");
@@ -198,7 +200,7 @@ static bool ask_again(struct tui_model *model, enum prof_status *status, struct 
         struct tui_allocation a = model->live.data[from + i];
         if (i >= asked || ends[i] == PROF_UNKNOWN)
             model->live.data[kept++] = a;
-        else if (!push(model, (struct tui_end){ends[i], a.bytes, a.group}))
+        else if (!push_allocation_end(model, (struct tui_end){ends[i], a.bytes, a.group}))
             *status = prof_fail(err, PROF_NOMEM, "out of memory");
     }
     if (!*status) {
@@ -210,7 +212,7 @@ static bool ask_again(struct tui_model *model, enum prof_status *status, struct 
     return !*status && model->next_live == 0;
 }
 
-static void drop_old(struct tui_model *model)
+static void drop_old_memory_seconds(struct tui_model *model)
 {
     int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
     size_t kept = 0;
@@ -231,13 +233,13 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
     if (!*status && model->live.count)
         over = ask_again(model, status, err);
     if (!*status)
-        over &= read_rows(model, chunk, deadline, status, err);
+        over &= read_live_allocations(model, chunk, deadline, status, err);
     if (!*status && over)
         end_until(model, model->state == PROF_STATE_RECORDING && model->now_ns != PROF_UNKNOWN
                              ? model->now_ns
                              : INT64_MAX);
     free(chunk);
-    drop_old(model);
+    drop_old_memory_seconds(model);
     return over;
 }
 

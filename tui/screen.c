@@ -73,7 +73,7 @@ static void draw_tabs(const struct tui_app *app, struct tui_grid *grid, int y)
 
 /* ---- meters -------------------------------------------------------------------------------- */
 
-static const char *state_of(const struct tui_model *model, enum tui_style *style)
+static const char *recording_state_text(const struct tui_model *model, enum tui_style *style)
 {
     static const struct {
         const char *text;
@@ -90,7 +90,7 @@ static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
     enum tui_style style;
-    const char *state = state_of(model, &style);
+    const char *state = recording_state_text(model, &style);
     char right[120];
     int length = snprintf(right, sizeof right, "%s%s %s", app->paused ? "PAUSED " : "", state,
                           prof_duration_ns(model->now_ns).text);
@@ -244,7 +244,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
 
 /* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is
  * one. */
-static size_t line_of(const char *text, int width)
+static size_t wrapped_line_length(const char *text, int width)
 {
     size_t length = 0, space = 0;
     for (int x = 0; text[length] && x < width; length++) {
@@ -264,7 +264,7 @@ int tui_note_lines(const struct tui_table *table, int width)
     for (size_t i = 0; i < table->notes.count; i++) {
         const char *text = table->texts.data + table->notes.data[i];
         do {
-            text += line_of(text, width > 8 ? width : 8);
+            text += wrapped_line_length(text, width > 8 ? width : 8);
             text += *text == ' ';
             lines++;
         } while (*text);
@@ -279,7 +279,7 @@ static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int
         const char *text = table->texts.data + table->notes.data[i];
         do {
             char line[600];
-            size_t length = line_of(text, width);
+            size_t length = wrapped_line_length(text, width);
             snprintf(line, sizeof line, "%.*s", (int)length, text);
             if (y < end)
                 tui_grid_put(grid, 0, y++, grid->width, TUI_DIM, line);

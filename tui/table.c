@@ -62,7 +62,7 @@ void tui_table_row(struct tui_table *table, int64_t id, int depth, enum tui_styl
     table->values.count += table->column_count;
 }
 
-static struct tui_value *last(struct tui_table *table, size_t column)
+static struct tui_value *last_row_value(struct tui_table *table, size_t column)
 {
     static struct tui_value nowhere;
     if (!table->rows.count || column >= table->column_count)
@@ -85,25 +85,25 @@ static bool add_text(struct tui_table *table, const void *bytes, size_t size, si
 
 void tui_table_text(struct tui_table *table, size_t column, const char *text)
 {
-    struct tui_value *value = last(table, column);
+    struct tui_value *value = last_row_value(table, column);
     value->known = text && add_text(table, text, strlen(text) + 1, &value->text);
 }
 
 void tui_table_number(struct tui_table *table, size_t column, int64_t number)
 {
-    struct tui_value *value = last(table, column);
+    struct tui_value *value = last_row_value(table, column);
     value->known = number != PROF_UNKNOWN;
     value->number = number;
 }
 
 void tui_table_rank(struct tui_table *table, size_t column, int64_t rank)
 {
-    last(table, column)->number = rank;
+    last_row_value(table, column)->number = rank;
 }
 
 void tui_table_real(struct tui_table *table, size_t column, double real)
 {
-    struct tui_value *value = last(table, column);
+    struct tui_value *value = last_row_value(table, column);
     value->known = !isnan(real);
     value->real = real;
 }
@@ -111,14 +111,14 @@ void tui_table_real(struct tui_table *table, size_t column, double real)
 void tui_table_spark(struct tui_table *table, size_t column, const uint32_t values[TUI_SPARK],
                      double full)
 {
-    struct tui_value *value = last(table, column);
+    struct tui_value *value = last_row_value(table, column);
     value->real = full;
     value->known = add_text(table, values, TUI_SPARK * sizeof *values, &value->text);
 }
 
 void tui_table_blank(struct tui_table *table, size_t column)
 {
-    last(table, column)->blank = true;
+    last_row_value(table, column)->blank = true;
 }
 
 static char *formatted(const char *format, va_list arguments)
@@ -183,7 +183,7 @@ const char *tui_table_text_of(const struct tui_table *table, const struct tui_va
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-static bool is_text(enum tui_kind kind)
+static bool column_is_text(enum tui_kind kind)
 {
     return kind == TUI_TEXT || kind == TUI_NAME;
 }
@@ -193,7 +193,7 @@ static bool holds(const struct tui_table *table, size_t row, const char *text)
     if (!*text)
         return true;
     for (size_t c = 0; c < table->column_count; c++) {
-        const char *its = is_text(table->columns[c].kind) && table->columns[c].title
+        const char *its = column_is_text(table->columns[c].kind) && table->columns[c].title
                               ? tui_table_text_of(table, tui_table_value(table, row, c))
                               : NULL;
         if (its && strcasestr(its, text))
@@ -218,16 +218,16 @@ static int compare_values(const struct sorting *s, const struct tui_value *a,
         return a->known ? -1 : 1;
     if (!a->known)
         return 0;
-    if (is_text(kind) && a->number != b->number)
+    if (column_is_text(kind) && a->number != b->number)
         return sign * (a->number > b->number ? 1 : -1);
-    if (is_text(kind)) /* words begin with A unless turned */
+    if (column_is_text(kind)) /* words begin with A unless turned */
         return -sign * strcmp(tui_table_text_of(s->table, a), tui_table_text_of(s->table, b));
     if (kind == TUI_COUNT || kind == TUI_ID || kind == TUI_NS || kind == TUI_BYTES)
         return sign * ((a->number > b->number) - (a->number < b->number));
     return sign * ((a->real > b->real) - (a->real < b->real));
 }
 
-static int compare(const void *x, const void *y, void *context)
+static int compare_table_rows(const void *x, const void *y, void *context)
 {
     const struct sorting *s = context;
     size_t a = *(const size_t *)x, b = *(const size_t *)y;
@@ -249,8 +249,8 @@ void tui_table_arrange(struct tui_table *table, const char *filter, size_t sort,
             table->order.data[table->order.count++] = i;
     }
     if (!table->in_order && table->order.count)
-        qsort_r(table->order.data, table->order.count, sizeof *table->order.data, compare,
-                &sorting);
+        qsort_r(table->order.data, table->order.count, sizeof *table->order.data,
+                compare_table_rows, &sorting);
 }
 
 size_t tui_table_search(const struct tui_table *table, const char *text, size_t from)
@@ -266,8 +266,8 @@ size_t tui_table_search(const struct tui_table *table, const char *text, size_t 
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void put_value(const struct tui_table *table, const struct tui_value *value,
-                      const struct tui_column *column, struct prof_json *json)
+static void put_json_value(const struct tui_table *table, const struct tui_value *value,
+                           const struct tui_column *column, struct prof_json *json)
 {
     switch (column->kind) {
     case TUI_TEXT:
@@ -297,8 +297,8 @@ void tui_table_json(const struct tui_table *table, struct prof_json *json, const
         prof_json_object(json, NULL);
         for (size_t c = 0; c < table->column_count; c++) {
             if (table->columns[c].key)
-                put_value(table, tui_table_value(table, table->order.data[i], c),
-                          &table->columns[c], json);
+                put_json_value(table, tui_table_value(table, table->order.data[i], c),
+                               &table->columns[c], json);
         }
         prof_json_end(json);
     }

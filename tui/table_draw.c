@@ -14,7 +14,7 @@ struct layout {
     int x[MOST_COLUMNS], width[MOST_COLUMNS]; /* width 0: left out */
 };
 
-static bool on_screen(const struct tui_table *table, size_t column)
+static bool column_is_shown(const struct tui_table *table, size_t column)
 {
     if (!table->columns[column].title || !table->columns[column].if_known)
         return table->columns[column].title != NULL;
@@ -59,7 +59,7 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     *layout = (struct layout){0};
     size_t count = table->column_count < MOST_COLUMNS ? table->column_count : MOST_COLUMNS;
     for (size_t c = 0; c < count; c++)
-        layout->width[c] = on_screen(table, c) ? width_of(&table->columns[c]) : 0;
+        layout->width[c] = column_is_shown(table, c) ? width_of(&table->columns[c]) : 0;
     while (needed(table, layout) > width) {
         size_t worst = count;
         for (size_t c = 0; c < count; c++) {
@@ -94,7 +94,7 @@ size_t tui_table_column_at(const struct tui_table *table, int width, int x)
     return SIZE_MAX;
 }
 
-static bool to_the_left(enum tui_kind kind)
+static bool column_is_left_aligned(enum tui_kind kind)
 {
     return kind == TUI_TEXT || kind == TUI_NAME || kind == TUI_SPARKLINE;
 }
@@ -191,8 +191,8 @@ static void draw_titles(const struct tui_table *table, struct tui_grid *grid, in
                            : rising                     ? "\xe2\x96\xb4"
                                                         : "\xe2\x96\xbe";
         snprintf(title, sizeof title, "%s%s", table->columns[c].title, mark);
-        put_aligned(grid, layout->x[c], y, layout->width[c], to_the_left(table->columns[c].kind),
-                    TUI_HEADER, title);
+        put_aligned(grid, layout->x[c], y, layout->width[c],
+                    column_is_left_aligned(table->columns[c].kind), TUI_HEADER, title);
     }
 }
 

@@ -24,7 +24,7 @@ static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT,
 
 static volatile sig_atomic_t came[CAUGHT];
 
-static void note(int number)
+static void note_signal(int number)
 {
     for (size_t i = 0; i < CAUGHT; i++) {
         if (caught[i] == number)
@@ -58,7 +58,7 @@ static void remember_signals(struct signals *signals)
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = note};
+    struct sigaction action = {.sa_handler = note_signal};
     sigset_t all;
     sigemptyset(&all);
     sigfillset(&action.sa_mask);
@@ -117,7 +117,7 @@ static void coloured_styles(void)
     paint(TUI_BAD, 9, COLOR_RED, -1, A_BOLD);
 }
 
-static void put_line(const struct tui_grid *grid, int y)
+static void put_grid_line(const struct tui_grid *grid, int y)
 {
     const struct tui_glyph *line = &grid->glyphs[y * grid->width];
     for (int x = 0; x < grid->width;) {
@@ -136,7 +136,7 @@ static void put_line(const struct tui_grid *grid, int y)
     attrset(0);
 }
 
-static void show(struct tui_app *app)
+static void draw_screen(struct tui_app *app)
 {
     struct tui_grid grid;
     if (!tui_grid_make(&grid, COLS > 0 ? COLS : 80, LINES > 0 ? LINES : 24, app->ascii))
@@ -144,7 +144,7 @@ static void show(struct tui_app *app)
     tui_app_draw(app, &grid);
     erase();
     for (int y = 0; y < grid.height; y++)
-        put_line(&grid, y);
+        put_grid_line(&grid, y);
     refresh();
     tui_grid_free(&grid);
 }
@@ -158,7 +158,7 @@ static void new_size(void)
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-static int key_of(wint_t code, bool special)
+static int key_from_curses(wint_t code, bool special)
 {
     static const struct {
         wint_t code;
@@ -210,7 +210,7 @@ static unsigned take_keys(struct tui_app *app)
         else if (kind == KEY_CODE_YES && code == KEY_RESIZE)
             todo |= TUI_REDRAW;
         else
-            todo |= tui_app_key(app, key_of(code, kind == KEY_CODE_YES));
+            todo |= tui_app_key(app, key_from_curses(code, kind == KEY_CODE_YES));
     }
     return todo;
 }
@@ -294,7 +294,7 @@ static enum prof_status loop(struct tui_app *app, const struct tui_terminal_opti
             next = now + (uint64_t)options->interval_ns;
         }
         if (todo && !status)
-            show(app);
+            draw_screen(app);
         now = prof_now_ns();
         int64_t wait = next > now ? (int64_t)(next - now) : 0;
         if (behind)

@@ -165,7 +165,7 @@ static const struct tui_column copy_columns[] = {
     [T_SIZES] = {"sizes", "sizes <4K <64K <1M <16M <256M more", TUI_TEXT, 36, 7},
 };
 
-static double rate_of(int64_t bytes, int64_t ns)
+static double bytes_per_second_of(int64_t bytes, int64_t ns)
 {
     return ns > 0 ? (double)bytes * 1e9 / (double)ns : NAN;
 }
@@ -179,7 +179,7 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
     for (size_t i = 0; i < model->copies.count; i++) {
         const struct tui_copies *c = &model->copies.data[i];
         bool fill = c->kind == PROF_COPY_MEMSET;
-        double rate = rate_of(c->window_rated_bytes, c->window_rated_ns);
+        double rate = bytes_per_second_of(c->window_rated_bytes, c->window_rated_ns);
         has_ceiling |= !isnan(c->ceiling);
         tui_table_row(table, (int64_t)i, 0, c->window_count ? TUI_NORMAL : TUI_DIM);
         tui_table_text(table, T_WAY, prof_copy_kind_text(c->kind));

@@ -30,7 +30,7 @@ struct tree {
     size_t *child;
 };
 
-static bool is_place(const struct prof_flame_node *node)
+static bool node_is_container(const struct prof_flame_node *node)
 {
     return node->kind == PROF_FLAME_ROOT || node->kind == PROF_FLAME_PROCESS ||
            node->kind == PROF_FLAME_RANGE;
@@ -49,7 +49,7 @@ static bool plant(struct tree *tree, const struct prof_flame *flame)
         size_t parent = flame->nodes[i].parent;
         tree->count[i] = prof_add(tree->count[i], flame->nodes[i].count);
         tree->count[parent] = prof_add(tree->count[parent], tree->count[i]);
-        if (!is_place(&flame->nodes[i])) {
+        if (!node_is_container(&flame->nodes[i])) {
             tree->self[i] = prof_add(tree->self[i], flame->nodes[i].self);
             tree->self[parent] = prof_add(tree->self[parent], tree->self[i]);
             continue;
@@ -82,8 +82,8 @@ static size_t largest_child(struct tree *tree, size_t node)
     return best;
 }
 
-static void add_range(struct tui_table *table, const struct tree *tree, size_t i, int depth,
-                      const struct tui_model *model)
+static void add_range_node(struct tui_table *table, const struct tree *tree, size_t i, int depth,
+                           const struct tui_model *model)
 {
     const struct prof_flame_node *node = &tree->flame->nodes[i];
     double all = (double)tree->flame->nodes[0].total;
@@ -105,13 +105,13 @@ static void add_range(struct tui_table *table, const struct tree *tree, size_t i
 #define MOST_RANGES 2000
 #define MOST_DEPTH 64
 
-static void grow(struct tui_table *table, struct tree *tree, size_t node, int depth,
-                 const struct tui_model *model)
+static void add_range_subtree(struct tui_table *table, struct tree *tree, size_t node, int depth,
+                              const struct tui_model *model)
 {
-    add_range(table, tree, node, depth, model);
+    add_range_node(table, tree, node, depth, model);
     for (size_t child; depth < MOST_DEPTH && table->rows.count < MOST_RANGES &&
                        (child = largest_child(tree, node)) != SIZE_MAX;)
-        grow(table, tree, child, depth + 1, model);
+        add_range_subtree(table, tree, child, depth + 1, model);
 }
 
 bool tui_has_events(struct tui_table *table, const struct tui_view_input *input)
@@ -145,7 +145,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
         return;
     }
     if (flame.count && plant(&tree, &flame)) {
-        grow(table, &tree, 0, 0, input->model);
+        add_range_subtree(table, &tree, 0, 0, input->model);
         fell(&tree);
     }
     prof_flame_free(&flame);
@@ -199,7 +199,8 @@ static void note_analysed(struct tui_table *table, const struct tui_view_input *
 }
 
 /* NULL where only one was analysed. */
-static const char *phase_of(const struct prof_findings *findings, const struct prof_finding *f)
+static const char *finding_phase_name(const struct prof_findings *findings,
+                                      const struct prof_finding *f)
 {
     return findings->phase_count > 1 ? findings->phases[f->phase].name : NULL;
 }
@@ -225,7 +226,7 @@ void tui_fill_findings(struct tui_table *table, const struct tui_view_input *inp
         tui_table_text(table, F_TITLE, f->rule->title);
         tui_table_number(table, F_SAVES, f->bound_ns);
         tui_table_real(table, F_SHARE, f->bound_share);
-        tui_table_text(table, F_PHASE, phase_of(&findings, f));
+        tui_table_text(table, F_PHASE, finding_phase_name(&findings, f));
         tui_table_text(table, F_SEEN, f->seen);
         tui_table_text(table, F_RULE, f->rule->id);
         tui_table_number(table, F_ORDER, (int64_t)(findings.count - i));
@@ -295,7 +296,7 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
 {
     char bound[200];
     section(table, f->rule->title, f->seen);
-    section(table, "In phase", phase_of(findings, f));
+    section(table, "In phase", finding_phase_name(findings, f));
     if (f->bound_ns != PROF_UNKNOWN) {
         snprintf(bound, sizeof bound, "%s, %s of the %s that were analysed",
                  prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text,

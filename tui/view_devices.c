@@ -147,7 +147,8 @@ add_device(struct tui_table *table, const struct tui_view_input *input, const st
     return r;
 }
 
-static void explain(struct tui_table *table, const struct tui_view_input *input, bool has_activity)
+static void explain_missing_metrics(struct tui_table *table, const struct tui_view_input *input,
+                                    bool has_activity)
 {
     if (!table->rows.count) {
         if (input->model->ever_read)
@@ -176,5 +177,5 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
         if (d->physical == d->id) /* else the same hardware, seen by another process */
             has_activity |= add_device(table, input, d).has_activity;
     }
-    explain(table, input, has_activity);
+    explain_missing_metrics(table, input, has_activity);
 }

@@ -84,7 +84,7 @@ struct way {
     int64_t ns, count;
 };
 
-static int by_time(const void *a, const void *b)
+static int by_way_time(const void *a, const void *b)
 {
     const struct way *x = a, *y = b;
     return (x->ns < y->ns) - (x->ns > y->ns);
@@ -106,7 +106,7 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
         if (node->kind == PROF_FLAME_KERNEL && node->name && !strcmp(node->name, name))
             ways[count++] = (struct way){i, node->self, node->count};
     }
-    qsort(ways, count, sizeof *ways, by_time);
+    qsort(ways, count, sizeof *ways, by_way_time);
     for (size_t i = 0; i < count && i < 12; i++) {
         char path[400];
         prof_flame_path(&flame, flame.nodes[ways[i].node].parent, path, sizeof path);
@@ -149,8 +149,8 @@ static void near_frames(const struct prof_caller_sums *sums, const struct prof_c
     }
 }
 
-static bool add_caller(struct callers *callers, const struct prof_caller_sums *sums,
-                       const struct prof_caller_row *row)
+static bool add_kernel_caller(struct callers *callers, const struct prof_caller_sums *sums,
+                              const struct prof_caller_row *row)
 {
     struct caller caller;
     near_frames(sums, row, &caller);
@@ -220,7 +220,7 @@ static void show_callers(struct tui_table *table, const struct tui_view_input *i
     for (size_t i = 0; i < sums.count; i++) {
         const struct prof_caller_row *row = &sums.rows[i];
         if (row->kind == PROF_FLAME_KERNEL && row->depth && !strcmp(row->work, name))
-            table->failed |= !add_caller(&callers, &sums, row);
+            table->failed |= !add_kernel_caller(&callers, &sums, row);
     }
     show_all_callers(table, input, sums.places, &callers);
     prof_names_free(&callers.known);

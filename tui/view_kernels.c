@@ -63,7 +63,7 @@ double tui_per_second(const struct tui_model *model, int64_t count)
     return tui_wall_share(model, count) * 1e9;
 }
 
-static const struct prof_device *device_of(const struct tui_model *model, int64_t stream)
+static const struct prof_device *device_of_stream(const struct tui_model *model, int64_t stream)
 {
     const struct tui_stream *s = tui_model_stream(model, stream);
     const struct tui_device *d = s ? tui_model_device(model, s->values.device) : NULL;
@@ -73,7 +73,8 @@ static const struct prof_device *device_of(const struct tui_model *model, int64_
 double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell)
 {
     const struct tui_config *config = tui_model_config(model, cell->config);
-    return prof_live_occupancy(device_of(model, cell->stream), config ? &config->values : NULL);
+    return prof_live_occupancy(device_of_stream(model, cell->stream),
+                               config ? &config->values : NULL);
 }
 
 double tui_mean(const struct tui_sum *sum)
@@ -117,8 +118,8 @@ static void add_bound(struct tui_table *table, const struct tui_bound *bound)
     tui_table_real(table, ROOF, bound->roof_share);
 }
 
-static void add_kernel(struct tui_table *table, const struct tui_view_input *input, size_t i,
-                       const struct tui_cell *cell)
+static void add_kernel_row(struct tui_table *table, const struct tui_view_input *input, size_t i,
+                           const struct tui_cell *cell)
 {
     const struct tui_model *model = input->model;
     const struct tui_kernel *k = &model->kernels.data[i];
@@ -155,7 +156,7 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
     table->sort = TOTAL;
     const struct tui_cell **largest = largest_cells(model);
     for (size_t i = 0; i < model->kernels.count; i++)
-        add_kernel(table, input, i, largest ? largest[i] : NULL);
+        add_kernel_row(table, input, i, largest ? largest[i] : NULL);
     free(largest);
     if (!model->kernels.count && model->ever_read)
         tui_table_note(table, "No kernel has ended so far.");

@@ -42,7 +42,7 @@ struct holder {
     int kind;
 };
 
-static int by_bytes(const void *a, const void *b)
+static int by_holder_bytes(const void *a, const void *b)
 {
     const struct holder *x = a, *y = b;
     if (x->bytes != y->bytes)
@@ -76,12 +76,12 @@ static struct holder *holders_of(const struct tui_model *model, size_t *count)
     }
     prof_map_free(&known);
     if (*count)
-        qsort(list, *count, sizeof *list, by_bytes);
+        qsort(list, *count, sizeof *list, by_holder_bytes);
     return list;
 }
 
-static void add_holder(struct tui_table *table, const struct tui_view_input *input,
-                       const struct holder *h, int64_t number)
+static void add_holder_row(struct tui_table *table, const struct tui_view_input *input,
+                           const struct holder *h, int64_t number)
 {
     const char *place = tui_kept_place(input->kept, h->stack);
     tui_table_row(table, -number - 1, 1, TUI_DIM);
@@ -117,7 +117,7 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
     size_t count;
     struct holder *holders = holders_of(model, &count);
     for (size_t i = 0; holders && i < count && i < LARGEST; i++)
-        add_holder(table, input, &holders[i], (int64_t)i);
+        add_holder_row(table, input, &holders[i], (int64_t)i);
     free(holders);
     tui_table_note(table,
                    "All processes: %s live now, most %s at %s. Set in: what "
