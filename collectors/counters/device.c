@@ -81,7 +81,7 @@ static bool choose_metrics(struct counter_gpu *gpu, const struct counter_set *se
 
 /* What this device, in its present state (MIG, other tools), can count. A failure here is where
  * missing permission shows first. */
-static bool availability(struct counter_gpu *gpu, uint8_t **image, char *why)
+static bool read_metric_availability(struct counter_gpu *gpu, uint8_t **image, char *why)
 {
     struct pm_availability ask = {.size = PM_SIZE(pm_availability, image), .device = gpu->index};
     TRY(pm.PmSamplingGetCounterAvailability(&ask), why);
@@ -112,7 +112,7 @@ static void close_host(void *host)
             &(struct pm_host_close){.size = PM_SIZE(pm_host_close, host), .host = host});
 }
 
-static bool add_metrics(void *host, const char *const *metrics, size_t count, char *why)
+static bool host_add_metrics(void *host, const char *const *metrics, size_t count, char *why)
 {
     struct pm_host_add add = {
         .size = PM_SIZE(pm_host_add, count), .host = host, .metrics = metrics, .count = count};
@@ -128,7 +128,7 @@ static void leave_out_missing(struct counter_gpu *gpu, const uint8_t *available)
     for (size_t i = 0; i < gpu->count; i++) {
         void *host = NULL;
         if (open_host(gpu, available, &host, unused) &&
-            add_metrics(host, &gpu->metrics[i], 1, unused)) {
+            host_add_metrics(host, &gpu->metrics[i], 1, unused)) {
             gpu->rows[kept] = gpu->rows[i];
             gpu->metrics[kept++] = gpu->metrics[i];
         }
@@ -141,16 +141,16 @@ static bool choose_available(struct counter_gpu *gpu, const uint8_t *available, 
 {
     if (!open_host(gpu, available, &gpu->host, why))
         return false;
-    if (add_metrics(gpu->host, gpu->metrics, gpu->count, why))
+    if (host_add_metrics(gpu->host, gpu->metrics, gpu->count, why))
         return true;
     close_host(gpu->host);
     gpu->host = NULL;
     leave_out_missing(gpu, available);
     return gpu->count && open_host(gpu, available, &gpu->host, why) &&
-           add_metrics(gpu->host, gpu->metrics, gpu->count, why);
+           host_add_metrics(gpu->host, gpu->metrics, gpu->count, why);
 }
 
-static bool read_config(struct counter_gpu *gpu, uint8_t **config, size_t *bytes, char *why)
+static bool read_counter_config(struct counter_gpu *gpu, uint8_t **config, size_t *bytes, char *why)
 {
     struct pm_host_config_size size = {.size = PM_SIZE(pm_host_config_size, bytes),
                                        .host = gpu->host};
@@ -176,7 +176,7 @@ static bool read_config(struct counter_gpu *gpu, uint8_t **config, size_t *bytes
     return false;
 }
 
-static bool make_image(struct counter_gpu *gpu, char *why)
+static bool make_counter_image(struct counter_gpu *gpu, char *why)
 {
     struct pm_image_size size = {.size = PM_SIZE(pm_image_size, bytes),
                                  .sampling = gpu->sampling,
@@ -192,7 +192,7 @@ static bool make_image(struct counter_gpu *gpu, char *why)
     return false;
 }
 
-static bool empty_image(struct counter_gpu *gpu, char *why)
+static bool clear_counter_image(struct counter_gpu *gpu, char *why)
 {
     struct pm_image_init init = {.size = PM_SIZE(pm_image_init, image),
                                  .sampling = gpu->sampling,
@@ -219,7 +219,7 @@ static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes,
                                 .trigger = timed ? PM_TRIGGER_TIME : PM_TRIGGER_SYSCLK,
                                 .append = gpu->plan.keep_oldest ? PM_KEEP_OLDEST : PM_KEEP_LATEST};
     TRY(pm.PmSamplingSetConfig(&set), why);
-    return make_image(gpu, why);
+    return make_counter_image(gpu, why);
 }
 
 struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *set,
@@ -238,14 +238,15 @@ struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *s
     gpu->plan.hardware_bytes = plan->hardware_bytes ? plan->hardware_bytes : HARDWARE_BYTES;
     for (size_t i = 0; i < COUNTER_SET_MAX; i++)
         gpu->peaks[i] = NAN;
-    bool ok = choose_metrics(gpu, set, why) && availability(gpu, &gpu->available, why);
+    bool ok = choose_metrics(gpu, set, why) && read_metric_availability(gpu, &gpu->available, why);
     if (ok &&
         !choose_available(gpu, gpu->available, why)) { /* an image that the host API cannot use */
         gpu->count = 0;
         ok = choose_metrics(gpu, set, why) && choose_available(gpu, NULL, why);
         gpu->blind = ok;
     }
-    ok = ok && read_config(gpu, &gpu->config, &bytes, why) && enable(gpu, gpu->config, bytes, why);
+    ok = ok && read_counter_config(gpu, &gpu->config, &bytes, why) &&
+         enable(gpu, gpu->config, bytes, why);
     if (ok)
         return gpu;
     counter_gpu_close(gpu);
@@ -387,9 +388,9 @@ static void learn_peaks(struct counter_gpu *gpu, size_t sample)
     close(ends[0]);
 }
 
-static bool take_sample(struct counter_gpu *gpu, size_t n,
-                        void (*take)(void *context, const struct counter_sample *sample),
-                        void *context, char *why)
+static bool decode_one_sample(struct counter_gpu *gpu, size_t n,
+                              void (*take)(void *context, const struct counter_sample *sample),
+                              void *context, char *why)
 {
     struct pm_sample_info info = {.size = PM_SIZE(pm_sample_info, end),
                                   .sampling = gpu->sampling,
@@ -409,7 +410,7 @@ static bool take_sample(struct counter_gpu *gpu, size_t n,
 
 static bool decode_batch(struct counter_gpu *gpu, size_t *completed, bool *overflow, char *why)
 {
-    if (!empty_image(gpu, why))
+    if (!clear_counter_image(gpu, why))
         return false;
     struct pm_decode decode = {.size = PM_SIZE(pm_decode, overflow),
                                .sampling = gpu->sampling,
@@ -439,7 +440,7 @@ int counter_gpu_decode(struct counter_gpu *gpu,
     if (!decode_batch(gpu, &completed, overflow, why))
         return -1;
     for (size_t i = 0; i < completed; i++) {
-        if (!take_sample(gpu, i, take, context, why))
+        if (!decode_one_sample(gpu, i, take, context, why))
             return -1;
     }
     return (int)completed;

@@ -18,7 +18,7 @@ static const struct symbol {
 #undef X
 };
 
-static void *open_library(const char *chosen)
+static void *open_cupti_library(const char *chosen)
 {
     static const char *const files[] = {
         "libcupti.so.13",
@@ -38,7 +38,7 @@ static void *open_library(const char *chosen)
 
 bool pm_load(const char *chosen, char *why, size_t size)
 {
-    void *library = open_library(chosen);
+    void *library = open_cupti_library(chosen);
     if (!library) {
         snprintf(why, size,
                  "libcupti was not found: install CUPTI (part of the CUDA toolkit) or put its "

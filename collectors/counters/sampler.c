@@ -223,7 +223,7 @@ struct taking {
     bool first;
 };
 
-static void take(void *context, const struct counter_sample *sample)
+static void spool_counter_sample(void *context, const struct counter_sample *sample)
 {
     struct taking *taking = context;
     struct sampled_gpu *gpu = taking->gpu;
@@ -332,7 +332,7 @@ static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
     bool overflow = false;
     int got;
     gpu->samples = 0;
-    while ((got = counter_gpu_decode(gpu->gpu, take, &taking, &overflow, why)) > 0)
+    while ((got = counter_gpu_decode(gpu->gpu, spool_counter_sample, &taking, &overflow, why)) > 0)
         spool_out_heartbeat(&sampler->out);
     write_burst(sampler, gpu, overflow, prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
     if (gpu->samples)
@@ -344,7 +344,7 @@ static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
 }
 
 /* Returns how long the GPU was sampled. */
-static uint64_t burst(struct sampler *sampler, struct sampled_gpu *gpu)
+static uint64_t sample_burst(struct sampler *sampler, struct sampled_gpu *gpu)
 {
     char why[COUNTER_WHY_BYTES];
     uint64_t began = prof_now_ns();
@@ -403,7 +403,7 @@ static bool any_works(const struct sampler *sampler)
 }
 
 /* A burst, when it is time for one. Returns when to look again. */
-static uint64_t look(struct sampler *sampler)
+static uint64_t sample_when_due(struct sampler *sampler)
 {
     uint64_t began = prof_now_ns();
     if (!is_recording(sampler))
@@ -414,12 +414,12 @@ static uint64_t look(struct sampler *sampler)
     if (!gpu)
         return began + IDLE_WAIT_NS;
     pace_spend(&sampler->pace, began, cpu_used());
-    uint64_t length = burst(sampler, gpu);
+    uint64_t length = sample_burst(sampler, gpu);
     sampler->sampled_ns += length;
     return pace_next(&sampler->pace, began, length, prof_now_ns(), cpu_used());
 }
 
-static void sample(struct sampler *sampler)
+static void sample_gpus(struct sampler *sampler)
 {
     uint64_t now = prof_now_ns();
     sampler->began_ns = now;
@@ -428,7 +428,7 @@ static void sample(struct sampler *sampler)
                sampler->cpu_began_ns);
     for (uint64_t next = now; any_works(sampler) && !wait_until(sampler, next);) {
         spool_out_heartbeat(&sampler->out);
-        next = look(sampler);
+        next = sample_when_due(sampler);
     }
 }
 
@@ -457,15 +457,15 @@ int sampler_run(const struct sampler_options *options)
     static struct sampler sampler;
     sampler.options = options;
     sampler.set = counter_set_find(options->set);
-    if (!sampler.set || !spool_out_open(&sampler.out, options->directory, "perfkit_sampler",
-                                       WIRE_SOURCE_COUNTERS))
+    if (!sampler.set ||
+        !spool_out_open(&sampler.out, options->directory, "perfkit_sampler", WIRE_SOURCE_COUNTERS))
         return 1;
     sampler.control = control_map(options->directory);
     if (load_libraries(&sampler))
         open_gpus(&sampler);
     close(options->ready_fd);
     if (sampler.count) {
-        sample(&sampler);
+        sample_gpus(&sampler);
         say_what_was_done(&sampler);
     }
     for (unsigned i = 0; i < sampler.count; i++) {

@@ -40,7 +40,7 @@ static void show_edge(struct seen *seen, const struct counter_sample *sample)
     }
 }
 
-static void take(void *context, const struct counter_sample *sample)
+static void count_seen_sample(void *context, const struct counter_sample *sample)
 {
     struct seen *seen = context;
     uint64_t length = sample->end_ns - sample->start_ns;
@@ -92,7 +92,7 @@ static long resident_kib(void)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static bool burst(struct counter_gpu *gpu, const struct counter_self_test *options)
+static bool test_burst(struct counter_gpu *gpu, const struct counter_self_test *options)
 {
     char why[COUNTER_WHY_BYTES];
     struct seen seen = {.gpu = gpu, .from_ns = prof_now_ns(), .edges = options->edges};
@@ -114,7 +114,7 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
     int batches = 0, got;
     uint64_t cpu = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     at = prof_now_ns();
-    while ((got = counter_gpu_decode(gpu, take, &seen, &overflow, why)) > 0)
+    while ((got = counter_gpu_decode(gpu, count_seen_sample, &seen, &overflow, why)) > 0)
         batches++;
     cpu = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     if (got < 0)
@@ -137,7 +137,7 @@ static bool burst(struct counter_gpu *gpu, const struct counter_self_test *optio
 }
 
 /* Of the set, those that `names` lists (NULL = all). */
-static bool is_listed(const char *names, const char *name)
+static bool metric_is_listed(const char *names, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = names; at && *at; at += strcspn(at, ","), at += *at == ',') {
@@ -153,7 +153,7 @@ static const struct counter_set *chosen(const char *names)
     static struct counter_set set = {.name = "self-test", .rows = rows};
     const struct counter_set *all = counter_set_find("roofline");
     for (size_t i = 0; i < all->count && set.count < sizeof rows / sizeof rows[0]; i++) {
-        if (is_listed(names, all->rows[i].name))
+        if (metric_is_listed(names, all->rows[i].name))
             rows[set.count++] = all->rows[i];
     }
     return &set;
@@ -239,7 +239,7 @@ int counter_self_test(const struct counter_self_test *options)
     show_missing(gpu, set);
     bool ok = true;
     for (unsigned i = 0; i < options->bursts && ok; i++) {
-        ok = burst(gpu, options);
+        ok = test_burst(gpu, options);
         nap(options->pause_ms);
     }
     at = prof_now_ns();

@@ -27,7 +27,7 @@ bool spool_out_open(struct spool_out *out, const char *directory, const char *na
     return spool_writer_create(&out->writer, directory, &about, LIMIT_BYTES, GROW_CHUNKS);
 }
 
-static struct spool_chunk *take(struct spool_out *out, enum spool_chunk_state state)
+static struct spool_chunk *spool_out_claim(struct spool_out *out, enum spool_chunk_state state)
 {
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
     struct spool_chunk *chunk = spool_writer_take(&out->writer, tid, state);
@@ -36,8 +36,9 @@ static struct spool_chunk *take(struct spool_out *out, enum spool_chunk_state st
     return chunk;
 }
 
-static bool append(struct spool_out *out, struct spool_chunk **chunk, enum spool_chunk_state state,
-                   enum spool_chunk_state full, const void *record)
+static bool spool_out_append(struct spool_out *out, struct spool_chunk **chunk,
+                             enum spool_chunk_state state, enum spool_chunk_state full,
+                             const void *record)
 {
     const struct wire_head *head = record;
     if (!out->writer.header)
@@ -46,7 +47,7 @@ static bool append(struct spool_out *out, struct spool_chunk **chunk, enum spool
         return true;
     if (*chunk)
         atomic_store_explicit(&(*chunk)->state, full, memory_order_release);
-    *chunk = take(out, state);
+    *chunk = spool_out_claim(out, state);
     if (*chunk && spool_append(*chunk, record, head->size))
         return true;
     out->dropped++;
@@ -55,12 +56,13 @@ static bool append(struct spool_out *out, struct spool_chunk **chunk, enum spool
 
 bool spool_out_define(struct spool_out *out, const void *record)
 {
-    return append(out, &out->definitions, SPOOL_DEFINITIONS, SPOOL_DEFINITIONS_FULL, record);
+    return spool_out_append(out, &out->definitions, SPOOL_DEFINITIONS, SPOOL_DEFINITIONS_FULL,
+                            record);
 }
 
 bool spool_out_emit(struct spool_out *out, const void *record)
 {
-    return append(out, &out->events, SPOOL_EVENTS, SPOOL_EVENTS_FULL, record);
+    return spool_out_append(out, &out->events, SPOOL_EVENTS, SPOOL_EVENTS_FULL, record);
 }
 
 uint32_t spool_out_id(struct spool_out *out)

@@ -101,8 +101,8 @@ static int open_switches(const struct cpu_perf *perf, pid_t pid, unsigned cpu)
 static bool map_ring(struct cpu_perf *perf, struct cpu_ring *ring)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *at = mmap(NULL, page + perf->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->clock,
-                    0);
+    void *at =
+        mmap(NULL, page + perf->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->clock, 0);
     if (at == MAP_FAILED)
         return false;
     ring->page = at;
@@ -175,7 +175,7 @@ static bool open_as_allowed(struct cpu_perf *perf, pid_t pid, unsigned cpus)
     }
 }
 
-static void explain(int error, char *why, size_t size)
+static void explain_perf_refusal(int error, char *why, size_t size)
 {
     int level = 0;
     bool known = cpu_perf_paranoid(&level);
@@ -221,7 +221,7 @@ bool cpu_perf_open(struct cpu_perf *perf, const struct cpu_perf_options *options
     }
     if (open_as_allowed(perf, options->pid, (unsigned)cpus))
         return true;
-    explain(errno, why, size);
+    explain_perf_refusal(errno, why, size);
     cpu_perf_close(perf);
     return false;
 }

@@ -21,7 +21,7 @@ static bool find_time(const struct perf_event_header *record, uint64_t *time_ns)
     return true;
 }
 
-static const struct perf_event_header *record_at(const struct cpu_queue *queue, size_t at)
+static const struct perf_event_header *queued_record_at(const struct cpu_queue *queue, size_t at)
 {
     return (const struct perf_event_header *)(const void *)(queue->bytes.data + at);
 }
@@ -30,7 +30,7 @@ static const struct perf_event_header *record_at(const struct cpu_queue *queue, 
 static bool list_records(struct cpu_queue *queue, size_t from)
 {
     while (from < queue->bytes.count) {
-        const struct perf_event_header *record = record_at(queue, from);
+        const struct perf_event_header *record = queued_record_at(queue, from);
         size_t left = queue->bytes.count - from;
         if (left < sizeof *record || record->size < sizeof *record || record->size > left ||
             record->size % 8 != 0) {
@@ -70,7 +70,7 @@ bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
 }
 
 /* Of one time, in the order in which they came. */
-static int by_time(const void *a, const void *b)
+static int by_queued_time(const void *a, const void *b)
 {
     const struct cpu_queued *x = a, *y = b;
     if (x->time_ns != y->time_ns)
@@ -84,7 +84,7 @@ static void forget_done(struct cpu_queue *queue, size_t done)
     size_t kept = 0;
     queue->spare.count = 0;
     for (size_t i = done; i < queue->records.count; i++) {
-        const struct perf_event_header *record = record_at(queue, queue->records.data[i].at);
+        const struct perf_event_header *record = queued_record_at(queue, queue->records.data[i].at);
         if (!prof_array_reserve(&queue->spare, record->size))
             break;
         memcpy(queue->spare.data + queue->spare.count, record, record->size);
@@ -108,9 +108,10 @@ void cpu_queue_hand_over(struct cpu_queue *queue, uint64_t until_ns, cpu_record_
 {
     size_t done = 0;
     if (queue->records.count > 1)
-        qsort(queue->records.data, queue->records.count, sizeof *queue->records.data, by_time);
+        qsort(queue->records.data, queue->records.count, sizeof *queue->records.data,
+              by_queued_time);
     for (; done < queue->records.count && queue->records.data[done].time_ns < until_ns; done++)
-        found(context, record_at(queue, queue->records.data[done].at),
+        found(context, queued_record_at(queue, queue->records.data[done].at),
               queue->records.data[done].time_ns);
     if (done)
         forget_done(queue, done);

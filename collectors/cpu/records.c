@@ -14,7 +14,7 @@ struct body {
     const unsigned char *at, *end;
 };
 
-static struct body body_of(const struct perf_event_header *record)
+static struct body perf_record_body(const struct perf_event_header *record)
 {
     const unsigned char *at = (const unsigned char *)record;
     return (struct body){at + sizeof *record, at + record->size};
@@ -91,7 +91,7 @@ static void take_copy(struct body *body, struct cpu_copy *copy)
 
 /* Was something that began at `time_ns` to be recorded? Ranges of --capture-range are known to the
  * processes only: analyses look at the windows that those wrote. */
-static bool is_wanted(const struct control_page *control, uint64_t time_ns)
+static bool sample_is_in_range(const struct control_page *control, uint64_t time_ns)
 {
     if (!control || control->range[0])
         return true;
@@ -116,7 +116,7 @@ static void on_processor(struct cpu_records *records, const struct perf_event_he
     bool kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
     struct cpu_thread *thread =
         cpu_tasks_thread(&records->tasks, head->task.pid, head->task.tid, head->time);
-    if (!thread || !is_wanted(records->control, head->time))
+    if (!thread || !sample_is_in_range(records->control, head->time))
         return;
     cpu_unwind(&records->unwinder, &records->tasks, thread->process, copy, chain);
     struct cpu_sample sample = {
@@ -129,9 +129,9 @@ static void on_processor(struct cpu_records *records, const struct perf_event_he
     cpu_out_sample(&records->out, &records->tasks, thread->process, chain, &sample);
 }
 
-static void take_sample(struct cpu_records *records, const struct perf_event_header *record)
+static void record_cpu_sample(struct cpu_records *records, const struct perf_event_header *record)
 {
-    struct body body = body_of(record);
+    struct body body = perf_record_body(record);
     struct sample_head head;
     struct cpu_chain chain;
     struct cpu_copy copy = {0};
@@ -164,12 +164,12 @@ static void take_sample(struct cpu_records *records, const struct perf_event_hea
 /* ---- off the processor ----------------------------------------------------------------------- */
 
 /* Write what is owed in whole periods. */
-static void pay(struct cpu_records *records, struct cpu_thread *thread, uint64_t until_ns,
-                uint32_t cpu)
+static void record_off_cpu_sample(struct cpu_records *records, struct cpu_thread *thread,
+                                  uint64_t until_ns, uint32_t cpu)
 {
     uint64_t period = records->perf->period_ns, *owed = &thread->owed_ns[thread->why];
     uint64_t slept = until_ns > thread->stopped_ns ? until_ns - thread->stopped_ns : 0;
-    if (!is_wanted(records->control, thread->stopped_ns))
+    if (!sample_is_in_range(records->control, thread->stopped_ns))
         return;
     *owed += slept;
     if (*owed < period)
@@ -204,11 +204,11 @@ static void take_switch(struct cpu_records *records, const struct perf_event_hea
     if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
         thread->stopped_ns = time_ns;
         thread->why = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? CPU_OFF_PREEMPTED
-                                                                        : CPU_OFF_BLOCKED;
+                                                                         : CPU_OFF_BLOCKED;
         return;
     }
     if (thread->stopped_ns)
-        pay(records, thread, time_ns, cpu);
+        record_off_cpu_sample(records, thread, time_ns, cpu);
     thread->stopped_ns = 0;
     thread->chain = (struct cpu_chain){.count = 0};
     thread->registers.known = 0;
@@ -222,7 +222,7 @@ static void take_task(struct cpu_records *records, const struct perf_event_heade
     struct {
         uint32_t pid, parent, tid, parent_tid;
     } task;
-    struct body body = body_of(record);
+    struct body body = perf_record_body(record);
     if (!take_bytes(&body, &task, sizeof task))
         return;
     if (record->type == PERF_RECORD_FORK)
@@ -234,7 +234,7 @@ static void take_task(struct cpu_records *records, const struct perf_event_heade
 static void take_name(struct cpu_records *records, const struct perf_event_header *record,
                       uint64_t time_ns)
 {
-    struct body body = body_of(record);
+    struct body body = perf_record_body(record);
     struct task_ids task;
     if (take_bytes(&body, &task, sizeof task) && task.pid == task.tid &&
         memchr(body.at, '\0', (size_t)(body.end - body.at)))
@@ -252,7 +252,7 @@ static void take_mapping(struct cpu_records *records, const struct perf_event_he
             file[24]; /* a build id with its length in front, or the numbers of the inode */
         uint32_t protection, flags;
     } map;
-    struct body body = body_of(record);
+    struct body body = perf_record_body(record);
     if (!take_bytes(&body, &map, sizeof map) ||
         !memchr(body.at, '\0', (size_t)(body.end - body.at)))
         return;
@@ -275,7 +275,7 @@ static void take_mapping(struct cpu_records *records, const struct perf_event_he
 static void take_loss(struct cpu_records *records, const struct perf_event_header *record)
 {
     uint64_t values[2] = {0};
-    struct body body = body_of(record);
+    struct body body = perf_record_body(record);
     if (record->type == PERF_RECORD_LOST && take_bytes(&body, values, sizeof values))
         records->lost += values[1];
     else if (record->type == PERF_RECORD_LOST_SAMPLES && take_bytes(&body, values, 8))
@@ -287,7 +287,7 @@ void cpu_records_take(struct cpu_records *records, const struct perf_event_heade
 {
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
-        take_sample(records, record);
+        record_cpu_sample(records, record);
         break;
     case PERF_RECORD_SWITCH:
         take_switch(records, record, time_ns);
@@ -320,6 +320,6 @@ void cpu_records_end(struct cpu_records *records, uint64_t now_ns)
     for (size_t at = 0; prof_map_next(&records->tasks.threads, &at, &tid, &value);) {
         struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
         if (thread->stopped_ns)
-            pay(records, thread, now_ns, WIRE_CPU_UNKNOWN);
+            record_off_cpu_sample(records, thread, now_ns, WIRE_CPU_UNKNOWN);
     }
 }

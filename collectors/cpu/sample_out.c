@@ -17,7 +17,7 @@ bool cpu_out_open(struct cpu_out *out, const char *directory)
     return spool_out_open(&out->spool, directory, command, WIRE_SOURCE_CPU);
 }
 
-static uint32_t hexadecimal(struct cpu_out *out, const struct cpu_file *file)
+static uint32_t intern_build_id(struct cpu_out *out, const struct cpu_file *file)
 {
     char text[CPU_BUILD_ID_BYTES * 2 + 1];
     for (uint32_t i = 0; i < file->build_id_bytes; i++)
@@ -31,7 +31,7 @@ static void send_mapping(struct cpu_out *out, struct cpu_tasks *tasks,
     struct cpu_file *file = &tasks->files.data[mapping->file];
     if (!file->path_text) {
         file->path_text = spool_out_text(&out->spool, file->path);
-        file->build_id_text = hexadecimal(out, file);
+        file->build_id_text = intern_build_id(out, file);
     }
     struct wire_cpu_module module = {
         .head = {sizeof module, WIRE_CPU_MODULE, 0, process->id},
@@ -49,8 +49,8 @@ static void send_process(struct cpu_out *out, struct cpu_tasks *tasks, struct cp
 {
     if (!process->id) {
         struct wire_cpu_process record = {
-            .head = {sizeof record, WIRE_CPU_PROCESS,
-                     process->program ? WIRE_CPU_PROCESS_EXEC : 0, 0},
+            .head = {sizeof record, WIRE_CPU_PROCESS, process->program ? WIRE_CPU_PROCESS_EXEC : 0,
+                     0},
             .start = process->start_ns,
             .pid = process->pid,
             .parent = process->parent,

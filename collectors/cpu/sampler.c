@@ -32,10 +32,11 @@ struct cpu_sampler {
     uint64_t cpu_ns; /* that the thread took */
 };
 
-static void say(struct cpu_sampler *sampler, enum wire_health_state state, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static void report_cpu_state(struct cpu_sampler *sampler, enum wire_health_state state,
+                             const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static void say(struct cpu_sampler *sampler, enum wire_health_state state, const char *format, ...)
+static void report_cpu_state(struct cpu_sampler *sampler, enum wire_health_state state,
+                             const char *format, ...)
 {
     char text[400];
     va_list args;
@@ -57,7 +58,8 @@ static void say_limits(struct cpu_sampler *sampler)
         return;
     int level = 0;
     cpu_perf_paranoid(&level);
-    say(sampler, WIRE_HEALTH_NOTE,
+    report_cpu_state(
+        sampler, WIRE_HEALTH_NOTE,
         "time inside the kernel and the places where threads block are not in the samples: "
         "kernel.perf_event_paranoid is %d (sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for "
         "perfkit)",
@@ -68,40 +70,44 @@ static void say_losses(struct cpu_sampler *sampler)
 {
     const struct cpu_records *records = &sampler->records;
     if (records->lost)
-        say(sampler, WIRE_HEALTH_DEGRADED,
+        report_cpu_state(
+            sampler, WIRE_HEALTH_DEGRADED,
             "%s lost because the sampler was too slow: lower the rate (--cpu-sample=99), or leave "
             "out blocked time (--cpu-sample-blocked=off)",
             counted(records->lost, "record was", "records were").text);
     if (records->throttled)
-        say(sampler, WIRE_HEALTH_DEGRADED,
-            "the kernel held samples back %s: lower the rate, or raise "
-            "kernel.perf_event_max_sample_rate",
-            counted(records->throttled, "time", "times").text);
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED,
+                         "the kernel held samples back %s: lower the rate, or raise "
+                         "kernel.perf_event_max_sample_rate",
+                         counted(records->throttled, "time", "times").text);
     if (records->out.spool.dropped)
-        say(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
-            counted(records->out.spool.dropped, "record found", "records found").text);
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
+                         counted(records->out.spool.dropped, "record found", "records found").text);
     if (sampler->queue.damaged || sampler->out_of_memory)
-        say(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
-            sampler->out_of_memory ? "out of memory" : "the kernel's buffers could not be read");
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
+                         sampler->out_of_memory ? "out of memory"
+                                                : "the kernel's buffers could not be read");
 }
 
-static void hand_over(void *context, const struct perf_event_header *record, uint64_t time_ns)
+static void handle_perf_record(void *context, const struct perf_event_header *record,
+                               uint64_t time_ns)
 {
     struct cpu_sampler *sampler = context;
     cpu_records_take(&sampler->records, record, time_ns);
 }
 
-static void drain(struct cpu_sampler *sampler, bool last)
+static void drain_perf_buffers(struct cpu_sampler *sampler, bool last)
 {
     uint64_t began = prof_now_ns();
     for (unsigned i = 0; i < sampler->perf.count; i++) {
         if (!cpu_queue_take(&sampler->queue, &sampler->perf, &sampler->perf.rings[i]))
             sampler->out_of_memory = true;
     }
-    cpu_queue_hand_over(&sampler->queue, last ? UINT64_MAX : began - SETTLE_NS, hand_over, sampler);
+    cpu_queue_hand_over(&sampler->queue, last ? UINT64_MAX : began - SETTLE_NS, handle_perf_record,
+                        sampler);
 }
 
-static void *run(void *context)
+static void *run_cpu_sampler(void *context)
 {
     struct cpu_sampler *sampler = context;
     unsigned count = sampler->perf.count;
@@ -113,16 +119,16 @@ static void *run(void *context)
             if (sampler->polled[i].revents & POLLHUP)
                 sampler->polled[i].fd = -1; /* no thread of the target is left */
         }
-        drain(sampler, false);
+        drain_perf_buffers(sampler, false);
         spool_out_heartbeat(&sampler->records.out.spool);
     }
     cpu_tasks_mark_gone(&sampler->records.tasks);
-    drain(sampler, true);
+    drain_perf_buffers(sampler, true);
     sampler->cpu_ns = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
-static bool prepare(struct cpu_sampler *sampler, const char *directory)
+static bool prepare_cpu_sampler(struct cpu_sampler *sampler, const char *directory)
 {
     unsigned count = sampler->perf.count;
     sampler->polled = calloc(count + 1u, sizeof *sampler->polled);
@@ -151,7 +157,7 @@ struct cpu_sampler *cpu_sampler_open(const struct cpu_sampler_options *options, 
         free(sampler);
         return NULL;
     }
-    if (!prepare(sampler, options->directory)) {
+    if (!prepare_cpu_sampler(sampler, options->directory)) {
         snprintf(why, size, "no room for the samples' spool");
         cpu_sampler_close(sampler);
         return NULL;
@@ -165,14 +171,14 @@ bool cpu_sampler_start(struct cpu_sampler *sampler)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&sampler->thread, NULL, run, sampler);
+    int error = pthread_create(&sampler->thread, NULL, run_cpu_sampler, sampler);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     sampler->running = error == 0;
     errno = error;
     return sampler->running;
 }
 
-static void finish(struct cpu_sampler *sampler)
+static void stop_cpu_sampler(struct cpu_sampler *sampler)
 {
     uint64_t one = 1;
     if (write(sampler->stop, &one, sizeof one) != (ssize_t)sizeof one)
@@ -188,9 +194,9 @@ static void finish(struct cpu_sampler *sampler)
     if (sampler->records.unwinder.cut)
         snprintf(deep, sizeof deep, ", %s of them with stacks deeper than what is copied of one",
                  prof_count((int64_t)sampler->records.unwinder.cut).text);
-    say(sampler, WIRE_HEALTH_NOTE, "%s%s; the sampler used %.2f s of a core",
-        counted(sampler->records.out.samples, "sample", "samples").text, deep,
-        (double)sampler->cpu_ns / 1e9);
+    report_cpu_state(sampler, WIRE_HEALTH_NOTE, "%s%s; the sampler used %.2f s of a core",
+                     counted(sampler->records.out.samples, "sample", "samples").text, deep,
+                     (double)sampler->cpu_ns / 1e9);
 }
 
 void cpu_sampler_close(struct cpu_sampler *sampler)
@@ -198,7 +204,7 @@ void cpu_sampler_close(struct cpu_sampler *sampler)
     if (!sampler)
         return;
     if (sampler->running)
-        finish(sampler);
+        stop_cpu_sampler(sampler);
     cpu_out_close(&sampler->records.out);
     cpu_perf_close(&sampler->perf);
     cpu_tasks_free(&sampler->records.tasks);

@@ -20,7 +20,7 @@ struct segments {
     unsigned count;
 };
 
-static bool read_all(int fd, void *out, size_t bytes, uint64_t offset)
+static bool read_file_bytes(int fd, void *out, size_t bytes, uint64_t offset)
 {
     for (size_t done = 0; done < bytes;) {
         ssize_t got = pread(fd, (unsigned char *)out + done, bytes - done, (off_t)(offset + done));
@@ -34,12 +34,13 @@ static bool read_all(int fd, void *out, size_t bytes, uint64_t offset)
 static bool read_segments(int fd, struct segments *segments)
 {
     Elf64_Ehdr header;
-    if (!read_all(fd, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
-        header.e_phnum > MOST_SEGMENTS)
+    if (!read_file_bytes(fd, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > MOST_SEGMENTS)
         return false;
     segments->count = header.e_phnum;
-    return read_all(fd, segments->list, segments->count * sizeof(Elf64_Phdr), header.e_phoff);
+    return read_file_bytes(fd, segments->list, segments->count * sizeof(Elf64_Phdr),
+                           header.e_phoff);
 }
 
 static const Elf64_Phdr *load_segment_of(const struct segments *segments, uint64_t address)
@@ -72,7 +73,8 @@ static uint64_t first_frame(int fd, const Elf64_Phdr *load, const Elf64_Phdr *se
         int32_t frames; /* from its own place on */
     } head;
     const uint8_t relative_32 = 0x1b; /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
-    if (!read_all(fd, &head, sizeof head, load->p_offset + (search->p_vaddr - load->p_vaddr)) ||
+    if (!read_file_bytes(fd, &head, sizeof head,
+                         load->p_offset + (search->p_vaddr - load->p_vaddr)) ||
         head.version != 1 || head.pointer_form != relative_32)
         return search->p_vaddr;
     uint64_t frames = search->p_vaddr + 4 + (uint64_t)(int64_t)head.frames;
@@ -80,11 +82,11 @@ static uint64_t first_frame(int fd, const Elf64_Phdr *load, const Elf64_Phdr *se
 }
 
 /* `bytes` of the file from `offset`, which lie at `low` before loading. */
-static bool keep(struct cpu_tables *tables, int fd, uint64_t low, uint64_t offset, uint64_t bytes,
-                 const Elf64_Phdr *text)
+static bool keep_unwind_table(struct cpu_tables *tables, int fd, uint64_t low, uint64_t offset,
+                              uint64_t bytes, const Elf64_Phdr *text)
 {
     unsigned char *memory = malloc(bytes);
-    if (!memory || !read_all(fd, memory, bytes, offset)) {
+    if (!memory || !read_file_bytes(fd, memory, bytes, offset)) {
         free(memory);
         return false;
     }
@@ -109,7 +111,8 @@ static void read_with_search(struct cpu_tables *tables, int fd, uint64_t room,
     if (low < search->p_vaddr && search->p_filesz < end - search->p_vaddr)
         end = search->p_vaddr + search->p_filesz;
     uint64_t bytes = end - low < MOST_BYTES ? end - low : MOST_BYTES;
-    if (bytes <= room && keep(tables, fd, low, load->p_offset + (low - load->p_vaddr), bytes, text))
+    if (bytes <= room &&
+        keep_unwind_table(tables, fd, low, load->p_offset + (low - load->p_vaddr), bytes, text))
         tables->header = search->p_vaddr;
 }
 
@@ -121,14 +124,15 @@ static bool find_section(int fd, Elf64_Shdr *found)
     Elf64_Ehdr header;
     Elf64_Shdr names;
     char name[sizeof ".eh_frame"];
-    if (!read_all(fd, &header, sizeof header, 0) || header.e_shentsize != sizeof *found ||
+    if (!read_file_bytes(fd, &header, sizeof header, 0) || header.e_shentsize != sizeof *found ||
         header.e_shnum > MOST_SECTIONS || header.e_shstrndx >= header.e_shnum ||
-        !read_all(fd, &names, sizeof names, header.e_shoff + header.e_shstrndx * sizeof names))
+        !read_file_bytes(fd, &names, sizeof names,
+                         header.e_shoff + header.e_shstrndx * sizeof names))
         return false;
     for (unsigned i = 0; i < header.e_shnum; i++) {
-        if (read_all(fd, found, sizeof *found, header.e_shoff + i * sizeof *found) &&
+        if (read_file_bytes(fd, found, sizeof *found, header.e_shoff + i * sizeof *found) &&
             found->sh_flags & SHF_ALLOC && found->sh_type != SHT_NOBITS &&
-            read_all(fd, name, sizeof name, names.sh_offset + found->sh_name) &&
+            read_file_bytes(fd, name, sizeof name, names.sh_offset + found->sh_name) &&
             memcmp(name, ".eh_frame", sizeof name) == 0)
             return true;
     }
@@ -209,7 +213,7 @@ static void read_without_search(struct cpu_tables *tables, int fd, uint64_t room
     Elf64_Shdr section;
     struct places places = {{0}};
     if (!find_section(fd, &section) || section.sh_size > MOST_BYTES || section.sh_size > room ||
-        !keep(tables, fd, section.sh_addr, section.sh_offset, section.sh_size, text))
+        !keep_unwind_table(tables, fd, section.sh_addr, section.sh_offset, section.sh_size, text))
         return;
     if (!find_places(tables, &places) || !add_search(tables, &places, room)) {
         free(tables->memory);

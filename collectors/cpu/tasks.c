@@ -8,7 +8,7 @@
 
 #include "collectors/cpu/tasks.h"
 
-static struct cpu_process *find_process(const struct cpu_tasks *tasks, uint32_t pid)
+static struct cpu_process *find_cpu_process(const struct cpu_tasks *tasks, uint32_t pid)
 {
     uint64_t *slot = prof_map_get(&tasks->processes, pid);
     return slot ? (struct cpu_process *)(uintptr_t)*slot : NULL;
@@ -34,7 +34,7 @@ static void free_thread(struct cpu_thread *thread)
 
 struct cpu_process *cpu_tasks_process(struct cpu_tasks *tasks, uint32_t pid, uint64_t time_ns)
 {
-    struct cpu_process *process = find_process(tasks, pid);
+    struct cpu_process *process = find_cpu_process(tasks, pid);
     if (process)
         return process;
     process = calloc(1, sizeof *process);
@@ -90,8 +90,8 @@ static void inherit(struct cpu_process *child, const struct cpu_process *parent)
 void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint32_t tid,
                     uint64_t time_ns)
 {
-    const struct cpu_process *from = pid != parent ? find_process(tasks, parent) : NULL;
-    bool known = find_process(tasks, pid) != NULL;
+    const struct cpu_process *from = pid != parent ? find_cpu_process(tasks, parent) : NULL;
+    bool known = find_cpu_process(tasks, pid) != NULL;
     struct cpu_thread *thread = cpu_tasks_thread(tasks, pid, tid, time_ns);
     if (!thread || pid == parent)
         return;
@@ -103,7 +103,7 @@ void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint
 void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
 {
     struct cpu_thread *thread = find_thread(tasks, tid);
-    struct cpu_process *process = find_process(tasks, pid);
+    struct cpu_process *process = find_cpu_process(tasks, pid);
     if (thread) {
         prof_map_remove(&tasks->threads, tid, NULL);
         process = thread->process;
@@ -116,7 +116,7 @@ void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
     }
 }
 
-static bool is_gone(const struct cpu_thread *thread)
+static bool thread_is_gone(const struct cpu_thread *thread)
 {
     return tgkill((pid_t)thread->process->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
 }
@@ -126,13 +126,13 @@ void cpu_tasks_mark_gone(struct cpu_tasks *tasks)
     uint64_t tid, value;
     for (size_t at = 0; prof_map_next(&tasks->threads, &at, &tid, &value);) {
         struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
-        thread->gone = is_gone(thread);
+        thread->gone = thread_is_gone(thread);
     }
 }
 
 /* The marked threads, or those of a process but for `first`: how many that were. */
-static uint64_t forget(struct cpu_tasks *tasks, const struct cpu_process *process,
-                       const struct cpu_thread *first)
+static uint64_t forget_cpu_threads(struct cpu_tasks *tasks, const struct cpu_process *process,
+                                   const struct cpu_thread *first)
 {
     PROF_ARRAY(struct cpu_thread *) gone = {0};
     uint64_t tid, value;
@@ -152,7 +152,7 @@ static uint64_t forget(struct cpu_tasks *tasks, const struct cpu_process *proces
 
 uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
 {
-    return forget(tasks, NULL, NULL);
+    return forget_cpu_threads(tasks, NULL, NULL);
 }
 
 /* Exec leaves one thread, which has the process's number from then on. When it was not the first
@@ -163,7 +163,7 @@ static void leave_one_thread(struct cpu_tasks *tasks, struct cpu_process *proces
         return;
     const struct cpu_thread *first = cpu_tasks_thread(tasks, process->pid, process->pid, time_ns);
     if (first && first->process == process && process->threads > 1)
-        forget(tasks, process, first);
+        forget_cpu_threads(tasks, process, first);
 }
 
 void cpu_tasks_name(struct cpu_tasks *tasks, uint32_t pid, const char *name, bool exec,

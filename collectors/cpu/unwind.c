@@ -24,7 +24,7 @@ struct cpu_row {
 
 /* As the process sees it; a file that was replaced since is known by another inode or length only
  * to the build id, which ends up beside the names: here a wrong row ends a stack, no more. */
-static int open_file(const struct cpu_process *process, const char *path)
+static int open_process_file(const struct cpu_process *process, const char *path)
 {
     char inside[4096 + 32];
     snprintf(inside, sizeof inside, "/proc/%u/root%s", (unsigned)process->pid, path);
@@ -51,7 +51,7 @@ static const struct cpu_tables *tables_of(struct cpu_unwinder *unwinder,
         cpu_tables_of_vdso(tables);
     } else {
         struct stat info;
-        int fd = open_file(process, path);
+        int fd = open_process_file(process, path);
         if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
             unwinder->table_bytes +=
                 cpu_tables_read(tables, fd, MOST_TABLE_BYTES - unwinder->table_bytes);
@@ -74,8 +74,9 @@ static const struct cpu_mapping *mapping_at(const struct cpu_process *process, u
     return NULL;
 }
 
-static const struct cfi_row *row_of(struct cpu_unwinder *unwinder, uint32_t file, uint64_t pc,
-                                    uint64_t bias, const struct cfi_tables *tables)
+static const struct cfi_row *unwind_row_at(struct cpu_unwinder *unwinder, uint32_t file,
+                                           uint64_t pc, uint64_t bias,
+                                           const struct cfi_tables *tables)
 {
     if (!unwinder->rows && !(unwinder->rows = calloc(ROWS, sizeof *unwinder->rows)))
         return NULL;
@@ -98,7 +99,7 @@ struct walk {
     bool beyond;  /* something past its end was wanted */
 };
 
-static bool read_stack(void *context, uint64_t address, uint64_t *value)
+static bool read_sampled_stack(void *context, uint64_t address, uint64_t *value)
 {
     struct walk *walk = context;
     if (address < walk->low)
@@ -129,7 +130,7 @@ static enum cfi_stepped step_by_frame_pointer(const struct cpu_process *process,
 {
     uint64_t frame = registers->value[CFI_RBP], next, caller;
     if (!(registers->known >> CFI_RBP & 1) || frame < registers->value[CFI_RSP] ||
-        !read_stack(walk, frame, &next) || !read_stack(walk, frame + 8, &caller) ||
+        !read_sampled_stack(walk, frame, &next) || !read_sampled_stack(walk, frame + 8, &caller) ||
         !may_call(process, walk, in_file, caller))
         return CFI_FAILED;
     registers->value[CFI_RBP] = next;
@@ -146,7 +147,7 @@ static enum cfi_stepped step_over_stub(const struct cpu_process *process, struct
                                        struct cfi_registers *registers)
 {
     uint64_t caller, rsp = registers->value[CFI_RSP];
-    if (!read_stack(walk, rsp + 8, &caller) || !mapping_at(process, caller - 1))
+    if (!read_sampled_stack(walk, rsp + 8, &caller) || !mapping_at(process, caller - 1))
         return CFI_FAILED;
     registers->value[CFI_RIP] = caller;
     registers->value[CFI_RSP] = rsp + 16;
@@ -172,9 +173,11 @@ static enum cfi_stepped step_in_made_code(const struct cpu_process *process, str
 
 /* To the caller of the instruction at `pc`; *interrupted: it was interrupted there, not left by a
  * call. */
-static enum cfi_stepped step(struct cpu_unwinder *unwinder, const struct cpu_tasks *tasks,
-                             const struct cpu_process *process, struct walk *walk, uint64_t pc,
-                             struct cfi_registers *registers, bool *interrupted)
+static enum cfi_stepped unwind_sampled_frame(struct cpu_unwinder *unwinder,
+                                             const struct cpu_tasks *tasks,
+                                             const struct cpu_process *process, struct walk *walk,
+                                             uint64_t pc, struct cfi_registers *registers,
+                                             bool *interrupted)
 {
     *interrupted = false;
     const struct cpu_mapping *mapping = mapping_at(process, pc);
@@ -188,11 +191,11 @@ static enum cfi_stepped step(struct cpu_unwinder *unwinder, const struct cpu_tas
                                 .low = bias + found->low,
                                 .high = bias + found->low + found->bytes,
                                 .header = bias + found->header};
-    const struct cfi_row *row = row_of(unwinder, mapping->file, pc, bias, &tables);
+    const struct cfi_row *row = unwind_row_at(unwinder, mapping->file, pc, bias, &tables);
     if (!row)
         return step_by_frame_pointer(process, walk, true, registers);
     *interrupted = row->signal;
-    return cfi_step(&tables, row, registers, read_stack, walk);
+    return cfi_step(&tables, row, registers, read_sampled_stack, walk);
 }
 
 /* The frames that the kernel found beyond the last one known. */
@@ -221,7 +224,8 @@ void cpu_unwind(struct cpu_unwinder *unwinder, const struct cpu_tasks *tasks,
     while (chain->count < CPU_MOST_FRAMES) {
         uint64_t before = registers.value[CFI_RSP];
         bool interrupted;
-        stepped = step(unwinder, tasks, process, &walk, pc, &registers, &interrupted);
+        stepped =
+            unwind_sampled_frame(unwinder, tasks, process, &walk, pc, &registers, &interrupted);
         if (stepped != CFI_STEPPED || registers.value[CFI_RIP] == 0 ||
             (registers.value[CFI_RSP] <= before && !interrupted))
             break;

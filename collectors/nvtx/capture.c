@@ -32,7 +32,7 @@ void nvtx_capture_start(void)
     nvtx_capturing = true;
 }
 
-static bool is_wanted(int32_t type, const void *message)
+static bool opens_capture_range(int32_t type, const void *message)
 {
     struct nvtx_text wide;
     const struct nvtx_object *registered;
@@ -58,7 +58,7 @@ bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const vo
 {
     if (!any_domain && strcmp(domain ? domain->text : "", wanted_domain) != 0)
         return false;
-    if (!is_wanted(type, message) || !nvtx_begin())
+    if (!opens_capture_range(type, message) || !nvtx_begin())
         return false;
     collector_window(true, WIRE_WINDOW_RANGE);
     return true;

@@ -69,7 +69,7 @@ static void give_block(struct block *region, struct block *block)
     } while (!atomic_compare_exchange_weak(&free_blocks, &head, next));
 }
 
-static struct block *take_block(void)
+static struct block *claim_depth_block(void)
 {
     struct block *region = block_region();
     if (!region)
@@ -99,7 +99,7 @@ static struct block *take_block(void)
     return block;
 }
 
-static void thread_ended(void *unused)
+static void release_thread_blocks(void *unused)
 {
     (void)unused;
     struct block *region = atomic_load_explicit(&blocks, memory_order_acquire);
@@ -115,17 +115,17 @@ static void thread_ended(void *unused)
 /* An early key needs no allocation when it is set. */
 __attribute__((constructor)) static void make_key(void)
 {
-    if (pthread_key_create(&thread_key, thread_ended) == 0)
+    if (pthread_key_create(&thread_key, release_thread_blocks) == 0)
         atomic_store(&key_made, 1);
 }
 
-static struct level *level_of(uint32_t domain)
+static struct level *depth_level_of(uint32_t domain)
 {
     struct block **link = &my_blocks;
     uint32_t generation = nvtx_generation();
     for (unsigned i = 0; i < MAX_CHAIN; i++) {
         if (!*link) {
-            struct block *fresh = take_block();
+            struct block *fresh = claim_depth_block();
             if (!fresh)
                 return NULL;
             if (*link) { /* a signal handler came in between and was quicker */
@@ -154,7 +154,7 @@ static struct level *level_of(uint32_t domain)
 }
 
 /* Deeper than MARKED only what lies under a level that was not recorded cannot be kept. */
-static bool mark(struct level *level, bool recorded)
+static bool push_depth_mark(struct level *level, bool recorded)
 {
     uint32_t at = level->open;
     if (at >= MARKED) {
@@ -182,12 +182,12 @@ static bool unmark(struct level *level)
 
 int nvtx_depth_push(uint32_t domain, bool *recorded, bool *captures)
 {
-    struct level *level = level_of(domain);
+    struct level *level = depth_level_of(domain);
     if (!level) {
         *captures = false;
         return PK_NVTX_NO_PUSH_POP_TRACKING;
     }
-    *recorded = mark(level, *recorded);
+    *recorded = push_depth_mark(level, *recorded);
     *captures = *captures && level->capture == 0;
     if (*captures)
         level->capture = level->open + 1;
@@ -196,7 +196,7 @@ int nvtx_depth_push(uint32_t domain, bool *recorded, bool *captures)
 
 enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level_out, bool *captures)
 {
-    struct level *level = level_of(domain);
+    struct level *level = depth_level_of(domain);
     *level_out = PK_NVTX_NO_PUSH_POP_TRACKING;
     *captures = false;
     if (!level) /* not tracked: believe the program */

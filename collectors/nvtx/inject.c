@@ -20,7 +20,7 @@ static const char *const note_text[NVTX_NOTES] = {
     [NVTX_NOTE_COUNTER] = "NVTX counters are not kept",
 };
 
-static void forked(void)
+static void nvtx_after_fork(void)
 {
     atomic_fetch_add(&generation, 1);
     for (unsigned i = 0; i < NVTX_NOTES; i++)
@@ -28,7 +28,7 @@ static void forked(void)
 }
 
 /* How much was not kept is known at the end only. */
-static void at_exit(void)
+static void nvtx_at_exit(void)
 {
     for (unsigned i = 0; i < NVTX_NOTES; i++) {
         uint64_t n = atomic_load(&notes[i]);
@@ -40,8 +40,8 @@ static void at_exit(void)
 
 static const struct collector_source source = {
     .source = WIRE_SOURCE_NVTX,
-    .at_exit = at_exit,
-    .forked = forked,
+    .at_exit = nvtx_at_exit,
+    .forked = nvtx_after_fork,
 };
 
 uint32_t nvtx_generation(void)
@@ -54,7 +54,7 @@ bool nvtx_greeted(void)
     return atomic_load(&greeted) == atomic_load(&generation);
 }
 
-static void say(enum nvtx_note note)
+static void report_nvtx_note(enum nvtx_note note)
 {
     uint32_t now = nvtx_generation();
     if (atomic_exchange(&noted[note], now) != now)
@@ -67,7 +67,7 @@ void nvtx_note(enum nvtx_note note)
     atomic_fetch_add(&notes[note], 1);
     if (nvtx_greeted() &&
         atomic_load_explicit(&noted[note], memory_order_relaxed) != nvtx_generation())
-        say(note);
+        report_nvtx_note(note);
 }
 
 static void greet(uint32_t now)
@@ -79,7 +79,7 @@ static void greet(uint32_t now)
     nvtx_define_categories();
     for (unsigned i = 0; i < NVTX_NOTES; i++) {
         if (atomic_load(&notes[i]) > 0)
-            say((enum nvtx_note)i);
+            report_nvtx_note((enum nvtx_note)i);
     }
 }
 

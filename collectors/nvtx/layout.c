@@ -215,7 +215,8 @@ static enum field_form text_form(const struct pk_nvtx_schema_entry *entry, uint6
 }
 
 /* How the entry's value is read; form NONE when it is not kept. */
-static struct field describe(const struct pk_nvtx_schema_entry *entry, uint64_t offset)
+static struct field describe_payload_entry(const struct pk_nvtx_schema_entry *entry,
+                                           uint64_t offset)
 {
     struct field field = {.offset = (uint32_t)offset};
     uint64_t bytes = 0;
@@ -241,10 +242,10 @@ static struct field describe(const struct pk_nvtx_schema_entry *entry, uint64_t 
     return field;
 }
 
-static void add_field(struct nvtx_object *domain, struct layout *layout,
-                      const struct pk_nvtx_schema_entry *entry, uint64_t offset)
+static void add_layout_field(struct nvtx_object *domain, struct layout *layout,
+                             const struct pk_nvtx_schema_entry *entry, uint64_t offset)
 {
-    struct field field = describe(entry, offset);
+    struct field field = describe_payload_entry(entry, offset);
     if (entry->flags & FLAG_MESSAGE) {
         if (layout->message.form == FIELD_NONE && field.form != FIELD_NUMBER)
             layout->message = field;
@@ -291,7 +292,7 @@ static void read_layout(struct nvtx_object *domain, const struct pk_nvtx_schema_
             known = false;
             continue;
         }
-        add_field(domain, layout, entry, offset);
+        add_layout_field(domain, layout, entry, offset);
         offset += bytes;
         known = sized;
     }
@@ -330,7 +331,8 @@ uint64_t nvtx_layout_register(struct nvtx_object *domain,
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void read_number(const void *at, size_t bytes, uint8_t number, struct nvtx_value *value)
+static void read_payload_number(const void *at, size_t bytes, uint8_t number,
+                                struct nvtx_value *value)
 {
     uint64_t bits = 0;
     memcpy(&bits, at, bytes);
@@ -341,7 +343,7 @@ static void read_number(const void *at, size_t bytes, uint8_t number, struct nvt
     value->bits = bits;
 }
 
-static void read_text(uint32_t string, struct nvtx_value *value)
+static void read_payload_string(uint32_t string, struct nvtx_value *value)
 {
     value->type = string ? WIRE_PAYLOAD_TEXT : WIRE_PAYLOAD_NONE;
     value->bits = string;
@@ -352,16 +354,16 @@ bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_va
     uint64_t type = payload->schema_id;
     if (type == TYPE_CSTRING || type == TYPE_CSTRING_UTF8) {
         const char *text = payload->payload;
-        read_text(payload->size_bytes == SIZE_MAX
-                      ? collector_text(text)
-                      : collector_string(text, strnlen(text, payload->size_bytes)),
-                  value);
+        read_payload_string(payload->size_bytes == SIZE_MAX
+                                ? collector_text(text)
+                                : collector_string(text, strnlen(text, payload->size_bytes)),
+                            value);
         return true;
     }
     if (type >= PLAIN_TYPES || plain[type].number == WIRE_PAYLOAD_NONE ||
         payload->size_bytes < plain[type].bytes)
         return false;
-    read_number(payload->payload, plain[type].bytes, plain[type].number, value);
+    read_payload_number(payload->payload, plain[type].bytes, plain[type].number, value);
     return true;
 }
 
@@ -374,10 +376,11 @@ static bool read_enumeration(const struct nvtx_object *domain, uint64_t id, cons
     if (!all || all->bytes == 0 || room < all->bytes)
         return false;
     uint64_t mask = all->bytes < sizeof mask ? ~(UINT64_MAX << (8 * all->bytes)) : UINT64_MAX;
-    read_number(at, all->bytes, all->bytes > 4 ? WIRE_PAYLOAD_I64 : WIRE_PAYLOAD_I32, value);
+    read_payload_number(at, all->bytes, all->bytes > 4 ? WIRE_PAYLOAD_I64 : WIRE_PAYLOAD_I32,
+                        value);
     for (uint32_t i = 0; i < all->count; i++) {
         if (((all->values[i].value ^ value->bits) & mask) == 0 && all->values[i].name) {
-            read_text(nvtx_object_id(all->values[i].name), value);
+            read_payload_string(nvtx_object_id(all->values[i].name), value);
             break;
         }
     }
@@ -401,7 +404,8 @@ static bool read_field(const struct nvtx_object *domain, const struct pk_nvtx_pa
     const char *at = (const char *)payload->payload + field->offset;
     size_t room = sized ? payload->size_bytes - field->offset : SIZE_MAX;
     if (field->form == FIELD_EMBEDDED) {
-        read_text(embedded_text(at, field->bytes, sized ? room : field->bytes, sized), value);
+        read_payload_string(embedded_text(at, field->bytes, sized ? room : field->bytes, sized),
+                            value);
         return true;
     }
     if (field->enumeration)
@@ -409,7 +413,7 @@ static bool read_field(const struct nvtx_object *domain, const struct pk_nvtx_pa
     if (field->form == FIELD_NUMBER) {
         if (room < field->bytes)
             return false;
-        read_number(at, field->bytes, field->number, value);
+        read_payload_number(at, field->bytes, field->number, value);
         return true;
     }
     const void *pointer;
@@ -418,10 +422,10 @@ static bool read_field(const struct nvtx_object *domain, const struct pk_nvtx_pa
     memcpy(&pointer, at, sizeof pointer);
     struct nvtx_object *registered =
         field->form == FIELD_HANDLE ? nvtx_object_of(pointer, NVTX_STRING) : NULL;
-    read_text(field->form == FIELD_POINTER ? collector_text(pointer)
-              : registered                 ? nvtx_object_id(registered)
-                                           : 0,
-              value);
+    read_payload_string(field->form == FIELD_POINTER ? collector_text(pointer)
+                        : registered                 ? nvtx_object_id(registered)
+                                                     : 0,
+                        value);
     return true;
 }
 

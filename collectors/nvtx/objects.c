@@ -37,7 +37,7 @@ static size_t arena_bytes(unsigned i)
     return FIRST_ARENA_BYTES << i;
 }
 
-static void *map(size_t bytes)
+static void *map_object_memory(size_t bytes)
 {
     int saved = errno;
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -58,7 +58,7 @@ static char *arena_base(unsigned i)
     char *base = atomic_load_explicit(&arenas[i].base, memory_order_acquire);
     if (base)
         return base;
-    char *fresh = map(arena_bytes(i));
+    char *fresh = map_object_memory(arena_bytes(i));
     if (fresh && !atomic_compare_exchange_strong(&arenas[i].base, &base, fresh)) {
         unmap(fresh, arena_bytes(i));
         fresh = base;
@@ -94,7 +94,7 @@ static struct tables *tables(void)
     struct tables *all = atomic_load_explicit(&the_tables, memory_order_acquire);
     if (all)
         return all;
-    struct tables *fresh = map(sizeof *fresh);
+    struct tables *fresh = map_object_memory(sizeof *fresh);
     if (fresh && !atomic_compare_exchange_strong(&the_tables, &all, fresh)) {
         unmap(fresh, sizeof *fresh);
         fresh = all;
@@ -102,22 +102,22 @@ static struct tables *tables(void)
     return fresh;
 }
 
-static uint64_t mix(uint64_t h, uint64_t word)
+static uint64_t mix_object_hash(uint64_t h, uint64_t word)
 {
     h = (h ^ word) * 0xff51afd7ed558ccdu;
     return h ^ (h >> 32);
 }
 
-static uint64_t hash_text(uint64_t h, const char *text, size_t length)
+static uint64_t hash_object_text(uint64_t h, const char *text, size_t length)
 {
     for (; length >= 8; text += 8, length -= 8) {
         uint64_t word;
         memcpy(&word, text, 8);
-        h = mix(h, word);
+        h = mix_object_hash(h, word);
     }
     uint64_t tail = 0;
     memcpy(&tail, text, length);
-    return mix(h, tail ^ (uint64_t)length << 56);
+    return mix_object_hash(h, tail ^ (uint64_t)length << 56);
 }
 
 /* Domains are told apart by name, layouts and enumerations by number, categories by both. */
@@ -125,7 +125,7 @@ static bool by_text(enum nvtx_kind kind)
 {
     return kind != NVTX_SCHEMA && kind != NVTX_ENUM;
 }
-static bool by_number(enum nvtx_kind kind)
+static bool kind_has_number(enum nvtx_kind kind)
 {
     return kind != NVTX_DOMAIN;
 }
@@ -134,7 +134,7 @@ static bool same(const struct nvtx_object *object, uint64_t hash, enum nvtx_kind
                  const struct nvtx_object *domain, uint64_t number, const char *text, size_t length)
 {
     return object->hash == hash && object->kind == (uint32_t)kind && object->domain == domain &&
-           (!by_number(kind) || object->number == number) &&
+           (!kind_has_number(kind) || object->number == number) &&
            (!by_text(kind) ||
             (object->length == length && memcmp(object->text, text, length) == 0));
 }
@@ -142,10 +142,10 @@ static bool same(const struct nvtx_object *object, uint64_t hash, enum nvtx_kind
 static uint64_t hash_key(enum nvtx_kind kind, const struct nvtx_object *domain, uint64_t number,
                          const char *text, size_t length)
 {
-    uint64_t h = mix((uint64_t)kind, (uint64_t)(uintptr_t)domain);
-    if (by_number(kind))
-        h = mix(h, number);
-    return by_text(kind) ? hash_text(h, text, length) : h;
+    uint64_t h = mix_object_hash((uint64_t)kind, (uint64_t)(uintptr_t)domain);
+    if (kind_has_number(kind))
+        h = mix_object_hash(h, number);
+    return by_text(kind) ? hash_object_text(h, text, length) : h;
 }
 
 static void remember_category(struct nvtx_object *object)
@@ -156,9 +156,9 @@ static void remember_category(struct nvtx_object *object)
     } while (!atomic_compare_exchange_weak(&categories, &newest, object));
 }
 
-static struct nvtx_object *make(struct tables *all, uint64_t hash, enum nvtx_kind kind,
-                                const struct nvtx_object *domain, uint64_t number, const char *text,
-                                size_t length)
+static struct nvtx_object *make_nvtx_object(struct tables *all, uint64_t hash, enum nvtx_kind kind,
+                                            const struct nvtx_object *domain, uint64_t number,
+                                            const char *text, size_t length)
 {
     struct nvtx_object *object = arena_take(sizeof *object + length + 1);
     if (!object)
@@ -214,7 +214,7 @@ struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_objec
         if (object)
             return object; /* what was made in vain stays unused in the arena: rare */
         if (!made)
-            made = make(all, hash, kind, domain, number, text, length);
+            made = make_nvtx_object(all, hash, kind, domain, number, text, length);
         /* A full table only means that equal keys are no longer found again. */
         if (!made || !slot || atomic_load(&slots_used) >= TABLE_SLOTS / 4 * 3)
             return made;

@@ -51,7 +51,8 @@ static uint64_t scope_register(struct pk_nvtx_domain *handle,
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 
-static bool is_work(const struct nvtx_object *domain, const struct pk_nvtx_payload_data *payload)
+static bool payload_is_work(const struct nvtx_object *domain,
+                            const struct pk_nvtx_payload_data *payload)
 {
     return payload->schema_id == PERFKIT_WORK_SCHEMA && domain &&
            strcmp(domain->text, PERFKIT_NVTX_DOMAIN) == 0 &&
@@ -59,7 +60,7 @@ static bool is_work(const struct nvtx_object *domain, const struct pk_nvtx_paylo
 }
 
 /* Values that need no layout of the program's own. */
-static bool is_plain(const struct pk_nvtx_payload_data *payload)
+static bool payload_is_scalar(const struct pk_nvtx_payload_data *payload)
 {
     return payload->schema_id < PK_NVTX_SCHEMA_ID_STATIC_START;
 }
@@ -90,12 +91,12 @@ void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload
         const struct pk_nvtx_payload_data *payload = &payloads[i];
         if (!payload->payload || payload->schema_id == TYPE_REFERENCED)
             continue;
-        if (is_work(domain, payload)) {
+        if (payload_is_work(domain, payload)) {
             memcpy(&event->work, payload->payload, sizeof event->work);
             event->has_work = true;
             continue;
         }
-        if (is_plain(payload)) {
+        if (payload_is_scalar(payload)) {
             read_plain(payload, event);
             continue;
         }
@@ -129,7 +130,7 @@ void nvtx_send_fields(struct nvtx_object *domain, uint32_t domain_id, uint64_t i
         return;
     for (size_t i = 0; i < count; i++) {
         const struct pk_nvtx_payload_data *payload = &payloads[i];
-        if (!payload->payload || is_plain(payload) || is_work(domain, payload))
+        if (!payload->payload || payload_is_scalar(payload) || payload_is_work(domain, payload))
             continue;
         struct nvtx_object *schema = nvtx_object_find(NVTX_SCHEMA, domain, payload->schema_id);
         struct nvtx_value values[NVTX_FIELDS];
@@ -233,7 +234,8 @@ static uint64_t counter_register(struct pk_nvtx_domain *handle,
                                                                            : nvtx_new_id();
 }
 
-static void set(const struct pk_nvtx_ext_segment *segment, unsigned id, pk_nvtx_function handler)
+static void set_segment_slot(const struct pk_nvtx_ext_segment *segment, unsigned id,
+                             pk_nvtx_function handler)
 {
     if (id < segment->slot_count)
         segment->function_slots[id] = (intptr_t)handler;
@@ -268,10 +270,10 @@ InitializeInjectionNvtxExtension(struct pk_nvtx_ext_module_info *info)
     switch (info->module_id) {
     case PK_NVTX_EXT_PAYLOAD:
         for (size_t i = 0; i < sizeof payload / sizeof *payload; i++)
-            set(segment, payload[i].id, payload[i].handler);
+            set_segment_slot(segment, payload[i].id, payload[i].handler);
         return 1;
     case PK_NVTX_EXT_COUNTERS:
-        set(segment, PK_NVTX_COUNTERS_REGISTER, (pk_nvtx_function)counter_register);
+        set_segment_slot(segment, PK_NVTX_COUNTERS_REGISTER, (pk_nvtx_function)counter_register);
         return 1;
     default: /* memory naming and what is to come */
         return 0;

@@ -17,7 +17,7 @@ static size_t encoded_bytes(uint32_t code)
     return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-static char *encode(char *at, uint32_t code)
+static char *encode_nvtx_utf8(char *at, uint32_t code)
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     size_t bytes = encoded_bytes(code);
@@ -60,7 +60,7 @@ void nvtx_narrow(struct nvtx_text *text, const wchar_t *wide)
         uint32_t code = code_point(*from);
         if (encoded_bytes(code) > bytes - (size_t)(at - out))
             break;
-        at = encode(at, code);
+        at = encode_nvtx_utf8(at, code);
     }
     text->text = out;
     text->length = (size_t)(at - out);

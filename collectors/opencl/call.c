@@ -20,7 +20,7 @@ static const struct {
 
 static _Atomic uint32_t names[OCL_HOOK_COUNT]; /* string ids */
 
-static uint32_t name_of(enum ocl_hook hook)
+static uint32_t hook_name_id(enum ocl_hook hook)
 {
     uint32_t id = atomic_load_explicit(&names[hook], memory_order_relaxed);
     if (id == 0) {
@@ -79,7 +79,7 @@ void ocl_call_end(const struct ocl_call *call, cl_int result, enum wire_expects 
         .correlation = call->correlation,
         .start = call->start,
         .end = call->end,
-        .name = name_of(call->hook),
+        .name = hook_name_id(call->hook),
         .result = result,
         .stack = call->stack,
         .expects = (uint8_t)expects,

@@ -148,7 +148,7 @@ static void eliminate(struct ocl_device *device, const struct ocl_observed *seen
 
 /* Of the clocks still possible: RAW before MONOTONIC when both fit, since they differ by less than
  * a call takes and RAW is what is known to be in use. */
-static unsigned choose(unsigned candidates)
+static unsigned choose_clock(unsigned candidates)
 {
     static const unsigned order[CLOCKS] = {1, 0, 2, 3};
     for (unsigned i = 0; i < CLOCKS; i++)
@@ -231,7 +231,7 @@ static void anchor(struct ocl_device *device, const struct ocl_observed *seen, u
 {
     uint64_t anchored = atomic_load(&device->anchored);
     if (device->method == UNKNOWN || device->method == HOST_CLOCK) {
-        unsigned chosen = choose(device->candidates);
+        unsigned chosen = choose_clock(device->candidates);
         struct pair pair = pair_host(clocks[chosen].id);
         if (device->method == UNKNOWN || still_fits(device, seen, count, chosen, &pair)) {
             define_anchor(device, &pair, clocks[chosen].name);

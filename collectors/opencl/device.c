@@ -11,7 +11,7 @@ static _Atomic(struct ocl_device *) all_devices;
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-static uint64_t number(cl_device_id device, cl_device_info what)
+static uint64_t device_info_number(cl_device_id device, cl_device_info what)
 {
     union {
         uint64_t wide;
@@ -23,7 +23,7 @@ static uint64_t number(cl_device_id device, cl_device_info what)
     return size == sizeof value.narrow ? value.narrow : value.wide;
 }
 
-static void text(cl_device_id device, cl_device_info what, char *out, size_t room)
+static void device_info_text(cl_device_id device, cl_device_info what, char *out, size_t room)
 {
     char value[1024] = "";
     if (OCL_CALL(clGetDeviceInfo, device, what, sizeof value, value, NULL) != CL_SUCCESS)
@@ -43,7 +43,7 @@ static bool has_extension(const char *list, const char *name)
 }
 
 /* The device's place in its platform's list; a sub-device has its parent's. */
-static uint32_t ordinal_of(cl_device_id device)
+static uint32_t device_ordinal(cl_device_id device)
 {
     cl_platform_id platform = NULL;
     cl_device_id list[64], parent;
@@ -73,7 +73,7 @@ static uint32_t ordinal_of(cl_device_id device)
 #define AMD_WAVEFRONT_WIDTH 0x4043
 #define KHR_DEVICE_UUID 0x106A
 
-static void vendor_part(struct ocl_device *device)
+static void read_vendor_info(struct ocl_device *device)
 {
     cl_device_id handle = device->handle;
     char list[8192] = "";
@@ -81,12 +81,12 @@ static void vendor_part(struct ocl_device *device)
         CL_SUCCESS)
         return;
     if (has_extension(list, "cl_nv_device_attribute_query")) {
-        device->about.compute_major = (uint32_t)number(handle, NV_COMPUTE_MAJOR);
-        device->about.compute_minor = (uint32_t)number(handle, NV_COMPUTE_MINOR);
-        device->about.warp = (uint32_t)number(handle, NV_WARP_SIZE);
+        device->about.compute_major = (uint32_t)device_info_number(handle, NV_COMPUTE_MAJOR);
+        device->about.compute_minor = (uint32_t)device_info_number(handle, NV_COMPUTE_MINOR);
+        device->about.warp = (uint32_t)device_info_number(handle, NV_WARP_SIZE);
     }
     if (has_extension(list, "cl_amd_device_attribute_query"))
-        device->about.warp = (uint32_t)number(handle, AMD_WAVEFRONT_WIDTH);
+        device->about.warp = (uint32_t)device_info_number(handle, AMD_WAVEFRONT_WIDTH);
     unsigned char uuid[16];
     if (has_extension(list, "cl_khr_device_uuid") &&
         OCL_CALL(clGetDeviceInfo, handle, KHR_DEVICE_UUID, sizeof uuid, uuid, NULL) == CL_SUCCESS) {
@@ -100,31 +100,31 @@ static void vendor_part(struct ocl_device *device)
 
 /* Ask the driver. Once in the life of a process and its forked children: after a fork some drivers
  * crash when they are asked. */
-static void describe(struct ocl_device *device)
+static void read_device_info(struct ocl_device *device)
 {
     cl_device_id handle = device->handle;
-    uint64_t type = number(handle, CL_DEVICE_TYPE);
+    uint64_t type = device_info_number(handle, CL_DEVICE_TYPE);
     device->about = (struct wire_device){
         .head = {sizeof device->about, WIRE_DEVICE, 0, 0},
         .source = WIRE_SOURCE_OPENCL,
-        .ordinal = ordinal_of(handle),
-        .units = (uint32_t)number(handle, CL_DEVICE_MAX_COMPUTE_UNITS),
-        .clock_khz = (uint32_t)number(handle, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000u,
-        .max_block = (uint32_t)number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE),
-        .memory_bytes = number(handle, CL_DEVICE_GLOBAL_MEM_SIZE),
-        .shared_per_block_bytes = number(handle, CL_DEVICE_LOCAL_MEM_SIZE),
-        .l2_bytes = number(handle, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE),
+        .ordinal = device_ordinal(handle),
+        .units = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_COMPUTE_UNITS),
+        .clock_khz = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000u,
+        .max_block = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE),
+        .memory_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_SIZE),
+        .shared_per_block_bytes = device_info_number(handle, CL_DEVICE_LOCAL_MEM_SIZE),
+        .l2_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE),
     };
-    text(handle, CL_DEVICE_NAME, device->name, sizeof device->name);
-    text(handle, CL_DEVICE_VENDOR, device->vendor, sizeof device->vendor);
-    text(handle, CL_DRIVER_VERSION, device->driver, sizeof device->driver);
+    device_info_text(handle, CL_DEVICE_NAME, device->name, sizeof device->name);
+    device_info_text(handle, CL_DEVICE_VENDOR, device->vendor, sizeof device->vendor);
+    device_info_text(handle, CL_DRIVER_VERSION, device->driver, sizeof device->driver);
     if (type & CL_DEVICE_TYPE_GPU)
         device->about.head.flags |= WIRE_DEVICE_GPU;
     if (type & CL_DEVICE_TYPE_CPU)
         device->about.head.flags |= WIRE_DEVICE_CPU;
-    if ((type & CL_DEVICE_TYPE_GPU) && number(handle, CL_DEVICE_HOST_UNIFIED_MEMORY))
+    if ((type & CL_DEVICE_TYPE_GPU) && device_info_number(handle, CL_DEVICE_HOST_UNIFIED_MEMORY))
         device->about.head.flags |= WIRE_DEVICE_INTEGRATED;
-    vendor_part(device);
+    read_vendor_info(device);
     device->known = true;
 }
 
@@ -133,10 +133,10 @@ static uint32_t text_id(const char *text_of)
     return text_of[0] ? collector_text(text_of) : 0;
 }
 
-static void define_device(struct ocl_device *device)
+static void record_device_definition(struct ocl_device *device)
 {
     if (!device->known)
-        describe(device);
+        read_device_info(device);
     struct wire_device record = device->about;
     record.head.aux = collector_new_id();
     record.name = text_id(device->name);
@@ -150,7 +150,7 @@ static void define_device(struct ocl_device *device)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static struct ocl_device *add_device(cl_device_id handle)
+static struct ocl_device *add_ocl_device(cl_device_id handle)
 {
     struct ocl_device *device = ocl_alloc(sizeof *device);
     if (!device)
@@ -173,7 +173,7 @@ struct ocl_device *ocl_device_of(cl_device_id handle)
         return NULL;
     struct ocl_device *device = (struct ocl_device *)(uintptr_t)ocl_table_get(&devices, handle);
     if (!device)
-        device = add_device(handle);
+        device = add_ocl_device(handle);
     uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
     if (!device || atomic_load_explicit(&device->epoch, memory_order_acquire) == epoch)
         return device;
@@ -184,7 +184,7 @@ struct ocl_device *ocl_device_of(cl_device_id handle)
     bool mine =
         before != epoch && atomic_compare_exchange_strong(&device->defining, &before, epoch);
     if (mine) {
-        define_device(device);
+        record_device_definition(device);
         atomic_store_explicit(&device->epoch, epoch, memory_order_release);
     }
     collector_unshield(&shield);
@@ -211,7 +211,7 @@ struct context {
     _Atomic uint32_t known; /* the driver was asked about it */
 };
 
-static void ask(struct context *context, cl_context handle)
+static void list_context_devices(struct context *context, cl_context handle)
 {
     cl_device_id list[64];
     size_t size = 0;
@@ -225,11 +225,11 @@ static void ask(struct context *context, cl_context handle)
 }
 
 /* Two threads at once define two ids for one context; the later one stays. */
-static void define_context(struct context *context, cl_context handle)
+static void record_context_definition(struct context *context, cl_context handle)
 {
     uint32_t epoch = atomic_load(&ocl_epoch);
     if (!atomic_load(&context->known))
-        ask(context, handle);
+        list_context_devices(context, handle);
     cl_device_id device = atomic_load(&context->device);
     struct wire_context record = {
         .head = {sizeof record, WIRE_CONTEXT, 0, collector_new_id()},
@@ -260,7 +260,7 @@ static struct context *context_of(cl_context handle, bool fresh)
         atomic_store(&context->known, 0);
     if (fresh || atomic_load_explicit(&context->epoch, memory_order_acquire) !=
                      atomic_load_explicit(&ocl_epoch, memory_order_relaxed))
-        define_context(context, handle);
+        record_context_definition(context, handle);
     return context;
 }
 

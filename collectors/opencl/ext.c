@@ -66,7 +66,7 @@ static const struct {
 /* Families that bypass the layer: an address in the program's hands is worth a note. */
 static const char *const families[] = {"clCommand", "clEnqueue"};
 
-static void note(const char *text, const char *name)
+static void note_extension(const char *text, const char *name)
 {
     char sentence[256];
     size_t length = strlen(name), room = sizeof sentence - 1;
@@ -88,7 +88,7 @@ static void *stand_in(const char *name, void *found)
         function before = NULL;
         if (!atomic_compare_exchange_strong(passes[i].real, &before, address) &&
             before != address) {
-            note(": a second platform's is called past the collector", name);
+            note_extension(": a second platform's is called past the collector", name);
             return found;
         }
         memcpy(&found, &passes[i].pass, sizeof found);
@@ -96,7 +96,7 @@ static void *stand_in(const char *name, void *found)
     }
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         if (strncmp(name, families[i], strlen(families[i])) == 0) {
-            note(": fetched by the program; its commands are not recorded", name);
+            note_extension(": fetched by the program; its commands are not recorded", name);
             break;
         }
     }

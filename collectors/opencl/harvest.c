@@ -95,7 +95,7 @@ static cl_ulong profiled(cl_event event, cl_profiling_info what)
 
 /* Has the entry's command ended? If so, add it to the batch. The status is asked for first:
  * NVIDIA's driver answers with an end time before the command has ended. */
-static bool examine(struct batch *batch, const struct ocl_entry *entry, uint64_t position)
+static bool examine_event(struct batch *batch, const struct ocl_entry *entry, uint64_t position)
 {
     cl_int status = CL_QUEUED;
     cl_int error = OCL_CALL(clGetEventInfo, entry->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -124,7 +124,7 @@ static bool examine(struct batch *batch, const struct ocl_entry *entry, uint64_t
     return true;
 }
 
-static void publish(struct ocl_queue *queue, const struct batch *batch)
+static void publish_batch(struct ocl_queue *queue, const struct batch *batch)
 {
     if (batch->timed && queue->device)
         ocl_clock_batch(queue->device, batch->seen, batch->timed);
@@ -167,7 +167,7 @@ static unsigned copy_out(struct ocl_queue *queue, uint64_t *from, struct ocl_ent
 
 /* Close the holes when they are most of the ring (a gated command at the head keeps it from
  * shrinking). Only the harvester knows positions, so it may move entries. Under the lock. */
-static void squeeze(struct ocl_queue *queue)
+static void squeeze_queue_ring(struct ocl_queue *queue)
 {
     uint64_t span = queue->tail - queue->head;
     uint64_t live = atomic_load_explicit(&queue->pending, memory_order_relaxed);
@@ -184,13 +184,13 @@ static void squeeze(struct ocl_queue *queue)
     queue->scan = queue->head;
 }
 
-/* The times of the finished ones are published and they leave the ring: neither without the other, so
- * nothing may come in between. False: the ring is not to be had now. */
-static bool hand_over(struct ocl_queue *queue, const struct batch *batch)
+/* The times of the finished ones are published and they leave the ring: neither without the other,
+ * so nothing may come in between. False: the ring is not to be had now. */
+static bool write_batch(struct ocl_queue *queue, const struct batch *batch)
 {
     struct collector_shield shield;
     collector_shield(&shield);
-    publish(queue, batch);
+    publish_batch(queue, batch);
     bool ok = collector_lock(&queue->lock);
     if (ok) {
         for (unsigned i = 0; i < batch->count; i++)
@@ -231,11 +231,11 @@ static void harvest_taken(struct ocl_queue *queue, unsigned limit, unsigned past
             if (!copy[i].event)
                 continue;
             looked++;
-            if (!examine(&batch, &copy[i], at))
+            if (!examine_event(&batch, &copy[i], at))
                 stop = !queue->out_of_order || ++unfinished >= past;
         }
         if (batch.count) {
-            if (!hand_over(queue, &batch))
+            if (!write_batch(queue, &batch))
                 return;
             for (unsigned i = 0; i < batch.count; i++)
                 OCL_CALL(clReleaseEvent, batch.done[i].entry.event);
@@ -243,7 +243,7 @@ static void harvest_taken(struct ocl_queue *queue, unsigned limit, unsigned past
     }
     if (queue->out_of_order && collector_lock(&queue->lock)) {
         queue->scan = at;
-        squeeze(queue);
+        squeeze_queue_ring(queue);
         collector_unlock(&queue->lock);
     }
 }
@@ -315,13 +315,13 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
         for (unsigned i = 0; i < count; i++) {
             if (!copy[i].event || copy[i].kind == OCL_ENTRY_ABANDONED)
                 continue;
-            if (!(ask && examine(&batch, &copy[i], at + i)) && mark &&
+            if (!(ask && examine_event(&batch, &copy[i], at + i)) && mark &&
                 copy[i].kind == OCL_ENTRY_COMMAND)
                 batch.done[batch.count++] = (struct finished){
                     .position = at + i, .entry = copy[i], .flags = WIRE_OPENCL | WIRE_ABANDONED};
         }
         at += count;
-        publish(queue, &batch);
+        publish_batch(queue, &batch);
         if (!collector_lock(&queue->lock))
             break;
         for (unsigned i = 0; i < batch.count; i++)

@@ -8,12 +8,12 @@
 
 static struct ocl_table kernels;
 
-static struct ocl_kernel *known(cl_kernel handle)
+static struct ocl_kernel *known_kernel(cl_kernel handle)
 {
     return (struct ocl_kernel *)(uintptr_t)ocl_table_get(&kernels, handle);
 }
 
-static uint32_t name_of(cl_kernel handle)
+static uint32_t kernel_name_id(cl_kernel handle)
 {
     char small[2048];
     size_t size = 0;
@@ -57,7 +57,7 @@ static void sizes_of(uint64_t sizes[SIZES], cl_uint dimensions, const size_t *gl
 }
 
 /* Every load acquires and every store releases, which keeps them in order without fences. */
-static uint32_t recall(struct ocl_kernel *kernel, const uint64_t sizes[SIZES])
+static uint32_t recall_launch_config(struct ocl_kernel *kernel, const uint64_t sizes[SIZES])
 {
     uint32_t before = atomic_load_explicit(&kernel->version, memory_order_acquire);
     bool same = before % 2 == 0;
@@ -68,7 +68,8 @@ static uint32_t recall(struct ocl_kernel *kernel, const uint64_t sizes[SIZES])
                                                                                           : 0;
 }
 
-static void remember(struct ocl_kernel *kernel, const uint64_t *sizes, uint32_t config)
+static void remember_launch_config(struct ocl_kernel *kernel, const uint64_t *sizes,
+                                   uint32_t config)
 {
     uint32_t before = atomic_load_explicit(&kernel->version, memory_order_relaxed);
     if (before % 2 || !atomic_compare_exchange_strong(&kernel->version, &before, before + 1))
@@ -82,7 +83,7 @@ static void remember(struct ocl_kernel *kernel, const uint64_t *sizes, uint32_t 
 /* The kernel with its name defined; NULL when the driver does not know it. */
 static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
 {
-    struct ocl_kernel *kernel = known(handle);
+    struct ocl_kernel *kernel = known_kernel(handle);
     uint32_t epoch = atomic_load_explicit(&ocl_epoch, memory_order_relaxed);
     if (kernel && atomic_load_explicit(&kernel->epoch, memory_order_acquire) == epoch)
         return kernel;
@@ -94,9 +95,9 @@ static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
         if (!kernel)
             return NULL;
     }
-    remember(kernel, NULL, 0);
+    remember_launch_config(kernel, NULL, 0);
     /* Threads that come here together write the same. */
-    atomic_store_explicit(&kernel->name, name_of(handle), memory_order_relaxed);
+    atomic_store_explicit(&kernel->name, kernel_name_id(handle), memory_order_relaxed);
     atomic_store_explicit(&kernel->local_bytes, memory_of(handle, device, CL_KERNEL_LOCAL_MEM_SIZE),
                           memory_order_relaxed);
     atomic_store_explicit(&kernel->private_bytes,
@@ -109,7 +110,7 @@ static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
 /* Ask the driver again at the next launch: the object ends, is new, or an argument changed. */
 static void kernel_stale(cl_kernel handle)
 {
-    struct ocl_kernel *kernel = known(handle);
+    struct ocl_kernel *kernel = known_kernel(handle);
     if (kernel)
         atomic_store_explicit(&kernel->epoch, 0, memory_order_release);
 }
@@ -147,7 +148,7 @@ static uint32_t config_of(struct ocl_kernel *kernel, cl_uint dimensions, const s
 {
     uint64_t sizes[SIZES];
     sizes_of(sizes, dimensions, global, local);
-    uint32_t id = kernel ? recall(kernel, sizes) : 0;
+    uint32_t id = kernel ? recall_launch_config(kernel, sizes) : 0;
     if (id)
         return id;
     struct wire_config config = {.head = {sizeof config, WIRE_CONFIG, 0, 0}};
@@ -166,7 +167,7 @@ static uint32_t config_of(struct ocl_kernel *kernel, cl_uint dimensions, const s
         config.local_per_thread = clamp(private_bytes);
     }
     id = collector_config(&config);
-    remember(kernel, sizes, id);
+    remember_launch_config(kernel, sizes, id);
     return id;
 }
 

@@ -61,13 +61,13 @@ static void mend_layers(void)
 
 /* ---- the core's callbacks -------------------------------------------------------------------- */
 
-static void tick(void)
+static void opencl_tick(void)
 {
     ocl_harvest_idle();
 }
 
 /* In a forked child: handles stay, ids and events in flight are the parent's. */
-static void forked(void)
+static void opencl_after_fork(void)
 {
     atomic_fetch_add(&ocl_epoch, 1);
     ocl_inside = 0;
@@ -82,9 +82,9 @@ static void forked(void)
 
 static const struct collector_source source = {
     .source = WIRE_SOURCE_OPENCL,
-    .tick = tick,
+    .tick = opencl_tick,
     .at_exit = ocl_harvest_last,
-    .forked = forked,
+    .forked = opencl_after_fork,
 };
 
 /* ---- entry points ---------------------------------------------------------------------------- */

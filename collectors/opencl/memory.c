@@ -136,7 +136,7 @@ static void ended(uint64_t value, struct object *parent, uint64_t correlation)
 }
 
 /* A new object at `memory`, of the program's one reference. */
-static void watch(cl_mem memory, cl_mem made_from, uint64_t id)
+static void watch_memory_object(cl_mem memory, cl_mem made_from, uint64_t id)
 {
     struct object *object = object_of(memory), *parent = object_of(made_from);
     if (!object) {
@@ -154,8 +154,9 @@ static void watch(cl_mem memory, cl_mem made_from, uint64_t id)
 }
 
 /* A new object: define it and watch for its end. */
-static void begun(const struct ocl_call *call, cl_context context, cl_mem memory, cl_mem made_from,
-                  cl_int result, const void *address, uint64_t bytes, enum wire_memory_kind kind)
+static void record_allocation_start(const struct ocl_call *call, cl_context context, cl_mem memory,
+                                    cl_mem made_from, cl_int result, const void *address,
+                                    uint64_t bytes, enum wire_memory_kind kind)
 {
     if (!call->live)
         return;
@@ -168,7 +169,7 @@ static void begun(const struct ocl_call *call, cl_context context, cl_mem memory
     uint64_t id = call->on ? ocl_allocation_id() : 0;
     if (call->on)
         ocl_emit_alloc(call, context, id, address, bytes, kind);
-    watch(memory, made_from, id);
+    watch_memory_object(memory, made_from, id);
     errno = saved;
 }
 
@@ -205,8 +206,8 @@ cl_mem CL_API_CALL ocl_clCreateBuffer(cl_context context, cl_mem_flags flags, si
     cl_int result = CL_SUCCESS;
     ocl_call_begin(&call, OCL_clCreateBuffer);
     cl_mem memory = OCL_TIMED(&call, clCreateBuffer, context, flags, bytes, host, &result);
-    begun(&call, context, memory, NULL, result, host_address(flags, host), bytes,
-          buffer_kind(flags));
+    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host), bytes,
+                            buffer_kind(flags));
     if (error)
         *error = result;
     return memory;
@@ -222,8 +223,8 @@ cl_mem CL_API_CALL ocl_clCreateBufferWithProperties(cl_context context,
     ocl_call_begin(&call, OCL_clCreateBufferWithProperties);
     cl_mem memory = OCL_TIMED(&call, clCreateBufferWithProperties, context, properties, flags,
                               bytes, host, &result);
-    begun(&call, context, memory, NULL, result, host_address(flags, host), bytes,
-          buffer_kind(flags));
+    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host), bytes,
+                            buffer_kind(flags));
     if (error)
         *error = result;
     return memory;
@@ -240,7 +241,7 @@ cl_mem CL_API_CALL ocl_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
     cl_context context = NULL;
     if (call.on && memory)
         OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, sizeof context, &context, NULL);
-    begun(&call, context, memory, buffer, result, NULL, 0, WIRE_MEMORY_DEVICE);
+    record_allocation_start(&call, context, memory, buffer, result, NULL, 0, WIRE_MEMORY_DEVICE);
     if (error)
         *error = result;
     return memory;
@@ -254,8 +255,9 @@ cl_mem CL_API_CALL ocl_clCreateImage(cl_context context, cl_mem_flags flags,
     cl_int result = CL_SUCCESS;
     ocl_call_begin(&call, OCL_clCreateImage);
     cl_mem memory = OCL_TIMED(&call, clCreateImage, context, flags, format, desc, host, &result);
-    begun(&call, context, memory, desc ? desc->mem_object : NULL, result, host_address(flags, host),
-          image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY);
+    record_allocation_start(&call, context, memory, desc ? desc->mem_object : NULL, result,
+                            host_address(flags, host), image_bytes(&call, memory, desc),
+                            WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
     return memory;
@@ -270,8 +272,9 @@ cl_mem CL_API_CALL ocl_clCreateImageWithProperties(
     ocl_call_begin(&call, OCL_clCreateImageWithProperties);
     cl_mem memory = OCL_TIMED(&call, clCreateImageWithProperties, context, properties, flags,
                               format, desc, host, &result);
-    begun(&call, context, memory, desc ? desc->mem_object : NULL, result, host_address(flags, host),
-          image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY);
+    record_allocation_start(&call, context, memory, desc ? desc->mem_object : NULL, result,
+                            host_address(flags, host), image_bytes(&call, memory, desc),
+                            WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
     return memory;
@@ -286,8 +289,8 @@ cl_mem CL_API_CALL ocl_clCreateImage2D(cl_context context, cl_mem_flags flags,
     ocl_call_begin(&call, OCL_clCreateImage2D);
     cl_mem memory = OCL_TIMED(&call, clCreateImage2D, context, flags, format, width, height, row,
                               host, &result);
-    begun(&call, context, memory, NULL, result, host_address(flags, host),
-          image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
+    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host),
+                            image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
     return memory;
@@ -303,8 +306,8 @@ cl_mem CL_API_CALL ocl_clCreateImage3D(cl_context context, cl_mem_flags flags,
     ocl_call_begin(&call, OCL_clCreateImage3D);
     cl_mem memory = OCL_TIMED(&call, clCreateImage3D, context, flags, format, width, height, depth,
                               row, slice, host, &result);
-    begun(&call, context, memory, NULL, result, host_address(flags, host),
-          image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
+    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host),
+                            image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
     if (error)
         *error = result;
     return memory;
@@ -319,8 +322,8 @@ cl_mem CL_API_CALL ocl_clCreatePipe(cl_context context, cl_mem_flags flags, cl_u
     ocl_call_begin(&call, OCL_clCreatePipe);
     cl_mem memory =
         OCL_TIMED(&call, clCreatePipe, context, flags, packet, packets, properties, &result);
-    begun(&call, context, memory, NULL, result, NULL, (uint64_t)packet * packets,
-          WIRE_MEMORY_DEVICE);
+    record_allocation_start(&call, context, memory, NULL, result, NULL, (uint64_t)packet * packets,
+                            WIRE_MEMORY_DEVICE);
     if (error)
         *error = result;
     return memory;

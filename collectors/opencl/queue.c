@@ -38,7 +38,7 @@ struct ocl_queue *ocl_queue_of_event(cl_event event)
 /* Double the ring, under the lock. Logical positions stay. The old ring stays mapped (all of them
  * together are no larger than the last): whoever was given up as its lock's holder may still look.
  */
-static bool grow(struct ocl_queue *queue)
+static bool grow_queue_ring(struct ocl_queue *queue)
 {
     struct ocl_ring *old = queue->ring;
     size_t room = old ? old->room * 2 : FIRST_ROOM;
@@ -57,8 +57,8 @@ static bool grow(struct ocl_queue *queue)
 uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry)
 {
     bool locked = collector_lock(&queue->lock);
-    bool room =
-        locked && ((queue->ring && queue->tail - queue->head < queue->ring->room) || grow(queue));
+    bool room = locked && ((queue->ring && queue->tail - queue->head < queue->ring->room) ||
+                           grow_queue_ring(queue));
     uint64_t pushed = atomic_load_explicit(&queue->pushed, memory_order_relaxed) + 1;
     if (room) {
         *ocl_ring_at(queue->ring, queue->tail) = *entry;
@@ -166,7 +166,7 @@ static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *
     return free_now ? queue : NULL;
 }
 
-static struct ocl_queue *born(cl_command_queue handle, const struct ocl_queue *about)
+static struct ocl_queue *new_ocl_queue(cl_command_queue handle, const struct ocl_queue *about)
 {
     struct ocl_queue *queue = reuse(handle, about);
     if (!queue) {
@@ -180,7 +180,7 @@ static struct ocl_queue *born(cl_command_queue handle, const struct ocl_queue *a
 }
 
 /* Made before the layer was there, or by a function that it does not see. */
-static struct ocl_queue *adopt(cl_command_queue handle)
+static struct ocl_queue *adopt_unseen_queue(cl_command_queue handle)
 {
     struct ocl_queue about;
     memset(&about, 0, sizeof about);
@@ -206,7 +206,7 @@ static struct ocl_queue *adopt(cl_command_queue handle)
 struct ocl_queue *ocl_queue_of(cl_command_queue handle)
 {
     struct ocl_queue *queue = ocl_queue_known(handle);
-    return queue ? queue : adopt(handle);
+    return queue ? queue : adopt_unseen_queue(handle);
 }
 
 cl_command_queue ocl_queue_create(ocl_queue_maker maker, void *real, cl_context context,
@@ -256,7 +256,7 @@ cl_command_queue ocl_queue_create(ocl_queue_maker maker, void *real, cl_context 
         about.list_count = list && whole ? count + 1 : 0;
         if (about.list_count)
             memcpy(about.list, list, about.list_count * sizeof about.list[0]);
-        born(queue, &about);
+        new_ocl_queue(queue, &about);
         errno = saved;
     }
     if (error)

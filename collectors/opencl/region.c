@@ -20,7 +20,7 @@ static size_t above(const struct ocl_regions *regions, uintptr_t address)
     return low;
 }
 
-static bool make_room(struct ocl_regions *regions)
+static bool grow_region_table(struct ocl_regions *regions)
 {
     if (regions->count < regions->room)
         return true;
@@ -49,7 +49,7 @@ bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t byt
         regions->list[at - 1].bytes = bytes;
         regions->list[at - 1].id = id;
         regions->list[at - 1].count++;
-    } else if (make_room(regions)) {
+    } else if (grow_region_table(regions)) {
         struct ocl_region *list = regions->list;
         memmove(&list[at + 1], &list[at], (regions->count - at) * sizeof *list);
         list[at] = (struct ocl_region){(uintptr_t)address, bytes, id, 1};

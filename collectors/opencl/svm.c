@@ -5,7 +5,7 @@
 
 struct ocl_regions ocl_svm;
 
-static enum wire_memory_kind kind_of(const void *address)
+static enum wire_memory_kind svm_memory_kind(const void *address)
 {
     struct ocl_region region;
     return ocl_region_find(&ocl_svm, address, &region) ? WIRE_MEMORY_SVM : WIRE_MEMORY_PAGEABLE;
@@ -98,7 +98,7 @@ cl_int CL_API_CALL ocl_clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocki
                               waits, wait_list, command.event);
     if (!command.call.on)
         return result;
-    enum wire_memory_kind source = kind_of(from), target = kind_of(to);
+    enum wire_memory_kind source = svm_memory_kind(from), target = svm_memory_kind(to);
     bool in = source == WIRE_MEMORY_PAGEABLE, out = target == WIRE_MEMORY_PAGEABLE;
     enum wire_copy_kind kind = in && out ? WIRE_COPY_HTOH
                                : in      ? WIRE_COPY_HTOD

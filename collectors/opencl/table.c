@@ -61,7 +61,7 @@ static size_t first_slot(uint64_t key, size_t room)
     return (size_t)((key * 0x9e3779b97f4a7c15ull) >> 20) & (room - 1);
 }
 
-static struct ocl_slot *find(struct ocl_slots *slots, uint64_t key)
+static struct ocl_slot *find_table_slot(struct ocl_slots *slots, uint64_t key)
 {
     for (size_t i = first_slot(key, slots->room);; i = (i + 1) & (slots->room - 1)) {
         uint64_t there = atomic_load_explicit(&slots->slot[i].key, memory_order_acquire);
@@ -75,14 +75,14 @@ uint64_t ocl_table_get(struct ocl_table *table, const void *key)
     struct ocl_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
     if (slots == NULL || key == NULL)
         return 0;
-    struct ocl_slot *slot = find(slots, (uintptr_t)key);
+    struct ocl_slot *slot = find_table_slot(slots, (uintptr_t)key);
     if (atomic_load_explicit(&slot->key, memory_order_acquire) == 0)
         return 0;
     return atomic_load_explicit(&slot->value, memory_order_acquire);
 }
 
 /* Make room for one more; under the lock. */
-static struct ocl_slots *grow(struct ocl_table *table)
+static struct ocl_slots *grow_slots(struct ocl_table *table)
 {
     struct ocl_slots *old = atomic_load_explicit(&table->slots, memory_order_relaxed);
     if (old && old->used < old->room / 2)
@@ -96,7 +96,7 @@ static struct ocl_slots *grow(struct ocl_table *table)
         uint64_t key = atomic_load_explicit(&old->slot[i].key, memory_order_relaxed);
         if (key == 0)
             continue;
-        struct ocl_slot *slot = find(slots, key);
+        struct ocl_slot *slot = find_table_slot(slots, key);
         atomic_store_explicit(&slot->value,
                               atomic_load_explicit(&old->slot[i].value, memory_order_relaxed),
                               memory_order_relaxed);
@@ -107,16 +107,17 @@ static struct ocl_slots *grow(struct ocl_table *table)
     return slots;
 }
 
-static uint64_t put(struct ocl_table *table, const void *key, uint64_t value, bool replace)
+static uint64_t put_table_value(struct ocl_table *table, const void *key, uint64_t value,
+                                bool replace)
 {
     if (key == NULL)
         return 0;
     uint64_t result = 0;
     if (!collector_lock(&table->lock))
         return 0;
-    struct ocl_slots *slots = grow(table);
+    struct ocl_slots *slots = grow_slots(table);
     if (slots) {
-        struct ocl_slot *slot = find(slots, (uintptr_t)key);
+        struct ocl_slot *slot = find_table_slot(slots, (uintptr_t)key);
         bool there = atomic_load_explicit(&slot->key, memory_order_relaxed) != 0;
         result = there ? atomic_load_explicit(&slot->value, memory_order_relaxed) : 0;
         if (!there || replace || result == 0) {
@@ -134,12 +135,12 @@ static uint64_t put(struct ocl_table *table, const void *key, uint64_t value, bo
 
 bool ocl_table_put(struct ocl_table *table, const void *key, uint64_t value)
 {
-    return put(table, key, value, true) == value;
+    return put_table_value(table, key, value, true) == value;
 }
 
 uint64_t ocl_table_add(struct ocl_table *table, const void *key, uint64_t value)
 {
-    return put(table, key, value, false);
+    return put_table_value(table, key, value, false);
 }
 
 /* In a forked child: another thread may have held a lock. */

@@ -60,12 +60,12 @@ void python_code_forget(void)
 /* ---- the print ------------------------------------------------------------------------------- */
 
 /* A polynomial in an odd constant: prints are compared whole, so its weak low bits do no harm. */
-static inline uint64_t mix(uint64_t hash, uint64_t word)
+static inline uint64_t mix_code_hash(uint64_t hash, uint64_t word)
 {
     return (hash + word) * 0x9e3779b97f4a7c15ull;
 }
 
-static inline uint64_t word_at(uint64_t base, unsigned offset)
+static inline uint64_t code_word_at(uint64_t base, unsigned offset)
 {
     uint64_t word = 0;
     python_load(NULL, base + offset, &word, sizeof word);
@@ -75,30 +75,32 @@ static inline uint64_t word_at(uint64_t base, unsigned offset)
 /* The contents of a bytes object: the first 1024 and the last 8 bytes of them. */
 static uint64_t mix_bytes(uint64_t hash, uint64_t object)
 {
-    uint64_t size = word_at(object, PYTHON_OBJECT_SIZE);
-    hash = mix(hash, size);
+    uint64_t size = code_word_at(object, PYTHON_OBJECT_SIZE);
+    hash = mix_code_hash(hash, size);
     uint64_t whole = size < 1024 ? size & ~7ull : 1024;
     for (uint64_t at = 0; at < whole; at += 8)
-        hash = mix(hash, word_at(object + at, PYTHON_BYTES_DATA));
-    return size < 8 ? hash : mix(hash, word_at(object + size - 8, PYTHON_BYTES_DATA));
+        hash = mix_code_hash(hash, code_word_at(object + at, PYTHON_BYTES_DATA));
+    return size < 8 ? hash
+                    : mix_code_hash(hash, code_word_at(object + size - 8, PYTHON_BYTES_DATA));
 }
 
 static uint64_t print_of(const struct python_layout *layout, uint64_t code)
 {
-    uint64_t lines = word_at(code, layout->code_lines);
-    uint64_t hash = mix(lines, word_at(code, layout->code_first_line) & UINT32_MAX);
+    uint64_t lines = code_word_at(code, layout->code_lines);
+    uint64_t hash = mix_code_hash(lines, code_word_at(code, layout->code_first_line) & UINT32_MAX);
     if (layout->code_version != PYTHON_NONE) {
         uint32_t version = 0;
         python_load(NULL, code + layout->code_version, &version, sizeof version);
         if (version) /* 0 when the numbers are used up */
-            return mix(hash, version);
+            return mix_code_hash(hash, version);
     }
-    uint64_t name = word_at(code, layout->code_name), file = word_at(code, layout->code_file);
-    hash = mix(mix(hash, name), word_at(name, PYTHON_TEXT_HASH));
-    hash = mix(mix(hash, file), word_at(file, PYTHON_TEXT_HASH));
-    hash = mix(hash, word_at(file, PYTHON_TEXT_LENGTH));
-    hash = mix(hash, word_at(code, layout->code_constants));
-    hash = mix(hash, word_at(code, layout->code_names));
+    uint64_t name = code_word_at(code, layout->code_name),
+             file = code_word_at(code, layout->code_file);
+    hash = mix_code_hash(mix_code_hash(hash, name), code_word_at(name, PYTHON_TEXT_HASH));
+    hash = mix_code_hash(mix_code_hash(hash, file), code_word_at(file, PYTHON_TEXT_HASH));
+    hash = mix_code_hash(hash, code_word_at(file, PYTHON_TEXT_LENGTH));
+    hash = mix_code_hash(hash, code_word_at(code, layout->code_constants));
+    hash = mix_code_hash(hash, code_word_at(code, layout->code_names));
     return mix_bytes(hash, lines);
 }
 
@@ -106,7 +108,7 @@ static uint64_t print_of(const struct python_layout *layout, uint64_t code)
 
 /* One character as UTF-8; the interpreter's stand-ins for bytes of undecodable file names become
  * those bytes again. Returns the bytes written, at most 4. */
-static size_t encode(uint32_t c, char *to)
+static size_t encode_code_utf8(uint32_t c, char *to)
 {
     if (c < 0x80 || (c >= 0xdc80 && c <= 0xdcff)) {
         to[0] = (char)(c & 0xff);
@@ -121,13 +123,14 @@ static size_t encode(uint32_t c, char *to)
 }
 
 /* The text of a str object; what is longer than `room` is cut. */
-static size_t text_of(const struct python_layout *layout, uint64_t object, char *text, size_t room)
+static size_t read_python_text(const struct python_layout *layout, uint64_t object, char *text,
+                               size_t room)
 {
     uint32_t state = 0;
     if (!python_is(NULL, object, python_interpreter.text_type))
         return 0;
     python_load(NULL, object + PYTHON_TEXT_STATE, &state, sizeof state);
-    uint64_t length = word_at(object, PYTHON_TEXT_LENGTH);
+    uint64_t length = code_word_at(object, PYTHON_TEXT_LENGTH);
     unsigned width = state >> 2 & 7;
     bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
     if (!compact || (width != 1 && width != 2 && width != 4))
@@ -137,7 +140,7 @@ static size_t text_of(const struct python_layout *layout, uint64_t object, char 
     for (uint64_t i = 0; i < length && used + 4 <= room; i++) {
         uint32_t c = 0; /* little-endian, as every machine perfkit runs on */
         memcpy(&c, (const void *)(uintptr_t)(at + i * width), width);
-        used += encode(c, text + used);
+        used += encode_code_utf8(c, text + used);
     }
     return used;
 }
@@ -145,25 +148,26 @@ static size_t text_of(const struct python_layout *layout, uint64_t object, char 
 static uint32_t name_id(const struct python_layout *layout, uint64_t code, unsigned offset)
 {
     char text[MOST_TEXT];
-    return collector_string(text, text_of(layout, word_at(code, offset), text, sizeof text));
+    return collector_string(
+        text, read_python_text(layout, code_word_at(code, offset), text, sizeof text));
 }
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-static bool define(const struct python_layout *layout, uint64_t code, uint32_t id)
+static bool record_code_definition(const struct python_layout *layout, uint64_t code, uint32_t id)
 {
     _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD] = {0};
     struct wire_python_code *record = (struct wire_python_code *)(void *)buffer;
-    uint64_t lines = word_at(code, layout->code_lines);
+    uint64_t lines = code_word_at(code, layout->code_lines);
     uint64_t total = python_is(NULL, lines, python_interpreter.bytes_type)
-                         ? word_at(lines, PYTHON_OBJECT_SIZE)
+                         ? code_word_at(lines, PYTHON_OBJECT_SIZE)
                          : 0;
     if (total > MOST_LINES)
         total = MOST_LINES;
     *record = (struct wire_python_code){
         .function = name_id(layout, code, layout->code_name),
         .file = name_id(layout, code, layout->code_file),
-        .first_line = (uint32_t)(word_at(code, layout->code_first_line) & UINT32_MAX),
+        .first_line = (uint32_t)(code_word_at(code, layout->code_first_line) & UINT32_MAX),
         .version = layout->version,
         .total = (uint32_t)total,
     };
@@ -185,15 +189,15 @@ static bool define(const struct python_layout *layout, uint64_t code, uint32_t i
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static uint32_t slot_of(uint64_t code)
+static uint32_t code_slot(uint64_t code)
 {
-    return (uint32_t)(mix(0, code >> 4) >> 40) & (SLOTS - 1);
+    return (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
 }
 
 /* The id, or 0 with the slot where it belongs: that of the same address, a free one, or NO_SLOT. */
-static uint32_t find(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
+static uint32_t find_code(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
 {
-    uint32_t first = slot_of(code);
+    uint32_t first = code_slot(code);
     *slot = NO_SLOT;
     for (uint32_t i = 0; i < PROBES; i++) {
         uint32_t at = (first + i) & (SLOTS - 1);
@@ -214,13 +218,14 @@ static uint32_t find(struct table *table, uint64_t code, uint64_t print, uint32_
     return 0;
 }
 
-static uint32_t add(struct table *table, uint64_t code, uint64_t print)
+static uint32_t add_code(struct table *table, uint64_t code, uint64_t print)
 {
-    uint32_t slot, id = find(table, code, print, &slot);
+    uint32_t slot, id = find_code(table, code, print, &slot);
     if (id || slot == NO_SLOT || table->told >= MOST_TOLD)
         return id;
     id = collector_new_id();
-    if (!id || id > WIRE_PYTHON_CODE_MOST || !define(python_interpreter.layout, code, id))
+    if (!id || id > WIRE_PYTHON_CODE_MOST ||
+        !record_code_definition(python_interpreter.layout, code, id))
         return 0;
     table->told++;
     struct entry *entry = &table->entries[slot];
@@ -237,12 +242,12 @@ uint32_t python_code_id(uint64_t code)
     if (!table)
         return 0;
     uint64_t print = print_of(python_interpreter.layout, code);
-    uint32_t slot, id = find(table, code, print, &slot);
+    uint32_t slot, id = find_code(table, code, print, &slot);
     if (id || slot == NO_SLOT)
         return id;
     if (!collector_lock(&writing)) /* a signal handler came while this thread was at it */
         return 0;
-    id = add(table, code, print);
+    id = add_code(table, code, print);
     collector_unlock(&writing);
     return id;
 }

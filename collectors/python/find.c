@@ -36,7 +36,7 @@ static const struct {
     {"Py_IsFinalizing", AT(finalizing), PYTHON_3_13, 0},
 };
 
-static int see_object(struct dl_phdr_info *info, size_t size, void *path)
+static int note_python_object(struct dl_phdr_info *info, size_t size, void *path)
 {
     (void)size;
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -54,7 +54,7 @@ static void *open_interpreter(void)
     char path[MAX_PATH];
     if (dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"))
         return RTLD_DEFAULT;
-    return dl_iterate_phdr(see_object, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return dl_iterate_phdr(note_python_object, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 static bool find_symbols(void *handle, unsigned version)
@@ -115,7 +115,7 @@ void python_tell_refusal(void)
         collector_health(WIRE_SOURCE_PYTHON, WIRE_HEALTH_NOTE, refusal, 0);
 }
 
-static void examine(void *handle, const char *version)
+static void examine_interpreter(void *handle, const char *version)
 {
     unsigned number = version_of(version);
     const struct python_layout *layout = python_layout(number);
@@ -145,7 +145,7 @@ void python_look(void)
     void *symbol = handle || handle == RTLD_DEFAULT ? dlsym(handle, "Py_GetVersion") : NULL;
     memcpy(&get_version, &symbol, sizeof symbol);
     if (get_version)
-        examine(handle, get_version());
+        examine_interpreter(handle, get_version());
     atomic_store(&looking, false);
     errno = saved;
 }

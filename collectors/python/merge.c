@@ -14,7 +14,7 @@ struct merging {
     size_t room, used; /* used may pass room */
 };
 
-static void put(struct merging *m, uint64_t entry)
+static void put_merged_entry(struct merging *m, uint64_t entry)
 {
     if (m->used < m->room)
         m->out[m->used] = entry;
@@ -33,7 +33,7 @@ static void put_native(struct merging *m, size_t end)
 {
     for (; m->at < end; m->at++) {
         if (!of_interpreter(m->entries[m->at]))
-            put(m, m->entries[m->at]);
+            put_merged_entry(m, m->entries[m->at]);
     }
     m->at += m->at < m->count;
     m->at += m->at < m->count && unwind_module(m->entries[m->at]) == 0 &&
@@ -60,10 +60,10 @@ static void put_python(struct merging *m, const struct python_frame *frame)
     uint64_t id = fits && !ending ? python_code_id(frame->code) : 0;
     if (id == 0 && fits)
         collector_count(WIRE_COUNT_PYTHON_UNTOLD, 1);
-    put(m, (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | id << 32 | frame->offset);
+    put_merged_entry(m, (uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | id << 32 | frame->offset);
 }
 
-static size_t merge(struct merging *m, const struct python_walk *walk)
+static size_t merge_frames(struct merging *m, const struct python_walk *walk)
 {
     unsigned frame = 0;
     for (unsigned i = 0; i < walk->loop_count; i++) {
@@ -106,10 +106,10 @@ size_t python_merge(const uint64_t *entries, const uint64_t *cfas, size_t count,
     if (thread && proved(thread))
         python_walk(thread, &walk);
     if (walk.frame_count)
-        return merge(&m, &walk);
+        return merge_frames(&m, &walk);
     if (atomic_load_explicit(&python_phase, memory_order_relaxed) == PYTHON_REFUSED)
         python_tell_refusal();
     for (size_t i = 0; i < count; i++)
-        put(&m, entries[i]);
+        put_merged_entry(&m, entries[i]);
     return m.used;
 }

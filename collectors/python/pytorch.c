@@ -47,7 +47,7 @@ static bool torch_is_loaded(void)
     return found;
 }
 
-static void at_exit(void)
+static void pytorch_at_exit(void)
 {
     int saved = errno;
     if (!atomic_load(&heard) && torch_is_loaded() && !atomic_exchange(&told, true))
@@ -58,7 +58,8 @@ static void at_exit(void)
     errno = saved;
 }
 
-static const struct collector_source source = {.source = WIRE_SOURCE_PYTHON, .at_exit = at_exit};
+static const struct collector_source source = {.source = WIRE_SOURCE_PYTHON,
+                                               .at_exit = pytorch_at_exit};
 
 void pytorch_start(void)
 {

@@ -8,7 +8,7 @@
 
 #define TICKS_BETWEEN_LOOKS 10u /* about a second */
 
-static void tick(void)
+static void python_tick(void)
 {
     static unsigned ticks; /* of the helper thread alone */
     if (ticks++ % TICKS_BETWEEN_LOOKS == 0)
@@ -16,7 +16,7 @@ static void tick(void)
 }
 
 /* What another thread of the parent was at, nobody is at in the child. */
-static void forked(void)
+static void python_after_fork(void)
 {
     python_look_forget();
     python_code_forget();
@@ -24,8 +24,8 @@ static void forked(void)
 
 static const struct collector_source source = {
     .source = WIRE_SOURCE_PYTHON,
-    .tick = tick,
-    .forked = forked,
+    .tick = python_tick,
+    .forked = python_after_fork,
 };
 
 __attribute__((constructor)) static void start(void)

@@ -18,8 +18,8 @@
 
 #define MOST_STEPS 4096u /* frames looked at for the end of a loop */
 
-static inline bool push(const struct python_interpreter *it, python_reader read,
-                        struct python_walk *walk, uint64_t code, int64_t offset)
+static inline bool push_python_frame(const struct python_interpreter *it, python_reader read,
+                                     struct python_walk *walk, uint64_t code, int64_t offset)
 {
     if (!python_is(read, code, it->code_type))
         return false;
@@ -49,7 +49,7 @@ static inline bool step_objects(const struct python_interpreter *it, python_read
     int32_t instruction; /* index of a two-byte unit */
     if (!python_pointer(read, *frame, layout->frame_code, &code) ||
         !python_load(read, *frame + layout->frame_instruction, &instruction, sizeof instruction) ||
-        !push(it, read, walk, code, (int64_t)instruction * 2))
+        !push_python_frame(it, read, walk, code, (int64_t)instruction * 2))
         return false;
     close_loop(walk, *loop);
     return python_pointer(read, *loop, layout->loop_previous, loop) &&
@@ -73,7 +73,7 @@ static inline bool push_frame(const struct python_interpreter *it, python_reader
         walk->skipped++;
         return true;
     }
-    return push(it, read, walk, code, offset);
+    return push_python_frame(it, read, walk, code, offset);
 }
 
 static inline bool step_flagged(const struct python_interpreter *it, python_reader read,

@@ -77,7 +77,7 @@ void stack_bounds_start(void)
     errno = saved;
 }
 
-static uint64_t page_of(uint64_t address)
+static uint64_t page_start(uint64_t address)
 {
     return address & ~(uint64_t)(PAGE - 1);
 }
@@ -131,11 +131,11 @@ static uint64_t own_end(uint64_t sp)
 
 static bool find_own(uint64_t sp)
 {
-    uint64_t page = page_of(sp), end = known.high;
+    uint64_t page = page_start(sp), end = known.high;
     bool below = known.high != 0 && sp < known.low;
     if (!below)
         end = own_end(sp) & ~7ull;
-    uint64_t to = below ? known.low : page_of(end);
+    uint64_t to = below ? known.low : page_start(end);
     if (end == 0 || to - page > MOST_OWN || other_at(sp) || !leads_to(page, to))
         return false;
     known.low = page;
@@ -146,14 +146,14 @@ static bool find_own(uint64_t sp)
 struct stack_bounds stack_bounds_at(uint64_t sp)
 {
     if ((sp >= known.low && sp < known.high) || find_own(sp))
-        return (struct stack_bounds){page_of(sp), known.high, false};
-    return (struct stack_bounds){page_of(sp), page_of(sp) + PAGE, true};
+        return (struct stack_bounds){page_start(sp), known.high, false};
+    return (struct stack_bounds){page_start(sp), page_start(sp) + PAGE, true};
 }
 
 bool stack_bounds_reach(struct stack_bounds *bounds, uint64_t address, uint64_t bytes)
 {
     if (address < bounds->low || address - bounds->low > MOST_OTHER)
         return false;
-    bounds->high = readable_until(bounds->high, page_of(address + bytes - 1) + PAGE);
+    bounds->high = readable_until(bounds->high, page_start(address + bytes - 1) + PAGE);
     return address + bytes <= bounds->high;
 }

@@ -117,7 +117,7 @@ struct entry {
 };
 
 /* The body of the record at `address`: everything after its length. */
-static struct cursor record_at(const struct cfi_tables *tables, uint64_t address)
+static struct cursor cfi_record_at(const struct cfi_tables *tables, uint64_t address)
 {
     struct cursor record = cursor_from(tables, address);
     uint64_t bytes = cursor_take(&record, 4);
@@ -158,7 +158,7 @@ static void augmentation(const struct cfi_tables *tables, struct cursor *record,
 
 static bool read_common(const struct cfi_tables *tables, uint64_t address, struct entry *entry)
 {
-    struct cursor record = record_at(tables, address);
+    struct cursor record = cfi_record_at(tables, address);
     uint64_t id = cursor_take(&record, 4), version = cursor_take(&record, 1);
     const char *letters = (const char *)record.at;
     const uint64_t left = cursor_left(&record);
@@ -176,10 +176,10 @@ static bool read_common(const struct cfi_tables *tables, uint64_t address, struc
     return !record.bad && return_column == CFI_RIP && (entry->augmented || letters[0] == '\0');
 }
 
-static bool read_entry(const struct cfi_tables *tables, uint64_t address, uint64_t pc,
-                       struct entry *entry)
+static bool read_cfi_entry(const struct cfi_tables *tables, uint64_t address, uint64_t pc,
+                           struct entry *entry)
 {
-    struct cursor record = record_at(tables, address);
+    struct cursor record = cfi_record_at(tables, address);
     uint64_t here = address_of(tables, &record);
     uint64_t distance = cursor_take(&record, 4);
     *entry = (struct entry){0};
@@ -196,7 +196,7 @@ static bool read_entry(const struct cfi_tables *tables, uint64_t address, uint64
 bool cfi_record(const struct cfi_tables *tables, uint64_t address, uint64_t *function,
                 uint64_t *next)
 {
-    struct cursor record = record_at(tables, address);
+    struct cursor record = cfi_record_at(tables, address);
     uint64_t here = address_of(tables, &record);
     uint64_t distance = cursor_take(&record, 4);
     struct entry entry = {0};
@@ -253,7 +253,7 @@ struct run {
 };
 
 /* A register we do not follow (vectors) is passed over. */
-static void set(struct run *run, uint64_t number, enum cfi_where where, int64_t value)
+static void set_register_rule(struct run *run, uint64_t number, enum cfi_where where, int64_t value)
 {
     if (number < CFI_REGISTERS) {
         run->row.where[number] = (uint8_t)where;
@@ -264,10 +264,10 @@ static void set(struct run *run, uint64_t number, enum cfi_where where, int64_t 
 static void restore(struct run *run, uint64_t number)
 {
     if (number < CFI_REGISTERS)
-        set(run, number, run->initial.where[number], run->initial.value[number]);
+        set_register_rule(run, number, run->initial.where[number], run->initial.value[number]);
 }
 
-static int64_t scaled(const struct run *run, uint64_t offset)
+static int64_t scale_data_offset(const struct run *run, uint64_t offset)
 {
     return (int64_t)(offset * (uint64_t)run->entry->data_factor);
 }
@@ -281,14 +281,14 @@ static void set_cfa(struct run *run, uint64_t number, uint64_t offset)
 }
 
 /* Keep where the block is and pass over it. */
-static int64_t take_block(const struct run *run, struct cursor *code)
+static int64_t skip_expression_block(const struct run *run, struct cursor *code)
 {
     int64_t offset = code->at - run->tables->memory;
     cursor_skip(code, cursor_uleb(code));
     return offset;
 }
 
-static void remember(struct run *run)
+static void remember_rules(struct run *run)
 {
     if (run->depth == REMEMBERED)
         run->bad = true;
@@ -296,7 +296,7 @@ static void remember(struct run *run)
         run->remembered[run->depth++] = run->row;
 }
 
-static void recall(struct run *run)
+static void restore_rules(struct run *run)
 {
     if (run->depth == 0)
         run->bad = true;
@@ -310,37 +310,39 @@ static void register_rule(struct run *run, struct cursor *code, unsigned instruc
     uint64_t number = cursor_uleb(code);
     switch (instruction) {
     case OFFSET:
-        set(run, number, CFI_SAVED, scaled(run, cursor_uleb(code)));
+        set_register_rule(run, number, CFI_SAVED, scale_data_offset(run, cursor_uleb(code)));
         break;
     case OFFSET_SIGNED:
-        set(run, number, CFI_SAVED, scaled(run, (uint64_t)cursor_sleb(code)));
+        set_register_rule(run, number, CFI_SAVED,
+                          scale_data_offset(run, (uint64_t)cursor_sleb(code)));
         break;
     case GNU_NEGATIVE_OFFSET:
-        set(run, number, CFI_SAVED, scaled(run, 0 - cursor_uleb(code)));
+        set_register_rule(run, number, CFI_SAVED, scale_data_offset(run, 0 - cursor_uleb(code)));
         break;
     case VALUE_OFFSET:
-        set(run, number, CFI_OFFSET, scaled(run, cursor_uleb(code)));
+        set_register_rule(run, number, CFI_OFFSET, scale_data_offset(run, cursor_uleb(code)));
         break;
     case VALUE_OFFSET_SIGNED:
-        set(run, number, CFI_OFFSET, scaled(run, (uint64_t)cursor_sleb(code)));
+        set_register_rule(run, number, CFI_OFFSET,
+                          scale_data_offset(run, (uint64_t)cursor_sleb(code)));
         break;
     case RESTORE:
         restore(run, number);
         break;
     case UNDEFINED:
-        set(run, number, CFI_UNDEFINED, 0);
+        set_register_rule(run, number, CFI_UNDEFINED, 0);
         break;
     case SAME:
-        set(run, number, CFI_SAME, 0);
+        set_register_rule(run, number, CFI_SAME, 0);
         break;
     case REGISTER:
-        set(run, number, CFI_REGISTER, (int64_t)cursor_uleb(code));
+        set_register_rule(run, number, CFI_REGISTER, (int64_t)cursor_uleb(code));
         break;
     case EXPRESSION:
-        set(run, number, CFI_SAVED_BY, take_block(run, code));
+        set_register_rule(run, number, CFI_SAVED_BY, skip_expression_block(run, code));
         break;
     default:
-        set(run, number, CFI_EXPRESSION, take_block(run, code));
+        set_register_rule(run, number, CFI_EXPRESSION, skip_expression_block(run, code));
     }
 }
 
@@ -352,10 +354,10 @@ static void frame_rule(struct run *run, struct cursor *code, unsigned instructio
     case NOP:
         break;
     case REMEMBER:
-        remember(run);
+        remember_rules(run);
         break;
     case RESTORE_STATE:
-        recall(run);
+        restore_rules(run);
         break;
     case DEF_CFA:
         number = cursor_uleb(code);
@@ -363,7 +365,7 @@ static void frame_rule(struct run *run, struct cursor *code, unsigned instructio
         break;
     case DEF_CFA_SIGNED:
         number = cursor_uleb(code);
-        set_cfa(run, number, (uint64_t)scaled(run, (uint64_t)cursor_sleb(code)));
+        set_cfa(run, number, (uint64_t)scale_data_offset(run, (uint64_t)cursor_sleb(code)));
         break;
     case DEF_CFA_REGISTER:
         set_cfa(run, cursor_uleb(code), (uint64_t)run->row.cfa_value);
@@ -372,11 +374,11 @@ static void frame_rule(struct run *run, struct cursor *code, unsigned instructio
         run->row.cfa_value = (int64_t)cursor_uleb(code);
         break;
     case DEF_CFA_OFFSET_SIGNED:
-        run->row.cfa_value = scaled(run, (uint64_t)cursor_sleb(code));
+        run->row.cfa_value = scale_data_offset(run, (uint64_t)cursor_sleb(code));
         break;
     case DEF_CFA_EXPRESSION:
         run->row.cfa_where = CFI_EXPRESSION;
-        run->row.cfa_value = take_block(run, code);
+        run->row.cfa_value = skip_expression_block(run, code);
         break;
     case GNU_ARGS_SIZE:
         cursor_uleb(code);
@@ -387,7 +389,7 @@ static void frame_rule(struct run *run, struct cursor *code, unsigned instructio
 }
 
 /* Does the instruction move on to a later place? Then it is run. */
-static bool advance(struct run *run, struct cursor *code, unsigned instruction)
+static bool advance_location(struct run *run, struct cursor *code, unsigned instruction)
 {
     uint64_t units;
     if ((instruction & 0xc0) == ADVANCE_SMALL) {
@@ -418,11 +420,12 @@ static void run_until(struct run *run, struct cursor code)
         run->bad = true;
     while (cursor_left(&code) > 0 && !run->bad) {
         unsigned instruction = (unsigned)cursor_take(&code, 1);
-        if (advance(run, &code, instruction)) {
+        if (advance_location(run, &code, instruction)) {
             if (run->at > run->pc)
                 break;
         } else if ((instruction & 0xc0) == OFFSET_SMALL) {
-            set(run, instruction & 0x3f, CFI_SAVED, scaled(run, cursor_uleb(&code)));
+            set_register_rule(run, instruction & 0x3f, CFI_SAVED,
+                              scale_data_offset(run, cursor_uleb(&code)));
         } else if ((instruction & 0xc0) == RESTORE_SMALL) {
             restore(run, instruction & 0x3f);
         } else if (is_register_rule(instruction)) {
@@ -438,7 +441,7 @@ bool cfi_find(const struct cfi_tables *tables, uint64_t pc, struct cfi_row *row)
 {
     struct entry entry;
     uint64_t address = search(tables, pc);
-    if (address == 0 || !read_entry(tables, address, pc, &entry))
+    if (address == 0 || !read_cfi_entry(tables, address, pc, &entry))
         return false;
     struct run run = {.tables = tables, .entry = &entry, .at = entry.begin, .pc = pc};
     run_until(&run, entry.common);

@@ -63,7 +63,7 @@ struct machine {
     bool bad;
 };
 
-static void push(struct machine *machine, uint64_t value)
+static void push_operand(struct machine *machine, uint64_t value)
 {
     if (machine->depth == DEPTH)
         machine->bad = true;
@@ -71,7 +71,7 @@ static void push(struct machine *machine, uint64_t value)
         machine->stack[machine->depth++] = value;
 }
 
-static uint64_t pop(struct machine *machine)
+static uint64_t pop_operand(struct machine *machine)
 {
     if (machine->depth == 0) {
         machine->bad = true;
@@ -95,7 +95,7 @@ static void push_register(struct machine *machine, const struct cfi_registers *r
     if (number >= CFI_REGISTERS || !(registers->known & 1u << number))
         machine->bad = true;
     else
-        push(machine, registers->value[number] + (uint64_t)offset);
+        push_operand(machine, registers->value[number] + (uint64_t)offset);
 }
 
 static bool is_binary(unsigned operation)
@@ -112,7 +112,7 @@ static uint64_t shift_signed(uint64_t a, uint64_t b)
     return b == 0 ? a : b > 63 ? fill : a >> b | fill << (64 - b);
 }
 
-static uint64_t divide(struct machine *machine, uint64_t a, uint64_t b)
+static uint64_t divide_signed(struct machine *machine, uint64_t a, uint64_t b)
 {
     if (b == 0 || (b == ~0ull && a == 1ull << 63)) {
         machine->bad = true;
@@ -128,7 +128,7 @@ static uint64_t binary(struct machine *machine, unsigned operation, uint64_t a, 
     case OP_AND:
         return a & b;
     case OP_DIV:
-        return divide(machine, a, b);
+        return divide_signed(machine, a, b);
     case OP_MINUS:
         return a - b;
     case OP_MOD:
@@ -165,10 +165,11 @@ static uint64_t binary(struct machine *machine, unsigned operation, uint64_t a, 
 
 static void rotate(struct machine *machine)
 {
-    uint64_t top = pop(machine), second = pop(machine), third = pop(machine);
-    push(machine, top);
-    push(machine, third);
-    push(machine, second);
+    uint64_t top = pop_operand(machine), second = pop_operand(machine),
+             third = pop_operand(machine);
+    push_operand(machine, top);
+    push_operand(machine, third);
+    push_operand(machine, second);
 }
 
 static void stack_operation(struct machine *machine, struct cursor *code, unsigned operation)
@@ -176,22 +177,22 @@ static void stack_operation(struct machine *machine, struct cursor *code, unsign
     uint64_t top, second;
     switch (operation) {
     case OP_DUP:
-        push(machine, peek(machine, 0));
+        push_operand(machine, peek(machine, 0));
         break;
     case OP_DROP:
-        pop(machine);
+        pop_operand(machine);
         break;
     case OP_OVER:
-        push(machine, peek(machine, 1));
+        push_operand(machine, peek(machine, 1));
         break;
     case OP_PICK:
-        push(machine, peek(machine, cursor_take(code, 1)));
+        push_operand(machine, peek(machine, cursor_take(code, 1)));
         break;
     case OP_SWAP:
-        top = pop(machine);
-        second = pop(machine);
-        push(machine, top);
-        push(machine, second);
+        top = pop_operand(machine);
+        second = pop_operand(machine);
+        push_operand(machine, top);
+        push_operand(machine, second);
         break;
     default:
         rotate(machine);
@@ -200,19 +201,19 @@ static void stack_operation(struct machine *machine, struct cursor *code, unsign
 
 static void unary(struct machine *machine, struct cursor *code, unsigned operation)
 {
-    uint64_t top = pop(machine);
+    uint64_t top = pop_operand(machine);
     switch (operation) {
     case OP_ABS:
-        push(machine, top >> 63 ? 0 - top : top);
+        push_operand(machine, top >> 63 ? 0 - top : top);
         break;
     case OP_NEG:
-        push(machine, 0 - top);
+        push_operand(machine, 0 - top);
         break;
     case OP_NOT:
-        push(machine, ~top);
+        push_operand(machine, ~top);
         break;
     default:
-        push(machine, top + cursor_uleb(code));
+        push_operand(machine, top + cursor_uleb(code));
     }
 }
 
@@ -220,18 +221,19 @@ static void constant(struct machine *machine, struct cursor *code, unsigned oper
 {
     unsigned bytes = 1u << (operation - OP_CONST1U) / 2;
     if (operation == OP_CONSTU)
-        push(machine, cursor_uleb(code));
+        push_operand(machine, cursor_uleb(code));
     else if (operation == OP_CONSTS)
-        push(machine, (uint64_t)cursor_sleb(code));
+        push_operand(machine, (uint64_t)cursor_sleb(code));
     else
-        push(machine, operation & 1 ? cursor_signed(code, bytes) : cursor_take(code, bytes));
+        push_operand(machine,
+                     operation & 1 ? cursor_signed(code, bytes) : cursor_take(code, bytes));
 }
 
 static void jump(struct machine *machine, struct cursor *code, const unsigned char *start,
                  unsigned operation)
 {
     int64_t distance = (int64_t)cursor_signed(code, 2);
-    if (code->bad || (operation == OP_BRA && pop(machine) == 0))
+    if (code->bad || (operation == OP_BRA && pop_operand(machine) == 0))
         return;
     if (distance < start - code->at || distance > code->end - code->at)
         machine->bad = true;
@@ -243,14 +245,14 @@ static void jump(struct machine *machine, struct cursor *code, const unsigned ch
 static void compute(struct machine *machine, struct cursor *code, unsigned operation)
 {
     if (operation >= OP_LIT0 && operation <= OP_LIT31) {
-        push(machine, operation - OP_LIT0);
+        push_operand(machine, operation - OP_LIT0);
     } else if (operation >= OP_CONST1U && operation <= OP_CONSTS) {
         constant(machine, code, operation);
     } else if (operation >= OP_DUP && operation <= OP_ROT) {
         stack_operation(machine, code, operation);
     } else if (is_binary(operation)) {
-        uint64_t b = pop(machine), a = pop(machine);
-        push(machine, binary(machine, operation, a, b));
+        uint64_t b = pop_operand(machine), a = pop_operand(machine);
+        push_operand(machine, binary(machine, operation, a, b));
     } else if (operation == OP_ABS || operation == OP_NEG || operation == OP_NOT ||
                operation == OP_PLUS_UCONST) {
         unary(machine, code, operation);
@@ -266,7 +268,7 @@ bool cfi_evaluate(const unsigned char *code, uint64_t bytes, const uint64_t *ini
     struct cursor at = {code, code + bytes, false};
     struct machine machine = {.depth = 0};
     if (initial)
-        push(&machine, *initial);
+        push_operand(&machine, *initial);
     for (unsigned n = 0; cursor_left(&at) > 0 && !machine.bad; n++) {
         unsigned operation = (unsigned)cursor_take(&at, 1);
         uint64_t word = 0;
@@ -278,8 +280,8 @@ bool cfi_evaluate(const unsigned char *code, uint64_t bytes, const uint64_t *ini
             uint64_t number = cursor_uleb(&at);
             push_register(&machine, registers, number, cursor_sleb(&at));
         } else if (operation == OP_DEREF) {
-            machine.bad |= !read(context, pop(&machine), &word);
-            push(&machine, word);
+            machine.bad |= !read(context, pop_operand(&machine), &word);
+            push_operand(&machine, word);
         } else if (operation == OP_BRA || operation == OP_SKIP) {
             jump(&machine, &at, code, operation);
         } else {

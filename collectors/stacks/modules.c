@@ -112,7 +112,7 @@ struct object {
     uint64_t header; /* .eh_frame_hdr; 0 = look in the segments */
 };
 
-static const Elf64_Phdr *segment_of(const struct object *object, uint64_t address)
+static const Elf64_Phdr *segment_at(const struct object *object, uint64_t address)
 {
     for (unsigned i = 0; i < object->count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
@@ -136,7 +136,7 @@ static void find_tables(struct stacks_module *module, const struct object *objec
         if (object->segments[i].p_type == PT_GNU_EH_FRAME)
             header = object->bias + object->segments[i].p_vaddr;
     }
-    const Elf64_Phdr *segment = header ? segment_of(object, header) : NULL;
+    const Elf64_Phdr *segment = header ? segment_at(object, header) : NULL;
     module->tables = (struct cfi_tables){0};
     uint64_t low = segment ? object->bias + segment->p_vaddr : 0;
     if (!segment || !lies_within(module, low, segment->p_filesz))
@@ -150,13 +150,14 @@ static void find_tables(struct stacks_module *module, const struct object *objec
 }
 
 /* String id, 0 = it has none. */
-static uint32_t find_build_id(const struct stacks_module *module, const struct object *object)
+static uint32_t intern_module_build_id(const struct stacks_module *module,
+                                       const struct object *object)
 {
     char text[PROF_BUILD_ID_TEXT];
     for (unsigned i = 0; i < object->count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
         uint64_t address = object->bias + segment->p_vaddr;
-        const Elf64_Phdr *inside = segment->p_type == PT_NOTE ? segment_of(object, address) : NULL;
+        const Elf64_Phdr *inside = segment->p_type == PT_NOTE ? segment_at(object, address) : NULL;
         if (inside && segment->p_filesz <= inside->p_vaddr + inside->p_filesz - segment->p_vaddr &&
             lies_within(module, address, segment->p_filesz) &&
             prof_build_id((const unsigned char *)(uintptr_t)address, segment->p_filesz, text))
@@ -165,7 +166,7 @@ static uint32_t find_build_id(const struct stacks_module *module, const struct o
     return 0;
 }
 
-static bool define(const struct stacks_module *module, uint8_t flags)
+static bool record_module_definition(const struct stacks_module *module, uint8_t flags)
 {
     struct wire_module record = {
         .head = {sizeof record, WIRE_MODULE, flags, 0},
@@ -178,7 +179,7 @@ static bool define(const struct stacks_module *module, uint8_t flags)
     return collector_define(&record);
 }
 
-static bool take(struct stacks_module *module, uint32_t from)
+static bool claim_module(struct stacks_module *module, uint32_t from)
 {
     return atomic_compare_exchange_strong(&module->state, &from, MODULE_CHANGING);
 }
@@ -193,17 +194,18 @@ static struct stacks_module *take_slot(struct stacks_modules *modules,
         if (atomic_load_explicit(&slot->state, memory_order_acquire) == MODULE_GONE &&
             slot->start == wanted->start && slot->end == wanted->end &&
             slot->path == wanted->path && slot->build_id == wanted->build_id &&
-            take(slot, MODULE_GONE))
+            claim_module(slot, MODULE_GONE))
             return slot;
     }
     while (count < MODULES) {
         if (atomic_compare_exchange_weak(&modules->count, &count, count + 1))
-            return take(&modules->slots[count], MODULE_UNUSED) ? &modules->slots[count] : NULL;
+            return claim_module(&modules->slots[count], MODULE_UNUSED) ? &modules->slots[count]
+                                                                       : NULL;
     }
     return NULL;
 }
 
-static uint64_t hash_of(const char *name)
+static uint64_t hash_module_name(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (; *name; name++)
@@ -212,21 +214,21 @@ static uint64_t hash_of(const char *name)
 }
 
 /* Two threads may add the same one at once: it then has two numbers, and one row in the file. */
-static uint32_t add(struct stacks_modules *modules, const struct object *object, uint64_t start,
-                    uint64_t end)
+static uint32_t add_module(struct stacks_modules *modules, const struct object *object,
+                           uint64_t start, uint64_t end)
 {
     const char *name = object->name ? object->name : "";
     struct stacks_module module = {
         .start = start,
         .end = end,
         .loaded_as = object->loaded_as,
-        .name = hash_of(name),
+        .name = hash_module_name(name),
         .path = full_path(name),
         .driver = name[0] && is_driver(name, start, end),
     };
     if (module.path == 0)
         return 0;
-    module.build_id = find_build_id(&module, object);
+    module.build_id = intern_module_build_id(&module, object);
     find_tables(&module, object);
     struct stacks_module *slot = take_slot(modules, &module);
     if (!slot)
@@ -239,13 +241,13 @@ static uint32_t add(struct stacks_modules *modules, const struct object *object,
     slot->path = module.path;
     slot->build_id = module.build_id;
     slot->driver = module.driver;
-    bool told = define(&module, 0);
+    bool told = record_module_definition(&module, 0);
     atomic_store_explicit(&slot->state, told ? MODULE_LOADED : MODULE_GONE, memory_order_release);
     return told ? (uint32_t)(slot - modules->slots) + 1 : 0;
 }
 
 /* The headers lie at the object's first byte: all linkers put them into the first segment. */
-static bool describe(const struct found_object *found, struct object *object)
+static bool describe_found_object(const struct found_object *found, struct object *object)
 {
     const Elf64_Ehdr *header = found->start;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -266,9 +268,9 @@ static bool describe(const struct found_object *found, struct object *object)
 
 static void gone(struct stacks_modules *modules, struct stacks_module *module)
 {
-    if (!take(module, MODULE_LOADED))
+    if (!claim_module(module, MODULE_LOADED))
         return;
-    define(module, WIRE_MODULE_UNLOADED);
+    record_module_definition(module, WIRE_MODULE_UNLOADED);
     atomic_store_explicit(&module->state, MODULE_GONE, memory_order_release);
     atomic_fetch_add(&modules->generation, 1);
 }
@@ -289,7 +291,7 @@ static uint32_t known_at(const struct stacks_modules *modules, uint64_t pc)
  * that a stack leads through, and that is therefore not just being unloaded. */
 static bool has_its_name(const struct stacks_module *module, const char *name)
 {
-    return module->name == hash_of(name);
+    return module->name == hash_module_name(name);
 }
 
 static bool is_still_there(const struct stacks_module *module, const struct found_object *found)
@@ -321,9 +323,10 @@ uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
         return number;
     if (number) /* another one has its place already */
         gone(modules, &modules->slots[number - 1]);
-    return describe(&found, &object) ? add(modules, &object, (uint64_t)(uintptr_t)found.start,
-                                           (uint64_t)(uintptr_t)found.end)
-                                     : 0;
+    return describe_found_object(&found, &object)
+               ? add_module(modules, &object, (uint64_t)(uintptr_t)found.start,
+                            (uint64_t)(uintptr_t)found.end)
+               : 0;
 }
 
 /* ---- Without _dl_find_object: the list of dl_iterate_phdr, on the helper thread and after
@@ -334,8 +337,8 @@ struct listing {
     bool seen[MODULES];
 };
 
-static bool is_same(const struct stacks_module *module, const char *name, uint64_t start,
-                    uint64_t end)
+static bool module_is_same(const struct stacks_module *module, const char *name, uint64_t start,
+                           uint64_t end)
 {
     return module->start == start && module->end == end && has_its_name(module, name);
 }
@@ -361,19 +364,19 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
         }
     }
     uint32_t number = start < end ? known_at(listing->modules, start) : 0;
-    if (number && !is_same(&listing->modules->slots[number - 1], object.name ? object.name : "",
-                           start, end)) {
+    if (number && !module_is_same(&listing->modules->slots[number - 1],
+                                  object.name ? object.name : "", start, end)) {
         gone(listing->modules, &listing->modules->slots[number - 1]);
         number = 0;
     }
     if (!number && start < end)
-        number = add(listing->modules, &object, start, end);
+        number = add_module(listing->modules, &object, start, end);
     if (number && number != MODULE_BEYOND)
         listing->seen[number - 1] = true;
     return 0;
 }
 
-static void list_all(struct stacks_modules *modules)
+static void list_modules(struct stacks_modules *modules)
 {
     struct listing listing = {.modules = modules};
     uint32_t count = atomic_load(&modules->count); /* what another thread adds meanwhile stays */
@@ -387,7 +390,7 @@ static void list_all(struct stacks_modules *modules)
 void stacks_modules_look(struct stacks_modules *modules)
 {
     if (!find_object) {
-        list_all(modules);
+        list_modules(modules);
         return;
     }
     uint32_t count = atomic_load(&modules->count);

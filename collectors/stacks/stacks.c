@@ -78,7 +78,7 @@ static struct stacks_state *make_state(void)
     return fresh;
 }
 
-static struct stacks_state *state(void)
+static struct stacks_state *stacks_state_of_process(void)
 {
     struct stacks_state *known = atomic_load_explicit(&the_state, memory_order_acquire);
     return known ? known : make_state();
@@ -91,15 +91,15 @@ static void unloaded(void)
         stacks_modules_look(&known->modules);
 }
 
-static void tick(void)
+static void stacks_tick(void)
 {
-    struct stacks_state *known = state();
+    struct stacks_state *known = stacks_state_of_process();
     if (known)
         stacks_modules_look(&known->modules);
 }
 
 static const struct collector_source source = {
-    .source = WIRE_SOURCE_HOST, .tick = tick, .unloaded = unloaded};
+    .source = WIRE_SOURCE_HOST, .tick = stacks_tick, .unloaded = unloaded};
 
 /* "launch:10+alloc+sync" */
 static void read_kinds(const char *list)
@@ -154,25 +154,25 @@ struct hash {
     uint64_t first, second;
 };
 
-static inline uint64_t mix(uint64_t a, uint64_t b)
+static inline uint64_t mix_stack_hash(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* The modules are part of it: another library may come to lie where one was. */
-static struct hash hash_of(const uint64_t *entries, size_t count, uint8_t flags)
+static struct hash hash_stack(const uint64_t *entries, size_t count, uint8_t flags)
 {
     uint64_t a = 0x9e3779b97f4a7c15u ^ flags, b = 0xc2b2ae3d27d4eb4fu ^ count;
     size_t i = 0;
     for (; i + 1 < count; i += 2) {
-        a = mix(a ^ entries[i], 0xff51afd7ed558ccdu);
-        b = mix(b ^ entries[i + 1], 0xc4ceb9fe1a85ec53u);
+        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
+        b = mix_stack_hash(b ^ entries[i + 1], 0xc4ceb9fe1a85ec53u);
     }
     if (i < count)
-        a = mix(a ^ entries[i], 0xff51afd7ed558ccdu);
-    uint64_t first = mix(a ^ 0x2545f4914f6cdd1du, b ^ 0xd6e8feb86659fd93u);
-    return (struct hash){first ? first : 1, mix(a ^ first, b + 0x9fb21c651e98df25u)};
+        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
+    uint64_t first = mix_stack_hash(a ^ 0x2545f4914f6cdd1du, b ^ 0xd6e8feb86659fd93u);
+    return (struct hash){first ? first : 1, mix_stack_hash(a ^ first, b + 0x9fb21c651e98df25u)};
 }
 
 static __attribute__((noinline)) uint32_t
@@ -195,10 +195,10 @@ define(struct stacks_state *stacks, const uint64_t *entries, size_t count, uint8
 }
 
 /* The number of the stack; 0 = it found no room. */
-static uint32_t number_of(struct stacks_state *stacks, const uint64_t *entries, size_t count,
-                          uint8_t flags)
+static uint32_t stack_number(struct stacks_state *stacks, const uint64_t *entries, size_t count,
+                             uint8_t flags)
 {
-    struct hash hash = hash_of(entries, count, flags);
+    struct hash hash = hash_stack(entries, count, flags);
     for (uint32_t probe = 0; probe < PROBES; probe++) {
         uint32_t at = ((uint32_t)hash.first + probe) & (SLOTS - 1);
         uint64_t key = atomic_load_explicit(&stacks->slots[at].key, memory_order_acquire);
@@ -229,7 +229,7 @@ static uint32_t number_of(struct stacks_state *stacks, const uint64_t *entries, 
     return 0;
 }
 
-static uint32_t take(struct stacks_state *stacks, const struct unwind_start *start)
+static uint32_t take_call_stack(struct stacks_state *stacks, const struct unwind_start *start)
 {
     struct unwound unwound;
     uint64_t merged[UNWIND_DEPTH];
@@ -250,7 +250,7 @@ static uint32_t take(struct stacks_state *stacks, const struct unwind_start *sta
     if (unwound.ended)
         collector_count(unwound.beyond ? WIRE_COUNT_STACK_BEYOND : WIRE_COUNT_STACK_ENDED, 1);
     uint8_t flags = (unwound.cut ? WIRE_STACK_CUT : 0) | (unwound.ended ? WIRE_STACK_ENDED : 0);
-    uint32_t number = number_of(stacks, entries, count, flags);
+    uint32_t number = stack_number(stacks, entries, count, flags);
     if (!number)
         collector_count(WIRE_COUNT_STACK_UNSENT, 1);
     return number;
@@ -262,10 +262,10 @@ uint32_t stacks_take(enum stacks_kind kind)
     if (every == 0 || calls[kind]++ % every != 0)
         return 0;
     int saved = errno;
-    struct stacks_state *stacks = state();
+    struct stacks_state *stacks = stacks_state_of_process();
     struct unwind_start here;
     UNWIND_START(&here);
-    uint32_t number = stacks ? take(stacks, &here) : 0;
+    uint32_t number = stacks ? take_call_stack(stacks, &here) : 0;
     errno = saved;
     return number;
 }

@@ -70,7 +70,7 @@ struct walk {
 };
 
 /* What to look up: a return address may be that of the next function. */
-static inline uint64_t place(const struct walk *walk)
+static inline uint64_t lookup_address(const struct walk *walk)
 {
     return walk->exact ? walk->pc : walk->pc - 1;
 }
@@ -84,7 +84,7 @@ READS_STACK static inline bool load(struct walk *walk, uint64_t address, uint64_
 }
 
 #if defined(__x86_64__)
-static bool read_stack(void *context, uint64_t address, uint64_t *value)
+static bool read_walked_stack(void *context, uint64_t address, uint64_t *value)
 {
     return load(context, address, value);
 }
@@ -106,7 +106,7 @@ static bool is_realigned(const struct cfi_tables *tables, const struct cfi_row *
     return code && bytes == 2 && code[0] == BREG_RBP && code[1] == 0;
 }
 
-static bool fits(const struct cfi_row *row, struct rule *rule)
+static bool row_fits_rule(const struct cfi_row *row, struct rule *rule)
 {
     if (row->cfa_where != CFI_REGISTER || row->cfa_value % 8 != 0 ||
         row->cfa_value != (int32_t)row->cfa_value)
@@ -142,7 +142,7 @@ static struct rule by_tables(const struct cfi_tables *tables, uint64_t pc, uint3
         return rule;
     else if (is_realigned(tables, &row, &distance))
         rule = (struct rule){RULE_REALIGNED, module, 0, (int32_t)distance};
-    else if (!fits(&row, &rule))
+    else if (!row_fits_rule(&row, &rule))
         rule = (struct rule){RULE_TABLES, module, 0, 0};
     return rule;
 }
@@ -190,7 +190,7 @@ static __attribute__((noinline)) bool is_there(struct walk *walk, uint32_t modul
 
 static inline struct rule known_rule(struct walk *walk)
 {
-    uint64_t pc = place(walk), key = pc ^ walk->salt;
+    uint64_t pc = lookup_address(walk), key = pc ^ walk->salt;
     uint32_t slot = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 49);
     _Static_assert(UNWIND_RULES == 1u << (64 - 49), "slot");
     uint64_t word = atomic_load_explicit(&walk->rules->slots[slot].rule, memory_order_relaxed);
@@ -203,9 +203,11 @@ static inline struct rule known_rule(struct walk *walk)
 static inline struct rule rule_of(struct walk *walk)
 {
     struct rule rule = known_rule(walk);
-    if (__builtin_expect(stacks_unloads_seen, 1) || is_there(walk, rule.module, place(walk)))
+    if (__builtin_expect(stacks_unloads_seen, 1) ||
+        is_there(walk, rule.module, lookup_address(walk)))
         return rule;
-    stacks_module_at(walk->modules, place(walk)); /* sees that it is gone: another generation */
+    stacks_module_at(walk->modules,
+                     lookup_address(walk)); /* sees that it is gone: another generation */
     walk->salt = salt_of(walk->modules);
     return known_rule(walk);
 }
@@ -289,15 +291,16 @@ static bool go_on(struct walk *walk, const struct cfi_registers *registers, bool
     return true;
 }
 
-static enum cfi_stepped step(struct walk *walk, uint32_t module, struct cfi_registers *registers)
+static enum cfi_stepped step_by_row(struct walk *walk, uint32_t module,
+                                    struct cfi_registers *registers)
 {
     struct cfi_row row;
     const struct cfi_tables *tables = &walk->modules->slots[module - 1].tables;
     /* Unloaded by the C library itself, perhaps: its tables are not memory any more. */
-    if (!stacks_module_is_at(walk->modules, module, place(walk)) ||
-        !cfi_find(tables, place(walk), &row))
+    if (!stacks_module_is_at(walk->modules, module, lookup_address(walk)) ||
+        !cfi_find(tables, lookup_address(walk), &row))
         return CFI_FAILED;
-    enum cfi_stepped result = cfi_step(tables, &row, registers, read_stack, walk);
+    enum cfi_stepped result = cfi_step(tables, &row, registers, read_walked_stack, walk);
     return result == CFI_STEPPED && !go_on(walk, registers, row.signal) ? CFI_FAILED : result;
 }
 
@@ -308,11 +311,11 @@ static enum cfi_stepped by_step(struct walk *walk, uint32_t module)
         .known = 1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RIP,
         .value = {[CFI_RSP] = walk->sp, [CFI_RBP] = walk->frame, [CFI_RIP] = walk->pc},
     };
-    return step(walk, module, &registers);
+    return step_by_row(walk, module, &registers);
 }
 #endif
 
-static inline void put(struct walk *walk, uint32_t module)
+static inline void put_stack_entry(struct walk *walk, uint32_t module)
 {
     uint64_t kind = walk->exact ? WIRE_ENTRY_PC : WIRE_ENTRY_RETURN;
     walk->out->frame[walk->out->count] =
@@ -326,7 +329,7 @@ static inline void close_frame(struct walk *walk)
     out->cfa[out->count++] = walk->sp;
 }
 
-static void begin(struct walk *walk)
+static void begin_walk(struct walk *walk)
 {
     walk->pc = walk->start->pc;
     walk->sp = walk->start->sp;
@@ -342,11 +345,11 @@ static void begin(struct walk *walk)
 enum stopped { STOPPED_DONE, STOPPED_LOST, STOPPED_NEEDS_REGISTERS };
 
 /* One frame; false when it was the last one, and why. */
-static inline bool advance(struct walk *walk, enum stopped *why)
+static inline bool advance_walk(struct walk *walk, enum stopped *why)
 {
     struct rule rule = rule_of(walk);
     bool ok;
-    put(walk, rule.module);
+    put_stack_entry(walk, rule.module);
     switch (rule.kind) {
     case RULE_STACK:
     case RULE_FRAME:
@@ -379,9 +382,9 @@ static inline bool advance(struct walk *walk, enum stopped *why)
 static enum stopped walk_by_rules(struct walk *walk)
 {
     enum stopped why = STOPPED_DONE;
-    begin(walk);
+    begin_walk(walk);
     while (walk->out->count < walk->depth) {
-        if (!advance(walk, &why)) {
+        if (!advance_walk(walk, &why)) {
             walk->out->cfa[walk->out->count++] = 0;
             return why;
         }
@@ -410,11 +413,11 @@ static enum stopped walk_by_tables(struct walk *walk)
                   [CFI_R14] = start->r14,
                   [CFI_R15] = start->r15},
     };
-    begin(walk);
+    begin_walk(walk);
     while (walk->out->count < walk->depth) {
         struct rule rule = rule_of(walk);
         enum cfi_stepped stepped = CFI_FAILED;
-        put(walk, rule.module);
+        put_stack_entry(walk, rule.module);
         if (rule.kind == RULE_BEYOND) {
             walk->out->beyond = true;
         } else if (rule.kind == RULE_NO_TABLES || rule.kind == RULE_UNKNOWN) {
@@ -425,7 +428,7 @@ static enum stopped walk_by_tables(struct walk *walk)
                 stepped = CFI_STEPPED;
             }
         } else {
-            stepped = step(walk, rule.module, &registers);
+            stepped = step_by_row(walk, rule.module, &registers);
         }
         if (stepped != CFI_STEPPED) {
             walk->out->cfa[walk->out->count++] = 0;
