@@ -1,27 +1,40 @@
-/* The capture file's tables, one list for CREATE TABLE, for docs/format.md and for the tests. */
+/* The capture file's tables (tables.def) as a list, and numbers for them and their columns. */
 #ifndef PERFKIT_STORE_SCHEMA_H
 #define PERFKIT_STORE_SCHEMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <sqlite3.h>
 
 #define PROF_APPLICATION_ID 0x50464b54 /* "PFKT" */
 #define PROF_FORMAT_VERSION 1          /* PRAGMA user_version */
 
+/* How a time changes when its capture becomes part of another one. */
+enum prof_time {
+    PROF_TIME_NONE,
+    PROF_TIME_DURATION,  /* ns, the same in every capture */
+    PROF_TIME_START,     /* ns since capture start */
+    PROF_TIME_UNSTARTED, /* the same in rows whose `start` is NULL, else a duration */
+    PROF_TIME_SECONDS,   /* whole seconds since capture start */
+    PROF_TIME_MONO,      /* CLOCK_MONOTONIC, ns */
+};
+
 struct prof_column {
     const char *name;
-    const char *type; /* SQLite's declaration; "INTEGER PRIMARY KEY" is the rowid */
-    /* What it holds, with its unit. Read by perfkit merge too (prof_column_refers, prof_column_time):
-     * the number of a row of another table begins with "TABLE.id", a time says "since capture start". */
-    const char *text;
+    const char *type;   /* SQLite's declaration; "INTEGER PRIMARY KEY" is the rowid */
+    const char *text;   /* what it holds, besides what the rest says */
+    const char *unit;   /* NULL = none */
+    const char *refers; /* the table whose row numbers it holds, NULL = it holds none */
+    enum prof_time time;
 };
 
 struct prof_table {
     const char *name;
+    const struct prof_column *columns; /* ends with a NULL name; the first is `id` */
+    size_t count;                      /* of them */
     const char *text;
-    const struct prof_column *columns; /* ends with a NULL name */
     bool later;  /* captures of the first versions lack it */
     bool shared; /* no two rows are alike: processes and merged captures share them */
 };
@@ -36,18 +49,25 @@ struct prof_view {
 };
 extern const struct prof_view prof_views[];
 
-/* The table whose row numbers the column holds, NULL = it holds none. */
-const struct prof_table *prof_column_refers(const struct prof_column *column);
-
-/* How the column changes when its capture becomes part of another one. */
-enum prof_time {
-    PROF_TIME_NONE,
-    PROF_TIME_START,     /* ns since capture start */
-    PROF_TIME_UNSTARTED, /* the same in rows whose `start` is NULL, else no time */
-    PROF_TIME_SECONDS,   /* whole seconds since capture start */
-    PROF_TIME_MONO,      /* CLOCK_MONOTONIC, ns */
+/* Numbers of the tables (SCHEMA_kernel) and of their columns (COLUMN_OF(kernel, start); `id` is 0).
+ */
+/* clang-format off */
+enum schema_table {
+#define TABLE(table, ...) SCHEMA_##table,
+#define COLUMN(...)
+#define END_TABLE
+#include "libprof/store/tables.def"
+    SCHEMA_TABLES
 };
-enum prof_time prof_column_time(const struct prof_column *column);
+#define TABLE(table, ...) struct schema_##table { char id;
+#define COLUMN(column, ...) char column;
+#define END_TABLE };
+#include "libprof/store/tables.def"
+/* clang-format on */
+#define COLUMN_OF(table, column) ((int)offsetof(struct schema_##table, column))
+
+/* Its unit, or what it refers to ("stream.id"), in words; false when it has neither. */
+bool prof_column_print_unit(const struct prof_column *column, FILE *out);
 
 /* Give a capture of an earlier version the tables and columns that came later: for good when it is
  * open for writing, else for this connection only. New tables are empty, new columns NULL. False on

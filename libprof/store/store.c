@@ -66,9 +66,12 @@ static char *schema_script(void)
         return NULL;
     for (const struct prof_table *t = prof_tables; t->name; t++) {
         fprintf(out, "CREATE TABLE \"%s\" ( -- %s\n", t->name, t->text);
-        for (const struct prof_column *c = t->columns; c->name; c++)
-            fprintf(out, "  \"%s\"%s%s%s -- %s\n", c->name, *c->type ? " " : "", c->type,
-                    c[1].name ? "," : "", c->text);
+        for (const struct prof_column *c = t->columns; c->name; c++) {
+            fprintf(out, "  \"%s\"%s%s%s -- ", c->name, *c->type ? " " : "", c->type,
+                    c[1].name ? "," : "");
+            bool has_unit = prof_column_print_unit(c, out);
+            fprintf(out, "%s%s\n", has_unit && *c->text ? ", " : "", c->text);
+        }
         fprintf(out, ");\n");
     }
     for (const struct prof_view *v = prof_views; v->name; v++)

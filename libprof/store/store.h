@@ -15,7 +15,7 @@
 
 struct prof_store;
 
-/* Make a new capture with all tables and views of schema.c, empty, open for writing. An existing
+/* Make a new capture with all tables and views of tables.def, empty, open for writing. An existing
  * file is refused (PROF_EXISTS) unless `overwrite`, which removes it with its side files first.
  * On failure no file is left behind and *store is NULL. */
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,

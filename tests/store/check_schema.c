@@ -1,35 +1,36 @@
-/* What merging reads off the schema: which columns are times, and which refer to other tables. */
+/* What merging and exports read off the schema: which columns are times, which refer to other
+ * tables. */
 #include <string.h>
 
 #include "libprof/store/schema.h"
 #include "tests/check_main.h"
 
-static const struct prof_column *find(const char *table, const char *column)
+static const struct prof_table *table_of(const char *name)
 {
     for (const struct prof_table *t = prof_tables; t->name; t++) {
-        for (const struct prof_column *c = t->columns; !strcmp(t->name, table) && c->name; c++) {
-            if (!strcmp(c->name, column))
-                return c;
-        }
+        if (!strcmp(t->name, name))
+            return t;
     }
-    ck_abort_msg("no column %s.%s", table, column);
     return NULL;
 }
 
 static void expect(const char *table, const char *column, const char *refers, enum prof_time time)
 {
-    const struct prof_column *c = find(table, column);
-    const struct prof_table *to = prof_column_refers(c);
-    ck_assert_msg(refers ? to && !strcmp(to->name, refers) : !to, "%s.%s refers to %s", table,
-                  column, to ? to->name : "nothing");
-    ck_assert_msg(prof_column_time(c) == time, "%s.%s is a time of kind %d", table, column,
-                  prof_column_time(c));
+    const struct prof_table *t = table_of(table);
+    ck_assert_msg(t, "no table %s", table);
+    const struct prof_column *c = t->columns;
+    while (c->name && strcmp(c->name, column))
+        c++;
+    ck_assert_msg(c->name, "no column %s.%s", table, column);
+    ck_assert_msg(refers ? c->refers && !strcmp(c->refers, refers) : !c->refers,
+                  "%s.%s refers to %s", table, column, c->refers ? c->refers : "nothing");
+    ck_assert_msg(c->time == time, "%s.%s is a time of kind %d", table, column, c->time);
 }
 
 START_TEST(columns_are_known)
 {
     expect("kernel", "start", NULL, PROF_TIME_START);
-    expect("kernel", "duration", NULL, PROF_TIME_NONE);
+    expect("kernel", "duration", NULL, PROF_TIME_DURATION);
     expect("kernel", "api_lead", NULL, PROF_TIME_UNSTARTED);
     expect("kernel", "api_name", "string", PROF_TIME_NONE);
     expect("kernel", "stream", "stream", PROF_TIME_NONE);
@@ -49,28 +50,37 @@ START_TEST(columns_are_known)
     expect("clock_sync", "source_ns", NULL, PROF_TIME_NONE);
     expect("capture", "start_mono_ns", NULL, PROF_TIME_MONO);
     expect("capture", "start_raw_ns", NULL, PROF_TIME_NONE);
-    expect("capture", "duration", NULL, PROF_TIME_NONE);
+    expect("capture", "duration", NULL, PROF_TIME_DURATION);
     expect("string", "value", NULL, PROF_TIME_NONE);
 }
 END_TEST
 
-/* Every column called start is a time, and every "X.id" names a table that is there. */
-START_TEST(nothing_is_overlooked)
+/* A reference names a table that is there, a time has a unit; what the fields say the text does not
+ * say again, and it fits into a cell of docs/format.md. */
+START_TEST(fields_are_sound)
 {
     for (const struct prof_table *t = prof_tables; t->name; t++) {
-        for (const struct prof_column *c = t->columns; c->name; c++) {
-            ck_assert_msg(strcmp(c->name, "start") || prof_column_time(c) == PROF_TIME_START,
-                          "%s.start: say \"ns since capture start\"", t->name);
+        size_t count = 0;
+        for (const struct prof_column *c = t->columns; c->name; c++, count++) {
+            const char *words[] = {"since capture start", "|"};
+            for (size_t i = 0; i < 2; i++)
+                ck_assert_msg(!strstr(c->text, words[i]) || c->time == PROF_TIME_UNSTARTED,
+                              "%s.%s says \"%s\"", t->name, c->name, words[i]);
             size_t word = strspn(c->text, "abcdefghijklmnopqrstuvwxyz_");
-            ck_assert_msg(strncmp(c->text + word, ".id", 3) || prof_column_refers(c),
-                          "%s.%s refers to a table that is not there: %s", t->name, c->name,
-                          c->text);
-            ck_assert_msg(!*c->text || !strstr(c->text + 1, ".id") || prof_column_refers(c) ||
-                              !strncmp(c->text, "as ", 3),
-                          "%s.%s: a reference begins with TABLE.id: %s", t->name, c->name, c->text);
+            ck_assert_msg(strncmp(c->text + word, ".id", 3), "%s.%s: REFERS, not \"%s\"", t->name,
+                          c->name, c->text);
+            ck_assert_msg(!c->refers || (table_of(c->refers) && !c->unit), "%s.%s refers to %s",
+                          t->name, c->name, c->refers);
+            ck_assert_msg(c->time == PROF_TIME_NONE || c->unit, "%s.%s has no unit", t->name,
+                          c->name);
+            ck_assert_msg(strcmp(c->name, "start") || c->time == PROF_TIME_START,
+                          "%s.start is no time", t->name);
         }
+        ck_assert_msg(count == t->count, "%s has %zu columns", t->name, count);
     }
+    ck_assert_int_eq(COLUMN_OF(kernel, id), 0);
+    ck_assert_str_eq(prof_tables[SCHEMA_kernel].columns[COLUMN_OF(kernel, config)].name, "config");
 }
 END_TEST
 
-CHECK_MAIN("schema", columns_are_known, nothing_is_overlooked)
+CHECK_MAIN("schema", columns_are_known, fields_are_sound)

@@ -90,8 +90,7 @@ static bool add_own(struct parquet_plan *plan, const struct prof_column *c, int 
     struct parquet_source source = {.column = at};
     if (!*c->type)
         return add_any(plan, c->name, at);
-    const struct prof_table *refers = prof_column_refers(c);
-    if (refers && !strcmp(refers->name, "string")) {
+    if (c->refers && !strcmp(c->refers, "string")) {
         column.type = PARQUET_TEXT;
         source.kind = SOURCE_LOOKUP;
         source.lookup = STRING_SQL;

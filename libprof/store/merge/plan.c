@@ -55,13 +55,13 @@ static void describe(struct merge_plan *plan, struct merge_table *table)
     table->start = -1;
     for (; c[table->columns].name; table->columns++) {
         int i = table->columns;
-        const struct prof_table *to = prof_column_refers(&c[i]);
-        table->column[i].time = prof_column_time(&c[i]);
-        table->column[i].refers = to ? merge_plan_find(plan, to->name) : -1;
+        int to = c[i].refers ? merge_plan_find(plan, c[i].refers) : -1;
+        table->column[i].time = c[i].time;
+        table->column[i].refers = to;
         if (strcmp(c[i].name, "start") == 0)
             table->start = i;
-        if (to && table->column[i].refers >= 0 && to != table->schema)
-            plan->tables[table->column[i].refers].referred = true;
+        if (to >= 0 && &plan->tables[to] != table)
+            plan->tables[to].referred = true;
     }
 }
 
