@@ -75,7 +75,7 @@ static bool is_first(struct core_state *state, uint64_t start)
     return false;
 }
 
-static void wait_for(struct core_state *state, uint32_t want, uint64_t start)
+static void wait_for_helper(struct core_state *state, uint32_t want, uint64_t start)
 {
     for (;;) {
         uint32_t done = atomic_load(&state->death_done);
@@ -105,7 +105,7 @@ void collector_death(void)
             atomic_store(&state->spool.header->death_tid, (uint32_t)syscall(SYS_gettid));
             uint32_t want = atomic_fetch_add(&state->death_asked, 1) + 1;
             core_helper_wake(state);
-            wait_for(state, want, start);
+            wait_for_helper(state, want, start);
         }
     }
     errno = saved;

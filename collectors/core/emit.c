@@ -98,7 +98,7 @@ static struct spool_chunk *next_chunk(struct core_state *state, struct core_thre
 #define NEAR ((uintptr_t)16 << 10)
 
 /* The write that was interrupted has come to its end, one way or the other. */
-static void settle(struct core_thread *self)
+static void settle_interrupted_chunk(struct core_thread *self)
 {
     struct spool_chunk *chunk = self->interrupted;
     self->interrupted = NULL;
@@ -134,7 +134,7 @@ static bool is_near(uintptr_t here, uintptr_t frame)
 
 /* A write of this thread was begun and is not ended. What `busy` is to be after the one that begins
  * now: the frame of the write that it interrupts. */
-static uintptr_t enter(struct core_state *state, struct core_thread *self, uintptr_t here)
+static uintptr_t enter_emitter(struct core_state *state, struct core_thread *self, uintptr_t here)
 {
     bool left = collector_left(here, self->busy);
     if (!left) {
@@ -148,7 +148,7 @@ static uintptr_t enter(struct core_state *state, struct core_thread *self, uintp
     }
     if (self->outer != 0 && self->busy != self->outer && !is_near(here, self->outer))
         return self->outer; /* only the innermost was left */
-    settle(self);
+    settle_interrupted_chunk(self);
     return 0;
 }
 
@@ -161,7 +161,7 @@ bool collector_emit(const void *record)
     struct core_thread *self = &core_thread;
     uintptr_t here = COLLECTOR_FRAME(), after = 0;
     if (__builtin_expect(self->busy != 0, 0))
-        after = enter(state, self, here);
+        after = enter_emitter(state, self, here);
     self->busy = here;
     atomic_signal_fence(memory_order_acq_rel);
     struct spool_chunk *chunk = self->chunk;
@@ -174,7 +174,7 @@ bool collector_emit(const void *record)
     if (__builtin_expect(self->busy == here, 1))
         self->busy = after;
     if (__builtin_expect(self->outer == here, 0))
-        settle(self);
+        settle_interrupted_chunk(self);
     return ok;
 }
 

@@ -9,7 +9,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/core/state.h"
 
-static uint64_t hash_bytes(const void *data, size_t length)
+static uint64_t hash_interned(const void *data, size_t length)
 {
     const unsigned char *at = data;
     uint64_t h = 0x9e3779b97f4a7c15u ^ length;
@@ -28,7 +28,8 @@ static uint64_t hash_bytes(const void *data, size_t length)
 }
 
 /* Send the text under `id`, in as many records as it needs. */
-static bool define_text(struct core_state *state, uint32_t id, const char *text, size_t length)
+static bool record_string_definition(struct core_state *state, uint32_t id, const char *text,
+                                     size_t length)
 {
     _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD];
     do {
@@ -74,7 +75,7 @@ static uint32_t add_string(struct core_state *state, uint64_t hash, const char *
     if (id)
         return id;
     id = atomic_fetch_add(&state->next_id, 1) + 1;
-    if (!define_text(state, id, text, length))
+    if (!record_string_definition(state, id, text, length))
         return 0;
     if (state->strings_used < CORE_STRING_SLOTS / 4 * 3 &&
         length <= state->arena_bytes - state->arena_used) {
@@ -96,7 +97,7 @@ uint32_t collector_string(const char *text, size_t length)
     if (!text || !collector_active() || length > UINT32_MAX / 2)
         return 0;
     struct core_state *state = core_state();
-    uint64_t hash = hash_bytes(text, length);
+    uint64_t hash = hash_interned(text, length);
     uint32_t slot;
     uint32_t id = find_string(state, hash, text, length, &slot);
     if (id)
@@ -164,7 +165,8 @@ uint32_t collector_config(const struct wire_config *config)
     if (!collector_active())
         return 0;
     struct core_state *state = core_state();
-    uint64_t hash = hash_bytes((const char *)config + CONFIG_AT, CONFIG_BYTES) ^ config->head.flags;
+    uint64_t hash =
+        hash_interned((const char *)config + CONFIG_AT, CONFIG_BYTES) ^ config->head.flags;
     uint32_t slot;
     uint32_t id = find_config(state, hash, config, &slot);
     if (id)

@@ -29,7 +29,7 @@ static void *map_at(int fd, uint64_t offset, size_t bytes)
 }
 
 /* Take an entry, or NULL (counted in the header) when the table has no room. */
-static struct lifecycle_entry *take_entry(int fd, uint32_t *number_and_one)
+static struct lifecycle_entry *claim_lifecycle_entry(int fd, uint32_t *number_and_one)
 {
     struct lifecycle_header *header = map_at(fd, 0, sizeof *header);
     if (!header)
@@ -56,7 +56,7 @@ static uint64_t pid_space(void)
     return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 
-static void note(struct lifecycle_entry *entry, uint32_t fact, int why)
+static void note_lifecycle_fact(struct lifecycle_entry *entry, uint32_t fact, int why)
 {
     uint32_t seen = atomic_load(&entry->facts), wanted;
     do {
@@ -69,9 +69,9 @@ static void note(struct lifecycle_entry *entry, uint32_t fact, int why)
 void core_lifecycle_refused(struct core_state *state, int why)
 {
     if (state->entry)
-        note(state->entry, LIFECYCLE_REFUSED, why);
+        note_lifecycle_fact(state->entry, LIFECYCLE_REFUSED, why);
     else if (nearest)
-        note(nearest, LIFECYCLE_CHILD_REFUSED, why);
+        note_lifecycle_fact(nearest, LIFECYCLE_CHILD_REFUSED, why);
 }
 
 /* The path of the table of processes into path[size]; false when there is none. */
@@ -91,7 +91,7 @@ void collector_check_reach(void)
         /* What a program may that has become another user and kept its capabilities, the next one
          * may not. */
         if (fd < 0 || (getuid() == geteuid() && access(path, R_OK | W_OK) != 0))
-            note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
+            note_lifecycle_fact(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
         if (fd >= 0)
             close(fd);
     }
@@ -110,10 +110,10 @@ void core_lifecycle_hello(struct core_state *state, const char *command, uint32_
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         if (nearest)
-            note(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
+            note_lifecycle_fact(nearest, LIFECYCLE_CHILD_UNSEEN, errno);
         return;
     }
-    struct lifecycle_entry *entry = take_entry(fd, &state->entry_number);
+    struct lifecycle_entry *entry = claim_lifecycle_entry(fd, &state->entry_number);
     close(fd);
     if (!entry)
         return;

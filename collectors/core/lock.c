@@ -55,7 +55,7 @@ static bool take_from_ended(struct collector_lock *lock, uint32_t owner, uint32_
 }
 
 /* Another thread holds it. */
-static bool wait_for(struct collector_lock *lock, uint32_t self)
+static bool wait_for_lock(struct collector_lock *lock, uint32_t self)
 {
     uint64_t begun = collector_now();
     for (unsigned spins = 1;; spins++) {
@@ -76,7 +76,7 @@ static bool wait_for(struct collector_lock *lock, uint32_t self)
 
 enum patience { AT_ONCE, THOROUGH, WAIT };
 
-static inline bool take(struct collector_lock *lock, uintptr_t here, enum patience patience)
+static inline bool lock_acquire(struct collector_lock *lock, uintptr_t here, enum patience patience)
 {
     uint32_t self = collector_tid(), owner = 0;
     if (__builtin_expect(!atomic_compare_exchange_strong_explicit(&lock->owner, &owner, self,
@@ -85,7 +85,7 @@ static inline bool take(struct collector_lock *lock, uintptr_t here, enum patien
                          0)) {
         int saved = errno;
         bool ours = owner == self          ? collector_left(here, atomic_load(&lock->frame))
-                    : patience == WAIT     ? wait_for(lock, self)
+                    : patience == WAIT     ? wait_for_lock(lock, self)
                     : patience == THOROUGH ? take_from_ended(lock, owner, self)
                                            : false;
         errno = saved;
@@ -100,12 +100,12 @@ static inline bool take(struct collector_lock *lock, uintptr_t here, enum patien
 
 bool collector_lock(struct collector_lock *lock)
 {
-    return take(lock, COLLECTOR_FRAME(), WAIT);
+    return lock_acquire(lock, COLLECTOR_FRAME(), WAIT);
 }
 
 bool collector_try_lock(struct collector_lock *lock, bool thorough)
 {
-    return take(lock, COLLECTOR_FRAME(), thorough ? THOROUGH : AT_ONCE);
+    return lock_acquire(lock, COLLECTOR_FRAME(), thorough ? THOROUGH : AT_ONCE);
 }
 
 bool collector_holds(const struct collector_lock *lock)

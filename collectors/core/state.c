@@ -150,7 +150,7 @@ static uint64_t used_memory(unsigned number)
     return strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t share_of(__rlimit_resource_t resource, unsigned field)
+static uint64_t share_of_limit(__rlimit_resource_t resource, unsigned field)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -171,7 +171,7 @@ static uint64_t between(uint64_t value, uint64_t min, uint64_t max)
 /* *spool_bytes: what the spool may reserve. */
 static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
 {
-    uint64_t space = share_of(RLIMIT_AS, 0), data = share_of(RLIMIT_DATA, 5);
+    uint64_t space = share_of_limit(RLIMIT_AS, 0), data = share_of_limit(RLIMIT_DATA, 5);
     uint64_t limit = core_spool_limit();
     *spool_bytes = space == UINT64_MAX ? limit : between(space / 4 * 3, MIN_SPOOL, limit);
     if (!kept.tables) {

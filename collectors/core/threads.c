@@ -19,7 +19,7 @@
 static char program[NAME_BYTES];
 static int sandbox; /* PR_GET_SECCOMP then: a container may have a filter of its own */
 
-static bool read_comm(uint32_t tid, char name[NAME_BYTES])
+static bool read_thread_name(uint32_t tid, char name[NAME_BYTES])
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
@@ -43,7 +43,7 @@ __attribute__((constructor)) static void load(void)
     if (syscall(SYS_gettid) == syscall(SYS_getpid))
         prctl(PR_GET_NAME, program);
     else
-        read_comm((uint32_t)syscall(SYS_getpid), program);
+        read_thread_name((uint32_t)syscall(SYS_getpid), program);
     errno = saved;
 }
 
@@ -63,7 +63,7 @@ static struct core_named *slot_of(struct core_state *state, uint32_t tid)
 }
 
 /* Two threads at once may define the same name twice, which does no harm. */
-static void compare(struct core_named *slot, uint32_t tid, const char name[NAME_BYTES])
+static void update_thread_name(struct core_named *slot, uint32_t tid, const char name[NAME_BYTES])
 {
     uint64_t words[2];
     memcpy(words, name, sizeof words);
@@ -85,7 +85,7 @@ void core_threads_ask(struct core_state *state)
     if (collector_is_helper() || prctl(PR_GET_NAME, name) != 0)
         return;
     uint32_t tid = core_thread.tid;
-    compare(slot_of(state, tid), tid, name);
+    update_thread_name(slot_of(state, tid), tid, name);
 }
 
 void core_threads_look(struct core_state *state)
@@ -103,8 +103,8 @@ void core_threads_look(struct core_state *state)
         char name[NAME_BYTES];
         if (tid == 0)
             continue;
-        if (read_comm(tid, name))
-            compare(slot, tid, name);
+        if (read_thread_name(tid, name))
+            update_thread_name(slot, tid, name);
         else if (atomic_compare_exchange_strong(&slot->tid, &tid, 0))
             continue; /* it has ended */
     }

@@ -114,7 +114,7 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
 }
 
 /* What the page did since the last look, change by change, then what the ranges did just now. */
-static void follow(struct core_state *state)
+static void follow_control_page(struct core_state *state)
 {
     struct control_page *page = page_now();
     uint64_t seen = state->window_seen;
@@ -147,7 +147,7 @@ static void follow_safely(struct core_state *state)
     struct collector_shield shield;
     collector_shield(&shield);
     if (collector_lock(&state->window_lock)) {
-        follow(state);
+        follow_control_page(state);
         collector_unlock(&state->window_lock);
     }
     collector_unshield(&shield);
@@ -156,7 +156,7 @@ static void follow_safely(struct core_state *state)
 /* ---- telling the sources --------------------------------------------------------------------- */
 
 /* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
-static void tell(struct core_state *state)
+static void record_window_change(struct core_state *state)
 {
     if (last_open(state) == atomic_load(&state->window_told) &&
         atomic_load(&state->window_requests) == 0)
@@ -187,7 +187,7 @@ void core_window_look(void)
     core_window_follow();
     struct core_state *state = core_state();
     if (state && atomic_load(&state->epoch) != 0)
-        tell(state);
+        record_window_change(state);
 }
 
 void collector_window(bool open, enum wire_window_reason reason)

@@ -18,13 +18,14 @@
 #include "collectors/cuda/parts.h"
 
 #define BUFFER_BYTES (2u << 20)
-#define HEADER_BYTES 4096u       /* in front of the data, which stays page-aligned */
-#define MAX_BUFFERS 4096u        /* address space 8 GiB; pages are touched as records come */
-#define FIRST_BUFFERS 4u         /* populated before the first record */
-#define READY_BUFFERS 2u         /* kept free by the helper thread */
-#define WAKE_AT 4u               /* full buffers that call the helper thread before its time */
-#define SPILL_BYTES (256u << 20) /* waiting records beyond which new ones are dropped and counted  \
-                                  */
+#define HEADER_BYTES 4096u /* in front of the data, which stays page-aligned */
+#define MAX_BUFFERS 4096u  /* address space 8 GiB; pages are touched as records come */
+#define FIRST_BUFFERS 4u   /* populated before the first record */
+#define READY_BUFFERS 2u   /* kept free by the helper thread */
+#define WAKE_AT 4u         /* full buffers that call the helper thread before its time */
+#define SPILL_BYTES                                                                                \
+    (256u << 20) /* waiting records beyond which new ones are dropped and counted                  \
+                  */
 
 static _Atomic(struct cuda_buffer *) buffers[MAX_BUFFERS];
 static _Atomic uint32_t buffer_count;
@@ -142,7 +143,7 @@ static void recycle(struct cuda_buffer *buffer)
 }
 
 /* The helper thread is 256 MiB behind: count what this buffer holds, and let it go. */
-static void spill(struct cuda_buffer *buffer)
+static void drop_buffer(struct cuda_buffer *buffer)
 {
     uint64_t lost = 0;
     CUpti_Activity *record = NULL;
@@ -174,7 +175,7 @@ void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, si
     if (buffer->valid == 0) {
         recycle(buffer);
     } else if (buffer->spill) {
-        spill(buffer);
+        drop_buffer(buffer);
     } else {
         atomic_fetch_add(&full_bytes, buffer->valid);
         uint32_t head = atomic_load(&full_head);

@@ -34,19 +34,19 @@ static bool any_wanted(void)
            stacks_wanted(STACKS_SYNC);
 }
 
-static enum stacks_kind kind_of(enum cuda_domain domain, uint32_t cbid)
+static enum stacks_kind stack_kind_of_call(enum cuda_domain domain, uint32_t cbid)
 {
     return stacks_kind_of((enum wire_class)cuda_function(domain, cbid)->klass);
 }
 
 bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid)
 {
-    return stacks_wanted(kind_of(domain, cbid));
+    return stacks_wanted(stack_kind_of_call(domain, cbid));
 }
 
-static void enter(enum cuda_domain domain, uint32_t cbid, uint32_t correlation)
+static void take_stack_of_call(enum cuda_domain domain, uint32_t cbid, uint32_t correlation)
 {
-    uint32_t stack = collector_recording() ? stacks_take(kind_of(domain, cbid)) : 0;
+    uint32_t stack = collector_recording() ? stacks_take(stack_kind_of_call(domain, cbid)) : 0;
     inside.stack = stack;
     if (!stack || !correlation)
         return;
@@ -66,7 +66,7 @@ void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callba
     inside.stack = 0;
     if (call->callbackSite == CUPTI_API_ENTER) {
         inside.where = domain == CUDA_DOMAIN_RUNTIME ? IN_RUNTIME : IN_DRIVER;
-        enter(domain, cbid, call->correlationId);
+        take_stack_of_call(domain, cbid, call->correlationId);
     }
 }
 

@@ -10,8 +10,8 @@
  * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
  * which may fail, those whose call stacks are asked for, launches that may be counted one by one,
  * and those that unload code. The names in kernel records are CUPTI's and die with the code, so
- * before that happens the helper thread is let read what CUPTI has. The program waits for it a fifth
- * of a second at most. */
+ * before that happens the helper thread is let read what CUPTI has. The program waits for it a
+ * fifth of a second at most. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static uint8_t node_class(CUgraphNodeType type)
     }
 }
 
-static void graph_node(const CUpti_GraphData *graph, bool cloned)
+static void on_graph_node(const CUpti_GraphData *graph, bool cloned)
 {
     if (!graph || !collector_recording())
         return;
@@ -113,7 +113,7 @@ static void context_created(const CUpti_ResourceData *resource)
     cuda_managed_context();
 }
 
-static bool has_any(const char *name, const char *const *parts)
+static bool contains_any(const char *name, const char *const *parts)
 {
     for (; *parts; parts++) {
         if (strstr(name, *parts))
@@ -146,7 +146,7 @@ static const char *const unloads[] = {"ModuleUnload",
 static const char *const managed[] = {"MallocManaged", "MemAllocManaged", NULL};
 static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
 
-static void tell(enum cuda_domain domain, uint32_t cbid)
+static void enable_callback(enum cuda_domain domain, uint32_t cbid)
 {
     static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
         [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -158,7 +158,7 @@ static void tell(enum cuda_domain domain, uint32_t cbid)
 static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
 {
     actions[domain][cbid] = (uint8_t)action;
-    tell(domain, cbid);
+    enable_callback(domain, cbid);
 }
 
 /* From the first unloading on. */
@@ -192,7 +192,7 @@ static void unload(const CUpti_CallbackData *call)
     }
 }
 
-static void launch(const CUpti_CallbackData *call, enum action action)
+static void on_launch(const CUpti_CallbackData *call, enum action action)
 {
     if (call->callbackSite != CUPTI_API_ENTER)
         return;
@@ -218,10 +218,10 @@ static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resourc
 {
     switch ((int)id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
-        graph_node(resource->resourceDescriptor, false);
+        on_graph_node(resource->resourceDescriptor, false);
         break;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
-        graph_node(resource->resourceDescriptor, true);
+        on_graph_node(resource->resourceDescriptor, true);
         break;
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
         stream_created(resource);
@@ -269,7 +269,7 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
     case LAUNCH:
     case LAUNCH_SECOND:
     case LAUNCH_SYMBOL:
-        launch(call, action);
+        on_launch(call, action);
         break;
     case NOTHING:
         break;
@@ -293,7 +293,7 @@ static void tell_named(const char *const *parts, enum action action)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            if (has_any(cuda_function(domain, cbid)->name, parts))
+            if (contains_any(cuda_function(domain, cbid)->name, parts))
                 tell_calls(domain, cbid, action);
         }
     }
@@ -306,7 +306,7 @@ static void tell_allocations_and_stacks(void)
             if (cuda_failures_concern(cuda_function(domain, cbid)->name))
                 tell_calls(domain, cbid, ALLOC);
             else if (cuda_stacks_concern(domain, cbid) || cuda_exact_concern(domain, cbid))
-                tell(domain, cbid);
+                enable_callback(domain, cbid);
         }
     }
 }

@@ -22,11 +22,11 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
-#define HELD 8u        /* driver calls inside one runtime call */
-#define ALIASES 65536u /* powers of two */
+#define THREADS 1024u       /* with held calls at one time; more threads' calls are sent at once */
+#define HELD 8u             /* driver calls inside one runtime call */
+#define ALIASES 65536u      /* powers of two */
 #define RECENT_CALLS 65536u /* ids between a call and what asks for it: a flush of launches */
-#define OUTSIDE (1u << 22) /* ids told apart: seconds of launches */
+#define OUTSIDE (1u << 22)  /* ids told apart: seconds of launches */
 
 struct held_call {
     struct record_call record;
@@ -75,7 +75,7 @@ static uint64_t front; /* highest id with a place there; those OUTSIDE behind it
 static uint64_t before; /* ids up to this one came when there was no window yet: recorded */
 static bool watching;
 
-static void watch(void)
+static void start_watching_calls(void)
 {
     if (!watching && cuda_kinds_windows()) {
         watching = true;
@@ -102,7 +102,7 @@ static bool has_place(uint64_t correlation)
 /* Does a record of that id and time belong outside? Time 0 is none and decides nothing. */
 static bool is_outside(uint64_t correlation, uint64_t time)
 {
-    watch();
+    start_watching_calls();
     bool late = time != 0 && (time < cuda_kinds_since() || !collector_recorded_at(time));
     if (!has_place(correlation))
         return late;
@@ -131,7 +131,7 @@ static uint64_t widen_call(uint32_t id)
 {
     if (id == 0)
         return 0;
-    watch();
+    start_watching_calls();
     uint64_t wide = widen(id);
     if (wide > newest)
         newest = wide;
@@ -168,7 +168,7 @@ bool cuda_calls_many(uint64_t correlation)
            recent_calls[slot].many;
 }
 
-static void remember(uint64_t correlation, uint32_t tid, bool many)
+static void remember_call(uint64_t correlation, uint32_t tid, bool many)
 {
     uint32_t slot = correlation % RECENT_CALLS;
     recent_calls[slot].correlation = correlation;
@@ -183,19 +183,19 @@ static bool is_balanced(uint8_t klass)
 }
 
 /* What the records of the device will ask of the call. */
-static void note(const struct record_call *record, uint64_t correlation, uint8_t klass,
-                 uint8_t expects)
+static void note_call_class(const struct record_call *record, uint64_t correlation, uint8_t klass,
+                            uint8_t expects)
 {
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
     bool noted = correlation && recent_calls[correlation % RECENT_CALLS].correlation == correlation;
     if (many || noted || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
-        remember(correlation, record->thread, many);
+        remember_call(correlation, record->thread, many);
 }
 
 /* What the call adds to the conservation counters. Allocations that succeed are counted where
  * CUPTI reports them (decode.c): calls and allocations are not one to one (cudaMalloc of 0 bytes,
  * cudaFree(NULL), variables of a module). */
-static void count(const struct record_call *record, uint8_t klass, uint8_t expects)
+static void count_call(const struct record_call *record, uint8_t klass, uint8_t expects)
 {
     static const struct {
         int called, failed;
@@ -232,10 +232,10 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
     };
     if (!cuda_calls_recorded(correlation, record->start))
         return;
-    note(record, correlation, klass, expects);
+    note_call_class(record, correlation, klass, expects);
     if (record->end < record->start)
         collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
-    count(record, klass, expects);
+    count_call(record, klass, expects);
     collector_emit(&call);
 }
 
@@ -266,15 +266,15 @@ static void drop_first(struct calling_thread *thread, uint32_t n)
 }
 
 /* What it made on the device may be read before it is known whether anything encloses it. */
-static void announce(const struct record_call *record)
+static void note_class_early(const struct record_call *record)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
     uint64_t correlation = widen_call(record->correlation);
     if (!cuda_kinds_windows() || !is_outside(correlation, record->start))
-        note(record, correlation, function->klass, function->expects);
+        note_call_class(record, correlation, function->klass, function->expects);
 }
 
-static void hold(const struct record_call *record)
+static void hold_call(const struct record_call *record)
 {
     struct calling_thread *thread = calling_thread(record->thread, true);
     if (!thread) {
@@ -286,7 +286,7 @@ static void hold(const struct record_call *record)
         drop_first(thread, 1);
     }
     thread->held[thread->count++] = (struct held_call){*record, 0};
-    announce(record);
+    note_class_early(record);
 }
 
 static void runtime_call(const struct record_call *outer)
@@ -336,7 +336,7 @@ void cuda_call(enum cuda_domain domain, const struct record_call *record)
     if (record->thread != last_tid)
         collector_saw_thread(last_tid = record->thread);
     if (domain == CUDA_DOMAIN_DRIVER)
-        hold(record);
+        hold_call(record);
     else
         runtime_call(record);
 }

@@ -131,7 +131,7 @@ static const char *const quiet[] = {
     "cuStreamGet*",
 };
 
-static bool fits(const char *pattern, const char *name)
+static bool pattern_matches(const char *pattern, const char *name)
 {
     size_t length = strlen(pattern);
     if (length > 0 && pattern[length - 1] == '*')
@@ -139,7 +139,7 @@ static bool fits(const char *pattern, const char *name)
     return strcmp(pattern, name) == 0;
 }
 
-static size_t cut(const char *name, size_t length, const char *suffix)
+static size_t length_without_suffix(const char *name, size_t length, const char *suffix)
 {
     size_t bytes = strlen(suffix);
     return length > bytes && memcmp(name + length - bytes, suffix, bytes) == 0 ? length - bytes
@@ -153,7 +153,7 @@ static size_t cut_version(const char *name, size_t length, size_t digits)
     while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
         at--;
     return length - at >= digits && at > 2 && name[at - 1] == 'v' && name[at - 2] == '_' ? at - 2
-                                                                                        : length;
+                                                                                         : length;
 }
 
 size_t cuda_plain_name(const char *name, char *plain, size_t size)
@@ -164,8 +164,8 @@ size_t cuda_plain_name(const char *name, char *plain, size_t size)
     /* Runtime names end in the version that brought them in (_v7000); a driver function's _v2 is
      * part of its real name. _ptsz, _ptds: the variants of --default-stream per-thread. */
     length = cut_version(name, length, 4);
-    length = cut(name, length, "_ptsz");
-    length = cut(name, length, "_ptds");
+    length = length_without_suffix(name, length, "_ptsz");
+    length = length_without_suffix(name, length, "_ptds");
     if (length >= size)
         length = size - 1;
     memcpy(plain, name, length);
@@ -180,7 +180,7 @@ struct cuda_function cuda_classify(const char *name)
     size_t length = cuda_plain_name(name, plain, sizeof plain);
     plain[cut_version(plain, length, 1)] = '\0';
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (fits(rules[i].pattern, plain)) {
+        if (pattern_matches(rules[i].pattern, plain)) {
             function.klass = rules[i].klass;
             function.expects = rules[i].expects;
             function.wanted = true;
@@ -189,7 +189,7 @@ struct cuda_function cuda_classify(const char *name)
     }
     function.wanted = true;
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
-        if (fits(quiet[i], plain))
+        if (pattern_matches(quiet[i], plain))
             function.wanted = false;
     }
     return function;

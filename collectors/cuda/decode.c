@@ -5,7 +5,8 @@
  * its device records, and the ids of nested driver calls (calls.c) are known before a kernel uses
  * them. A pass costs some 5 ns per record.
  *
- * Names are copied here: the pointers in kernel records die when their module is unloaded (names.c). */
+ * Names are copied here: the pointers in kernel records die when their module is unloaded
+ * (names.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -101,12 +102,12 @@ static uint8_t copy_kind(uint8_t kind)
     return kind <= WIRE_COPY_PTOP ? kind : WIRE_COPY_UNKNOWN;
 }
 
-static uint8_t memory_kind(uint32_t kind)
+static uint8_t copy_memory_kind(uint32_t kind)
 {
     return kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)kind : WIRE_MEMORY_UNKNOWN;
 }
 
-static void copy(const struct record_copy *record)
+static void decode_memcpy(const struct record_copy *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
@@ -120,8 +121,8 @@ static void copy(const struct record_copy *record)
         .bytes = record->bytes,
         .graph_node = record->graph_node,
         .copy_kind = copy_kind(record->copy_kind),
-        .source_kind = memory_kind(record->source_kind),
-        .target_kind = memory_kind(record->target_kind),
+        .source_kind = copy_memory_kind(record->source_kind),
+        .target_kind = copy_memory_kind(record->target_kind),
         .blocking = !(record->flags & 1),
     };
     count_batched(out.correlation, out.graph_node, WIRE_COUNT_TRANSFER_CALLED);
@@ -133,8 +134,8 @@ static void peer_copy(const struct record_peer_copy *record)
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
-    uint32_t other = record->source_device == record->device ? record->target_device
-                                                              : record->source_device;
+    uint32_t other =
+        record->source_device == record->device ? record->target_device : record->source_device;
     struct wire_transfer out = {
         .head = {sizeof out, WIRE_TRANSFER, 0,
                  cuda_stream(record->context, record->stream, record->device)},
@@ -143,8 +144,8 @@ static void peer_copy(const struct record_peer_copy *record)
         .bytes = record->bytes,
         .graph_node = record->graph_node,
         .copy_kind = copy_kind(record->copy_kind),
-        .source_kind = memory_kind(record->source_kind),
-        .target_kind = memory_kind(record->target_kind),
+        .source_kind = copy_memory_kind(record->source_kind),
+        .target_kind = copy_memory_kind(record->target_kind),
         .blocking = !(record->flags & 1),
         .peer_device = cuda_device(other),
     };
@@ -152,20 +153,21 @@ static void peer_copy(const struct record_peer_copy *record)
     collector_emit(&out);
 }
 
-static void fill(const struct record_memset *record)
+static void decode_memset(const struct record_memset *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
     struct wire_memset out = {
-        .head = {sizeof out, WIRE_MEMSET, launched_by(has_launched_by ? record->device_launched : 0),
+        .head = {sizeof out, WIRE_MEMSET,
+                 launched_by(has_launched_by ? record->device_launched : 0),
                  cuda_stream(record->context, record->stream, record->device)},
         .correlation = correlation,
         .times = times(record->start, record->end),
         .bytes = record->bytes,
         .graph_node = record->graph_node,
         .value = record->value,
-        .memory_kind = memory_kind(record->memory_kind),
+        .memory_kind = copy_memory_kind(record->memory_kind),
     };
     collector_emit(&out);
 }
@@ -219,13 +221,13 @@ static void pass_device_work(const CUpti_Activity *record)
         kernel(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-        copy(at);
+        decode_memcpy(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
         peer_copy(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        fill(at);
+        decode_memset(at);
         break;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         graph(at);
@@ -257,7 +259,7 @@ static void pass_device_work(const CUpti_Activity *record)
 }
 
 /* Every record of one buffer. Returns what ended it: CUPTI_ERROR_MAX_LIMIT_REACHED at the end. */
-static CUptiResult walk(struct cuda_buffer *buffer, void (*pass)(const CUpti_Activity *))
+static CUptiResult walk_buffer(struct cuda_buffer *buffer, void (*pass)(const CUpti_Activity *))
 {
     CUpti_Activity *record = NULL;
     for (;;) {
@@ -293,7 +295,7 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now)
     has_launched_by = cuda_cupti_version() >= RECORD_SINCE_LAUNCHED_BY;
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
-            CUptiResult result = walk(at, passes[i]);
+            CUptiResult result = walk_buffer(at, passes[i]);
             if (i == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
                 damaged(result);
         }

@@ -62,7 +62,7 @@ void cuda_dump_start(void)
     atomic_store(&on, 1);
 }
 
-static void fail(const char *call, int error)
+static void dump_failed(const char *call, int error)
 {
     char why[640];
     atomic_store(&on, 0);
@@ -72,7 +72,7 @@ static void fail(const char *call, int error)
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)error);
 }
 
-static void write_all(const void *data, size_t bytes)
+static void dump_write(const void *data, size_t bytes)
 {
     const uint8_t *at = data;
     while (bytes > 0 && atomic_load(&on)) {
@@ -80,7 +80,7 @@ static void write_all(const void *data, size_t bytes)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            fail("write", n < 0 ? errno : ENOSPC);
+            dump_failed("write", n < 0 ? errno : ENOSPC);
             return;
         }
         at += n;
@@ -90,18 +90,18 @@ static void write_all(const void *data, size_t bytes)
 
 static void put_pending(void)
 {
-    write_all(pending, pending_bytes);
+    dump_write(pending, pending_bytes);
     pending_bytes = 0;
 }
 
-static void put(const void *data, size_t bytes)
+static void dump_put(const void *data, size_t bytes)
 {
     if (bytes == 0)
         return;
     if (bytes > sizeof pending - pending_bytes)
         put_pending();
     if (bytes > sizeof pending) {
-        write_all(data, bytes);
+        dump_write(data, bytes);
         return;
     }
     memcpy(pending + pending_bytes, data, bytes);
@@ -109,16 +109,16 @@ static void put(const void *data, size_t bytes)
 }
 
 /* A block of two parts. */
-static void put_block(enum dump_type type, uint64_t time, const void *first, size_t first_bytes,
-                      const void *second, size_t second_bytes)
+static void dump_put_block(enum dump_type type, uint64_t time, const void *first,
+                           size_t first_bytes, const void *second, size_t second_bytes)
 {
     static const uint8_t padding[8];
     size_t bytes = first_bytes + second_bytes;
-    put(&(struct dump_block){.type = type, .bytes = (uint32_t)bytes, .time = time},
-        sizeof(struct dump_block));
-    put(first, first_bytes);
-    put(second, second_bytes);
-    put(padding, (8 - bytes % 8) % 8);
+    dump_put(&(struct dump_block){.type = type, .bytes = (uint32_t)bytes, .time = time},
+             sizeof(struct dump_block));
+    dump_put(first, first_bytes);
+    dump_put(second, second_bytes);
+    dump_put(padding, (8 - bytes % 8) % 8);
 }
 
 static uint64_t realtime(void)
@@ -142,7 +142,7 @@ static bool make_file(void)
     }
     struct stat made;
     if (file < 0 || fstat(file, &made) != 0) {
-        fail("open", errno);
+        dump_failed("open", errno);
         return false;
     }
     file_device = made.st_dev;
@@ -156,7 +156,7 @@ static bool make_file(void)
         .monotonic_ns = collector_now(),
         .realtime_ns = realtime(),
     };
-    put(&header, sizeof header);
+    dump_put(&header, sizeof header);
     return true;
 }
 
@@ -168,7 +168,7 @@ static bool reopen_file(void)
     if (file >= 0 && fstat(file, &found) == 0 && found.st_dev == file_device &&
         found.st_ino == file_inode)
         return true;
-    fail("open", file < 0 ? errno : ESTALE);
+    dump_failed("open", file < 0 ? errno : ESTALE);
     return false;
 }
 
@@ -178,16 +178,16 @@ static void put_callbacks(void)
         struct slot *slot = &ring[ring_tail % RING];
         if (atomic_load_explicit(&slot->turn, memory_order_acquire) != ring_tail + 1)
             break;
-        put_block(DUMP_CALLBACK, slot->time, &slot->what, sizeof slot->what, NULL, 0);
+        dump_put_block(DUMP_CALLBACK, slot->time, &slot->what, sizeof slot->what, NULL, 0);
         atomic_store_explicit(&slot->turn, ring_tail + RING, memory_order_release);
     }
     uint64_t lost = atomic_exchange(&ring_lost, 0);
     struct dump_dropped dropped = {.count = lost, .what = DUMP_LOST_CALLBACKS};
     if (lost)
-        put_block(DUMP_DROPPED, collector_now(), &dropped, sizeof dropped, NULL, 0);
+        dump_put_block(DUMP_DROPPED, collector_now(), &dropped, sizeof dropped, NULL, 0);
 }
 
-static bool begin(void)
+static bool dump_begin(void)
 {
     if (!atomic_load(&on))
         return false;
@@ -202,11 +202,11 @@ static bool begin(void)
     return true;
 }
 
-static void end(void)
+static void dump_end(void)
 {
     put_pending();
     if (close(file) != 0 && atomic_load(&on))
-        fail("close", errno);
+        dump_failed("close", errno);
     file = -1;
 }
 
@@ -218,7 +218,7 @@ static uint64_t hash_text(const char *text, size_t length)
     return hash ? hash : 1;
 }
 
-static void put_text(uint64_t time, uint64_t address)
+static void dump_put_text(uint64_t time, uint64_t address)
 {
     if (!address)
         return;
@@ -237,7 +237,7 @@ static void put_text(uint64_t time, uint64_t address)
     texts[place].address = address;
     texts[place].hash = hash;
     struct dump_string string = {.address = address};
-    put_block(DUMP_STRING, time, &string, sizeof string, text, length);
+    dump_put_block(DUMP_STRING, time, &string, sizeof string, text, length);
 }
 
 static void put_size(uint64_t time, uint32_t kind, size_t size)
@@ -246,10 +246,10 @@ static void put_size(uint64_t time, uint32_t kind, size_t size)
         return;
     sizes[kind] = (uint32_t)size;
     struct dump_size out = {.kind = kind, .size = (uint32_t)size};
-    put_block(DUMP_SIZE, time, &out, sizeof out, NULL, 0);
+    dump_put_block(DUMP_SIZE, time, &out, sizeof out, NULL, 0);
 }
 
-static void put_texts(uint64_t time, const CUpti_Activity *record, size_t size)
+static void dump_put_texts(uint64_t time, const CUpti_Activity *record, size_t size)
 {
     static const struct {
         uint32_t kind, at;
@@ -263,7 +263,7 @@ static void put_texts(uint64_t time, const CUpti_Activity *record, size_t size)
         if (places[i].kind != (uint32_t)record->kind || places[i].at + sizeof address > size)
             continue;
         memcpy(&address, (const uint8_t *)record + places[i].at, sizeof address);
-        put_text(time, address);
+        dump_put_text(time, address);
     }
 }
 
@@ -281,49 +281,49 @@ static void put_buffer(struct cuda_buffer *buffer)
             if (!more && kind < KINDS && sizes[kind])
                 size = sizes[kind];
             put_size(buffer->given_ns, kind, size);
-            put_texts(buffer->given_ns, previous, size);
+            dump_put_texts(buffer->given_ns, previous, size);
         }
         if (!more)
             break;
         previous = record;
     }
     struct dump_buffer head = {.asked_by = buffer->asked_by, .given_by = buffer->given_by};
-    put_block(DUMP_BUFFER, buffer->given_ns, &head, sizeof head, data, buffer->valid);
+    dump_put_block(DUMP_BUFFER, buffer->given_ns, &head, sizeof head, data, buffer->valid);
 }
 
 void cuda_dump_buffers(struct cuda_buffer *list)
 {
-    if (!list || !begin())
+    if (!list || !dump_begin())
         return;
     for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at))
         put_buffer(at);
-    end();
+    dump_end();
 }
 
 void cuda_dump_flush(uint32_t how)
 {
-    if (!begin())
+    if (!dump_begin())
         return;
     struct dump_flush flush = {.forced = how, .realtime_ns = realtime()};
-    put_block(DUMP_FLUSH, collector_now(), &flush, sizeof flush, NULL, 0);
-    end();
+    dump_put_block(DUMP_FLUSH, collector_now(), &flush, sizeof flush, NULL, 0);
+    dump_end();
 }
 
 void cuda_dump_dropped(uint64_t count)
 {
-    if (count == 0 || !begin())
+    if (count == 0 || !dump_begin())
         return;
     struct dump_dropped dropped = {.count = count, .what = DUMP_LOST_RECORDS};
-    put_block(DUMP_DROPPED, collector_now(), &dropped, sizeof dropped, NULL, 0);
-    end();
+    dump_put_block(DUMP_DROPPED, collector_now(), &dropped, sizeof dropped, NULL, 0);
+    dump_end();
 }
 
 void cuda_dump_end(void)
 {
-    if (!begin())
+    if (!dump_begin())
         return;
-    put_block(DUMP_END, collector_now(), NULL, 0, NULL, 0);
-    end();
+    dump_put_block(DUMP_END, collector_now(), NULL, 0, NULL, 0);
+    dump_end();
 }
 
 void cuda_dump_callback(const struct dump_callback *what)

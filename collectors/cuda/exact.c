@@ -62,7 +62,7 @@ static bool is_launch(enum cuda_domain domain, uint32_t cbid)
     return cuda_function(domain, cbid)->klass == WIRE_CLASS_LAUNCH;
 }
 
-static bool is_capture(enum cuda_domain domain, uint32_t cbid)
+static bool begins_stream_capture(enum cuda_domain domain, uint32_t cbid)
 {
     return domain == CUDA_DOMAIN_DRIVER &&
            exact_captures_concern(cuda_function(domain, cbid)->name);
@@ -78,7 +78,7 @@ static bool ends_context(enum cuda_domain domain, uint32_t cbid)
 
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
 {
-    return on && (is_launch(domain, cbid) || is_capture(domain, cbid));
+    return on && (is_launch(domain, cbid) || begins_stream_capture(domain, cbid));
 }
 
 void cuda_exact_start(void)
@@ -86,7 +86,7 @@ void cuda_exact_start(void)
     on = exact_wanted_start();
 }
 
-static void give_up(const char *why)
+static void exact_give_up(const char *why)
 {
     char text[EXACT_WHY_BYTES + 64];
     atomic_store(&broken, true);
@@ -107,7 +107,7 @@ static bool must_leave(void)
     return somebody_captures() || collector_ended();
 }
 
-static void fail(struct exact_subject *subject)
+static void count_subject_failure(struct exact_subject *subject)
 {
     if (++subject->failures < TRIES)
         return;
@@ -116,7 +116,7 @@ static void fail(struct exact_subject *subject)
 }
 
 /* The GPU was waited for in vain. */
-static void note_late(void)
+static void note_late_record(void)
 {
     atomic_fetch_add(&late, 1);
     if (++mine.kernel->late < MOST_LATE)
@@ -130,21 +130,21 @@ static void note_vain(uint64_t since)
 {
     uint64_t waited = collector_now() - since;
     if (atomic_fetch_add(&vain_ns, waited) + waited >= VAIN_NS && !atomic_load(&broken))
-        give_up("the GPU was waited for in vain again and again");
+        exact_give_up("the GPU was waited for in vain again and again");
 }
 
-static bool is_idle(uint64_t limit_ns)
+static bool gpu_is_idle(uint64_t limit_ns)
 {
     uint64_t since = collector_now();
     switch (exact_idle_wait(mine.context, since + limit_ns, must_leave)) {
     case EXACT_IDLE:
         return true;
     case EXACT_IDLE_LATE:
-        note_late();
+        note_late_record();
         break;
     case EXACT_IDLE_UNKNOWN:
         atomic_fetch_add(&failed, 1);
-        fail(mine.subject);
+        count_subject_failure(mine.subject);
         break;
     case EXACT_IDLE_LEFT:
         break;
@@ -157,7 +157,7 @@ static bool is_idle(uint64_t limit_ns)
  * longest is waited for while the others go on: perhaps it waits for them. */
 static bool get_alone(void)
 {
-    if (!is_idle(IDLE_NS))
+    if (!gpu_is_idle(IDLE_NS))
         return false;
     uint64_t since = collector_now();
     if (exact_turn_alone()) {
@@ -168,7 +168,7 @@ static bool get_alone(void)
     }
     note_vain(since);
     atomic_fetch_add(&crowded, 1);
-    fail(mine.subject);
+    count_subject_failure(mine.subject);
     return false;
 }
 
@@ -221,7 +221,7 @@ static void back_off(char *why)
 
 static struct exact_ranges *find_ranges(char *why)
 {
-    if (!exact_ranges_known() && !is_idle(IDLE_NS))
+    if (!exact_ranges_known() && !gpu_is_idle(IDLE_NS))
         return NULL;
     struct exact_ranges *ranges = exact_ranges_of(mine.context, why);
     if (!ranges && exact_ranges_busy())
@@ -253,7 +253,7 @@ static bool begin_counting(char *why)
     return false;
 }
 
-static bool begin(char *why)
+static bool begin_exact_pass(char *why)
 {
     if (!exact_idle_possible()) {
         snprintf(why, EXACT_WHY_BYTES,
@@ -267,7 +267,7 @@ static bool begin(char *why)
     return true;
 }
 
-static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     struct exact_shape shape;
     char why[EXACT_WHY_BYTES] = "";
@@ -287,9 +287,9 @@ static void enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackDa
     /* Again: who has begun a capture since waits for this turn to end. */
     if (!mine.subject || mine.subject->given_up || somebody_captures()) {
         end_turn();
-    } else if (!begin(why)) {
+    } else if (!begin_exact_pass(why)) {
         if (why[0])
-            give_up(why);
+            exact_give_up(why);
         end_turn();
     }
 }
@@ -302,7 +302,7 @@ static bool was_alone(void)
 
 static void end_trying(const CUpti_CallbackData *call)
 {
-    if (cuda_call_succeeded(call) && is_idle(IDLE_NS))
+    if (cuda_call_succeeded(call) && gpu_is_idle(IDLE_NS))
         mine.kernel->sure = was_alone();
     end_turn();
 }
@@ -327,10 +327,10 @@ static void end_counting(const CUpti_CallbackData *call)
         exact_results_keep(&launch, values);
     } else {
         atomic_fetch_add(&failed, 1);
-        fail(mine.subject);
+        count_subject_failure(mine.subject);
     }
     if (why[0])
-        give_up(why);
+        exact_give_up(why);
     if (why[0] || !exact_anybody_needs(passes, count))
         exact_ranges_release();
     end_turn();
@@ -353,7 +353,7 @@ static void end_overdue(void)
     }
 }
 
-static void leave(const CUpti_CallbackData *call)
+static void on_exact_leave(const CUpti_CallbackData *call)
 {
     if (mine.state == TRYING) {
         end_trying(call);
@@ -366,7 +366,7 @@ static void leave(const CUpti_CallbackData *call)
         mine.state = OVERDUE;
         cuda_kinds_end();
         exact_turn_share();
-        give_up("a launch that was being counted did not end");
+        exact_give_up("a launch that was being counted did not end");
     }
 }
 
@@ -383,10 +383,10 @@ static void give_back(void)
     end_turn();
 }
 
-static void launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+static void on_exact_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     if (call->callbackSite != CUPTI_API_ENTER) {
-        leave(call);
+        on_exact_leave(call);
         exact_launch_ends();
         return;
     }
@@ -394,7 +394,7 @@ static void launch(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackD
         end_overdue();
     exact_launch_begins();
     if (mine.state == OUTSIDE)
-        enter(domain, cbid, call);
+        on_exact_enter(domain, cbid, call);
 }
 
 /* In a forked child of a program that uses CUDA no longer: the second question tells. */
@@ -411,17 +411,18 @@ void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callbac
     if (!cuda_exact_concern(domain, cbid)) {
         if (entering && ends_context(domain, cbid))
             give_back();
-    } else if (is_capture(domain, cbid)) {
+    } else if (begins_stream_capture(domain, cbid)) {
         if (exact_captures_told(cuda_function(domain, cbid)->name, call) && !atomic_load(&broken))
             exact_turn_wait();
     } else if (domain == CUDA_DOMAIN_RUNTIME) {
         mine.outer = entering ? call->correlationId : 0;
     } else {
-        launch(domain, cbid, call);
+        on_exact_launch(domain, cbid, call);
     }
 }
 
-static void say(enum wire_health_state state, _Atomic uint32_t *counter, const char *text)
+static void report_exact_count(enum wire_health_state state, _Atomic uint32_t *counter,
+                               const char *text)
 {
     char whole[320];
     uint32_t count = atomic_exchange(counter, 0);
@@ -441,27 +442,32 @@ void cuda_exact_end(void)
              (double)(atomic_load(&spent_ns) + atomic_load(&vain_ns)) / 1e6);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
     if (!count && held_elsewhere[0])
-        give_up(held_elsewhere);
+        exact_give_up(held_elsewhere);
     snprintf(text, sizeof text, "%u counted launches have no kernel record and were left out",
              lost);
     if (lost)
         collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, lost);
-    say(WIRE_HEALTH_DEGRADED, &unknown,
-        "launches were of kernels or configurations that there was no room for");
-    say(WIRE_HEALTH_DEGRADED, &late,
+    report_exact_count(WIRE_HEALTH_DEGRADED, &unknown,
+                       "launches were of kernels or configurations that there was no room for");
+    report_exact_count(
+        WIRE_HEALTH_DEGRADED, &late,
         "launches were not counted, because the GPU was not idle within a second: it works for "
         "longer, or waits for what the program does later");
-    say(WIRE_HEALTH_DEGRADED, &left_alone, "kernels are no longer counted because of that");
+    report_exact_count(WIRE_HEALTH_DEGRADED, &left_alone,
+                       "kernels are no longer counted because of that");
     bool still = exact_captures_open() > 0;
-    say(still ? WIRE_HEALTH_DEGRADED : WIRE_HEALTH_NOTE, &captured,
+    report_exact_count(
+        still ? WIRE_HEALTH_DEGRADED : WIRE_HEALTH_NOTE, &captured,
         still ? "launches were not looked at while streams were captured into graphs: some still "
                 "are, and since these began nothing was counted"
               : "launches were not looked at while streams were captured into graphs");
-    say(WIRE_HEALTH_NOTE, &crowded,
+    report_exact_count(
+        WIRE_HEALTH_NOTE, &crowded,
         "launches were not counted, because other threads gave the GPU work meanwhile");
-    say(WIRE_HEALTH_NOTE, &failed,
-        "launches were counted in vain: no values, or not of one kernel alone");
-    say(WIRE_HEALTH_DEGRADED, &given_up,
+    report_exact_count(WIRE_HEALTH_NOTE, &failed,
+                       "launches were counted in vain: no values, or not of one kernel alone");
+    report_exact_count(
+        WIRE_HEALTH_DEGRADED, &given_up,
         "launch configurations are no longer counted, because that failed again and again");
 }
 

@@ -12,15 +12,15 @@ static _Atomic uint64_t streams[STREAMS]; /* 0 = free */
 static _Atomic uint32_t open;
 static _Thread_local uint64_t destroying __attribute__((tls_model("initial-exec")));
 
-static bool starts(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
 bool exact_captures_concern(const char *name)
 {
-    return starts(name, "cuStreamBeginCapture") || starts(name, "cuStreamEndCapture") ||
-           starts(name, "cuStreamDestroy");
+    return starts_with(name, "cuStreamBeginCapture") || starts_with(name, "cuStreamEndCapture") ||
+           starts_with(name, "cuStreamDestroy");
 }
 
 /* The first parameter of all of them. The default stream is one of each thread. */
@@ -32,7 +32,7 @@ static uint64_t stream_of(const CUpti_CallbackData *call)
     return stream > 2 ? stream : (uint64_t)collector_tid() << 8 | 2;
 }
 
-static void add(uint64_t stream)
+static void add_capturing_stream(uint64_t stream)
 {
     atomic_fetch_add(&open, 1);
     for (size_t i = 0; i < STREAMS; i++) {
@@ -55,10 +55,10 @@ static bool take_away(uint64_t stream)
 }
 
 /* From the moment it may begin. */
-static bool begins(const CUpti_CallbackData *call, bool entering)
+static bool call_begins_capture(const CUpti_CallbackData *call, bool entering)
 {
     if (entering)
-        add(stream_of(call));
+        add_capturing_stream(stream_of(call));
     else if (!cuda_call_succeeded(call))
         take_away(stream_of(call));
     return entering;
@@ -78,15 +78,15 @@ static void destroys(const CUpti_CallbackData *call, bool entering)
     if (entering)
         destroying = take_away(stream_of(call)) ? stream_of(call) : 0;
     else if (destroying && !cuda_call_succeeded(call))
-        add(destroying);
+        add_capturing_stream(destroying);
 }
 
 bool exact_captures_told(const char *name, const CUpti_CallbackData *call)
 {
     bool entering = call->callbackSite == CUPTI_API_ENTER;
-    if (starts(name, "cuStreamBeginCapture"))
-        return begins(call, entering);
-    if (starts(name, "cuStreamEndCapture"))
+    if (starts_with(name, "cuStreamBeginCapture"))
+        return call_begins_capture(call, entering);
+    if (starts_with(name, "cuStreamEndCapture"))
         ends(call, entering);
     else
         destroys(call, entering);

@@ -21,7 +21,7 @@ bool exact_idle_possible(void)
            cuda_driver.ThreadExchangeStreamCaptureMode;
 }
 
-static enum exact_idle ask(CUevent event, uint64_t deadline, bool (*leave)(void))
+static enum exact_idle poll_event(CUevent event, uint64_t deadline, bool (*leave)(void))
 {
     for (long pause = FIRST_PAUSE_NS;; pause = pause < LAST_PAUSE_NS ? pause * 2 : pause) {
         if (leave())
@@ -47,7 +47,7 @@ enum exact_idle exact_idle_wait(void *context, uint64_t deadline, bool (*leave)(
         if (leave())
             found = EXACT_IDLE_LEFT;
         else if (cuda_driver.CtxRecordEvent(context, event) == CUDA_SUCCESS)
-            found = ask(event, deadline, leave);
+            found = poll_event(event, deadline, leave);
         cuda_driver.EventDestroy(event);
     }
     cuda_driver.ThreadExchangeStreamCaptureMode(&mode);

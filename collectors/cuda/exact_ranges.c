@@ -81,7 +81,7 @@ static bool has_functions(char *why)
     return false;
 }
 
-static uint8_t *room(size_t bytes, char *why)
+static uint8_t *map_exact_image(size_t bytes, char *why)
 {
     void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at != MAP_FAILED)
@@ -98,7 +98,7 @@ static bool availability(void *context, uint8_t **image, char *why)
                                      .context = context};
     TRY(ProfilerGetCounterAvailability, &ask);
     size_t bytes = ask.bytes;
-    *image = ask.image = room(bytes, why);
+    *image = ask.image = map_exact_image(bytes, why);
     if (!ask.image)
         return false;
     CUptiResult result = cupti.ProfilerGetCounterAvailability(&ask);
@@ -128,7 +128,7 @@ static bool make_config(struct pass *pass, const char *chip, const struct exact_
                                        .host = pass->host};
     TRY(ProfilerHostGetConfigImageSize, &size);
     pass->config_bytes = size.bytes;
-    pass->config = room(size.bytes, why);
+    pass->config = map_exact_image(size.bytes, why);
     if (!pass->config)
         return false;
     struct pm_host_config get = {.size = PM_SIZE(pm_host_config, config),
@@ -146,7 +146,7 @@ static bool make_config(struct pass *pass, const char *chip, const struct exact_
     return false;
 }
 
-static bool prepare(struct exact_ranges *ranges, void *context, char *why)
+static bool prepare_exact_ranges(struct exact_ranges *ranges, void *context, char *why)
 {
     uint8_t *available = NULL;
     if (!has_functions(why))
@@ -171,7 +171,7 @@ static bool prepare(struct exact_ranges *ranges, void *context, char *why)
 }
 
 /* NULL: nobody has asked yet. *device < 0: there is none. */
-static struct exact_ranges *find(int *device)
+static struct exact_ranges *find_exact_ranges(int *device)
 {
     *device = -1;
     if (!cuda_driver.CtxGetDevice || cuda_driver.CtxGetDevice(device) != CUDA_SUCCESS)
@@ -186,7 +186,7 @@ static struct exact_ranges *find(int *device)
 bool exact_ranges_known(void)
 {
     int device;
-    return find(&device) != NULL;
+    return find_exact_ranges(&device) != NULL;
 }
 
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
@@ -194,7 +194,7 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
     int device;
     why[0] = '\0';
     busy = false;
-    struct exact_ranges *ranges = find(&device);
+    struct exact_ranges *ranges = find_exact_ranges(&device);
     if (ranges)
         return ranges->failed ? NULL : ranges;
     if (device < 0) {
@@ -207,7 +207,7 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
     }
     ranges = &all[all_count++];
     *ranges = (struct exact_ranges){.device = device};
-    ranges->failed = !prepare(ranges, context, why);
+    ranges->failed = !prepare_exact_ranges(ranges, context, why);
     all_count -= ranges->failed && busy;
     return ranges->failed ? NULL : ranges;
 }
@@ -236,7 +236,8 @@ void exact_ranges_release(void)
     held.by = NULL;
 }
 
-static bool hold(struct exact_ranges *ranges, void *context, size_t pass, char *why)
+static bool enable_exact_profiler(struct exact_ranges *ranges, void *context, size_t pass,
+                                  char *why)
 {
     struct range_enable on = {.size = PM_SIZE(range_enable, profiler), .context = context};
     if (exact_ranges_ready(ranges, context) == pass)
@@ -263,7 +264,7 @@ static bool make_image(struct pass *pass, size_t count, char *why)
                                     .nodes = RANGES};
     TRY(RangeProfilerGetCounterDataSize, &size);
     if (!pass->image || pass->image_bytes < size.bytes)
-        pass->image = room(size.bytes, why);
+        pass->image = map_exact_image(size.bytes, why);
     pass->image_bytes = size.bytes;
     held.sized = pass->image != NULL;
     return held.sized;
@@ -281,7 +282,7 @@ static bool empty_image(struct pass *pass, size_t count, char *why)
     return true;
 }
 
-static bool start(struct pass *pass, char *why)
+static bool start_exact_pass(struct pass *pass, char *why)
 {
     struct range_config set = {.size = PM_SIZE(range_config, level),
                                .profiler = held.profiler,
@@ -307,8 +308,8 @@ bool exact_ranges_begin(struct exact_ranges *ranges, void *context, size_t pass,
     struct pass *prepared = &ranges->prepared[pass];
     why[0] = '\0';
     busy = false;
-    if (hold(ranges, context, pass, why) &&
-        empty_image(prepared, ranges->passes[pass].count, why) && start(prepared, why))
+    if (enable_exact_profiler(ranges, context, pass, why) &&
+        empty_image(prepared, ranges->passes[pass].count, why) && start_exact_pass(prepared, why))
         return true;
     exact_ranges_release();
     return false;
@@ -324,7 +325,7 @@ static bool stop(char *why)
     return true;
 }
 
-static bool read_values(const struct pass *pass, size_t count, double *values, char *why)
+static bool read_range_values(const struct pass *pass, size_t count, double *values, char *why)
 {
     struct range_image_info info = {.size = PM_SIZE(range_image_info, ranges),
                                     .image = pass->image,
@@ -351,7 +352,8 @@ bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,
                       char why[EXACT_WHY_BYTES])
 {
     why[0] = '\0';
-    if (stop(why) && read_values(&ranges->prepared[pass], ranges->passes[pass].count, values, why))
+    if (stop(why) &&
+        read_range_values(&ranges->prepared[pass], ranges->passes[pass].count, values, why))
         return true;
     exact_ranges_release();
     return false;

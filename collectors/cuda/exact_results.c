@@ -24,7 +24,7 @@ static _Atomic uint32_t kept; /* of them are FULL */
 static _Atomic uint32_t unmatched;
 static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
 
-static void mark(uint32_t id)
+static void mark_exact_id(uint32_t id)
 {
     atomic_fetch_or(&marks[id % MARKS / 64], 1ull << id % 64);
 }
@@ -43,9 +43,9 @@ void exact_results_keep(const struct exact_launch *launch, const double *values)
         w->launch = *launch;
         w->name = cuda_launch_name(launch->own);
         memcpy(w->values, values, launch->pass->count * sizeof *values);
-        mark(launch->own);
+        mark_exact_id(launch->own);
         if (launch->outer)
-            mark(launch->outer);
+            mark_exact_id(launch->outer);
         atomic_store_explicit(&w->state, FULL, memory_order_release);
         atomic_fetch_add(&kept, 1);
         return;
@@ -60,7 +60,7 @@ uint32_t exact_results_lost(void)
 
 /* ---- the helper thread ----------------------------------------------------------------------- */
 
-static struct waiting *find(uint32_t id)
+static struct waiting *find_waiting_result(uint32_t id)
 {
     if (!atomic_load_explicit(&kept, memory_order_acquire) || !id || !is_marked(id))
         return NULL;
@@ -75,17 +75,18 @@ static struct waiting *find(uint32_t id)
 
 uint32_t cuda_exact_outer(uint32_t id)
 {
-    const struct waiting *w = find(id);
+    const struct waiting *w = find_waiting_result(id);
     return w ? w->launch.outer : 0;
 }
 
 uint32_t cuda_exact_name(uint32_t id)
 {
-    const struct waiting *w = find(id);
+    const struct waiting *w = find_waiting_result(id);
     return w ? w->name : 0;
 }
 
-static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint64_t correlation)
+static void emit_exact_result(const struct waiting *w, uint32_t config, uint32_t stream,
+                              uint64_t correlation)
 {
     const struct exact_launch *launch = &w->launch;
     static const struct exact_counter complete = {EXACT_COMPLETE, "", ""};
@@ -108,10 +109,10 @@ static void emit(const struct waiting *w, uint32_t config, uint32_t stream, uint
 
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
 {
-    struct waiting *w = find(id);
+    struct waiting *w = find_waiting_result(id);
     if (!w)
         return;
-    emit(w, config, stream, correlation);
+    emit_exact_result(w, config, stream, correlation);
     atomic_store(&w->state, FREE);
     atomic_fetch_sub(&kept, 1);
 }

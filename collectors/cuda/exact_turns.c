@@ -27,7 +27,7 @@ void exact_pause(long ns)
 }
 
 /* Until `what` is no more than that. False: it took too long. */
-static bool wait_for(const _Atomic uint32_t *what, uint32_t most, uint64_t limit_ns)
+static bool wait_until_at_most(const _Atomic uint32_t *what, uint32_t most, uint64_t limit_ns)
 {
     uint64_t start = collector_now();
     while (atomic_load(what) > most) {
@@ -48,7 +48,7 @@ void exact_launch_begins(void)
         if (!patient || atomic_load(&turn) != ALONE)
             break;
         atomic_fetch_sub(&in_flight, 1);
-        patient = wait_for(&turn, SHARED, WAIT_NS);
+        patient = wait_until_at_most(&turn, SHARED, WAIT_NS);
     }
     atomic_fetch_add(&begun, 1);
 }
@@ -73,7 +73,7 @@ bool exact_turn_take(void)
 bool exact_turn_alone(void)
 {
     atomic_store(&turn, ALONE);
-    if (wait_for(&in_flight, 1, LAUNCH_NS))
+    if (wait_until_at_most(&in_flight, 1, LAUNCH_NS))
         return true;
     exact_turn_share();
     return false;
@@ -91,7 +91,7 @@ void exact_turn_end(void)
 
 void exact_turn_wait(void)
 {
-    wait_for(&turn, NOBODY, WAIT_NS);
+    wait_until_at_most(&turn, NOBODY, WAIT_NS);
 }
 
 void exact_turns_forked(void)

@@ -60,7 +60,7 @@ bool exact_wanted_shape(const char *name, const CUpti_CallbackData *call, struct
     return true;
 }
 
-static bool is_wanted(const char *symbol)
+static bool kernel_is_wanted(const char *symbol)
 {
     char name[512];
     if (strstr(symbol, "nccl"))
@@ -80,7 +80,7 @@ struct exact_subject *exact_wanted_subject(const char *symbol, const struct exac
     *full = false;
     *kernel = exact_subject_of(name, &any, &fresh);
     if (fresh)
-        (*kernel)->given_up = !is_wanted(symbol);
+        (*kernel)->given_up = !kernel_is_wanted(symbol);
     if (*kernel && (*kernel)->given_up)
         return NULL;
     struct exact_subject *subject = *kernel ? exact_subject_of(name, shape, &fresh) : NULL;

@@ -116,7 +116,7 @@ void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Call
     });
 }
 
-static void emit(const struct failure *failure)
+static void emit_failure(const struct failure *failure)
 {
     struct wire_alloc_failed out = {
         .head = {sizeof out, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA,
@@ -140,7 +140,7 @@ void cuda_failures_tick(void)
     for (unsigned i = 0; i < NOTES; i++) {
         if (atomic_load_explicit(&notes[i].state, memory_order_acquire) != READY)
             continue;
-        emit(&notes[i].failure);
+        emit_failure(&notes[i].failure);
         atomic_store(&notes[i].state, FREE);
     }
 }

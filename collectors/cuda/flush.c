@@ -44,7 +44,7 @@ void cuda_flush_start(void)
     atomic_store(&running, 1);
 }
 
-static void flush(uint32_t how)
+static void flush_cupti(uint32_t how)
 {
     static bool told; /* helper thread only */
     cuda_dump_flush(how);
@@ -54,7 +54,7 @@ static void flush(uint32_t how)
                                                         : "cuptiActivityFlushAll(0)");
 }
 
-static void drain(void)
+static void drain_full_buffers(void)
 {
     struct cuda_buffer *list = cuda_buffers_take();
     if (list)
@@ -82,8 +82,8 @@ void cuda_tick(void)
     atomic_fetch_add(&ticks, 1);
     uint64_t begun = collector_now();
     if (cuda_buffers_used()) { /* before that CUPTI has nothing, and cuInit may still be at work */
-        flush(finishing ? FLUSH_FORCED : 0);
-        drain();
+        flush_cupti(finishing ? FLUSH_FORCED : 0);
+        drain_full_buffers();
         cuda_calls_age(finishing);
         cuda_memory_age(finishing);
         cuda_failures_tick();
@@ -131,7 +131,7 @@ void cuda_flush_settle(void)
 }
 
 /* True when the final flush number `want` is done. */
-static bool wait_for(uint32_t want)
+static bool wait_for_flush(uint32_t want)
 {
     uint64_t start = collector_now();
     uint32_t first_tick = atomic_load(&ticks);
@@ -154,8 +154,8 @@ static void await_device(void)
 {
     uint64_t start = collector_now();
     for (;;) {
-        flush(0);
-        drain();
+        flush_cupti(0);
+        drain_full_buffers();
         uint64_t oldest = cuda_buffers_oldest(); /* other threads may go on */
         if (!oldest || oldest > start || collector_now() - start >= DEVICE_NS)
             return;
@@ -174,7 +174,7 @@ void cuda_at_exit(void)
         uint32_t want = atomic_fetch_add(&wanted, 1) + 1;
         if (!collector_is_helper()) {
             collector_wake();
-            done = wait_for(want);
+            done = wait_for_flush(want);
         } else if (!ticking()) { /* its last thread is the helper, or a thread waits to die */
             if (collector_dying())
                 await_device();

@@ -43,7 +43,7 @@ static const void *module_at(const void *address, const char **path)
     return info.dli_fbase;
 }
 
-static void tell(const char *path)
+static void report_other_subscriber(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     char why[320];
@@ -67,7 +67,7 @@ static bool refuses(const void *caller, const void *function)
     if (module && function && module == module_at(function, NULL))
         return false;
     if (!atomic_exchange(&told, true))
-        tell(path);
+        report_other_subscriber(path);
     return true;
 }
 

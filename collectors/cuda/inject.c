@@ -49,7 +49,7 @@ uint32_t cuda_cupti_version(void)
     return atomic_load(&version);
 }
 
-static void refuse(const char *why, uint32_t value)
+static void refuse_cuda(const char *why, uint32_t value)
 {
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_REFUSED, why, value);
 }
@@ -79,7 +79,7 @@ static bool subscribe(void)
     else
         snprintf(why, sizeof why, "cuptiSubscribe: %s (%d); CUDA is not recorded",
                  cupti_result(result), (int)result);
-    refuse(why, (uint32_t)result);
+    refuse_cuda(why, (uint32_t)result);
     return false;
 }
 
@@ -103,7 +103,7 @@ static void share_buffers(void)
 
 /* Every record in CLOCK_MONOTONIC. Once per process: a second registration makes CUPTI give one
  * record the time of its default clock. */
-static bool set_clock(void)
+static bool set_cupti_clock(void)
 {
     CUptiResult result = cupti.ActivityRegisterTimestampCallback(collector_now);
     if (result == CUPTI_SUCCESS)
@@ -112,15 +112,15 @@ static bool set_clock(void)
     snprintf(why, sizeof why,
              "cuptiActivityRegisterTimestampCallback: %s (%d); CUDA is not recorded",
              cupti_result(result), (int)result);
-    refuse(why, (uint32_t)result);
+    refuse_cuda(why, (uint32_t)result);
     return false;
 }
 
-static bool load(void)
+static bool load_cupti(void)
 {
     char why[320];
     if (!cupti_load(why, sizeof why)) {
-        refuse(why, 0);
+        refuse_cuda(why, 0);
         return false;
     }
     uint32_t found = 0;
@@ -129,7 +129,7 @@ static bool load(void)
         snprintf(why, sizeof why,
                  "%s has API version %u; CUDA is recorded with CUPTI 12.0 (version %u) or newer",
                  cupti_path(), found, RECORD_OLDEST_CUPTI);
-        refuse(why, found);
+        refuse_cuda(why, found);
         return false;
     }
     atomic_store(&version, found);
@@ -162,12 +162,12 @@ bool cuda_holds_cupti(void)
 static void unsubscribe(const char *why)
 {
     if (why)
-        refuse(why, 0);
+        refuse_cuda(why, 0);
     cupti.Unsubscribe(subscriber);
 }
 
 /* Subscribed: hand CUPTI what it needs. */
-static bool prepare(void)
+static bool prepare_cuda(void)
 {
     if (!cuda_buffers_start()) {
         unsubscribe("no memory for CUPTI's buffers; CUDA is not recorded");
@@ -177,7 +177,7 @@ static bool prepare(void)
         CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
     share_buffers();
-    if (!set_clock()) {
+    if (!set_cupti_clock()) {
         unsubscribe(NULL);
         return false;
     }
@@ -188,12 +188,12 @@ static bool prepare(void)
     return true;
 }
 
-static void start(void)
+static void start_cuda(void)
 {
     if (!collector_traces("cuda") || !collector_active() || is_left_alone())
         return;
     collector_register(&source);
-    if (!load() || !subscribe() || !prepare()) {
+    if (!load_cupti() || !subscribe() || !prepare_cuda()) {
         atomic_store(&left, true);
         return;
     }
@@ -216,7 +216,7 @@ int InitializeInjection(void)
     int saved = errno;
     int32_t self = (int32_t)getpid(); /* a forked child may be injected anew */
     if (atomic_exchange(&injected, self) != self)
-        start();
+        start_cuda();
     errno = saved;
     return 1;
 }

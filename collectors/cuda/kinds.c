@@ -95,7 +95,7 @@ static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
     return cupti.ActivityDisable ? cupti.ActivityDisable(kind) : CUPTI_SUCCESS;
 }
 
-static bool is_named(enum cuda_domain domain, uint32_t cbid)
+static bool function_is_known(enum cuda_domain domain, uint32_t cbid)
 {
     return cuda_function(domain, cbid) != cuda_function(domain, CUDA_MAX_CBID);
 }
@@ -114,7 +114,7 @@ static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_C
     for (uint32_t cbid = 1; set && cbid < CUDA_MAX_CBID; cbid++) {
         /* The wanted ones, on or off; or those that the kind would bring unwanted, off. */
         bool mine = cuda_function(domain, cbid)->wanted != whole;
-        if (!mine || !is_named(domain, cbid) || (whole && !enabled))
+        if (!mine || !function_is_known(domain, cbid) || (whole && !enabled))
             continue;
         CUptiResult result = set(cbid, enabled && !whole);
         if (result != CUPTI_SUCCESS) {
@@ -162,7 +162,7 @@ static bool wanted(void)
 
 /* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving.
  */
-static void apply(bool may_switch_off)
+static void apply_kinds(bool may_switch_off)
 {
     for (;;) {
         bool free = false;
@@ -185,7 +185,7 @@ void cuda_kinds_recording(bool open)
 {
     if (!open)
         atomic_store(&windows, true);
-    apply(false);
+    apply_kinds(false);
 }
 
 bool cuda_kinds_begin(void)
@@ -213,18 +213,18 @@ void cuda_kinds_tick(void)
 {
     if (wanted() || !atomic_load(&on)) {
         closed_at = 0;
-        apply(false);
+        apply_kinds(false);
     } else if (!closed_at) {
         closed_at = collector_now();
     } else if (collector_now() - closed_at >= OFF_NS) {
-        apply(true);
+        apply_kinds(true);
     }
 }
 
 /* At exit, before CUPTI's own destructors: they free what a kind is switched with, and the process
  * may go on for seconds (the driver takes its contexts down). Seen as crashes of CUPTI 13.0. A
  * forked child switches nothing, and whoever was at it in the parent is not there to end. */
-static void leave(void)
+static void disable_kinds_at_exit(void)
 {
     if (atomic_load(&owner) != (int32_t)getpid())
         return;
@@ -259,12 +259,12 @@ void cuda_kinds_start(void)
     }
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&started, true);
-    apply(false);
+    apply_kinds(false);
     late = true;
     /* Now that CUPTI has made its tables: what is registered last is called first. */
     static _Atomic bool registered;
     if (!atomic_exchange(&registered, true))
-        atexit(leave);
+        atexit(disable_kinds_at_exit);
 }
 
 void cuda_kinds_forked(void)

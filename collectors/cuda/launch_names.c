@@ -27,7 +27,7 @@ bool cuda_launch_names_begin(void)
 }
 
 /* cuLaunchKernel takes both kinds of handle. */
-static const char *ask(const void *function)
+static const char *query_launch_name(const void *function)
 {
     const char *name = NULL;
     if (function && cuda_driver.FuncGetName &&
@@ -41,7 +41,7 @@ static const char *ask(const void *function)
 
 void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation)
 {
-    const char *name = ask(function);
+    const char *name = query_launch_name(function);
     if (!name)
         name = symbol;
     uint32_t id = name ? collector_string(name, strnlen(name, MAX_NAME_BYTES)) : 0;

@@ -8,7 +8,7 @@
 
 #define FIRST_CAPACITY 256u
 
-static struct cuda_map_slot *find(const struct cuda_map *map, uint64_t key)
+static struct cuda_map_slot *find_map_slot(const struct cuda_map *map, uint64_t key)
 {
     uint64_t hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15u;
     for (uint32_t i = (uint32_t)(hash >> 32);; i++) {
@@ -22,11 +22,11 @@ uint32_t *cuda_map_get(const struct cuda_map *map, uint64_t key)
 {
     if (!map->slots)
         return NULL;
-    struct cuda_map_slot *slot = find(map, key);
+    struct cuda_map_slot *slot = find_map_slot(map, key);
     return slot->used ? &slot->value : NULL;
 }
 
-static bool grow(struct cuda_map *map)
+static bool grow_map(struct cuda_map *map)
 {
     uint32_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
     void *at = mmap(NULL, capacity * sizeof *map->slots, PROT_READ | PROT_WRITE,
@@ -36,7 +36,7 @@ static bool grow(struct cuda_map *map)
     struct cuda_map bigger = {at, map->count, capacity};
     for (uint32_t i = 0; i < map->capacity; i++) {
         if (map->slots[i].used)
-            *find(&bigger, map->slots[i].key) = map->slots[i];
+            *find_map_slot(&bigger, map->slots[i].key) = map->slots[i];
     }
     if (map->slots)
         munmap(map->slots, map->capacity * sizeof *map->slots);
@@ -46,9 +46,9 @@ static bool grow(struct cuda_map *map)
 
 bool cuda_map_put(struct cuda_map *map, uint64_t key, uint32_t value)
 {
-    if (map->count >= map->capacity / 3 * 2 && !grow(map))
+    if (map->count >= map->capacity / 3 * 2 && !grow_map(map))
         return false;
-    struct cuda_map_slot *slot = find(map, key);
+    struct cuda_map_slot *slot = find_map_slot(map, key);
     map->count += !slot->used;
     *slot = (struct cuda_map_slot){key, value, 1};
     return true;

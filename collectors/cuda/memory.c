@@ -4,11 +4,11 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-/* Records that wait for their call; more go without its thread. A flush's: a program that allocates for
- * each operation makes 2000 in 0.1 s. Memory that is not used is not there. */
+/* Records that wait for their call; more go without its thread. A flush's: a program that allocates
+ * for each operation makes 2000 in 0.1 s. Memory that is not used is not there. */
 #define HELD 8192u
 
-static uint8_t memory_kind(const struct record_memory *record)
+static uint8_t allocation_memory_kind(const struct record_memory *record)
 {
     if (record->pool_type)
         return WIRE_MEMORY_POOL;
@@ -29,7 +29,7 @@ static void released(const struct record_memory *record, uint64_t correlation)
     collector_emit(&out);
 }
 
-static void allocated(const struct record_memory *record, uint64_t correlation)
+static void decode_allocation(const struct record_memory *record, uint64_t correlation)
 {
     struct wire_alloc out = {
         .head = {sizeof out, WIRE_ALLOC, WIRE_SOURCE_CUDA,
@@ -42,7 +42,7 @@ static void allocated(const struct record_memory *record, uint64_t correlation)
         .device = cuda_device(record->device),
         .stack = cuda_stacks_of(correlation, record->correlation),
         .tid = cuda_calls_thread(correlation),
-        .memory_kind = memory_kind(record),
+        .memory_kind = allocation_memory_kind(record),
     };
     collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
     collector_emit(&out);
@@ -56,7 +56,7 @@ static struct {
     uint64_t address, bytes, fullest, emptiest;
 } pools[POOLS];
 
-static bool is_news(const struct record_memory *record)
+static bool allocation_is_new(const struct record_memory *record)
 {
     unsigned at = 0;
     while (at < POOLS && pools[at].address && pools[at].address != record->pool_address)
@@ -80,7 +80,8 @@ static bool is_news(const struct record_memory *record)
 
 static void pool_seen(const struct record_memory *record, uint64_t correlation)
 {
-    if (record->pool_type != RECORD_POOL_LOCAL || !record->pool_address || !is_news(record))
+    if (record->pool_type != RECORD_POOL_LOCAL || !record->pool_address ||
+        !allocation_is_new(record))
         return;
     struct wire_pool out = {
         .head = {sizeof out, WIRE_POOL, WIRE_SOURCE_CUDA, cuda_device(record->device)},
@@ -105,7 +106,7 @@ static void memory_record(const struct record_memory *record)
     if (record->operation == RECORD_MEMORY_RELEASED)
         released(record, correlation);
     else if (record->operation == RECORD_MEMORY_ALLOCATED)
-        allocated(record, correlation);
+        decode_allocation(record, correlation);
 }
 
 /* Whose allocation it is only its call tells, which may be read a flush later: then it waits, as

@@ -32,7 +32,7 @@ static _Atomic uint32_t unloading;        /* threads that are at it */
 static _Atomic uint64_t unload_count, last_unload;
 static uint32_t unsure; /* names read without trust */
 
-static void mark(uint64_t time)
+static void note_module_unload(uint64_t time)
 {
     atomic_store(&unloads[atomic_fetch_add(&unload_count, 1) % UNLOADS], time);
     atomic_store(&last_unload, time);
@@ -41,12 +41,12 @@ static void mark(uint64_t time)
 void cuda_names_unloading(uint64_t time)
 {
     atomic_fetch_add(&unloading, 1);
-    mark(time);
+    note_module_unload(time);
 }
 
 void cuda_names_unloaded(uint64_t time)
 {
-    mark(time);
+    note_module_unload(time);
     uint32_t now = atomic_load(&unloading);
     while (now > 0 && !atomic_compare_exchange_weak(&unloading, &now, now - 1)) {
     }
@@ -98,7 +98,8 @@ static uint32_t read_unsure(const char *name)
     return length > 0 ? collector_string(text, length) : 0;
 }
 
-static void remember(const char *name, const uint32_t *index, uint32_t id, uint64_t time)
+static void remember_kernel_name(const char *name, const uint32_t *index, uint32_t id,
+                                 uint64_t time)
 {
     uint32_t at = index ? *index : name_count;
     if (!index) {
@@ -126,7 +127,7 @@ uint32_t cuda_kernel_name(const char *name, uint64_t start)
     }
     uint32_t id = collector_string(name, strnlen(name, MAX_NAME_BYTES));
     if (id)
-        remember(name, index, id, start);
+        remember_kernel_name(name, index, id, start);
     return id;
 }
 

@@ -13,16 +13,16 @@
 
 #define FACTS(priority, flags) ((uint32_t)(priority) << 8 | (flags))
 
-static struct cuda_map devices;  /* ordinal -> id */
-static struct cuda_map contexts; /* CUPTI's context -> id */
+static struct cuda_map devices;         /* ordinal -> id */
+static struct cuda_map contexts;        /* CUPTI's context -> id */
 static struct cuda_map context_devices; /* CUPTI's context -> ordinal */
 static struct cuda_map context_nulls;   /* CUPTI's context -> number of its NULL stream */
-static struct cuda_map streams;  /* context << 32 | stream -> id, LACKS_DEVICE */
-static struct cuda_map stream_facts; /* the same key -> what CUPTI's record said */
-#define LACKS_DEVICE 0x80000000u /* was defined before its device was known */
+static struct cuda_map streams;         /* context << 32 | stream -> id, LACKS_DEVICE */
+static struct cuda_map stream_facts;    /* the same key -> what CUPTI's record said */
+#define LACKS_DEVICE 0x80000000u        /* was defined before its device was known */
 
 /* The id under `key`; a fresh one (*is_new) at first sight. */
-static uint32_t id_of(struct cuda_map *map, uint64_t key, bool *is_new)
+static uint32_t stream_map_id(struct cuda_map *map, uint64_t key, bool *is_new)
 {
     uint32_t *known = cuda_map_get(map, key);
     *is_new = !known;
@@ -45,13 +45,13 @@ uint32_t cuda_device(uint32_t ordinal)
     if (ordinal == CUDA_NO_DEVICE)
         return 0;
     bool is_new;
-    uint32_t id = id_of(&devices, ordinal, &is_new);
+    uint32_t id = stream_map_id(&devices, ordinal, &is_new);
     if (id && is_new)
         define_device(id, &(struct wire_device){.ordinal = ordinal});
     return id;
 }
 
-static uint32_t driver_version(void)
+static uint32_t driver_version_string(void)
 {
     char text[64];
     int fd = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -65,7 +65,7 @@ static uint32_t driver_version(void)
 }
 
 /* As nvidia-smi prints it. */
-static uint32_t uuid_text(const unsigned char bytes[16])
+static uint32_t uuid_string(const unsigned char bytes[16])
 {
     char text[48];
     size_t at = (size_t)snprintf(text, sizeof text, "GPU-");
@@ -80,7 +80,7 @@ static uint32_t uuid_text(const unsigned char bytes[16])
 void cuda_device_record(const struct record_device *record)
 {
     bool is_new;
-    uint32_t id = id_of(&devices, record->ordinal, &is_new);
+    uint32_t id = stream_map_id(&devices, record->ordinal, &is_new);
     if (!id)
         return;
     struct wire_device device = {
@@ -88,8 +88,8 @@ void cuda_device_record(const struct record_device *record)
         /* The name is the client's to free. It is left: a few bytes per device, against the risk of
          * the wrong allocator. */
         .name = record->name ? collector_string(record->name, strnlen(record->name, 256)) : 0,
-        .driver = driver_version(),
-        .uuid = uuid_text(record->uuid),
+        .driver = driver_version_string(),
+        .uuid = uuid_string(record->uuid),
         .compute_major = record->compute_major,
         .compute_minor = record->compute_minor,
         .units = record->units,
@@ -129,7 +129,7 @@ uint32_t cuda_context(uint32_t context, uint32_t ordinal)
     if (context == RECORD_NONE) /* cuMemCreate belongs to none */
         return 0;
     bool is_new;
-    uint32_t id = id_of(&contexts, context, &is_new);
+    uint32_t id = stream_map_id(&contexts, context, &is_new);
     if (id && is_new) {
         if (ordinal != CUDA_NO_DEVICE)
             cuda_map_put(&context_devices, context, ordinal);
@@ -152,7 +152,7 @@ uint32_t cuda_context_device(uint32_t context)
 void cuda_context_record(const struct record_context *record)
 {
     bool is_new;
-    uint32_t id = id_of(&contexts, record->context, &is_new);
+    uint32_t id = stream_map_id(&contexts, record->context, &is_new);
     if (!id)
         return;
     cuda_map_put(&context_devices, record->context, record->device);
@@ -183,7 +183,7 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal)
 {
     uint64_t key = (uint64_t)context << 32 | stream;
     bool is_new;
-    uint32_t id = id_of(&streams, key, &is_new);
+    uint32_t id = stream_map_id(&streams, key, &is_new);
     if (id && (is_new || (id & LACKS_DEVICE))) {
         bool lacked = id & LACKS_DEVICE;
         id &= ~LACKS_DEVICE;
@@ -202,7 +202,7 @@ void cuda_stream_record(const struct record_stream *record)
     enum { NON_BLOCKING = 2, NULL_STREAM = 3 };
     uint64_t key = (uint64_t)record->context << 32 | record->stream;
     bool is_new;
-    uint32_t id = id_of(&streams, key, &is_new);
+    uint32_t id = stream_map_id(&streams, key, &is_new);
     uint8_t flags = record->flag == NON_BLOCKING  ? WIRE_STREAM_NON_BLOCKING
                     : record->flag == NULL_STREAM ? WIRE_STREAM_DEFAULT
                                                   : 0;

@@ -28,7 +28,7 @@
 #error "add the ELF machine of this architecture"
 #endif
 
-static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
+static bool read_elf_at(int fd, void *to, size_t bytes, uint64_t offset)
 {
     return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
@@ -87,7 +87,7 @@ static bool needs_sanitizer(int fd, const Elf64_Phdr *headers, unsigned count)
     return false;
 }
 
-static const char *base_name(const char *path)
+static const char *base_name_of_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -105,7 +105,8 @@ void host_elf_find_loader(void)
     void *in_loader = (void *)getauxval(AT_BASE);
     if (!in_loader)
         in_loader = dlsym(RTLD_DEFAULT, "__tls_get_addr");
-    const char *name = in_loader && dladdr(in_loader, &info) ? base_name(info.dli_fname) : "";
+    const char *name =
+        in_loader && dladdr(in_loader, &info) ? base_name_of_path(info.dli_fname) : "";
     if (strlen(name) < sizeof own_loader)
         memcpy(own_loader, name, strlen(name) + 1);
 }
@@ -116,9 +117,9 @@ static bool has_other_loader(int fd, const Elf64_Phdr *headers, unsigned count)
     char name[MAX_LINE];
     for (unsigned i = 0; *own_loader && i < count; i++) {
         if (headers[i].p_type == PT_INTERP && headers[i].p_filesz - 1 < sizeof name &&
-            read_at(fd, name, headers[i].p_filesz, headers[i].p_offset)) {
+            read_elf_at(fd, name, headers[i].p_filesz, headers[i].p_offset)) {
             name[headers[i].p_filesz - 1] = '\0';
-            return strcmp(base_name(name), own_loader) != 0;
+            return strcmp(base_name_of_path(name), own_loader) != 0;
         }
     }
     return false;
@@ -131,7 +132,7 @@ static bool elf_takes(int fd, const Elf64_Ehdr *header)
         return false;
     unsigned count = header->e_phnum < MAX_HEADERS ? header->e_phnum : MAX_HEADERS;
     return header->e_phentsize != sizeof *headers ||
-           !read_at(fd, headers, count * sizeof *headers, header->e_phoff) ||
+           !read_elf_at(fd, headers, count * sizeof *headers, header->e_phoff) ||
            (!has_other_loader(fd, headers, count) && !needs_sanitizer(fd, headers, count));
 }
 
@@ -163,10 +164,10 @@ bool host_elf_takes_preload_fd(int fd)
     for (unsigned i = 0; i < MAX_SCRIPTS && at >= 0 && read_interpreter(at, line); i++) {
         if (at != fd)
             close(at);
-        takes = strncmp(base_name(line), MUSL_LOADER, strlen(MUSL_LOADER)) != 0;
+        takes = strncmp(base_name_of_path(line), MUSL_LOADER, strlen(MUSL_LOADER)) != 0;
         at = open_program(line);
     }
-    if (takes && at >= 0 && read_at(at, &header, sizeof header, 0) &&
+    if (takes && at >= 0 && read_elf_at(at, &header, sizeof header, 0) &&
         memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
         takes = elf_takes(at, &header);
     if (at >= 0 && at != fd)
@@ -176,13 +177,13 @@ bool host_elf_takes_preload_fd(int fd)
 }
 
 /* -1 = no such file here, else the answer. */
-static int look(const char *path)
+static int inspect_program(const char *path)
 {
     int fd = open_program(path);
     if (fd < 0)
         return -1;
     /* musl's loader, called by name, names no loader itself */
-    bool takes = strncmp(base_name(path), MUSL_LOADER, strlen(MUSL_LOADER)) != 0 &&
+    bool takes = strncmp(base_name_of_path(path), MUSL_LOADER, strlen(MUSL_LOADER)) != 0 &&
                  host_elf_takes_preload_fd(fd);
     close(fd);
     return takes;
@@ -191,7 +192,7 @@ static int look(const char *path)
 bool host_elf_takes_preload(const char *path)
 {
     int saved = errno;
-    bool takes = !path || look(path) != 0;
+    bool takes = !path || inspect_program(path) != 0;
     errno = saved;
     return takes;
 }
@@ -214,7 +215,7 @@ bool host_elf_takes_preload_file(const char *file)
             path[folder] = '/';
             /* an empty element is the working directory */
             memcpy(path + folder + (folder > 0), file, bytes);
-            takes = look(path);
+            takes = inspect_program(path);
         }
         if (!*end)
             break;

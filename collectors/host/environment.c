@@ -72,7 +72,8 @@ static bool sets(const char *entry, size_t i)
     return strncmp(entry, variable[i].equals, variable[i].length) == 0;
 }
 
-static char *keep(const char *first, size_t first_bytes, const char *second, size_t second_bytes)
+static char *keep_environment_entry(const char *first, size_t first_bytes, const char *second,
+                                    size_t second_bytes)
 {
     if (first_bytes + second_bytes + 1 > sizeof store - store_used)
         return NULL;
@@ -88,7 +89,7 @@ static char *keep(const char *first, size_t first_bytes, const char *second, siz
 static char *keep_more(const char *list, const char *more)
 {
     size_t bytes = strlen(list);
-    char *at = keep(list, bytes + 1, more, strlen(more));
+    char *at = keep_environment_entry(list, bytes + 1, more, strlen(more));
     if (at)
         at[bytes] = ':';
     return at;
@@ -145,11 +146,13 @@ static uint32_t adopt(void)
             continue;
         if (variable[i].kind == PATH && *value) {
             facts |= variable[i].fact;
-            kept[i] = keep(variable[i].equals, variable[i].length, own, strlen(own));
+            kept[i] =
+                keep_environment_entry(variable[i].equals, variable[i].length, own, strlen(own));
             continue;
         }
         kept[i] = *value ? keep_more(kept[i], own)
-                         : keep(variable[i].equals, variable[i].length, own, strlen(own));
+                         : keep_environment_entry(variable[i].equals, variable[i].length, own,
+                                                  strlen(own));
         mended |= kept[i] ? 1u << i : 0;
     }
     return facts;
@@ -161,11 +164,12 @@ bool host_environment_remember(char *const *envp, const char *own_path, uint32_t
     for (size_t e = 0; envp && envp[e]; e++) {
         for (size_t i = 0; i < VARIABLES; i++) {
             if (!kept[i] && sets(envp[e], i))
-                kept[i] = keep(envp[e], strlen(envp[e]), "", 0);
+                kept[i] = keep_environment_entry(envp[e], strlen(envp[e]), "", 0);
         }
         if (own_path && !kept_preload && strncmp(envp[e], PRELOAD, PRELOAD_BYTES) == 0 &&
             find_part(envp[e] + PRELOAD_BYTES, own_path, strlen(own_path)))
-            kept_preload = keep(PRELOAD, PRELOAD_BYTES, own_path, strlen(own_path));
+            kept_preload =
+                keep_environment_entry(PRELOAD, PRELOAD_BYTES, own_path, strlen(own_path));
     }
     active = kept[VARIABLE_PERFKIT_DIR] != NULL;
     if (kept_preload)
@@ -246,7 +250,7 @@ void host_plan_make(struct host_plan *plan, char *const *envp, bool preload)
 }
 
 /* LD_PRELOAD without our part; returns false when nothing is left. */
-static bool take_out(char *to, const char *entry)
+static bool remove_preload_entry(char *to, const char *entry)
 {
     const char *list = entry + PRELOAD_BYTES;
     const char *at = find_part(list, own, strlen(own));
@@ -287,7 +291,7 @@ char *const *host_plan_apply(const struct host_plan *plan, char *const *envp, vo
         } else if (e != plan->preload_at || plan->preload == 0) {
             out[n++] = envp[e];
         } else if (plan->preload < 0) {
-            if (take_out(text, envp[e]))
+            if (remove_preload_entry(text, envp[e]))
                 out[n++] = text;
         } else {
             put_in(text, envp[e], PRELOAD_BYTES);

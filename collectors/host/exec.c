@@ -50,7 +50,7 @@ static bool takes_preload(const struct request *request)
     }
 }
 
-static int call(const struct request *r, char *const *envp)
+static int call_real_exec(const struct request *r, char *const *envp)
 {
     switch (r->how) {
     case EXECVE:
@@ -69,14 +69,14 @@ static int call(const struct request *r, char *const *envp)
     return -1;
 }
 
-static int announce(const struct request *request, char *const *envp)
+static int announce_exec(const struct request *request, char *const *envp)
 {
     if (request->how == SPAWN || request->how == SPAWNP)
-        return call(request, envp);
+        return call_real_exec(request, envp);
     int saved = errno;
     collector_end(LIFECYCLE_EXEC, 0);
     errno = saved;
-    int result = call(request, envp);
+    int result = call_real_exec(request, envp);
     saved = errno; /* it failed, or we would not be here */
     collector_revive();
     errno = saved;
@@ -86,10 +86,10 @@ static int announce(const struct request *request, char *const *envp)
 static int run_with(const struct request *request, const struct host_plan *plan)
 {
     char *room[plan->bytes / sizeof(char *) + 1];
-    return announce(request, host_plan_apply(plan, request->envp, room));
+    return announce_exec(request, host_plan_apply(plan, request->envp, room));
 }
 
-static int run(const struct request *request)
+static int run_exec_request(const struct request *request)
 {
     struct host_plan plan;
     int saved = errno, cancel;
@@ -102,15 +102,15 @@ static int run(const struct request *request)
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
     if (plan.bytes == 0)
-        return announce(request, request->envp);
+        return announce_exec(request, request->envp);
     if (plan.bytes <= STACK_BYTES)
         return run_with(request, &plan);
     void *room = mmap(NULL, plan.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
         errno = saved;
-        return announce(request, request->envp);
+        return announce_exec(request, request->envp);
     }
-    int result = announce(request, host_plan_apply(&plan, request->envp, room));
+    int result = announce_exec(request, host_plan_apply(&plan, request->envp, room));
     saved = errno;
     munmap(room, plan.bytes);
     errno = saved;
@@ -119,7 +119,8 @@ static int run(const struct request *request)
 
 HOST_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    return run(&(struct request){.how = EXECVE, .path = path, .argv = argv, .envp = envp});
+    return run_exec_request(
+        &(struct request){.how = EXECVE, .path = path, .argv = argv, .envp = envp});
 }
 
 HOST_EXPORT int execv(const char *path, char *const argv[])
@@ -129,7 +130,8 @@ HOST_EXPORT int execv(const char *path, char *const argv[])
 
 HOST_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    return run(&(struct request){.how = EXECVPE, .path = file, .argv = argv, .envp = envp});
+    return run_exec_request(
+        &(struct request){.how = EXECVPE, .path = file, .argv = argv, .envp = envp});
 }
 
 HOST_EXPORT int execvp(const char *file, char *const argv[])
@@ -139,13 +141,14 @@ HOST_EXPORT int execvp(const char *file, char *const argv[])
 
 HOST_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    return run(&(struct request){.how = FEXECVE, .fd = fd, .argv = argv, .envp = envp});
+    return run_exec_request(
+        &(struct request){.how = FEXECVE, .fd = fd, .argv = argv, .envp = envp});
 }
 
 HOST_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[],
                          int flags)
 {
-    return run(&(struct request){
+    return run_exec_request(&(struct request){
         .how = EXECVEAT, .fd = fd, .path = path, .argv = argv, .envp = envp, .flags = flags});
 }
 
@@ -153,13 +156,13 @@ HOST_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
                             const posix_spawnattr_t *attributes, char *const argv[],
                             char *const envp[])
 {
-    return run(&(struct request){.how = SPAWN,
-                                 .path = path,
-                                 .argv = argv,
-                                 .envp = envp,
-                                 .pid = pid,
-                                 .actions = actions,
-                                 .attributes = attributes});
+    return run_exec_request(&(struct request){.how = SPAWN,
+                                              .path = path,
+                                              .argv = argv,
+                                              .envp = envp,
+                                              .pid = pid,
+                                              .actions = actions,
+                                              .attributes = attributes});
 }
 
 HOST_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -167,13 +170,13 @@ HOST_EXPORT int posix_spawnp(pid_t *pid, const char *file,
                              const posix_spawnattr_t *attributes, char *const argv[],
                              char *const envp[])
 {
-    return run(&(struct request){.how = SPAWNP,
-                                 .path = file,
-                                 .argv = argv,
-                                 .envp = envp,
-                                 .pid = pid,
-                                 .actions = actions,
-                                 .attributes = attributes});
+    return run_exec_request(&(struct request){.how = SPAWNP,
+                                              .path = file,
+                                              .argv = argv,
+                                              .envp = envp,
+                                              .pid = pid,
+                                              .actions = actions,
+                                              .attributes = attributes});
 }
 
 /* The forms with the arguments in a row: counted, then copied to the stack. */

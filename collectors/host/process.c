@@ -29,7 +29,7 @@ static int status_seen;
 static bool destructor_ran;
 
 /* A function pointer out of dlsym, without the cast that ISO C leaves undefined. */
-static void find(void *slot, const char *name)
+static void find_next_symbol(void *slot, const char *name)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
     memcpy(slot, &symbol, sizeof symbol);
@@ -73,21 +73,21 @@ static int execveat_by_number(int at, const char *path, char *const *argv, char 
 
 void host_real_find(void)
 {
-    find(&host_real.exit_now, "_exit");
-    find(&host_real.exit_quick, "quick_exit");
-    find(&host_real.execvpe, "execvpe");
-    find(&host_real.fexecve, "fexecve");
-    find(&host_real.execveat, "execveat");
-    find(&host_real.spawn, "posix_spawn");
-    find(&host_real.spawnp, "posix_spawnp");
-    find(&host_real.unload, "dlclose");
-    find(&host_real.setenv, "setenv");
-    find(&host_real.abort_now, "abort");
-    find(&host_real.sigaction, "sigaction");
-    find(&host_real.signal, "signal");
-    find(&host_real.sysv_signal, "__sysv_signal");
-    find(&host_real.sigset, "sigset");
-    find(&host_real.execve, "execve"); /* last: says that the others are there */
+    find_next_symbol(&host_real.exit_now, "_exit");
+    find_next_symbol(&host_real.exit_quick, "quick_exit");
+    find_next_symbol(&host_real.execvpe, "execvpe");
+    find_next_symbol(&host_real.fexecve, "fexecve");
+    find_next_symbol(&host_real.execveat, "execveat");
+    find_next_symbol(&host_real.spawn, "posix_spawn");
+    find_next_symbol(&host_real.spawnp, "posix_spawnp");
+    find_next_symbol(&host_real.unload, "dlclose");
+    find_next_symbol(&host_real.setenv, "setenv");
+    find_next_symbol(&host_real.abort_now, "abort");
+    find_next_symbol(&host_real.sigaction, "sigaction");
+    find_next_symbol(&host_real.signal, "signal");
+    find_next_symbol(&host_real.sysv_signal, "__sysv_signal");
+    find_next_symbol(&host_real.sigset, "sigset");
+    find_next_symbol(&host_real.execve, "execve"); /* last: says that the others are there */
     if (!host_real.execveat)
         host_real.execveat = execveat_by_number;
 }
@@ -121,7 +121,7 @@ __attribute__((destructor)) static void end(void)
         end_process(LIFECYCLE_EXIT, status_known ? status_seen : 0);
 }
 
-static _Noreturn void leave(int status)
+static _Noreturn void leave_process(int status)
 {
     end_process(LIFECYCLE_FAST_EXIT, status);
     if (host_real.exit_now)
@@ -132,12 +132,12 @@ static _Noreturn void leave(int status)
 
 HOST_EXPORT void _exit(int status)
 {
-    leave(status);
+    leave_process(status);
 }
 
 HOST_EXPORT void _Exit(int status)
 {
-    leave(status);
+    leave_process(status);
 }
 
 /* Its handlers run inside; ours, the oldest, is the last of them. */

@@ -56,7 +56,7 @@ static void on_death(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-static bool is_ours(const struct sigaction *action)
+static bool handler_is_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_death;
 }
@@ -78,7 +78,7 @@ static struct sigaction in_place_of(const struct sigaction *plain)
 
 static void hide(struct sigaction *action)
 {
-    if (!is_ours(action))
+    if (!handler_is_ours(action))
         return;
     action->sa_handler = SIG_DFL;
     action->sa_flags &= ~(SA_SIGINFO | SA_ONSTACK);
@@ -91,7 +91,7 @@ static void arm(int number)
         return;
     now = in_place_of(&now);
     if (host_real.sigaction(number, &now, &before) == 0 && !is_default(&before) &&
-        !is_ours(&before))
+        !handler_is_ours(&before))
         host_real.sigaction(number, &before, NULL); /* another thread of the program was quicker */
 }
 
@@ -115,7 +115,7 @@ static void at_exit(void)
         return;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         struct sigaction now;
-        if (host_real.sigaction(own[i], NULL, &now) == 0 && is_ours(&now))
+        if (host_real.sigaction(own[i], NULL, &now) == 0 && handler_is_ours(&now))
             sigaddset(&let, own[i]);
     }
     pthread_sigmask(SIG_UNBLOCK, &let, NULL);
@@ -150,7 +150,7 @@ HOST_EXPORT int sigaction(int number, const struct sigaction *restrict action,
 
 /* The C library's other ways call its own sigaction: what they say and what they set is put right
  * afterwards. */
-static host_handler *after(int number, host_handler *set, host_handler *before)
+static host_handler *after_handler_change(int number, host_handler *set, host_handler *before)
 {
     if (!atomic_load(&armed) || !is_deadly(number) || before == SIG_ERR)
         return before;
@@ -188,7 +188,8 @@ HOST_EXPORT _Noreturn void abort(void)
     struct sigaction now;
     if (!host_real.abort_now)
         host_real_find();
-    if (atomic_load(&armed) && host_real.sigaction(SIGABRT, NULL, &now) == 0 && !is_ours(&now))
+    if (atomic_load(&armed) && host_real.sigaction(SIGABRT, NULL, &now) == 0 &&
+        !handler_is_ours(&now))
         collector_death();
     if (host_real.abort_now)
         host_real.abort_now();
