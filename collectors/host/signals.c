@@ -167,7 +167,7 @@ static host_handler *after_handler_change(int number, host_handler *set, host_ha
     {                                                                                              \
         if (!host_real.real)                                                                       \
             host_real_find();                                                                      \
-        return after(number, handler, host_real.real(number, handler));                            \
+        return after_handler_change(number, handler, host_real.real(number, handler));             \
     }
 
 _Noreturn void abort(void);
