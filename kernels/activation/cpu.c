@@ -1,9 +1,7 @@
 /* GELU on CPU threads; activation.h describes the kernel. */
-#include "kernels/activation/cpu.h"
+#include "kernels/activation/activation.h"
 
 #include <math.h>
-
-#include "kernels/activation/activation.h"
 
 static float gelu(float x)
 {
@@ -25,9 +23,11 @@ KERNEL(gelu_f32, float, storage_load_f32, storage_store_f32)
 KERNEL(gelu_f16, uint16_t, storage_load_f16, storage_store_f16)
 KERNEL(gelu_bf16, uint16_t, storage_load_bf16, storage_store_bf16)
 
-const struct dev_cpu_kernel activation_cpu_kernels[] = {
+static const struct dev_cpu_kernel activation_cpu_kernels[] = {
     {"gelu_f32", gelu_f32},
     {"gelu_f16", gelu_f16},
     {"gelu_bf16", gelu_bf16},
     {NULL, NULL},
 };
+
+DEV_MODULE(activation);

@@ -1,7 +1,6 @@
 /* Adam on CPU threads. */
-#include "kernels/adam/cpu.h"
-
 #include "kernels/adam/adam.h"
+
 #include "kernels/device/cpu_items.h"
 
 static void adam(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
@@ -22,7 +21,9 @@ static void adam(const struct dev_cpu_launch *launch, uint32_t first, uint32_t l
     }
 }
 
-const struct dev_cpu_kernel adam_cpu_kernels[] = {
+static const struct dev_cpu_kernel adam_cpu_kernels[] = {
     {"adam", adam},
     {NULL, NULL},
 };
+
+DEV_MODULE(adam);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kernels/ceiling/ceiling.h"
-#include "kernels/ceiling/cpu.h"
 
 #define CHAINS 12
 #define STEPS 128 /* of each in a round: between rounds they may be in memory */
@@ -168,7 +167,7 @@ static void ceiling_empty(const struct dev_cpu_launch *launch, uint32_t first, u
     (void)last;
 }
 
-const struct dev_cpu_kernel ceiling_cpu_kernels[] = {
+static const struct dev_cpu_kernel ceiling_cpu_kernels[] = {
     {"ceiling_read", ceiling_read},
     {"ceiling_triad", ceiling_triad},
     {"ceiling_cache", ceiling_cache},
@@ -176,4 +175,17 @@ const struct dev_cpu_kernel ceiling_cpu_kernels[] = {
     {"ceiling_fp32", ceiling_fp32},
     {"ceiling_empty", ceiling_empty},
     {NULL, NULL},
+};
+
+DEV_MODULE(ceiling);
+
+static const struct dev_cpu_kernel no_kernels[] = {{NULL, NULL}};
+
+#ifdef PERFKIT_HAVE_CUDA
+extern const struct dev_cuda_kernel ceiling_tensor_cuda_kernels[];
+#endif
+const struct dev_module ceiling_tensor_module = {
+    .name = "ceiling_tensor",
+    .cuda = DEV_WITH_CUDA(ceiling_tensor_cuda_kernels),
+    .cpu = no_kernels,
 };

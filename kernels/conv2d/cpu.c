@@ -1,12 +1,10 @@
 /* Convolution on CPU threads; conv2d.h describes the kernels and their arguments. The bodies
  * stand in cpu_body.h, which is compiled once per storage.
  */
-#include "kernels/conv2d/cpu.h"
+#include "kernels/conv2d/conv2d.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "kernels/conv2d/conv2d.h"
 
 #define CPU_ROWS 16 /* of outputs per group of conv2d_tiled, as in plan.c */
 
@@ -53,7 +51,7 @@ static void add_row(float *restrict sum, const float *restrict row, const float 
 #define STORE storage_store_bf16
 #include "kernels/conv2d/cpu_body.h"
 
-const struct dev_cpu_kernel conv2d_cpu_kernels[] = {
+static const struct dev_cpu_kernel conv2d_cpu_kernels[] = {
     {"conv2d_direct_f32", conv2d_direct_f32},
     {"conv2d_direct_f16", conv2d_direct_f16},
     {"conv2d_direct_bf16", conv2d_direct_bf16},
@@ -62,3 +60,5 @@ const struct dev_cpu_kernel conv2d_cpu_kernels[] = {
     {"conv2d_tiled_bf16", conv2d_tiled_bf16},
     {NULL, NULL},
 };
+
+DEV_MODULE(conv2d);

@@ -74,6 +74,29 @@ struct dev_module {
     const struct dev_cpu_kernel *cpu;
 };
 
+#ifdef PERFKIT_HAVE_OPENCL
+#define DEV_WITH_OPENCL(VALUE) VALUE
+#else
+#define DEV_WITH_OPENCL(VALUE) NULL
+#endif
+#ifdef PERFKIT_HAVE_CUDA
+#define DEV_WITH_CUDA(VALUE) VALUE
+#else
+#define DEV_WITH_CUDA(VALUE) NULL
+#endif
+
+/* Defines NAME_module in the file that has NAME_cpu_kernels: with the text of opencl/NAME.cl and
+ * the kernels of cuda/NAME.cu where these backends are built. */
+#define DEV_MODULE(NAME)                                                                           \
+    extern const char NAME##_opencl_source[];                                                      \
+    extern const struct dev_cuda_kernel NAME##_cuda_kernels[];                                     \
+    const struct dev_module NAME##_module = {                                                      \
+        .name = #NAME,                                                                             \
+        .opencl_source = DEV_WITH_OPENCL(NAME##_opencl_source),                                    \
+        .cuda = DEV_WITH_CUDA(NAME##_cuda_kernels),                                                \
+        .cpu = NAME##_cpu_kernels,                                                                 \
+    }
+
 enum dev_arg_kind { DEV_ARG_BUFFER, DEV_ARG_U32, DEV_ARG_F32, DEV_ARG_LOCAL };
 
 struct dev_arg {

@@ -1,10 +1,9 @@
 /* Edge features on CPU threads. */
-#include "kernels/edge/cpu.h"
+#include "kernels/edge/edge.h"
 
 #include <math.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/edge/edge.h"
 
 static void edge_gather(const struct dev_cpu_launch *launch, uint32_t first_group,
                         uint32_t last_group)
@@ -96,7 +95,7 @@ static void edge_forces(const struct dev_cpu_launch *launch, uint32_t first_grou
     }
 }
 
-const struct dev_cpu_kernel edge_cpu_kernels[] = {
+static const struct dev_cpu_kernel edge_cpu_kernels[] = {
     {"edge_gather", edge_gather},
     {"edge_subtract", edge_subtract},
     {"edge_length", edge_length},
@@ -105,3 +104,5 @@ const struct dev_cpu_kernel edge_cpu_kernels[] = {
     {"edge_forces", edge_forces},
     {NULL, NULL},
 };
+
+DEV_MODULE(edge);

@@ -1,8 +1,7 @@
 /* Embedding on CPU threads. */
-#include "kernels/embedding/cpu.h"
+#include "kernels/embedding/embedding.h"
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/embedding/embedding.h"
 
 static void embedding_lookup(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
 {
@@ -56,9 +55,11 @@ static void embedding_positions(const struct dev_cpu_launch *launch, uint32_t fi
             gradients[i] += g[(size_t)sequence * elements + i];
 }
 
-const struct dev_cpu_kernel embedding_cpu_kernels[] = {
+static const struct dev_cpu_kernel embedding_cpu_kernels[] = {
     {"embedding_lookup", embedding_lookup},
     {"embedding_tokens", embedding_tokens},
     {"embedding_positions", embedding_positions},
     {NULL, NULL},
 };
+
+DEV_MODULE(embedding);

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "kernels/gather/cpu.h"
+#include "kernels/gather/gather.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
 {
@@ -62,8 +62,10 @@ static void gather_fused(const struct dev_cpu_launch *launch, uint32_t first, ui
     }
 }
 
-const struct dev_cpu_kernel gather_cpu_kernels[] = {
+static const struct dev_cpu_kernel gather_cpu_kernels[] = {
     {"gather_one", gather_one},
     {"gather_fused", gather_fused},
     {NULL, NULL},
 };
+
+DEV_MODULE(gather);

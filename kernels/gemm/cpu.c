@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "kernels/gemm/cpu.h"
 #include "kernels/gemm/gemm.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
@@ -63,7 +62,9 @@ static void gemm(const struct dev_cpu_launch *launch, uint32_t first, uint32_t l
     }
 }
 
-const struct dev_cpu_kernel gemm_cpu_kernels[] = {
+static const struct dev_cpu_kernel gemm_cpu_kernels[] = {
     {"gemm", gemm},
     {NULL, NULL},
 };
+
+DEV_MODULE(gemm);

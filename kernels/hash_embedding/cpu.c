@@ -2,11 +2,9 @@
  * names and arguments. One thread alone adds plainly; several must add atomically wherever two
  * of them can meet in a row, and C has no atomic float addition, so that is a loop over the bits.
  */
-#include "kernels/hash_embedding/cpu.h"
+#include "kernels/hash_embedding/hash_embedding.h"
 
 #include <string.h>
-
-#include "kernels/hash_embedding/hash_embedding.h"
 
 #define LOCAL_CELLS 16384 /* 64 KiB of a thread's stack, what the backend reports */
 
@@ -116,9 +114,11 @@ static void hash_chunked_item(const struct dev_cpu_launch *launch, uint32_t firs
     }
 }
 
-const struct dev_cpu_kernel hash_embedding_cpu_kernels[] = {
+static const struct dev_cpu_kernel hash_embedding_cpu_kernels[] = {
     {"hash_basic", hash_basic},
     {"hash_shared", hash_shared},
     {"hash_chunked_item", hash_chunked_item},
     {NULL, NULL},
 };
+
+DEV_MODULE(hash_embedding);

@@ -1,10 +1,9 @@
 /* Normalisation of rows on CPU threads: a group is a row, or a few columns for the weights. */
-#include "kernels/layer_norm/cpu.h"
+#include "kernels/layer_norm/layer_norm.h"
 
 #include <math.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/layer_norm/layer_norm.h"
 
 static void layer_norm(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
 {
@@ -79,9 +78,11 @@ static void layer_norm_weights(const struct dev_cpu_launch *launch, uint32_t fir
     }
 }
 
-const struct dev_cpu_kernel layer_norm_cpu_kernels[] = {
+static const struct dev_cpu_kernel layer_norm_cpu_kernels[] = {
     {"layer_norm", layer_norm},
     {"layer_norm_backward", layer_norm_backward},
     {"layer_norm_weights", layer_norm_weights},
     {NULL, NULL},
 };
+
+DEV_MODULE(layer_norm);

@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "kernels/loss/cpu.h"
+#include "kernels/loss/loss.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
 {
@@ -137,7 +137,7 @@ static void loss_fused_finish(const struct dev_cpu_launch *launch, uint32_t firs
     result[2] = result[0] + result[1];
 }
 
-const struct dev_cpu_kernel loss_cpu_kernels[] = {
+static const struct dev_cpu_kernel loss_cpu_kernels[] = {
     {"loss_smape_terms", loss_smape_terms},
     {"loss_band_terms", loss_band_terms},
     {"loss_sum", loss_sum},
@@ -147,3 +147,5 @@ const struct dev_cpu_kernel loss_cpu_kernels[] = {
     {"loss_fused_finish", loss_fused_finish},
     {NULL, NULL},
 };
+
+DEV_MODULE(loss);

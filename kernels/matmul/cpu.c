@@ -2,7 +2,6 @@
  * first, whichever way B stands, so that one loop that the compiler vectorises serves all cases.
  */
 #include "kernels/device/cpu_items.h"
-#include "kernels/matmul/cpu.h"
 #include "kernels/matmul/matmul.h"
 
 #define DEPTH 128
@@ -165,8 +164,10 @@ static void matmul_sum(const struct dev_cpu_launch *launch, uint32_t first, uint
     }
 }
 
-const struct dev_cpu_kernel matmul_cpu_kernels[] = {
+static const struct dev_cpu_kernel matmul_cpu_kernels[] = {
     {"matmul_tile8", matmul_tile8},     {"matmul_tile16", matmul_tile16},
     {"matmul_block32", matmul_block32}, {"matmul_block64", matmul_block64},
     {"matmul_sum", matmul_sum},         {NULL, NULL},
 };
+
+DEV_MODULE(matmul);

@@ -1,12 +1,11 @@
 /* Message passing on CPU threads. The inner loops run over features, which stand side by side, so
  * that the compiler can make vectors of them.
  */
-#include "kernels/message/cpu.h"
+#include "kernels/message/message.h"
 
 #include <string.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/message/message.h"
 #include "kernels/message/silu.h"
 
 static void message_embed(const struct dev_cpu_launch *launch, uint32_t first_group,
@@ -141,7 +140,7 @@ static void message_filter_backward(const struct dev_cpu_launch *launch, uint32_
     }
 }
 
-const struct dev_cpu_kernel message_cpu_kernels[] = {
+static const struct dev_cpu_kernel message_cpu_kernels[] = {
     {"message_embed", message_embed},
     {"message_filter", message_filter},
     {"message_gather", message_gather},
@@ -151,3 +150,5 @@ const struct dev_cpu_kernel message_cpu_kernels[] = {
     {"message_filter_backward", message_filter_backward},
     {NULL, NULL},
 };
+
+DEV_MODULE(message);

@@ -1,10 +1,9 @@
 /* Neighbour search on CPU threads. */
-#include "kernels/neighbour/cpu.h"
+#include "kernels/neighbour/neighbour.h"
 
 #include <stdbool.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/neighbour/neighbour.h"
 
 static bool near_enough(const float *positions, uint32_t i, uint32_t j, float cutoff_squared)
 {
@@ -71,9 +70,11 @@ static void neighbour_fill(const struct dev_cpu_launch *launch, uint32_t first_g
     }
 }
 
-const struct dev_cpu_kernel neighbour_cpu_kernels[] = {
+static const struct dev_cpu_kernel neighbour_cpu_kernels[] = {
     {"neighbour_count", neighbour_count},
     {"neighbour_scan", neighbour_scan},
     {"neighbour_fill", neighbour_fill},
     {NULL, NULL},
 };
+
+DEV_MODULE(neighbour);

@@ -1,9 +1,7 @@
 /* Noise and the step on CPU threads; noise.h describes the kernels and their arguments. */
-#include "kernels/noise/cpu.h"
+#include "kernels/noise/noise.h"
 
 #include <math.h>
-
-#include "kernels/noise/noise.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
 {
@@ -94,7 +92,7 @@ KERNELS(f32, float)
 KERNELS(f16, uint16_t)
 KERNELS(bf16, uint16_t)
 
-const struct dev_cpu_kernel noise_cpu_kernels[] = {
+static const struct dev_cpu_kernel noise_cpu_kernels[] = {
     {"noise_f32", noise_f32},
     {"noise_f16", noise_f16},
     {"noise_bf16", noise_bf16},
@@ -104,3 +102,5 @@ const struct dev_cpu_kernel noise_cpu_kernels[] = {
     {"noise_count", noise_count},
     {NULL, NULL},
 };
+
+DEV_MODULE(noise);

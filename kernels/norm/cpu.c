@@ -1,11 +1,9 @@
 /* Normalisation on CPU threads; norm.h describes the kernels and their arguments. The bodies
  * stand in cpu_body.h, which is compiled once per storage.
  */
-#include "kernels/norm/cpu.h"
+#include "kernels/norm/norm.h"
 
 #include <math.h>
-
-#include "kernels/norm/norm.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
 {
@@ -67,7 +65,7 @@ static void group_moments(const float *partial, uint32_t index, uint32_t plane, 
 #define STORE storage_store_bf16
 #include "kernels/norm/cpu_body.h"
 
-const struct dev_cpu_kernel norm_cpu_kernels[] = {
+static const struct dev_cpu_kernel norm_cpu_kernels[] = {
     {"norm_partial_f32", norm_partial_f32},
     {"norm_partial_f16", norm_partial_f16},
     {"norm_partial_bf16", norm_partial_bf16},
@@ -76,3 +74,5 @@ const struct dev_cpu_kernel norm_cpu_kernels[] = {
     {"norm_apply_bf16", norm_apply_bf16},
     {NULL, NULL},
 };
+
+DEV_MODULE(norm);

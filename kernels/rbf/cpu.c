@@ -1,10 +1,9 @@
 /* Radial basis on CPU threads. */
-#include "kernels/rbf/cpu.h"
+#include "kernels/rbf/rbf.h"
 
 #include <math.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/rbf/rbf.h"
 
 #define PI 3.14159265f
 
@@ -137,9 +136,11 @@ static void rbf_backward(const struct dev_cpu_launch *launch, uint32_t first_gro
     }
 }
 
-const struct dev_cpu_kernel rbf_cpu_kernels[] = {
+static const struct dev_cpu_kernel rbf_cpu_kernels[] = {
     {"rbf_subtract", rbf_subtract}, {"rbf_square", rbf_square},     {"rbf_scale", rbf_scale},
     {"rbf_exp", rbf_exp},           {"rbf_angle", rbf_angle},       {"rbf_cosine", rbf_cosine},
     {"rbf_shift", rbf_shift},       {"rbf_mask", rbf_mask},         {"rbf_multiply", rbf_multiply},
     {"rbf_fused", rbf_fused},       {"rbf_backward", rbf_backward}, {NULL, NULL},
 };
+
+DEV_MODULE(rbf);

@@ -1,11 +1,10 @@
 /* Energies from features on CPU threads. */
-#include "kernels/readout/cpu.h"
+#include "kernels/readout/readout.h"
 
 #include <string.h>
 
 #include "kernels/device/cpu_items.h"
 #include "kernels/message/silu.h"
-#include "kernels/readout/readout.h"
 
 static void readout_hidden(const struct dev_cpu_launch *launch, uint32_t first_group,
                            uint32_t last_group)
@@ -60,9 +59,11 @@ static void readout_backward(const struct dev_cpu_launch *launch, uint32_t first
     }
 }
 
-const struct dev_cpu_kernel readout_cpu_kernels[] = {
+static const struct dev_cpu_kernel readout_cpu_kernels[] = {
     {"readout_hidden", readout_hidden},
     {"readout_energy", readout_energy},
     {"readout_backward", readout_backward},
     {NULL, NULL},
 };
+
+DEV_MODULE(readout);

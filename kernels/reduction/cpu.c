@@ -1,7 +1,6 @@
 /* The largest element, on CPU threads: a group takes one contiguous share. */
 #include <math.h>
 
-#include "kernels/reduction/cpu.h"
 #include "kernels/reduction/reduction.h"
 
 static void reduction_max(const struct dev_cpu_launch *launch, uint32_t first, uint32_t last)
@@ -21,7 +20,9 @@ static void reduction_max(const struct dev_cpu_launch *launch, uint32_t first, u
     }
 }
 
-const struct dev_cpu_kernel reduction_cpu_kernels[] = {
+static const struct dev_cpu_kernel reduction_cpu_kernels[] = {
     {"reduction_max", reduction_max},
     {NULL, NULL},
 };
+
+DEV_MODULE(reduction);

@@ -1,10 +1,9 @@
 /* Softmax on CPU threads: a group is a row. */
-#include "kernels/softmax/cpu.h"
+#include "kernels/softmax/softmax.h"
 
 #include <math.h>
 
 #include "kernels/device/cpu_items.h"
-#include "kernels/softmax/softmax.h"
 
 static uint32_t counted(uint32_t row, uint32_t columns, uint32_t period)
 {
@@ -67,9 +66,11 @@ static void softmax_loss(const struct dev_cpu_launch *launch, uint32_t first, ui
     }
 }
 
-const struct dev_cpu_kernel softmax_cpu_kernels[] = {
+static const struct dev_cpu_kernel softmax_cpu_kernels[] = {
     {"softmax_rows", softmax_rows},
     {"softmax_backward", softmax_backward},
     {"softmax_loss", softmax_loss},
     {NULL, NULL},
 };
+
+DEV_MODULE(softmax);

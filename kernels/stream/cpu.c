@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/stream/cpu.h"
 #include "kernels/stream/stream.h"
 
 static uint32_t number(const struct dev_cpu_launch *launch, int index)
@@ -121,7 +120,7 @@ static void newton_step(const struct dev_cpu_launch *launch, uint32_t first, uin
     }
 }
 
-const struct dev_cpu_kernel stream_cpu_kernels[] = {
+static const struct dev_cpu_kernel stream_cpu_kernels[] = {
     {"stream_copy", stream_copy},
     {"scale_scalar", scale_scalar},
     {"window_direct", window_direct},
@@ -130,3 +129,5 @@ const struct dev_cpu_kernel stream_cpu_kernels[] = {
     {"newton_step", newton_step},
     {NULL, NULL},
 };
+
+DEV_MODULE(stream);

@@ -65,7 +65,7 @@ def check(scores, over):
 
 def main():
     if not has_opencl():
-        print("skipped: no OpenCL device")
+        print("skipped: no OpenCL device, or no workloads were built")
         return SKIP
     scores, over = judge()
     look_again(scores)

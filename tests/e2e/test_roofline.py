@@ -11,6 +11,7 @@ CEILINGS = ["dram_read", "l2_read", "fp32", "launch"]
 
 
 @e2e.needs_opencl
+@unittest.skipUnless(os.path.exists(WORKLOAD), "no workloads were built")
 class Roofline(e2e.Case):
     def setUp(self):
         super().setUp()
