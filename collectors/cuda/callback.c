@@ -113,7 +113,7 @@ static void context_created(const CUpti_ResourceData *resource)
     cuda_managed_context();
 }
 
-static bool contains_any(const char *name, const char *const *parts)
+static bool name_contains_any(const char *name, const char *const *parts)
 {
     for (; *parts; parts++) {
         if (strstr(name, *parts))
@@ -293,7 +293,7 @@ static void tell_named(const char *const *parts, enum action action)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            if (contains_any(cuda_function(domain, cbid)->name, parts))
+            if (name_contains_any(cuda_function(domain, cbid)->name, parts))
                 tell_calls(domain, cbid, action);
         }
     }

@@ -195,7 +195,7 @@ static void note_call_class(const struct record_call *record, uint64_t correlati
 /* What the call adds to the conservation counters. Allocations that succeed are counted where
  * CUPTI reports them (decode.c): calls and allocations are not one to one (cudaMalloc of 0 bytes,
  * cudaFree(NULL), variables of a module). */
-static void count_call(const struct record_call *record, uint8_t klass, uint8_t expects)
+static void count_api_call(const struct record_call *record, uint8_t klass, uint8_t expects)
 {
     static const struct {
         int called, failed;
@@ -235,7 +235,7 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
     note_call_class(record, correlation, klass, expects);
     if (record->end < record->start)
         collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
-    count_call(record, klass, expects);
+    count_api_call(record, klass, expects);
     collector_emit(&call);
 }
 

@@ -107,7 +107,7 @@ static uint8_t copy_memory_kind(uint32_t kind)
     return kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)kind : WIRE_MEMORY_UNKNOWN;
 }
 
-static void decode_memcpy(const struct record_copy *record)
+static void on_memcpy_record(const struct record_copy *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
@@ -153,7 +153,7 @@ static void peer_copy(const struct record_peer_copy *record)
     collector_emit(&out);
 }
 
-static void decode_memset(const struct record_memset *record)
+static void on_memset_record(const struct record_memset *record)
 {
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
@@ -221,13 +221,13 @@ static void pass_device_work(const CUpti_Activity *record)
         kernel(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-        decode_memcpy(at);
+        on_memcpy_record(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
         peer_copy(at);
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        decode_memset(at);
+        on_memset_record(at);
         break;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         graph(at);

@@ -36,7 +36,7 @@ bool exact_wanted_start(void)
     return false;
 }
 
-static bool starts(const char *text, const char *with)
+static bool symbol_starts_with(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -45,14 +45,15 @@ bool exact_wanted_shape(const char *name, const CUpti_CallbackData *call, struct
 {
     if (!call->functionParams || !call->symbolName)
         return false;
-    if (starts(name, "cuLaunchKernelEx")) {
+    if (symbol_starts_with(name, "cuLaunchKernelEx")) {
         const struct extended_launch *from = call->functionParams;
         if (!from->config)
             return false;
         *out = *from->config;
         return true;
     }
-    if ((!starts(name, "cuLaunchKernel") && !starts(name, "cuLaunchCooperativeKernel")) ||
+    if ((!symbol_starts_with(name, "cuLaunchKernel") &&
+         !symbol_starts_with(name, "cuLaunchCooperativeKernel")) ||
         strstr(name, "MultiDevice")) /* before CUDA 13: several, which wait for each other */
         return false;
     const struct plain_launch *from = call->functionParams;

@@ -29,7 +29,7 @@ static void released(const struct record_memory *record, uint64_t correlation)
     collector_emit(&out);
 }
 
-static void decode_allocation(const struct record_memory *record, uint64_t correlation)
+static void on_allocation_record(const struct record_memory *record, uint64_t correlation)
 {
     struct wire_alloc out = {
         .head = {sizeof out, WIRE_ALLOC, WIRE_SOURCE_CUDA,
@@ -106,7 +106,7 @@ static void memory_record(const struct record_memory *record)
     if (record->operation == RECORD_MEMORY_RELEASED)
         released(record, correlation);
     else if (record->operation == RECORD_MEMORY_ALLOCATED)
-        decode_allocation(record, correlation);
+        on_allocation_record(record, correlation);
 }
 
 /* Whose allocation it is only its call tells, which may be read a flush later: then it waits, as
