@@ -63,7 +63,7 @@ static void thread_ended(void *unused)
     struct core_thread *self = &core_thread;
     if (!state || self->epoch == 0 || self->epoch != atomic_load(&state->epoch))
         return;
-    core_threads_ask(state);
+    core_threads_refresh_name(state);
     struct collector_shield shield;
     collector_shield(&shield);
     if (self->interrupted && self->interrupted != self->chunk)
@@ -116,7 +116,7 @@ void core_bind_thread(struct core_state *state)
     if (atomic_load(&key_made) == 2)
         pthread_setspecific(thread_key, self);
     collector_unshield(&shield);
-    core_threads_ask(state);
+    core_threads_refresh_name(state);
 }
 
 /* In a forked child the parent's mappings are still there, their addresses wiped with the state:

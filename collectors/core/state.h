@@ -85,7 +85,7 @@ struct core_state {
     _Atomic uint32_t window_requests; /* changes that the sources have not been told of */
     uint64_t window_seen;             /* state of the control page at the last look */
     bool window_inside;               /* was a capture range open then? */
-    _Atomic bool window_told;         /* what the sources know */
+    _Atomic bool window_reported;     /* what the sources know */
     _Atomic uint64_t window_count;    /* changes so far, at window_change[n % CORE_WINDOWS]: */
     _Atomic uint64_t window_change[CORE_WINDOWS]; /* CLOCK_MONOTONIC << 1 | open */
 
@@ -153,7 +153,8 @@ void core_window_follow(void);   /* write down what the control page did */
 void core_window_look(void);     /* and tell the sources */
 
 /* threads.c */
-void core_threads_ask(struct core_state *state);  /* the name of the calling thread, bound */
+void core_threads_refresh_name(
+    struct core_state *state);                    /* the name of the calling thread, bound */
 void core_threads_look(struct core_state *state); /* those of all threads seen so far */
 
 /* lifecycle.c: mark this process's entry */

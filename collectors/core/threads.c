@@ -79,7 +79,7 @@ static void update_thread_name(struct core_named *slot, uint32_t tid, const char
     collector_define(&record);
 }
 
-void core_threads_ask(struct core_state *state)
+void core_threads_refresh_name(struct core_state *state)
 {
     char name[NAME_BYTES] = "";
     if (collector_is_helper() || prctl(PR_GET_NAME, name) != 0)
@@ -93,7 +93,7 @@ void core_threads_look(struct core_state *state)
     int saved = errno;
     /* A sandbox that the program's thread has entered since may answer an open by death. */
     if (!collector_is_helper() && prctl(PR_GET_SECCOMP) != sandbox) {
-        core_threads_ask(state);
+        core_threads_refresh_name(state);
         errno = saved;
         return;
     }

@@ -24,7 +24,7 @@ static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
 static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
 static _Atomic int32_t ranges;  /* capture ranges that are open in this process */
 
-static uint32_t asked_ranges(void)
+static uint32_t wanted_ranges(void)
 {
     char kind[16];
     if (!collector_option("capture", kind, sizeof kind))
@@ -43,7 +43,7 @@ static struct control_page *find_page(void)
     struct control_page *page = directory ? control_map(directory) : NULL;
     pthread_setcancelstate(cancel, NULL);
     struct control_page *before = NULL;
-    atomic_store(&ranged, directory ? asked_ranges() : WIRE_WINDOW_UNKNOWN);
+    atomic_store(&ranged, directory ? wanted_ranges() : WIRE_WINDOW_UNKNOWN);
     if (!page)
         page = &always;
     if (directory && !atomic_compare_exchange_strong(&the_page, &before, page)) {
@@ -158,7 +158,7 @@ static void follow_safely(struct core_state *state)
 /* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
 static void record_window_change(struct core_state *state)
 {
-    if (last_open(state) == atomic_load(&state->window_told) &&
+    if (last_open(state) == atomic_load(&state->window_reported) &&
         atomic_load(&state->window_requests) == 0)
         return;
     if (atomic_fetch_add(&state->window_requests, 1) != 0)
@@ -166,8 +166,8 @@ static void record_window_change(struct core_state *state)
     uint32_t served = 1;
     do {
         bool on = last_open(state);
-        if (on != atomic_load(&state->window_told)) {
-            atomic_store(&state->window_told, on);
+        if (on != atomic_load(&state->window_reported)) {
+            atomic_store(&state->window_reported, on);
             core_run_recording(on);
         }
         uint32_t before = atomic_fetch_sub(&state->window_requests, served);
@@ -212,8 +212,8 @@ void collector_window(bool open, enum wire_window_reason reason)
  * windows of that time were open or closed all the same. The library sees a process start only when
  * it was preloaded; the start of the run is at least not later. Inside a range that its parent
  * opened a child is from its birth on. */
-static uint64_t told_since(const struct core_state *state, const struct control_page *page,
-                           uint64_t birth)
+static uint64_t reported_since(const struct core_state *state, const struct control_page *page,
+                               uint64_t birth)
 {
     bool in_range = atomic_load(&ranged) != WIRE_WINDOW_UNKNOWN && inside_now();
     uint64_t since = in_range                        ? birth
@@ -240,11 +240,11 @@ static uint64_t state_at(struct control_page *page, uint64_t time)
 void core_window_born(struct core_state *state, uint64_t now)
 {
     struct control_page *page = page_now();
-    uint64_t since = told_since(state, page, now);
+    uint64_t since = reported_since(state, page, now);
     state->window_seen = state_at(page, since);
     state->window_inside = inside_now();
     bool open = control_open(state->window_seen) && state->window_inside;
-    atomic_store(&state->window_told, collector_recording()); /* a source asks when it starts */
+    atomic_store(&state->window_reported, collector_recording()); /* a source asks when it starts */
     atomic_store(&state->window_change[0], since << 1 | open);
     atomic_store(&state->window_count, 1);
 }

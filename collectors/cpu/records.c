@@ -216,8 +216,8 @@ static void take_switch(struct cpu_records *records, const struct perf_event_hea
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-static void take_task(struct cpu_records *records, const struct perf_event_header *record,
-                      uint64_t time_ns)
+static void handle_task_record(struct cpu_records *records, const struct perf_event_header *record,
+                               uint64_t time_ns)
 {
     struct {
         uint32_t pid, parent, tid, parent_tid;
@@ -294,7 +294,7 @@ void cpu_records_take(struct cpu_records *records, const struct perf_event_heade
         break;
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
-        take_task(records, record, time_ns);
+        handle_task_record(records, record, time_ns);
         break;
     case PERF_RECORD_COMM:
         take_name(records, record, time_ns);

@@ -23,7 +23,7 @@ struct cpu_mapping {
 struct cpu_file {
     char *path;
     unsigned char build_id[CPU_BUILD_ID_BYTES];
-    uint32_t build_id_bytes; /* 0 = unknown */
+    uint32_t build_id_bytes;           /* 0 = unknown */
     uint32_t path_text, build_id_text; /* ids in the spool, 0 = not sent */
 };
 
@@ -41,7 +41,7 @@ struct cpu_process {
 
 struct cpu_chain {
     uint32_t count;
-    bool cut; /* callers further out are not known */
+    bool cut;                         /* callers further out are not known */
     uint64_t frames[CPU_MOST_FRAMES]; /* innermost first: addresses inside the instructions */
 };
 
@@ -52,15 +52,15 @@ struct cpu_thread {
     struct cpu_process *process;
     uint64_t stopped_ns; /* 0 = it runs, as far as is known */
     enum cpu_off why;
-    uint64_t owed_ns[CPU_OFFS]; /* time that has no sample yet */
-    struct cpu_chain chain;     /* where it stopped, as the kernel found it */
+    uint64_t owed_ns[CPU_OFFS];     /* time that has no sample yet */
+    struct cpu_chain chain;         /* where it stopped, as the kernel found it */
     struct cfi_registers registers; /* then; known = 0: not kept */
     PROF_ARRAY(unsigned char) stack;
     bool gone; /* it did not exist any more when that was asked */
 };
 
 struct cpu_tasks {
-    uint64_t period_ns; /* between samples, > 0 */
+    uint64_t period_ns;        /* between samples, > 0 */
     struct prof_map processes; /* pid -> struct cpu_process * */
     struct prof_map threads;   /* tid -> struct cpu_thread * */
     PROF_ARRAY(struct cpu_file) files;

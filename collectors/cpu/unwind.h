@@ -18,7 +18,7 @@ struct cpu_tables {
     bool looked;
     unsigned char *memory; /* NULL = it has none that can be used */
     size_t bytes;
-    uint64_t low, header; /* as the file has them, before loading */
+    uint64_t low, header;               /* as the file has them, before loading */
     uint64_t text_offset, text_address; /* of its executable segment */
 };
 

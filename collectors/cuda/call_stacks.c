@@ -56,7 +56,7 @@ static void take_stack_of_call(enum cuda_domain domain, uint32_t cbid, uint32_t 
         cuda_lost(CUDA_LOST_STACK);
 }
 
-void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     if (!cuda_stacks_concern(domain, cbid))
         return;

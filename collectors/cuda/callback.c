@@ -72,7 +72,7 @@ static void on_graph_node(const CUpti_GraphData *graph, bool cloned)
     });
 }
 
-static void tell_handle(uint32_t what, const void *object, uint32_t context, uint32_t stream)
+static void record_handle(uint32_t what, const void *object, uint32_t context, uint32_t stream)
 {
     struct wire_handle out = {
         .head = {sizeof out, WIRE_HANDLE, 0, what},
@@ -91,7 +91,7 @@ static void stream_created(const CUpti_ResourceData *resource)
         cupti.GetContextId(resource->context, &context) != CUPTI_SUCCESS ||
         cupti.GetStreamIdEx(resource->context, object, 0, &stream) != CUPTI_SUCCESS)
         return;
-    tell_handle(WIRE_NAMED_CUDA_STREAM, object, context, stream);
+    record_handle(WIRE_NAMED_CUDA_STREAM, object, context, stream);
     cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
                                                .cbid = CUPTI_CBID_RESOURCE_STREAM_CREATED,
                                                .context = context,
@@ -104,7 +104,7 @@ static void context_created(const CUpti_ResourceData *resource)
     uint32_t context = 0;
     if (cupti.GetContextId && resource->context &&
         cupti.GetContextId(resource->context, &context) == CUPTI_SUCCESS) {
-        tell_handle(WIRE_NAMED_CUDA_CONTEXT, resource->context, context, 0);
+        record_handle(WIRE_NAMED_CUDA_CONTEXT, resource->context, context, 0);
         cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
                                                    .cbid = CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
                                                    .context = context,
@@ -134,7 +134,7 @@ enum action {
     LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
 };
 static uint8_t actions[CUDA_DOMAINS][CUDA_MAX_CBID];
-static CUpti_SubscriberHandle told_by;
+static CUpti_SubscriberHandle our_subscriber;
 
 static const char *const unloads[] = {"ModuleUnload",
                                       "LibraryUnload",
@@ -152,17 +152,17 @@ static void enable_callback(enum cuda_domain domain, uint32_t cbid)
         [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
         [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
     };
-    CUPTI(EnableCallback, 1, told_by, domains[domain], cbid);
+    CUPTI(EnableCallback, 1, our_subscriber, domains[domain], cbid);
 }
 
-static void tell_calls(enum cuda_domain domain, uint32_t cbid, enum action action)
+static void enable_action(enum cuda_domain domain, uint32_t cbid, enum action action)
 {
     actions[domain][cbid] = (uint8_t)action;
     enable_callback(domain, cbid);
 }
 
 /* From the first unloading on. */
-static void tell_launches(void)
+static void enable_launch_callbacks(void)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
@@ -170,10 +170,10 @@ static void tell_launches(void)
             if (function->klass != WIRE_CLASS_LAUNCH || function->expects != WIRE_EXPECTS_ONE)
                 continue;
             bool second = strncmp(function->name, "cuLaunchKernelEx", 16) == 0;
-            tell_calls(domain, cbid,
-                       domain == CUDA_DOMAIN_RUNTIME ? LAUNCH_SYMBOL
-                       : second                      ? LAUNCH_SECOND
-                                                     : LAUNCH);
+            enable_action(domain, cbid,
+                          domain == CUDA_DOMAIN_RUNTIME ? LAUNCH_SYMBOL
+                          : second                      ? LAUNCH_SECOND
+                                                        : LAUNCH);
         }
     }
 }
@@ -183,12 +183,12 @@ static void tell_launches(void)
 static void unload(const CUpti_CallbackData *call)
 {
     if (call->callbackSite == CUPTI_API_ENTER) {
-        cuda_flush_settle();
+        cuda_flush_wait_tick();
         cuda_names_unloading(collector_now());
     } else {
         cuda_names_unloaded(collector_now());
         if (cuda_launch_names_begin())
-            tell_launches();
+            enable_launch_callbacks();
     }
 }
 
@@ -214,7 +214,7 @@ static void profiler(const CUpti_CallbackData *call)
         collector_window(start, WIRE_WINDOW_PROFILER);
 }
 
-static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resource)
+static void on_resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *resource)
 {
     switch ((int)id) {
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
@@ -239,8 +239,8 @@ static void resource_told(CUpti_CallbackId id, const CUpti_ResourceData *resourc
     }
 }
 
-static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                      const CUpti_CallbackData *call)
+static void on_api_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                            const CUpti_CallbackData *call)
 {
     enum cuda_domain ours =
         domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUDA_DOMAIN_DRIVER : CUDA_DOMAIN_RUNTIME;
@@ -249,8 +249,8 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                                .cbid = id,
                                                .site = call->callbackSite,
                                                .correlation = call->correlationId});
-    cuda_stacks_told(ours, id, call);
-    cuda_exact_told(ours, id, call);
+    cuda_stacks_on_callback(ours, id, call);
+    cuda_exact_on_callback(ours, id, call);
     switch (action) {
     case MARK:
         profiler(call);
@@ -261,10 +261,10 @@ static void call_told(CUpti_CallbackDomain domain, CUpti_CallbackId id,
     case MANAGED:
         if (call->callbackSite == CUPTI_API_EXIT && cuda_call_succeeded(call))
             cuda_managed_configure();
-        cuda_failures_told(ours, id, call);
+        cuda_failures_on_callback(ours, id, call);
         break;
     case ALLOC:
-        cuda_failures_told(ours, id, call);
+        cuda_failures_on_callback(ours, id, call);
         break;
     case LAUNCH:
     case LAUNCH_SECOND:
@@ -283,28 +283,28 @@ void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId i
         return;
     int saved = errno;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-        resource_told(id, data);
+        on_resource_callback(id, data);
     else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API)
-        call_told(domain, id, data);
+        on_api_callback(domain, id, data);
     errno = saved;
 }
 
-static void tell_named(const char *const *parts, enum action action)
+static void enable_named(const char *const *parts, enum action action)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
             if (name_contains_any(cuda_function(domain, cbid)->name, parts))
-                tell_calls(domain, cbid, action);
+                enable_action(domain, cbid, action);
         }
     }
 }
 
-static void tell_allocations_and_stacks(void)
+static void enable_allocations_and_stacks(void)
 {
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
             if (cuda_failures_concern(cuda_function(domain, cbid)->name))
-                tell_calls(domain, cbid, ALLOC);
+                enable_action(domain, cbid, ALLOC);
             else if (cuda_stacks_concern(domain, cbid) || cuda_exact_concern(domain, cbid))
                 enable_callback(domain, cbid);
         }
@@ -318,15 +318,15 @@ void cuda_callback_start(CUpti_SubscriberHandle subscriber)
         CUPTI_CBID_RESOURCE_STREAM_CREATED,    CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
     };
-    told_by = subscriber;
+    our_subscriber = subscriber;
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
     char range[32];
     if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
-        tell_named(marks, MARK);
-    tell_named(unloads, UNLOAD);
-    tell_allocations_and_stacks();
-    tell_named(managed, MANAGED);
+        enable_named(marks, MARK);
+    enable_named(unloads, UNLOAD);
+    enable_allocations_and_stacks();
+    enable_named(managed, MANAGED);
 }
 
 void cuda_callback_forked(void)

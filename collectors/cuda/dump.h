@@ -6,7 +6,8 @@
  *
  * The file is a header and then blocks until the file ends. Little-endian; every block starts at a
  * multiple of 8. A reader skips the bytes of blocks and the tails of structs that it does not know.
- * A file that ends within a block is that of a process that was killed: the blocks before it count. */
+ * A file that ends within a block is that of a process that was killed: the blocks before it count.
+ */
 #ifndef PERFKIT_COLLECTORS_CUDA_DUMP_H
 #define PERFKIT_COLLECTORS_CUDA_DUMP_H
 
@@ -41,7 +42,8 @@ struct dump_block {
     uint64_t time;  /* CLOCK_MONOTONIC, ns */
 };
 
-/* Records of `kind` have `size` bytes, from here on. Comes before the first buffer with that kind. */
+/* Records of `kind` have `size` bytes, from here on. Comes before the first buffer with that kind.
+ */
 struct dump_size {
     uint32_t kind, size;
 };
@@ -56,7 +58,8 @@ struct dump_string {
 /* One buffer of CUPTI. block.time: when CUPTI gave it back. */
 struct dump_buffer {
     uint32_t asked_by; /* thread for which CUPTI asked for it */
-    uint32_t given_by; /* thread that brought it back: the same, one of CUPTI's, or the flushing one */
+    uint32_t
+        given_by; /* thread that brought it back: the same, one of CUPTI's, or the flushing one */
     /* the records, to the end of the block */
 };
 
@@ -64,14 +67,14 @@ struct dump_buffer {
 struct dump_callback {
     uint32_t domain, cbid; /* CUpti_CallbackDomain and the id in it */
     uint32_t tid;
-    uint32_t site;         /* API calls: 0 begin, 1 end */
-    uint32_t correlation;  /* API calls */
+    uint32_t site;            /* API calls: 0 begin, 1 end */
+    uint32_t correlation;     /* API calls */
     uint32_t context, stream; /* CUPTI's numbers */
-    uint32_t graph;        /* cuptiGetGraphId, or cuptiGetGraphExecId of an executable graph */
+    uint32_t graph;           /* cuptiGetGraphId, or cuptiGetGraphExecId of an executable graph */
     uint64_t node, original_node; /* cuptiGetGraphNodeId */
-    uint32_t node_type;    /* CUgraphNodeType */
+    uint32_t node_type;           /* CUgraphNodeType */
     uint32_t original_graph;
-    uint64_t handle;       /* of the stream or context, as the program has it */
+    uint64_t handle; /* of the stream or context, as the program has it */
 };
 
 /* cuptiActivityFlushAll begins. */
@@ -85,12 +88,14 @@ struct dump_flush {
 enum { DUMP_LOST_RECORDS, DUMP_LOST_CALLBACKS };
 struct dump_dropped {
     uint64_t count;
-    uint32_t what; /* records that CUPTI says it dropped; callbacks that found no room in the dump */
+    uint32_t
+        what; /* records that CUPTI says it dropped; callbacks that found no room in the dump */
     uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct dump_header) == 40 && sizeof(struct dump_block) == 16, "dump layout");
-_Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) == 24, "dump layout");
+_Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) == 24,
+               "dump layout");
 
 /* Where records hold addresses of texts: kind, offset. A record that is shorter has none. */
 #define DUMP_STRINGS(X)                                                                            \
@@ -107,25 +112,26 @@ _Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) =
 
 /* Where records hold times: kind, offset. */
 #define DUMP_TIMES(X)                                                                              \
-    X(3, 16) X(3, 24) X(3, 32) X(3, 120) X(3, 128) /* KERNEL start end completed queued submitted */ \
-    X(10, 16) X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                    \
-    X(1, 16) X(1, 24)   /* MEMCPY start end */                                                     \
-    X(22, 16) X(22, 24) /* MEMCPY2 */                                                              \
-    X(2, 16) X(2, 24)   /* MEMSET */                                                               \
-    X(4, 8) X(4, 16)    /* DRIVER */                                                               \
-    X(5, 8) X(5, 16)    /* RUNTIME */                                                              \
-    X(48, 8) X(48, 16)  /* INTERNAL_LAUNCH_API */                                                  \
-    X(12, 8)            /* MARKER */                                                               \
-    X(17, 24) X(17, 32) /* OVERHEAD */                                                             \
-    X(20, 8)            /* ENVIRONMENT */                                                          \
-    X(25, 16) X(25, 24) /* UNIFIED_MEMORY_COUNTER */                                               \
-    X(36, 40)           /* CUDA_EVENT on the device */                                             \
-    X(38, 8) X(38, 16)  /* SYNCHRONIZATION */                                                      \
-    X(49, 32)           /* MEMORY2 */                                                              \
-    X(50, 56)           /* MEMORY_POOL */                                                          \
-    X(51, 8) X(51, 16)  /* GRAPH_TRACE */                                                          \
-    X(52, 16) X(52, 24) /* JIT */                                                                  \
-    X(53, 8) X(53, 16)  /* DEVICE_GRAPH_TRACE */                                                   \
-    X(54, 48) X(54, 56) /* MEM_DECOMPRESS */
+    X(3, 16)                                                                                       \
+    X(3, 24) X(3, 32) X(3, 120) X(3, 128) /* KERNEL start end completed queued submitted */        \
+        X(10, 16) X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                \
+        X(1, 16) X(1, 24)                                   /* MEMCPY start end */                 \
+        X(22, 16) X(22, 24)                                 /* MEMCPY2 */                          \
+        X(2, 16) X(2, 24)                                   /* MEMSET */                           \
+        X(4, 8) X(4, 16)                                    /* DRIVER */                           \
+        X(5, 8) X(5, 16)                                    /* RUNTIME */                          \
+        X(48, 8) X(48, 16)                                  /* INTERNAL_LAUNCH_API */              \
+        X(12, 8)                                            /* MARKER */                           \
+        X(17, 24) X(17, 32)                                 /* OVERHEAD */                         \
+        X(20, 8)                                            /* ENVIRONMENT */                      \
+        X(25, 16) X(25, 24)                                 /* UNIFIED_MEMORY_COUNTER */           \
+        X(36, 40)                                           /* CUDA_EVENT on the device */         \
+        X(38, 8) X(38, 16)                                  /* SYNCHRONIZATION */                  \
+        X(49, 32)                                           /* MEMORY2 */                          \
+        X(50, 56)                                           /* MEMORY_POOL */                      \
+        X(51, 8) X(51, 16)                                  /* GRAPH_TRACE */                      \
+        X(52, 16) X(52, 24)                                 /* JIT */                              \
+        X(53, 8) X(53, 16)                                  /* DEVICE_GRAPH_TRACE */               \
+        X(54, 48) X(54, 56)                                 /* MEM_DECOMPRESS */
 
 #endif

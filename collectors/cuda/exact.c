@@ -403,7 +403,7 @@ static bool is_on(void)
     return on && collector_active() && on;
 }
 
-void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     if (!is_on())
         return;
@@ -412,7 +412,8 @@ void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Callbac
         if (entering && ends_context(domain, cbid))
             give_back();
     } else if (begins_stream_capture(domain, cbid)) {
-        if (exact_captures_told(cuda_function(domain, cbid)->name, call) && !atomic_load(&broken))
+        if (exact_captures_on_callback(cuda_function(domain, cbid)->name, call) &&
+            !atomic_load(&broken))
             exact_turn_wait();
     } else if (domain == CUDA_DOMAIN_RUNTIME) {
         mine.outer = entering ? call->correlationId : 0;

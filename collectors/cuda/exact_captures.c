@@ -81,7 +81,7 @@ static void destroys(const CUpti_CallbackData *call, bool entering)
         add_capturing_stream(destroying);
 }
 
-bool exact_captures_told(const char *name, const CUpti_CallbackData *call)
+bool exact_captures_on_callback(const char *name, const CUpti_CallbackData *call)
 {
     bool entering = call->callbackSite == CUPTI_API_ENTER;
     if (starts_with(name, "cuStreamBeginCapture"))

@@ -12,7 +12,7 @@
 bool exact_captures_concern(const char *name);
 
 /* One of them is called, or returned. True: a capture begins, whoever counts has to be let end. */
-bool exact_captures_told(const char *name, const CUpti_CallbackData *call);
+bool exact_captures_on_callback(const char *name, const CUpti_CallbackData *call);
 
 uint32_t exact_captures_open(void); /* now */
 void exact_captures_forked(void);

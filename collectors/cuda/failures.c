@@ -55,7 +55,7 @@ static const struct asker {
     {"cuMemCreate", 1, 0, WIRE_MEMORY_DEVICE},
 };
 
-static const struct asker *asker_of(const char *name)
+static const struct asker *caller_of(const char *name)
 {
     for (size_t i = 0; name && i < sizeof askers / sizeof askers[0]; i++) {
         if (strncmp(name, askers[i].name, strlen(askers[i].name)) == 0)
@@ -66,7 +66,7 @@ static const struct asker *asker_of(const char *name)
 
 bool cuda_failures_concern(const char *name)
 {
-    return asker_of(name) && !strstr(name, "Async");
+    return caller_of(name) && !strstr(name, "Async");
 }
 
 static uint64_t bytes_asked(const struct asker *asker, const uint64_t *parameters)
@@ -92,7 +92,8 @@ static void leave_note(const struct failure *failure)
     }
 }
 
-void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
+                               const CUpti_CallbackData *call)
 {
     bool runtime = domain == CUDA_DOMAIN_RUNTIME;
     if (call->callbackSite == CUPTI_API_ENTER) {
@@ -102,7 +103,7 @@ void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_Call
     if (runtime && inside)
         inside--;
     const int *result = call->functionReturnValue;
-    const struct asker *asker = asker_of(cuda_function(domain, cbid)->name);
+    const struct asker *asker = caller_of(cuda_function(domain, cbid)->name);
     if (inside || !result || *result == 0 || !asker || !collector_recording())
         return;
     leave_note(&(struct failure){

@@ -27,14 +27,14 @@
 #define SETTLE_NS 200000000u /* ... nor a thread that unloads code */
 #define FLUSH_FORCED 1u      /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
 
-static _Atomic uint32_t running;  /* CUPTI collects for us */
-static _Atomic int32_t owner;     /* ... in this process, and not in its forked children */
-static _Atomic uint32_t ticks;    /* begun */
-static _Atomic uint32_t settled;  /* ticks that have ended; futex word */
-static _Atomic uint32_t settling; /* threads that wait for one */
-static _Atomic uint32_t in_vain;  /* `settled` + 1 when a thread waited for nothing */
-static _Atomic uint32_t wanted;   /* final flushes asked for */
-static _Atomic uint32_t finished; /* final flushes done; futex word */
+static _Atomic uint32_t running;   /* CUPTI collects for us */
+static _Atomic int32_t owner;      /* ... in this process, and not in its forked children */
+static _Atomic uint32_t ticks;     /* begun */
+static _Atomic uint32_t settled;   /* ticks that have ended; futex word */
+static _Atomic uint32_t settling;  /* threads that wait for one */
+static _Atomic uint32_t timed_out; /* `settled` + 1 when a thread waited for nothing */
+static _Atomic uint32_t wanted;    /* final flushes asked for */
+static _Atomic uint32_t finished;  /* final flushes done; futex word */
 
 void cuda_flush_start(void)
 {
@@ -105,11 +105,11 @@ void cuda_tick(void)
         syscall(SYS_futex, &settled, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-void cuda_flush_settle(void)
+void cuda_flush_wait_tick(void)
 {
     if (!atomic_load(&running) || !cuda_buffers_used() || collector_is_helper() ||
         collector_ended() || atomic_load(&owner) != (int32_t)getpid() ||
-        atomic_load(&in_vain) == atomic_load(&settled) + 1) /* no helper thread, or it is stuck */
+        atomic_load(&timed_out) == atomic_load(&settled) + 1) /* no helper thread, or it is stuck */
         return;
     uint64_t start = collector_now();
     uint32_t want = atomic_load(&ticks) + 1; /* one that begins from now on */
@@ -121,7 +121,7 @@ void cuda_flush_settle(void)
         if ((int32_t)(done - want) >= 0)
             break;
         if (waited >= SETTLE_NS) {
-            atomic_store(&in_vain, done + 1);
+            atomic_store(&timed_out, done + 1);
             break;
         }
         struct timespec pause = {.tv_nsec = (long)(SETTLE_NS - waited)};
@@ -202,7 +202,7 @@ void cuda_flush_forked(void)
     atomic_store(&ticks, 0);
     atomic_store(&settled, 0);
     atomic_store(&settling, 0);
-    atomic_store(&in_vain, 0);
+    atomic_store(&timed_out, 0);
     atomic_store(&wanted, 0);
     atomic_store(&finished, 0);
 }

@@ -27,10 +27,10 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
 };
 enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
 
-static uint32_t asked;                  /* the first so many counters; 0 = off */
-static _Atomic bool tried;              /* somebody is at it, or was */
-static _Atomic bool configured;         /* and it worked */
-static _Atomic bool context_exists;     /* the helper thread is to try */
+static uint32_t asked;              /* the first so many counters; 0 = off */
+static _Atomic bool tried;          /* somebody is at it, or was */
+static _Atomic bool configured;     /* and it worked */
+static _Atomic bool context_exists; /* the helper thread is to try */
 
 static uint32_t devices(void)
 {

@@ -75,8 +75,9 @@ struct cuda_function cuda_classify(const char *name);
 size_t cuda_plain_name(const char *name, char *plain, size_t size);
 
 /* ---- calls.c */
-#define CUDA_HOLD_TICKS 2u /* a call's record is read at most a flush after those made inside it   \
-                            */
+#define CUDA_HOLD_TICKS                                                                            \
+    2u /* a call's record is read at most a flush after those made inside it                       \
+        */
 void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
@@ -139,14 +140,16 @@ void cuda_jit_record(const struct record_jit *record);
 bool cuda_failures_concern(
     const char *name); /* is the function to be told, by CUPTI's name for it? */
 /* One of them is called, or returned. The program's thread. */
-void cuda_failures_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
+                               const CUpti_CallbackData *call);
 void cuda_failures_tick(void); /* what was noted is sent */
 void cuda_failures_forked(void);
 
 /* ---- call_stacks.c */
 bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
 /* A function is called, or returned. The program's thread. */
-void cuda_stacks_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid,
+                             const CUpti_CallbackData *call);
 uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph; 0 = not taken */
 /* The stack of a call, by its correlation or, if that is another's, by the id of the record.
  * Helper. */
@@ -157,7 +160,7 @@ void cuda_stacks_forked(void);
  */
 void cuda_exact_start(void);                                     /* within cuInit */
 bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
-void cuda_exact_told(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 /* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation);
 /* Of a counted launch, whose record may come late: the runtime's call around it, and its name by
@@ -236,7 +239,7 @@ void cuda_tick(void);
 void cuda_at_exit(void);
 void cuda_flush_start(void);
 /* Wait until what CUPTI has is read; any thread of the program, in an API callback at most. */
-void cuda_flush_settle(void);
+void cuda_flush_wait_tick(void);
 void cuda_flush_forked(void);
 
 #endif

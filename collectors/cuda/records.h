@@ -18,10 +18,10 @@
 #define RECORD_SINCE_JIT 20u             /* 12.2; 12.1 has it too but says 18, as 12.0 does */
 #define RECORD_SINCE_JIT_THREAD 24u      /* 12.6 */
 #define RECORD_KIND_JIT 52               /* CUPTI_ACTIVITY_KIND_JIT, which older headers lack */
-/* CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, which older headers lack; on by default since 13.0.
- * There a thread takes room in its buffer without a lock, and a flush seems to free the buffer under
- * it when all in it is complete just then: programs that launched 150,000 times a second were ended
- * by a signal (docs/cupti-notes.md). Shared buffers have a lock. */
+/* CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, which older headers lack; on by default
+ * since 13.0. There a thread takes room in its buffer without a lock, and a flush seems to free the
+ * buffer under it when all in it is complete just then: programs that launched 150,000 times a
+ * second were ended by a signal (docs/cupti-notes.md). Shared buffers have a lock. */
 #define RECORD_ATTR_THREAD_BUFFERS 9
 #define RECORD_SINCE_THREAD_BUFFERS 130000u
 
@@ -207,7 +207,8 @@ struct record_memory {
     uint32_t pool_type; /* 0: not from a pool */
     uint32_t pad2;
     uint64_t pool_address;
-    uint64_t pool_threshold_bytes; /* this and the next: of pools of the process (RECORD_POOL_LOCAL) */
+    uint64_t
+        pool_threshold_bytes; /* this and the next: of pools of the process (RECORD_POOL_LOCAL) */
     uint64_t pool_bytes, pool_used_bytes;
 };
 enum { RECORD_POOL_LOCAL = 1 };

@@ -62,7 +62,8 @@ void cuda_overhead_record(const struct record_overhead *record)
     uint64_t correlation = cuda_cupti_version() >= RECORD_SINCE_OVERHEAD_CALL
                                ? cuda_correlation(record->correlation)
                                : 0;
-    if ((record->start == 0 && record->end == 0) || !cuda_calls_recorded(correlation, record->start))
+    if ((record->start == 0 && record->end == 0) ||
+        !cuda_calls_recorded(correlation, record->start))
         return;
     struct wire_overhead out = {
         .head = {sizeof out, WIRE_OVERHEAD, WIRE_SOURCE_CUDA, 0},
@@ -95,8 +96,8 @@ void cuda_jit_record(const struct record_jit *record)
         .path = record->path ? collector_string(record->path, strnlen(record->path, MAX_PATH_BYTES))
                              : 0,
         .input = record->input <= WIRE_JIT_NVVM ? record->input : WIRE_JIT_UNKNOWN,
-        .operation = record->operation <= WIRE_JIT_COMPILE ? record->operation
-                                                           : WIRE_JIT_OPERATION_UNKNOWN,
+        .operation =
+            record->operation <= WIRE_JIT_COMPILE ? record->operation : WIRE_JIT_OPERATION_UNKNOWN,
     };
     collector_emit(&out);
 }

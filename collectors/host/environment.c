@@ -179,7 +179,7 @@ bool host_environment_remember(char *const *envp, const char *own_path, uint32_t
     return active;
 }
 
-void host_environment_mend(void)
+void host_environment_repair(void)
 {
     for (size_t i = 0; i < VARIABLES; i++) {
         char name[32];

@@ -47,7 +47,7 @@ void host_real_find(void);
 bool host_environment_remember(char *const *envp, const char *own_path, uint32_t *facts);
 
 /* Put back in this process what a wrapper took out. Once, after host_environment_remember. */
-void host_environment_mend(void);
+void host_environment_repair(void);
 
 /* LIFECYCLE_OTHER_* of the variables that the program changed in its own environment before the
  * collector could attach by them. When the process ends. */

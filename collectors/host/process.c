@@ -101,7 +101,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     host_elf_find_loader();
     uint32_t facts;
     if (host_environment_remember(envp, own_path(), &facts)) {
-        host_environment_mend();
+        host_environment_repair();
         on_exit(saw_status, NULL);
         quick_hooked = at_quick_exit(saw_quick_exit) == 0;
         if (host_environment_preloads()) {

@@ -109,7 +109,7 @@ enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level, bool *captures);
 
 /* ---- capture.c: the ranges of --capture-range=nvtx:NAME ------------------------------------- */
 
-extern bool nvtx_capturing; /* there is such an option; nothing else is looked at without it */
+extern bool nvtx_capturing;    /* there is such an option; nothing else is looked at without it */
 void nvtx_capture_start(void); /* reads the option */
 /* Is this the range? Then its window is opened, before the range itself is recorded. `message` as
  * in event attributes, of `type` PK_NVTX_MESSAGE_*. */
@@ -148,7 +148,7 @@ struct nvtx_event {
     uint64_t payload;
     bool has_work, has_sequence;
     struct perfkit_work work;
-    uint64_t sequence; /* of PyTorch's operators */
+    uint64_t sequence;                           /* of PyTorch's operators */
     const struct pk_nvtx_payload_data *payloads; /* whose fields follow the range; the caller's */
     size_t payload_count;
 };
@@ -162,7 +162,7 @@ void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
 
 /* ---- torch.c: the texts of PyTorch's profiler ------------------------------------------------ */
 
-extern bool nvtx_torch; /* it was switched on from outside: its texts are taken apart */
+extern bool nvtx_torch;      /* it was switched on from outside: its texts are taken apart */
 void nvtx_torch_start(void); /* reads the option */
 /* How much of the text is the operator's name; its sequence number goes into *event. */
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event);

@@ -46,7 +46,7 @@ __attribute__((constructor)) static void remember_layers(void)
         memcpy(layers_before, text, strlen(text) + 1);
 }
 
-static void mend_layers(void)
+static void repair_layer_list(void)
 {
     char option[sizeof layers_before];
     const char *whole = layers_before;
@@ -136,7 +136,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *targ
     memset(&ocl_next, 0, sizeof ocl_next);
     memset(&ours, 0, sizeof ours);
     memcpy(&ocl_next, target, bytes < sizeof ocl_next ? bytes : sizeof ocl_next);
-    mend_layers();
+    repair_layer_list();
     if (collector_traces("opencl") && collector_active()) {
         install();
         collector_register(&source);

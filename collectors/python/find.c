@@ -109,7 +109,7 @@ void python_refuse(unsigned version, const char *why)
     atomic_store_explicit(&python_phase, PYTHON_REFUSED, memory_order_release);
 }
 
-void python_tell_refusal(void)
+void python_report_refusal(void)
 {
     if (!atomic_exchange(&told, true))
         collector_health(WIRE_SOURCE_PYTHON, WIRE_HEALTH_NOTE, refusal, 0);

@@ -12,7 +12,7 @@
 
 enum python_phase {
     PYTHON_UNSEEN,
-    PYTHON_FOUND,    /* of a version that is known; not yet proved */
+    PYTHON_FOUND, /* of a version that is known; not yet proved */
     PYTHON_READY,
     PYTHON_REFUSED,
 };
@@ -35,7 +35,7 @@ void python_look_forget(void);
 
 /* No frames of this interpreter, for a reason that the trust block gives once a stack is taken. */
 void python_refuse(unsigned version, const char *why);
-void python_tell_refusal(void);
+void python_report_refusal(void);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

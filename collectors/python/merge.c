@@ -108,7 +108,7 @@ size_t python_merge(const uint64_t *entries, const uint64_t *cfas, size_t count,
     if (walk.frame_count)
         return merge_frames(&m, &walk);
     if (atomic_load_explicit(&python_phase, memory_order_relaxed) == PYTHON_REFUSED)
-        python_tell_refusal();
+        python_report_refusal();
     for (size_t i = 0; i < count; i++)
         put_merged_entry(&m, entries[i]);
     return m.used;

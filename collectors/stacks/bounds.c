@@ -64,16 +64,16 @@ bool stack_readable(uint64_t address)
     return readable;
 }
 
-static bool tells_the_truth(bool (*ask)(uint64_t address))
+static bool probe_works(bool (*probe)(uint64_t address))
 {
     static const uint64_t here = 1;
-    return ask((uint64_t)(uintptr_t)&here) && !ask(8);
+    return probe((uint64_t)(uintptr_t)&here) && !probe(8);
 }
 
 void stack_bounds_start(void)
 {
     int saved = errno;
-    can_read = tells_the_truth(by_mask) ? by_mask : tells_the_truth(by_copy) ? by_copy : by_nothing;
+    can_read = probe_works(by_mask) ? by_mask : probe_works(by_copy) ? by_copy : by_nothing;
     errno = saved;
 }
 

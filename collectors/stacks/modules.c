@@ -39,7 +39,7 @@ static char program[MAX_PATH]; /* the main executable */
 static const char own[] = "";  /* an address of ours */
 bool stacks_unloads_seen;
 
-static bool ask_loader(uint64_t pc, struct found_object *found)
+static bool query_loader(uint64_t pc, struct found_object *found)
 {
     return find_object && find_object((void *)(uintptr_t)pc, found) == 0 && found->map;
 }
@@ -47,8 +47,8 @@ static bool ask_loader(uint64_t pc, struct found_object *found)
 static bool is_own(const void *symbol)
 {
     struct found_object found, ours;
-    return ask_loader((uint64_t)(uintptr_t)symbol, &found) &&
-           ask_loader((uint64_t)(uintptr_t)own, &ours) && found.map == ours.map;
+    return query_loader((uint64_t)(uintptr_t)symbol, &found) &&
+           query_loader((uint64_t)(uintptr_t)own, &ours) && found.map == ours.map;
 }
 
 void stacks_modules_start(void)
@@ -305,7 +305,7 @@ bool stacks_module_is_at(const struct stacks_modules *modules, uint32_t number, 
     struct found_object found;
     if (!find_object) /* who went is known no sooner than the helper thread looks */
         return atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED;
-    return ask_loader(pc, &found) && is_still_there(module, &found) &&
+    return query_loader(pc, &found) && is_still_there(module, &found) &&
            has_its_name(module, found.map->l_name);
 }
 
@@ -313,7 +313,7 @@ uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc)
 {
     struct found_object found;
     struct object object;
-    if (find_object && !ask_loader(pc, &found))
+    if (find_object && !query_loader(pc, &found))
         return 0; /* code that was generated, or no code at all */
     uint32_t number = known_at(modules, pc);
     if (!find_object)
@@ -398,7 +398,7 @@ void stacks_modules_look(struct stacks_modules *modules)
         struct stacks_module *module = &modules->slots[i];
         struct found_object found;
         if (atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED &&
-            (!ask_loader(module->start, &found) || !is_still_there(module, &found)))
+            (!query_loader(module->start, &found) || !is_still_there(module, &found)))
             gone(modules, module);
     }
 }

@@ -12,7 +12,7 @@ START_TEST(no_settling_in_a_child)
     begin_flushing();
     pid_t child = fork();
     if (child == 0) {
-        cuda_flush_settle();
+        cuda_flush_wait_tick();
         _exit((int)core.wakes);
     }
     int status = -1;
@@ -25,12 +25,12 @@ END_TEST
 START_TEST(settling_in_vain)
 {
     begin_flushing();
-    cuda_flush_settle();
+    cuda_flush_wait_tick();
     ck_assert_uint_eq(core.wakes, 1);
-    cuda_flush_settle();
+    cuda_flush_wait_tick();
     ck_assert_uint_eq(core.wakes, 1);
     cuda_tick();
-    cuda_flush_settle();
+    cuda_flush_wait_tick();
     ck_assert_uint_eq(core.wakes, 2);
 }
 END_TEST

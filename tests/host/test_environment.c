@@ -184,7 +184,7 @@ START_TEST(what_a_wrapper_changed_is_mended_or_said)
                                        "NVTX_INJECTION64_PATH=/n.so", NULL),
                                   LIB, &facts));
     ck_assert_uint_eq(facts, LIFECYCLE_OTHER_NVTX);
-    host_environment_mend();
+    host_environment_repair();
     ck_assert_str_eq(getenv("OPENCL_LAYERS"), "/l.so:" LIB);
     ck_assert_ptr_null(getenv("NVTX_INJECTION64_PATH"));
     /* the programs that it starts are given ours where they have none */
