@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/workloads/injection.h"
 
@@ -16,6 +17,26 @@ EXPORT struct injection_log *injection_log(void);
 static struct injection_log seen;
 static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER; /* of everything but the counters */
 static char domain_object, collective_object;                 /* their addresses are the handles */
+
+/* The first time that the tool comes to the moment that TEST_INJECTION_HOLD names, it writes a byte
+ * into descriptor TEST_INJECTION_HOLD_FD and waits for one from there. */
+static void hold(const char *moment)
+{
+    static int held;
+    const char *wanted = getenv("TEST_INJECTION_HOLD"), *fd = getenv("TEST_INJECTION_HOLD_FD");
+    char byte = 0;
+
+    if (!wanted || strcmp(wanted, moment) != 0 || !fd ||
+        __atomic_exchange_n(&held, 1, __ATOMIC_SEQ_CST))
+        return;
+    if (write(atoi(fd), &byte, 1) != 1 || read(atoi(fd), &byte, 1) != 1)
+        abort();
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    hold("load");
+}
 
 static void count(int *counter)
 {
@@ -72,6 +93,7 @@ static void on_thread_name(uint32_t tid, const char *name)
 static struct pk_nvtx_domain *on_domain_create(const char *name)
 {
     count(&seen.domains);
+    hold("domain");
     keep(seen.domain_name, name);
     return (struct pk_nvtx_domain *)(void *)(strcmp(name, PERFKIT_NVTX_COLLECTIVE_DOMAIN) == 0
                                                  ? &collective_object
@@ -164,6 +186,7 @@ int InitializeInjectionNvtx2(pk_nvtx_get_export_table_fn get_export_table)
         get_export_table(PK_NVTX_EXPORT_VERSION_INFO);
 
     seen.attached++;
+    hold("attach");
     if (!callbacks || callbacks->struct_size < sizeof *callbacks || !version ||
         version->struct_size < sizeof *version || get_export_table(PK_NVTX_EXPORT_INVALID)) {
         seen.bad_tables++;

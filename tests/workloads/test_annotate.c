@@ -5,8 +5,12 @@
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "perfkit/annotate.h"
@@ -197,6 +201,65 @@ START_TEST(threads_attach_once)
 }
 END_TEST
 
+static const char *const moments[] = {"load", "attach", "domain"};
+
+static void *annotate_first(void *unused)
+{
+    perfkit_work_push("first", 1, 1, 1);
+    perfkit_work_pop();
+    return unused;
+}
+
+/* In a child that was forked while another thread of its parent was in the first annotation. */
+static void annotate_in_child(bool attaches)
+{
+    struct injection_log *seen;
+    int before;
+
+    alarm(3);
+    if (!attaches) { /* the library is half loaded: it cannot be asked either */
+        errno = EDOM;
+        perfkit_mark("child");
+        _exit(errno != EDOM || perfkit_annotate_slot(PK_NVTX_MODULE_CORE, PK_NVTX_CORE_MARK_A));
+    }
+    seen = log_of_tool();
+    before = seen->domains;
+    errno = EDOM;
+    perfkit_mark("child");
+    perfkit_work_push("child", 1, 1, 1);
+    perfkit_work_pop();
+    _exit(errno != EDOM || seen->marks != 1 || seen->work_pushes != 1 || seen->work_pops != 1 ||
+          seen->domains != before + 1 || !seen->work_domain);
+}
+
+START_TEST(a_child_forked_meanwhile_goes_on)
+{
+    const char *moment = moments[_i];
+    char number[16], byte;
+    int ends[2], status;
+    pthread_t thread;
+    pid_t child;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    snprintf(number, sizeof number, "%d", ends[1]);
+    setenv("TEST_INJECTION_HOLD", moment, 1);
+    setenv("TEST_INJECTION_HOLD_FD", number, 1);
+    setenv(PK_NVTX_ENV_INJECTION, TEST_INJECTION, 1);
+    if (strcmp(moment, "load") != 0)
+        log_of_tool(); /* as with LD_PRELOAD: it is there already */
+    ck_assert_int_eq(pthread_create(&thread, NULL, annotate_first, NULL), 0);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    child = fork();
+    if (child == 0)
+        annotate_in_child(strcmp(moment, "load") != 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(write(ends[0], &byte, 1), 1);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(log_of_tool()->work_pushes, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("annotate");
@@ -212,6 +275,7 @@ int main(void)
     tcase_add_loop_test(cases, a_broken_tool_is_ignored, 0, 3);
     tcase_add_test(cases, a_refusing_tool_gets_nothing);
     tcase_add_test(cases, threads_attach_once);
+    tcase_add_loop_test(cases, a_child_forked_meanwhile_goes_on, 0, 3);
     suite_add_tcase(suite, cases);
     srunner_set_fork_status(runner, CK_FORK);
     srunner_run_all(runner, CK_NORMAL);

@@ -34,13 +34,15 @@ long syscall(long number, ...); /* hidden by a strict -std=c11, and gettid has n
 
 /* ---- the attachment of this module; not part of the interface ------------------------------ */
 
-enum { PERFKIT_ONCE_FRESH = 0, PERFKIT_ONCE_RUNNING = 1, PERFKIT_ONCE_DONE = 2 };
+/* Otherwise the state holds the tid of the thread that does the work now. */
+enum { PERFKIT_ONCE_FRESH = 0, PERFKIT_ONCE_DONE = -1 };
 
 /* Of declared work, and of collective operations. */
 enum { PERFKIT_DOMAIN_WORK, PERFKIT_DOMAIN_COLLECTIVE, PERFKIT_DOMAINS };
 
 struct perfkit_annotate_state {
     int attach_once; /* PERFKIT_ONCE_*: our slots below are final for reading when done */
+    int loading;     /* dlopen brings a library into the process: not to be done over */
     int domain_once[PERFKIT_DOMAINS];
     struct pk_nvtx_domain *domain[PERFKIT_DOMAINS]; /* made at their first use */
     /* A tool may ask for any module and write to any valid id, so each has real slots. */
@@ -52,20 +54,26 @@ struct perfkit_annotate_state {
 
 /* Weak: the copies of one link merge. Hidden: two shared objects never share. The suffix changes
  * with the structure, so that objects built against different perfkits do not merge. */
-__attribute__((weak, visibility("hidden"))) struct perfkit_annotate_state perfkit_annotate_state_2;
+__attribute__((weak, visibility("hidden"))) struct perfkit_annotate_state perfkit_annotate_state_3;
 
 /* True for the one caller that has to do the work and then call perfkit_annotate_done; false
- * when it has been done, after waiting for a thread that is at it. */
+ * when another thread has done it, after waiting for it, and in a signal handler that interrupted
+ * the work. In a child that was forked while another thread did the work, nobody ends it: a holder
+ * that is no thread of this process is replaced. */
 static inline int perfkit_annotate_begin(int *once)
 {
-    int seen = PERFKIT_ONCE_FRESH;
+    int self = (int)syscall(SYS_gettid), seen = PERFKIT_ONCE_FRESH, saved_errno = errno;
 
-    if (__atomic_compare_exchange_n(once, &seen, PERFKIT_ONCE_RUNNING, 0, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return 1;
-    while (__atomic_load_n(once, __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE)
-        sched_yield();
-    return 0;
+    while (!__atomic_compare_exchange_n(once, &seen, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (seen == PERFKIT_ONCE_DONE || seen == self)
+            break;
+        if (syscall(SYS_tgkill, getpid(), seen, 0) == 0 || errno != ESRCH) {
+            sched_yield();
+            seen = PERFKIT_ONCE_FRESH;
+        }
+    }
+    errno = saved_errno;
+    return seen != PERFKIT_ONCE_DONE && seen != self;
 }
 
 static inline void perfkit_annotate_done(int *once)
@@ -87,7 +95,7 @@ static inline int perfkit_annotate_get_table(uint32_t module, pk_nvtx_function_t
     if (module == PK_NVTX_MODULE_INVALID || module >= PK_NVTX_MODULE_COUNT)
         return 0;
     if (out_table)
-        *out_table = perfkit_annotate_state_2.table[module];
+        *out_table = perfkit_annotate_state_3.table[module];
     if (out_count)
         *out_count = count[module];
     return 1;
@@ -101,9 +109,9 @@ static inline void perfkit_annotate_set_version(uint32_t version)
 static inline const void *perfkit_annotate_get_export(uint32_t export_table_id)
 {
     if (export_table_id == PK_NVTX_EXPORT_CALLBACKS)
-        return &perfkit_annotate_state_2.callbacks;
+        return &perfkit_annotate_state_3.callbacks;
     if (export_table_id == PK_NVTX_EXPORT_VERSION_INFO)
-        return &perfkit_annotate_state_2.version_info;
+        return &perfkit_annotate_state_3.version_info;
     return NULL;
 }
 
@@ -117,7 +125,14 @@ static inline void perfkit_annotate_load(struct perfkit_annotate_state *state)
 
     if (!path || !*path)
         return;
-    library = dlopen(path, RTLD_LAZY);
+    if (state->loading) /* this is a child, and the library is half in: annotate nothing */
+        return;
+    library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) {
+        state->loading = 1;
+        library = dlopen(path, RTLD_LAZY);
+        state->loading = 0;
+    }
     if (!library)
         return;
     symbol = dlsym(library, PK_NVTX_SYMBOL_INIT);
@@ -130,7 +145,7 @@ static inline void perfkit_annotate_load(struct perfkit_annotate_state *state)
 
 static inline void perfkit_annotate_attach(void)
 {
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_3;
     int saved_errno = errno;
     unsigned int module, id, count = 0;
 
@@ -155,7 +170,7 @@ static inline void perfkit_annotate_attach(void)
  * may detach by clearing it. */
 static inline pk_nvtx_function perfkit_annotate_slot(unsigned int module, unsigned int id)
 {
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_3;
 
     if (__atomic_load_n(&state->attach_once, __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE)
         perfkit_annotate_attach();
@@ -166,7 +181,7 @@ static inline struct pk_nvtx_domain *perfkit_annotate_domain(int which)
 {
     static const char *const names[PERFKIT_DOMAINS] = {PERFKIT_NVTX_DOMAIN,
                                                        PERFKIT_NVTX_COLLECTIVE_DOMAIN};
-    struct perfkit_annotate_state *state = &perfkit_annotate_state_2;
+    struct perfkit_annotate_state *state = &perfkit_annotate_state_3;
     pk_nvtx_domain_create_a_fn create;
 
     if (__atomic_load_n(&state->domain_once[which], __ATOMIC_ACQUIRE) != PERFKIT_ONCE_DONE &&

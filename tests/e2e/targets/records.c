@@ -278,9 +278,6 @@ int main(int argc, char **argv)
         if (pthread_create(&threads[i], NULL, i < nvtx ? nvtx_thread : opencl_thread,
                            (void *)(uintptr_t)(first + i)) != 0)
             return 99;
-    /* NVTX's header does not bear a fork while a thread makes the first annotation. */
-    while (child && nvtx && atomic_load(&progress->done[first]) == 0)
-        sleep_us(100);
     if (child)
         make_child(child, argv, file, argument(argv, "--child-end", "_exit"));
     sleep_us(number(argv, "--after") * 1000);
