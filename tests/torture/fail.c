@@ -57,7 +57,9 @@ struct table {
     uint32_t depth;   /* functions of perfkit that tell places apart */
     _Atomic uint32_t fired;
     _Atomic uint32_t full; /* slots that found no room */
-    uint32_t unused[8];
+    uint64_t caller;       /* the innermost function of the place that fails ... */
+    uint32_t kind;         /* ... and its kind */
+    uint32_t unused[5];
     struct slot slots[SLOTS];
 };
 _Static_assert(sizeof(struct slot) == 8 + 16 + 24 + 8 * FRAMES, "torture.py knows it");
@@ -184,6 +186,13 @@ static bool fails_here(enum kind kind, const char *what, const void *caller, int
         return false;
     if (role == COLLECTOR && !IN(caller, collector) && !IN(caller, libc))
         return false;
+    /* Unwinding is what takes time: once the point is known, only calls that may be it. */
+    static _Atomic uint32_t lasting_kind; /* + 1 */
+    bool lasts = atomic_load(&lasting_kind) == (uint32_t)kind + 1;
+    if (table->key && !lasts &&
+        (kind != table->kind || place_of(caller) != table->caller ||
+         (atomic_load(&table->fired) && !table->lasting)))
+        return false;
     void *stack[STACK];
     int depth = backtrace(stack, STACK), from = 0;
     while (from < depth && stack[from] != caller)
@@ -219,10 +228,9 @@ static bool fails_here(enum kind kind, const char *what, const void *caller, int
         memcpy(slot->at, at, sizeof at);
     }
     bool now = key == table->key && count == table->first;
-    static _Atomic uint32_t lasting_kind; /* + 1 */
     if (now && table->lasting)
         atomic_store(&lasting_kind, kind + 1);
-    if (!now && atomic_load(&lasting_kind) != kind + 1)
+    if (!now && !lasts)
         return false;
     atomic_fetch_add(&table->fired, 1);
     *error = table->error ? (int)table->error : usual_error[kind];

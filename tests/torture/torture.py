@@ -72,9 +72,9 @@ class Table:
 
     def arm(self, point, depth):
         with open(self.path, "r+b") as file:
-            head = struct.pack("<QIIIIII", point.place.key if point else 0, point.first if point else 0,
-                               int(point.lasting) if point else 0, point.error if point else 0, depth, 0, 0)
-            file.write(head)
+            file.write(struct.pack("<QIIIIIIQI", point.place.key, point.first, int(point.lasting), point.error,
+                                   depth, 0, 0, point.place.at[0], KINDS.index(point.place.kind))
+                       if point else struct.pack("<QIIIIIIQI", 0, 0, 0, 0, depth, 0, 0, 0, 0))
 
     def fired(self):
         with open(self.path, "rb") as file:
@@ -540,6 +540,7 @@ def torture(session, command, arguments, pool):
     if arguments.list:
         for point in points:
             print(point, "%d calls" % point.place.count, session.names.stack(point.place))
+        print("torture: %s: %d places, %d points" % (command.name, len(places), len(points)))
         return 0, 0, 0
     calls = sum(place.count for place in places)
     done = missed = bad = 0
