@@ -54,8 +54,8 @@ static bool record_string_definition(struct core_state *state, uint32_t id, cons
 static uint32_t find_string(const struct core_state *state, uint64_t hash, const char *text,
                             size_t length, uint32_t *slot)
 {
-    for (uint32_t i = (uint32_t)hash & (CORE_STRING_SLOTS - 1);;
-         i = (i + 1) & (CORE_STRING_SLOTS - 1)) {
+    uint32_t mask = state->string_slots - 1;
+    for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
         const struct core_string *entry = &state->strings[i];
         uint32_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
         if (id == 0) {
@@ -77,7 +77,7 @@ static uint32_t add_string(struct core_state *state, uint64_t hash, const char *
     id = atomic_fetch_add(&state->next_id, 1) + 1;
     if (!record_string_definition(state, id, text, length))
         return 0;
-    if (state->strings_used < CORE_STRING_SLOTS / 4 * 3 &&
+    if (state->strings_used < state->string_slots / 4 * 3 &&
         length <= state->arena_bytes - state->arena_used) {
         struct core_string *entry = &state->strings[slot];
         char *copy = state->arena + state->arena_used;
@@ -124,8 +124,8 @@ uint32_t collector_text(const char *text)
 static uint32_t find_config(const struct core_state *state, uint64_t hash,
                             const struct wire_config *config, uint32_t *slot)
 {
-    for (uint32_t i = (uint32_t)hash & (CORE_CONFIG_SLOTS - 1);;
-         i = (i + 1) & (CORE_CONFIG_SLOTS - 1)) {
+    uint32_t mask = state->config_slots - 1;
+    for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
         const struct core_config *entry = &state->configs[i];
         uint32_t id = atomic_load_explicit(&entry->id, memory_order_acquire);
         if (id == 0) {
@@ -151,7 +151,7 @@ static uint32_t add_config(struct core_state *state, uint64_t hash,
     record.head = (struct wire_head){sizeof record, WIRE_CONFIG, config->head.flags, id};
     if (!core_define_locked(state, &record))
         return 0;
-    if (state->configs_used < CORE_CONFIG_SLOTS / 4 * 3) {
+    if (state->configs_used < state->config_slots / 4 * 3) {
         struct core_config *entry = &state->configs[slot];
         state->configs_used++;
         entry->config = record;

@@ -126,6 +126,7 @@ static struct {
     size_t spool_bytes;
     void *tables;
     size_t arena_bytes;
+    unsigned halvings; /* of the tables' slots */
 } kept;
 
 /* A program that lives under a limit of its address space (ulimit -v) or of its data (ulimit -d)
@@ -134,6 +135,7 @@ static struct {
 #define SHARE 16u
 #define MIN_SPOOL (1u << 20)
 #define MIN_ARENA (1u << 16)
+#define MOST_HALVINGS 6u /* of the slots, as long as they take more than the names themselves */
 
 /* Field `number` (from 0) of /proc/self/statm in bytes, 0 = unknown. */
 static uint64_t used_memory(unsigned number)
@@ -164,9 +166,8 @@ static uint64_t between(uint64_t value, uint64_t min, uint64_t max)
     return value < min ? min : value > max ? max : value;
 }
 
-#define SLOT_BYTES                                                                                 \
-    (sizeof(struct core_string) * CORE_STRING_SLOTS +                                              \
-     sizeof(struct core_config) * CORE_CONFIG_SLOTS)
+#define STRING_BYTES (sizeof(struct core_string) * CORE_STRING_SLOTS)
+#define SLOT_BYTES (STRING_BYTES + sizeof(struct core_config) * CORE_CONFIG_SLOTS)
 
 /* *spool_bytes: what the spool may reserve. */
 static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
@@ -177,15 +178,19 @@ static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
     if (!kept.tables) {
         uint64_t arena = between(space / 4 < data ? space / 4 : data, MIN_ARENA, CORE_STRING_ARENA);
         kept.arena_bytes = (size_t)arena & ~(size_t)4095;
-        kept.tables = map_wiped(SLOT_BYTES + kept.arena_bytes);
+        kept.halvings = 0;
+        while (kept.halvings < MOST_HALVINGS && SLOT_BYTES >> kept.halvings > arena)
+            kept.halvings++;
+        kept.tables = map_wiped((SLOT_BYTES >> kept.halvings) + kept.arena_bytes);
     }
     char *at = kept.tables;
     if (!at)
         return false;
+    state->string_slots = CORE_STRING_SLOTS >> kept.halvings;
+    state->config_slots = CORE_CONFIG_SLOTS >> kept.halvings;
     state->strings = (struct core_string *)(void *)at;
-    state->configs =
-        (struct core_config *)(void *)(at + sizeof(struct core_string) * CORE_STRING_SLOTS);
-    state->arena = at + SLOT_BYTES;
+    state->configs = (struct core_config *)(void *)(at + (STRING_BYTES >> kept.halvings));
+    state->arena = at + (SLOT_BYTES >> kept.halvings);
     state->arena_bytes = kept.arena_bytes;
     return true;
 }

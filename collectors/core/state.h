@@ -14,7 +14,7 @@
 #include "libprof/spool/writer.h"
 #include "libprof/wire/wire.h"
 
-#define CORE_STRING_SLOTS (1u << 16)
+#define CORE_STRING_SLOTS (1u << 16)  /* both: a power of two fewer under a limit (state.c) */
 #define CORE_STRING_ARENA (64u << 20) /* address space, touched as names come */
 #define CORE_CONFIG_SLOTS (1u << 14)
 #define CORE_NAMED 1024u   /* threads whose names are followed */
@@ -94,8 +94,9 @@ struct core_state {
     char *arena;
     size_t arena_used, arena_bytes;
     uint32_t strings_used, configs_used;
-    struct core_string *strings; /* [CORE_STRING_SLOTS] */
-    struct core_config *configs; /* [CORE_CONFIG_SLOTS] */
+    uint32_t string_slots, config_slots;
+    struct core_string *strings; /* [string_slots] */
+    struct core_config *configs; /* [config_slots] */
 };
 
 /* Per thread; initial-exec TLS, so it is kept small. */

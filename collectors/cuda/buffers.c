@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 #define BUFFER_BYTES (2u << 20)
@@ -38,7 +39,8 @@ static _Atomic uint32_t used;
 
 /* Handed out when no memory is left at all, to whoever asks: NULL would crash CUPTI before 12.9.
  * Its contents are never read. */
-static _Alignas(4096) uint8_t last_resort[65536];
+#define LAST_RESORT_BYTES 65536u
+static uint8_t *last_resort;
 
 static struct cuda_buffer *numbered(uint32_t number)
 {
@@ -94,6 +96,8 @@ static struct cuda_buffer *map_buffer(int populate)
 
 bool cuda_buffers_start(void)
 {
+    if (!last_resort && !(last_resort = cuda_reserve(LAST_RESORT_BYTES)))
+        return false;
     for (uint32_t i = 0; i < FIRST_BUFFERS; i++) {
         struct cuda_buffer *buffer = map_buffer(MAP_POPULATE);
         if (!buffer)
@@ -123,7 +127,7 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
         *size = BUFFER_BYTES;
     } else {
         *buffer = last_resort;
-        *size = sizeof last_resort;
+        *size = LAST_RESORT_BYTES;
     }
     *max_records = 0;
     if (atomic_load(&free_count) < READY_BUFFERS)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 #include "collectors/stacks/stacks.h"
 
@@ -19,7 +20,8 @@
  * launches a second fit. Of more the oldest lose their stacks. */
 #define SLOTS (1u << 18)
 
-static _Atomic uint64_t taken[SLOTS]; /* at correlation % SLOTS: correlation << 32 | stack | READ */
+/* [SLOTS], at correlation % SLOTS: correlation << 32 | stack | READ */
+static _Atomic uint64_t *taken;
 #define READ (1u << 31)
 
 /* This thread's outermost call that is told. */
@@ -37,6 +39,11 @@ static bool any_wanted(void)
 static enum stacks_kind stack_kind_of_call(enum cuda_domain domain, uint32_t cbid)
 {
     return stacks_kind_of((enum wire_class)cuda_function(domain, cbid)->klass);
+}
+
+bool cuda_stacks_start(void)
+{
+    return !any_wanted() || taken || (taken = cuda_reserve(sizeof *taken * SLOTS));
 }
 
 bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid)
@@ -91,7 +98,7 @@ static uint32_t look_up(uint32_t correlation)
 
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own)
 {
-    if (!any_wanted()) /* the table stays untouched, and so without memory */
+    if (!any_wanted())
         return 0;
     uint32_t stack = look_up((uint32_t)correlation);
     return stack ? stack : look_up(own);
@@ -101,8 +108,5 @@ void cuda_stacks_forked(void)
 {
     inside.where = OUTSIDE;
     inside.stack = 0;
-    if (!any_wanted())
-        return;
-    for (uint32_t i = 0; i < SLOTS; i++)
-        atomic_store_explicit(&taken[i], 0, memory_order_relaxed);
+    cuda_wipe(taken, sizeof *taken * SLOTS);
 }

@@ -39,23 +39,34 @@ struct calling_thread {
     struct held_call held[HELD]; /* in order */
 };
 
-static struct calling_thread threads[THREADS];
+static struct call_tables {
+    struct calling_thread threads[THREADS];
+    struct {
+        uint64_t from, to;
+    } aliases[ALIASES]; /* ids of nested calls, by their low bits */
+    /* Calls that another record needs to know of: allocations (their thread), and batches. */
+    struct {
+        uint64_t correlation;
+        uint32_t tid;
+        bool many;
+    } recent_calls[RECENT_CALLS];
+    /* Which ids belong outside the recording windows, by their low bits. The first record of an id
+     * decides for all others: a call and what it made on the device are recorded together or not at
+     * all, whichever CUPTI brings first and however long the device takes. Untouched, and so
+     * without memory, when there are no windows. */
+    uint64_t decided[OUTSIDE / 64], outside[OUTSIDE / 64];
+} * tables;
 static uint32_t thread_count;
 static struct cuda_map thread_index; /* tid -> index */
 
 static uint32_t last_tid; /* of the last call */
 static uint64_t newest;   /* highest correlation of a call seen, 64-bit */
-static struct {
-    uint64_t from, to;
-} aliases[ALIASES]; /* ids of nested calls, by their low bits */
 static bool has_aliases, has_batches;
 
-/* Calls that another record needs to know of: allocations (their thread), and batches. */
-static struct {
-    uint64_t correlation;
-    uint32_t tid;
-    bool many;
-} recent_calls[RECENT_CALLS];
+bool cuda_calls_start(void)
+{
+    return tables || (tables = cuda_reserve(sizeof *tables));
+}
 
 /* CUPTI counts correlation in 32 bits, which wrap after 2.2 h at 542,000 launches a second. Two
  * ids in flight are never 2^31 apart, so the nearest value to the newest one is the true one. */
@@ -66,11 +77,6 @@ static uint64_t widen(uint32_t id)
     return wide > 0 ? (uint64_t)wide : id;
 }
 
-/* Which ids belong outside the recording windows, by their low bits. The first record of an id
- * decides for all others: a call and what it made on the device are recorded together or not at
- * all, whichever CUPTI brings first and however long the device takes. Untouched, and so without
- * memory, when there are no windows. */
-static uint64_t decided[OUTSIDE / 64], outside[OUTSIDE / 64];
 static uint64_t front; /* highest id with a place there; those OUTSIDE behind it have lost theirs */
 static uint64_t before; /* ids up to this one came when there was no window yet: recorded */
 static bool watching;
@@ -89,12 +95,12 @@ static bool has_place(uint64_t correlation)
     if (correlation == 0 || correlation > newest + OUTSIDE / 2)
         return false;
     if (correlation > front + OUTSIDE) {
-        memset(decided, 0, sizeof decided);
+        memset(tables->decided, 0, sizeof tables->decided);
         front = correlation;
     }
     while (front < correlation) {
         front++;
-        decided[front % OUTSIDE / 64] &= ~(1ull << (front % 64));
+        tables->decided[front % OUTSIDE / 64] &= ~(1ull << (front % 64));
     }
     return correlation + OUTSIDE > front;
 }
@@ -110,11 +116,11 @@ static bool is_outside(uint64_t correlation, uint64_t time)
         return false;
     uint64_t bit = 1ull << (correlation % 64);
     uint64_t at = correlation % OUTSIDE / 64;
-    if (decided[at] & bit)
-        return outside[at] & bit;
+    if (tables->decided[at] & bit)
+        return tables->outside[at] & bit;
     if (time != 0) {
-        decided[at] |= bit;
-        outside[at] = late ? outside[at] | bit : outside[at] & ~bit;
+        tables->decided[at] |= bit;
+        tables->outside[at] = late ? tables->outside[at] | bit : tables->outside[at] & ~bit;
     }
     return late;
 }
@@ -143,10 +149,10 @@ uint64_t cuda_correlation(uint32_t id)
     if (id == 0)
         return 0;
     uint64_t wide = widen(id);
-    if (!has_aliases || aliases[wide % ALIASES].from < wide)
+    if (!has_aliases || tables->aliases[wide % ALIASES].from < wide)
         return wide;
-    if (aliases[wide % ALIASES].from == wide)
-        return aliases[wide % ALIASES].to;
+    if (tables->aliases[wide % ALIASES].from == wide)
+        return tables->aliases[wide % ALIASES].to;
     uint32_t outer = cuda_exact_outer(id); /* forgotten here */
     if (outer)
         return widen(outer);
@@ -157,23 +163,24 @@ uint64_t cuda_correlation(uint32_t id)
 uint32_t cuda_calls_thread(uint64_t correlation)
 {
     uint32_t slot = correlation % RECENT_CALLS;
-    return correlation && recent_calls[slot].correlation == correlation ? recent_calls[slot].tid
-                                                                        : 0;
+    return correlation && tables->recent_calls[slot].correlation == correlation
+               ? tables->recent_calls[slot].tid
+               : 0;
 }
 
 bool cuda_calls_many(uint64_t correlation)
 {
     uint32_t slot = correlation % RECENT_CALLS;
-    return has_batches && correlation && recent_calls[slot].correlation == correlation &&
-           recent_calls[slot].many;
+    return has_batches && correlation && tables->recent_calls[slot].correlation == correlation &&
+           tables->recent_calls[slot].many;
 }
 
 static void remember_call(uint64_t correlation, uint32_t tid, bool many)
 {
     uint32_t slot = correlation % RECENT_CALLS;
-    recent_calls[slot].correlation = correlation;
-    recent_calls[slot].tid = tid;
-    recent_calls[slot].many = many;
+    tables->recent_calls[slot].correlation = correlation;
+    tables->recent_calls[slot].tid = tid;
+    tables->recent_calls[slot].many = many;
     has_batches |= many;
 }
 
@@ -187,7 +194,8 @@ static void note_call_class(const struct record_call *record, uint64_t correlati
                             uint8_t expects)
 {
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
-    bool noted = correlation && recent_calls[correlation % RECENT_CALLS].correlation == correlation;
+    bool noted =
+        correlation && tables->recent_calls[correlation % RECENT_CALLS].correlation == correlation;
     if (many || noted || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
         remember_call(correlation, record->thread, many);
 }
@@ -250,10 +258,10 @@ static struct calling_thread *calling_thread(uint32_t tid, bool make)
 {
     const uint32_t *index = cuda_map_get(&thread_index, tid);
     if (index)
-        return &threads[*index];
+        return &tables->threads[*index];
     if (!make || thread_count == THREADS || !cuda_map_put(&thread_index, tid, thread_count))
         return NULL;
-    struct calling_thread *thread = &threads[thread_count++];
+    struct calling_thread *thread = &tables->threads[thread_count++];
     thread->tid = tid;
     thread->count = 0;
     return thread;
@@ -308,8 +316,8 @@ static void runtime_call(const struct record_call *outer)
             stack = cuda_stacks_of(inner->correlation, 0);
         if (inner->correlation != outer->correlation && inner->correlation != 0) {
             uint64_t own = widen_call(inner->correlation);
-            aliases[own % ALIASES].from = own;
-            aliases[own % ALIASES].to = correlation;
+            tables->aliases[own % ALIASES].from = own;
+            tables->aliases[own % ALIASES].to = correlation;
             has_aliases = true;
         }
         if (driver->klass == WIRE_CLASS_BUILD) {
@@ -346,7 +354,7 @@ void cuda_calls_age(bool all)
     uint32_t kept = 0;
     cuda_map_clear(&thread_index);
     for (uint32_t i = 0; i < thread_count; i++) {
-        struct calling_thread *thread = &threads[i];
+        struct calling_thread *thread = &tables->threads[i];
         uint32_t ready = 0; /* held in the order of their coming: the oldest are first */
         for (uint32_t k = 0; k < thread->count; k++) {
             if (++thread->held[k].ticks > CUDA_HOLD_TICKS || all)
@@ -358,7 +366,7 @@ void cuda_calls_age(bool all)
         /* Only threads that still wait keep their place: programs start many short-lived ones. */
         if (thread->count > 0 && cuda_map_put(&thread_index, thread->tid, kept)) {
             if (i != kept)
-                threads[kept] = *thread;
+                tables->threads[kept] = *thread;
             kept++;
         }
     }
@@ -372,9 +380,7 @@ void cuda_calls_forked(void)
     newest = 0;
     last_tid = 0;
     has_aliases = has_batches = false;
-    memset(aliases, 0, sizeof aliases);
-    memset(decided, 0, sizeof decided);
     front = before = 0;
     watching = false;
-    memset(recent_calls, 0, sizeof recent_calls);
+    cuda_wipe(tables, sizeof *tables);
 }

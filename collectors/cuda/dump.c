@@ -19,6 +19,7 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/dump.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 #define RING 8192u   /* callbacks between two ticks; a power of two */
@@ -35,8 +36,8 @@ struct slot {
     struct dump_callback what;
 };
 
-static _Atomic uint32_t on; /* wanted, and no error yet */
-static struct slot ring[RING];
+static _Atomic uint32_t on;        /* wanted, and no error yet */
+static struct slot *ring;          /* [RING] */
 static _Atomic uint64_t ring_head; /* next ticket */
 static uint64_t ring_tail;         /* helper thread */
 static _Atomic uint64_t ring_lost;
@@ -46,20 +47,19 @@ static char folder[400], path[448];
 static int file = -1; /* open during a batch */
 static dev_t file_device;
 static ino_t file_inode;
-static uint8_t pending[65536];
+#define PENDING_BYTES 65536u
+static uint8_t *pending;
 static size_t pending_bytes;
 static uint32_t sizes[KINDS]; /* of records, as told to the dump */
-static struct {
+static struct dumped_text {
     uint64_t address, hash;
-} texts[TEXTS];
+} * texts; /* [TEXTS] */
 
-void cuda_dump_start(void)
+static bool reserve_dump_tables(void)
 {
-    if (!collector_option("cupti-dump", folder, sizeof folder) || !folder[0])
-        return;
-    for (uint64_t i = 0; i < RING; i++)
-        atomic_store_explicit(&ring[i].turn, i, memory_order_relaxed);
-    atomic_store(&on, 1);
+    return (ring || (ring = cuda_reserve(sizeof *ring * RING))) &&
+           (pending || (pending = cuda_reserve(PENDING_BYTES))) &&
+           (texts || (texts = cuda_reserve(sizeof *texts * TEXTS)));
 }
 
 static void dump_failed(const char *call, int error)
@@ -70,6 +70,19 @@ static void dump_failed(const char *call, int error)
     snprintf(why, sizeof why, "the CUPTI dump %s ends here: %s: %s", path[0] ? path : folder, call,
              strerror_r(error, reason, sizeof reason));
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)error);
+}
+
+void cuda_dump_start(void)
+{
+    if (!collector_option("cupti-dump", folder, sizeof folder) || !folder[0])
+        return;
+    if (!reserve_dump_tables()) {
+        dump_failed("mmap", errno);
+        return;
+    }
+    for (uint64_t i = 0; i < RING; i++)
+        atomic_store_explicit(&ring[i].turn, i, memory_order_relaxed);
+    atomic_store(&on, 1);
 }
 
 static void dump_write(const void *data, size_t bytes)
@@ -98,9 +111,9 @@ static void dump_put(const void *data, size_t bytes)
 {
     if (bytes == 0)
         return;
-    if (bytes > sizeof pending - pending_bytes)
+    if (bytes > PENDING_BYTES - pending_bytes)
         put_pending();
-    if (bytes > sizeof pending) {
+    if (bytes > PENDING_BYTES) {
         dump_write(data, bytes);
         return;
     }
@@ -365,5 +378,5 @@ void cuda_dump_forked(void)
     path[0] = '\0';
     pending_bytes = 0;
     memset(sizes, 0, sizeof sizes);
-    memset(texts, 0, sizeof texts);
+    cuda_wipe(texts, sizeof *texts * TEXTS);
 }

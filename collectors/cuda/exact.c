@@ -81,17 +81,21 @@ bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
     return on && (is_launch(domain, cbid) || begins_stream_capture(domain, cbid));
 }
 
-void cuda_exact_start(void)
-{
-    on = exact_wanted_start();
-}
-
 static void exact_give_up(const char *why)
 {
     char text[EXACT_WHY_BYTES + 64];
     atomic_store(&broken, true);
     snprintf(text, sizeof text, "no single launches are counted: %s", why);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, text, 0);
+}
+
+void cuda_exact_start(void)
+{
+    on = exact_wanted_start();
+    if (on && !(exact_subjects_start() && exact_results_start())) {
+        on = false;
+        exact_give_up("there is no memory for its tables (ulimit -d, -v)");
+    }
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

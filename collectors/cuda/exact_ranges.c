@@ -15,6 +15,7 @@
 #include "collectors/counters/remedy.h"
 #include "collectors/cuda/cupti_api.h"
 #include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 #define DEVICES 64u /* what is prepared serves all contexts of one */
@@ -34,7 +35,7 @@ struct exact_ranges {
     struct pass prepared[EXACT_MOST_PASSES];
     bool failed;
 };
-static struct exact_ranges all[DEVICES];
+static struct exact_ranges *all; /* [DEVICES] */
 static size_t all_count;
 
 /* The counters, while they are held. */
@@ -81,12 +82,14 @@ static bool has_functions(char *why)
     return false;
 }
 
+static const char no_memory[] = "no memory for counting single launches";
+
 static uint8_t *map_exact_image(size_t bytes, char *why)
 {
     void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at != MAP_FAILED)
         return at;
-    snprintf(why, EXACT_WHY_BYTES, "no memory for counting single launches");
+    snprintf(why, EXACT_WHY_BYTES, "%s", no_memory);
     return NULL;
 }
 
@@ -203,6 +206,10 @@ struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES])
     }
     if (all_count == DEVICES) {
         snprintf(why, EXACT_WHY_BYTES, "there are more than %u devices", DEVICES);
+        return NULL;
+    }
+    if (!all && !(all = cuda_reserve(sizeof *all * DEVICES))) {
+        snprintf(why, EXACT_WHY_BYTES, "%s", no_memory);
         return NULL;
     }
     ranges = &all[all_count++];

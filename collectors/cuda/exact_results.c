@@ -5,6 +5,7 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/exact_results.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 #define WAITING 8192u /* memory that is not used is not there */
@@ -18,11 +19,16 @@ struct waiting {
     double values[EXACT_MOST_COUNTS];
 };
 
-static struct waiting waiting[WAITING];
-static uint32_t next;         /* where a free one may be; of whoever has the turn */
-static _Atomic uint32_t kept; /* of them are FULL */
+static struct waiting *waiting; /* [WAITING] */
+static uint32_t next;           /* where a free one may be; of whoever has the turn */
+static _Atomic uint32_t kept;   /* of them are FULL */
 static _Atomic uint32_t unmatched;
 static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */
+
+bool exact_results_start(void)
+{
+    return waiting || (waiting = cuda_reserve(sizeof *waiting * WAITING));
+}
 
 static void mark_exact_id(uint32_t id)
 {
@@ -121,8 +127,5 @@ void exact_results_forked(void)
 {
     atomic_store(&kept, 0);
     atomic_store(&unmatched, 0);
-    for (size_t i = 0; i < WAITING; i++) {
-        if (atomic_load(&waiting[i].state) != FREE) /* untouched memory stays so */
-            atomic_store(&waiting[i].state, FREE);
-    }
+    cuda_wipe(waiting, sizeof *waiting * WAITING);
 }

@@ -9,6 +9,8 @@
 
 #include "collectors/cuda/exact_sets.h"
 
+bool exact_results_start(void); /* takes the table; false: no memory */
+
 /* A launch by CUPTI's correlation ids of the driver's call, and of the runtime's around (0 = none);
  * `completes`: every pass that its kernel needs was counted now. Whoever has the turn. */
 struct exact_launch {

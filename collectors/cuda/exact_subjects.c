@@ -3,11 +3,17 @@
 #include <string.h>
 
 #include "collectors/cuda/exact_subjects.h"
+#include "collectors/cuda/map.h"
 
 #define SUBJECTS 4096u /* a power of 2; half of them are used at most */
 
-static struct exact_subject subjects[SUBJECTS];
+static struct exact_subject *subjects; /* [SUBJECTS] */
 static uint32_t subject_count, passed_over;
+
+bool exact_subjects_start(void)
+{
+    return subjects || (subjects = cuda_reserve(sizeof *subjects * SUBJECTS));
+}
 
 struct exact_subject *exact_subject_of(uint32_t name, const struct exact_shape *shape, bool *fresh)
 {
@@ -111,5 +117,5 @@ void exact_subjects_give_up(uint32_t name)
 void exact_subjects_forget(void)
 {
     subject_count = passed_over = 0;
-    memset(subjects, 0, sizeof subjects);
+    cuda_wipe(subjects, sizeof *subjects * SUBJECTS);
 }

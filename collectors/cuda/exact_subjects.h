@@ -29,6 +29,8 @@ struct exact_subject {
     uint8_t done[EXACT_MOST_PASSES];
 };
 
+bool exact_subjects_start(void); /* takes the table; false: no memory */
+
 /* That of a kernel's name and shape; *fresh = it was made now, and `wanted` is to be said. NULL:
  * there is no room for more. */
 struct exact_subject *exact_subject_of(uint32_t name, const struct exact_shape *shape, bool *fresh);

@@ -166,6 +166,17 @@ static void unsubscribe(const char *why)
     cupti.Unsubscribe(subscriber);
 }
 
+static bool reserve_call_tables(void)
+{
+    if (cuda_calls_start() && cuda_memory_start() && cuda_names_start() &&
+        cuda_launch_names_start() && cuda_stacks_start())
+        return true;
+    refuse_cuda("no memory for the tables of calls and names (a limit: ulimit -d, -v); CUDA is not "
+                "recorded",
+                0);
+    return false;
+}
+
 /* Subscribed: hand CUPTI what it needs. */
 static bool prepare_cuda(void)
 {
@@ -193,7 +204,7 @@ static void start_cuda(void)
     if (!collector_traces("cuda") || !collector_active() || is_left_alone())
         return;
     collector_register(&source);
-    if (!load_cupti() || !subscribe() || !prepare_cuda()) {
+    if (!load_cupti() || !reserve_call_tables() || !subscribe() || !prepare_cuda()) {
         atomic_store(&left, true);
         return;
     }

@@ -10,16 +10,22 @@
 #include <string.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 #define SLOTS 65536u /* launches between two ticks */
 #define MAX_NAME_BYTES 65536u
 
-static struct {
+static struct launch_name {
     _Atomic uint32_t id;  /* string id */
     _Atomic uint32_t key; /* low bits of the launch's id, 0 = empty */
-} slots[SLOTS];
+} * slots;                /* [SLOTS] */
 static _Atomic bool wanted;
+
+bool cuda_launch_names_start(void)
+{
+    return slots || (slots = cuda_reserve(sizeof *slots * SLOTS));
+}
 
 bool cuda_launch_names_begin(void)
 {
@@ -79,6 +85,5 @@ uint32_t cuda_launch_name(uint32_t correlation)
 void cuda_launch_names_forked(void)
 {
     atomic_store(&wanted, false);
-    for (uint32_t i = 0; i < SLOTS; i++)
-        atomic_store_explicit(&slots[i].key, 0, memory_order_relaxed);
+    cuda_wipe(slots, sizeof *slots * SLOTS);
 }

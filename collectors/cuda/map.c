@@ -26,12 +26,24 @@ uint32_t *cuda_map_get(const struct cuda_map *map, uint64_t key)
     return slot->used ? &slot->value : NULL;
 }
 
+void *cuda_reserve(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void cuda_wipe(void *table, size_t bytes)
+{
+    if (table && madvise(table, bytes, MADV_DONTNEED) != 0) /* locked in memory */
+        memset(table, 0, bytes);
+}
+
 static bool grow_map(struct cuda_map *map)
 {
     uint32_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
-    void *at = mmap(NULL, capacity * sizeof *map->slots, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
+    void *at = cuda_reserve(capacity * sizeof *map->slots);
+    if (!at)
         return false;
     struct cuda_map bigger = {at, map->count, capacity};
     for (uint32_t i = 0; i < map->capacity; i++) {

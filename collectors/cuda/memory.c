@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
 /* Records that wait for their call; more go without its thread. A flush's: a program that allocates
@@ -111,11 +112,16 @@ static void memory_record(const struct record_memory *record)
 
 /* Whose allocation it is only its call tells, which may be read a flush later: then it waits, as
  * driver calls do. What no call tells of (a module's variables) waits in vain, but not long. */
-static struct {
+static struct held_memory {
     struct record_memory record;
     uint32_t ticks;
-} held[HELD];
+} * held; /* [HELD] */
 static uint32_t held_count;
+
+bool cuda_memory_start(void)
+{
+    return held || (held = cuda_reserve(sizeof *held * HELD));
+}
 
 void cuda_memory_record(const struct record_memory *record)
 {

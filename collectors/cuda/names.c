@@ -22,15 +22,20 @@
 #define UNLOADS 128u /* times remembered; what is older counts as unloaded since */
 
 static struct cuda_map index_of; /* address -> index of the last name there */
-static struct {
+static struct known_name {
     uint32_t id;
     uint64_t time; /* a kernel of that name ran then */
-} names[NAMES];
+} * names;         /* [NAMES] */
 static uint32_t name_count;
 static _Atomic uint64_t unloads[UNLOADS]; /* when unloading began and when it was done */
 static _Atomic uint32_t unloading;        /* threads that are at it */
 static _Atomic uint64_t unload_count, last_unload;
 static uint32_t unsure; /* names read without trust */
+
+bool cuda_names_start(void)
+{
+    return names || (names = cuda_reserve(sizeof *names * NAMES));
+}
 
 static void note_module_unload(uint64_t time)
 {

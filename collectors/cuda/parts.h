@@ -75,9 +75,9 @@ struct cuda_function cuda_classify(const char *name);
 size_t cuda_plain_name(const char *name, char *plain, size_t size);
 
 /* ---- calls.c */
-#define CUDA_HOLD_TICKS                                                                            \
-    2u /* a call's record is read at most a flush after those made inside it                       \
-        */
+/* A call's record is read at most so many flushes after those made inside it. */
+#define CUDA_HOLD_TICKS 2u
+bool cuda_calls_start(void); /* this and its kin take a table; false: no memory */
 void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
@@ -103,6 +103,7 @@ void cuda_stream_record(const struct record_stream *record);
 void cuda_streams_forked(void);
 
 /* ---- names.c */
+bool cuda_names_start(void);
 /* The string id of a kernel's name. `start` is the kernel's, 0 = unknown. Helper only. */
 uint32_t cuda_kernel_name(const char *name, uint64_t start);
 void cuda_names_unloading(uint64_t time); /* code is about to be unloaded; any thread */
@@ -113,6 +114,7 @@ size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
 
 /* ---- launch_names.c */
+bool cuda_launch_names_start(void);
 bool cuda_launch_names_begin(void); /* any thread; true the first time: have launches told */
 /* A launch begins; `function` or `symbol` may be NULL. The program's thread. */
 void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation);
@@ -126,6 +128,7 @@ void cuda_lost_end(void);
 void cuda_lost_forked(void);
 
 /* ---- memory.c, waits.c */
+bool cuda_memory_start(void);
 void cuda_memory_record(const struct record_memory *record);
 void cuda_memory_age(bool all); /* a tick went by: records that waited for their call are sent */
 void cuda_memory_forked(void);
@@ -146,6 +149,7 @@ void cuda_failures_tick(void); /* what was noted is sent */
 void cuda_failures_forked(void);
 
 /* ---- call_stacks.c */
+bool cuda_stacks_start(void); /* without --stacks there is no table */
 bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
 /* A function is called, or returned. The program's thread. */
 void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid,

@@ -169,7 +169,7 @@ START_TEST(passes_change_when_nobody_needs_them)
     double values[EXACT_MOST_COUNTS] = {1, 1, 1, 1, 0};
     const struct exact_pass *all = exact_passes_of("GH100", &count);
     struct exact_shape shape = {{1, 2, 3}, {4, 5, 6}, 7}, other = {{1, 2, 3}, {4, 5, 6}, 8};
-    exact_subjects_forget();
+    ck_assert(exact_subjects_start());
     struct exact_subject *a = exact_subject_of(5, &shape, &fresh);
     ck_assert(fresh && a && !exact_anybody_needs(all, count));
     ck_assert_uint_eq(exact_choose(a, all, count, SIZE_MAX), SIZE_MAX); /* not wanted */

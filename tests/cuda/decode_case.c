@@ -22,7 +22,8 @@ static void setup(void)
     char why[256];
     ck_assert_msg(cupti_load(why, sizeof why), "%s", why); /* finds the copy that is loaded */
     cuda_classes_start();
-    ck_assert(cuda_buffers_start());
+    ck_assert(cuda_buffers_start() && cuda_calls_start() && cuda_memory_start());
+    ck_assert(cuda_names_start() && cuda_launch_names_start());
     size_t most;
     cuda_buffers_request(&data, &size, &most);
     ck_assert_uint_eq(most, 0);

@@ -79,6 +79,19 @@ class Faults(replay.Case):
         self.assert_note(db, "refused", "Timestamp")
         self.assert_no_cuda(db)
 
+    def test_no_memory(self):
+        """A program under a limit of its data: for the tables, for the tables but not for buffers."""
+        usual = self.open(self.fake_run("basic", quiet=False).capture)
+        if self.count(usual, "capture_health", "item = 'preload'"):
+            self.skipTest("a sanitized program needs terabytes of address space")
+        for limit, why in ((4000, "no memory for the tables"), (9000, "no memory for CUPTI's buffers")):
+            with self.subTest(why):
+                db = self.open(self.record(
+                    "sh", "-c", 'ulimit -d %d; exec "$@"' % limit, "sh", replay.PROGRAM, "basic", "return",
+                    env=replay.e2e.clean_environment(LD_LIBRARY_PATH=replay.FAKES)).capture)
+                self.assert_note(db, "refused", why)
+                self.assert_no_cuda(db)
+
     def test_kernels_refused(self):
         db = self.play(steady(), "refuse=10")
         self.assert_note(db, "degraded", "CONCURRENT_KERNEL")

@@ -7,6 +7,7 @@ static void begin(enum stacks_kind kind, uint32_t every)
 {
     stacks_modules_start();
     stacks_every[kind] = every;
+    ck_assert(cuda_stacks_start());
     cuda_callback_start(NULL);
 }
 

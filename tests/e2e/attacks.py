@@ -132,6 +132,7 @@ STARTED = {
     "few-descriptors": ["sh", "-c", 'ulimit -n 5; exec "$@"', "sh"],
     "no-file-room": ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"],
     "little-space": ["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh"],
+    "little-data": ["sh", "-c", 'ulimit -s 8192; ulimit -d 40000; exec "$@"', "sh"],
     "nothing-open": ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"],
     "no-permissions": ["sh", "-c", 'umask 777; exec "$@"', "sh"],
 }
