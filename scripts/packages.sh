@@ -2,7 +2,12 @@
 # Sourced by the scripts: install missing packages of the distribution (Debian, Ubuntu).
 #
 #   install_packages required NAME...   stops with the remedy when one cannot be had
-#   install_packages optional NAME...   says what is left out and goes on
+#   install_packages optional NAME...   goes on without one, and notes it in LEFT_OUT
+LEFT_OUT=()
+leave_out() {
+    LEFT_OUT+=("$1")
+    echo "perfkit: $1"
+}
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"
@@ -18,6 +23,11 @@ have_package() {
     [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
 }
 
+# Also when a program of that name came by another way: npm, for example, is a part of other packages too.
+have_program() {
+    have_package "$1" || command -v "$1" >/dev/null 2>&1
+}
+
 install_packages() {
     local kind=$1 name missing=()
     shift
@@ -25,7 +35,9 @@ install_packages() {
         echo "perfkit: not a Debian or Ubuntu system: make sure these are installed: $*" >&2
         return 0
     fi
-    for name in "$@"; do have_package "$name" || missing+=("$name"); done
+    for name in "$@"; do
+        if [ "$kind" = required ]; then have_package "$name"; else have_program "$name"; fi || missing+=("$name")
+    done
     [ ${#missing[@]} -eq 0 ] && return 0
     if [ -z "${PERFKIT_APT_UPDATED:-}" ]; then
         as_root apt-get update -qq || true
@@ -43,7 +55,7 @@ install_packages() {
     for name in "${missing[@]}"; do
         as_root env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y -qq --no-install-recommends "$name" >/dev/null 2>&1 ||
-            echo "perfkit: $name is not available here: what needs it is left out"
+            leave_out "no $name: the package cannot be installed here"
     done
 }
 
@@ -53,11 +65,14 @@ install_npm() {
     local folder=$1
     shift
     export NODE_PATH=$folder/node_modules${NODE_PATH:+:$NODE_PATH}
-    command -v npm >/dev/null 2>&1 || return 0
+    command -v npm >/dev/null 2>&1 || {
+        leave_out "no $*: npm is not installed"
+        return 0
+    }
     mkdir -p "$folder"
     npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix "$folder" "$@" \
         >/dev/null 2>&1 ||
-        echo "perfkit: $* cannot be had from npm: what needs it is left out"
+        leave_out "no $*: npm cannot install them here"
 }
 
 # Programs of packages that would start a service when installed, for tests that skip without them: into
@@ -71,7 +86,7 @@ unpack_packages() {
     mkdir -p "$folder"
     (cd "$folder" && apt-get download -qq "$@" >/dev/null 2>&1 &&
         for file in ./*.deb; do dpkg -x "$file" . && rm "$file"; done && touch .done) ||
-        echo "perfkit: $* cannot be had: what needs it is left out"
+        leave_out "no $*: the package cannot be downloaded here"
 }
 
 BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libyajl-dev libdw-dev

@@ -546,4 +546,4 @@ class Counters(replay.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -205,4 +205,4 @@ if __name__ == "__main__":
         print("SKIP: node is not installed")
         sys.exit(77)
     duckdb("SELECT 1")
-    unittest.main(argv=[sys.argv[0], *sys.argv[6:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[6:]], verbosity=2)

@@ -559,4 +559,4 @@ class Refusals(unittest.TestCase):
 
 if __name__ == "__main__":
     del sys.argv[1]
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -264,4 +264,4 @@ class PyTorch(e2e.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -136,4 +136,4 @@ class Reports(unittest.TestCase):
 shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 os.chdir(WORK)
-unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=0)
+unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -482,4 +482,4 @@ class Symbolize(unittest.TestCase):
 shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 os.chdir(WORK)
-unittest.main(argv=sys.argv[:1] + sys.argv[6:], verbosity=0)
+unittest.main(argv=sys.argv[:1] + sys.argv[6:], verbosity=2)

@@ -159,4 +159,4 @@ class Live(e2e.Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    unittest.main(verbosity=2)

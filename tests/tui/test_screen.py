@@ -357,4 +357,4 @@ if __name__ == "__main__":
     if not os.path.exists(MAKE_SCENE):
         print("no %s: PERFKIT_TUI_BUILD names the build folder" % MAKE_SCENE)
         sys.exit(77)
-    unittest.main(verbosity=1)
+    unittest.main(verbosity=2)
