@@ -28,7 +28,7 @@ static void group(const unsigned char *bytes, size_t count, char text[4])
     text[3] = count > 2 ? alphabet[bits & 63] : '=';
 }
 
-static ssize_t write_some(void *cookie, const char *data, size_t size)
+static ssize_t write_base64(void *cookie, const char *data, size_t size)
 {
     struct encoder *e = cookie;
     char text[4096];
@@ -49,7 +49,7 @@ static ssize_t write_some(void *cookie, const char *data, size_t size)
     return fwrite(text, 1, filled, e->out) == filled ? (ssize_t)size : 0;
 }
 
-static int finish(void *cookie)
+static int finish_base64(void *cookie)
 {
     struct encoder *e = cookie;
     char text[4];
@@ -72,7 +72,8 @@ FILE *prof_report_base64(FILE *out)
     if (!e)
         return NULL;
     e->out = out;
-    FILE *file = fopencookie(e, "w", (cookie_io_functions_t){.write = write_some, .close = finish});
+    FILE *file =
+        fopencookie(e, "w", (cookie_io_functions_t){.write = write_base64, .close = finish_base64});
     if (!file)
         free(e);
     return file;

@@ -57,7 +57,7 @@ static void put_meta(struct prof_json *json, const char *name, int64_t pid, int6
     prof_json_end(json);
 }
 
-static void put_process(struct prof_trace *t, const struct prof_trace_process *process)
+static void put_chrome_process(struct prof_trace *t, const struct prof_trace_process *process)
 {
     struct prof_json *json = &chrome(t)->json;
     put_meta(json, "process_name", process->pid, 0, "name", process->name, 0);
@@ -65,7 +65,7 @@ static void put_process(struct prof_trace *t, const struct prof_trace_process *p
     put_meta(json, "process_sort_index", process->pid, 0, "sort_index", NULL, process->sort);
 }
 
-static void put_track(struct prof_trace *t, const struct prof_trace_track *track)
+static void put_chrome_track(struct prof_trace *t, const struct prof_trace_track *track)
 {
     struct prof_json *json = &chrome(t)->json;
     put_meta(json, "thread_name", track->pid, track->tid, "name", track->name, 0);
@@ -124,20 +124,20 @@ static void put_head_of(struct chrome *c, const struct prof_trace_slice *slice, 
     prof_json_string(&c->json, "name", slice->name);
 }
 
-static void put_place(struct prof_json *json, int64_t pid, int64_t tid, int64_t ts)
+static void put_chrome_position(struct prof_json *json, int64_t pid, int64_t tid, int64_t ts)
 {
     prof_json_int(json, "pid", pid);
     prof_json_int(json, "tid", tid);
     prof_json_us(json, "ts", ts);
 }
 
-static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
+static void put_chrome_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
 {
     struct prof_json *json = &chrome(t)->json;
     bool instant = slice->duration_ns == PROF_UNKNOWN;
     prof_json_object(json, NULL);
     put_head_of(chrome(t), slice, instant);
-    put_place(json, slice->pid, slice->tid, slice->start_ns);
+    put_chrome_position(json, slice->pid, slice->tid, slice->start_ns);
     if (instant)
         prof_json_string(json, "s", "t");
     else
@@ -147,19 +147,19 @@ static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice
     prof_json_object(json, "args");
 }
 
-static void put_end(struct prof_trace *t)
+static void put_chrome_end(struct prof_trace *t)
 {
     prof_json_end(&chrome(t)->json);
     prof_json_end(&chrome(t)->json);
 }
 
-static void put_int(struct prof_trace *t, const char *key, int64_t value)
+static void put_chrome_int(struct prof_trace *t, const char *key, int64_t value)
 {
     prof_json_int(&chrome(t)->json, key, value);
 }
 
 /* Three decimals, as Kineto writes most; NVTX payloads need not be of that size. */
-static void put_real(struct prof_trace *t, const char *key, double value)
+static void put_chrome_real(struct prof_trace *t, const char *key, double value)
 {
     if (strcmp(key, "payload") == 0)
         prof_json_real(&chrome(t)->json, key, value);
@@ -167,17 +167,17 @@ static void put_real(struct prof_trace *t, const char *key, double value)
         prof_json_fixed(&chrome(t)->json, key, value, 3);
 }
 
-static void put_text(struct prof_trace *t, const char *key, const char *value)
+static void put_chrome_text(struct prof_trace *t, const char *key, const char *value)
 {
     prof_json_string(&chrome(t)->json, key, value);
 }
 
-static void put_flag(struct prof_trace *t, const char *key, bool value)
+static void put_chrome_flag(struct prof_trace *t, const char *key, bool value)
 {
     prof_json_bool(&chrome(t)->json, key, value);
 }
 
-static void put_three(struct prof_trace *t, const char *key, const int64_t values[3])
+static void put_chrome_triple(struct prof_trace *t, const char *key, const int64_t values[3])
 {
     struct prof_json *json = &chrome(t)->json;
     prof_json_array(json, key);
@@ -208,7 +208,8 @@ static const struct prof_json *launch_text(struct prof_trace *t, const struct pr
     return !status && prof_map_put(&c->launches, key, c->parts.count) ? slot : NULL;
 }
 
-static void put_launch(struct prof_trace *t, const struct prof_config *config, int64_t device)
+static void put_chrome_launch(struct prof_trace *t, const struct prof_config *config,
+                              int64_t device)
 {
     const struct prof_json *text = launch_text(t, config, device);
     if (text)
@@ -217,43 +218,43 @@ static void put_launch(struct prof_trace *t, const struct prof_config *config, i
         t->no_memory = true;
 }
 
-static void put_arrow(struct prof_trace *t, const struct prof_trace_arrow *arrow)
+static void put_chrome_arrow(struct prof_trace *t, const struct prof_trace_arrow *arrow)
 {
     static const char start[] = "\"ph\":\"s\",\"cat\":\"ac2g\",\"name\":\"ac2g\"";
     static const char finish[] = "\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"";
     struct prof_json *json = &chrome(t)->json;
     prof_json_object(json, NULL);
     prof_json_members(json, start, sizeof start - 1);
-    put_place(json, arrow->from_pid, arrow->from_tid, arrow->from_ns);
+    put_chrome_position(json, arrow->from_pid, arrow->from_tid, arrow->from_ns);
     prof_json_int(json, "id", arrow->id);
     prof_json_end(json);
     prof_json_object(json, NULL);
     prof_json_members(json, finish, sizeof finish - 1);
-    put_place(json, arrow->to_pid, arrow->to_tid, arrow->to_ns);
+    put_chrome_position(json, arrow->to_pid, arrow->to_tid, arrow->to_ns);
     prof_json_int(json, "id", arrow->id);
     prof_json_end(json);
 }
 
-static void put_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
+static void put_chrome_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
 {
     struct prof_json *json = &chrome(t)->json;
     prof_json_object(json, NULL);
     prof_json_string(json, "ph", "C");
     prof_json_string(json, "cat", "counter");
     prof_json_string(json, "name", counter->name);
-    put_place(json, counter->pid, 0, counter->time_ns);
+    put_chrome_position(json, counter->pid, 0, counter->time_ns);
     prof_json_object(json, "args");
     if (counter->is_real)
         prof_json_fixed(json, counter->key, counter->real, 3);
     else
         prof_json_int(json, counter->key, counter->value);
-    put_end(t);
+    put_chrome_end(t);
 }
 
 #define PATH_BYTES 4096u /* PATH_MAX */
 
 /* "/src/train.c:36", else the object file. */
-static void place_text(const struct prof_frame *frame, char *out, size_t size)
+static void format_frame_location(const struct prof_frame *frame, char *out, size_t size)
 {
     const char *path = frame->file ? frame->file : frame->module ? frame->module : "n/a";
     int length = prof_report_head(path, PATH_BYTES);
@@ -264,7 +265,7 @@ static void place_text(const struct prof_frame *frame, char *out, size_t size)
 }
 
 /* The frames that "sf" of slices names: chrome://tracing shows them, Perfetto passes over them. */
-static void put_frames(struct prof_trace *t)
+static void put_chrome_frames(struct prof_trace *t)
 {
     struct prof_json *json = &chrome(t)->json;
     prof_json_end(json); /* traceEvents */
@@ -275,7 +276,7 @@ static void put_frames(struct prof_trace *t)
         const struct prof_report_stack_node *node = &t->stacks.nodes.data[i];
         const struct prof_frame *frame = prof_report_stacks_frame(&t->stacks, node->place);
         char key[16], place[PATH_BYTES + 32];
-        place_text(frame, place, sizeof place);
+        format_frame_location(frame, place, sizeof place);
         snprintf(key, sizeof key, "%u", i + 1);
         prof_json_object(json, key);
         prof_json_string(json, "category", place);
@@ -287,7 +288,7 @@ static void put_frames(struct prof_trace *t)
     prof_json_end(json);
 }
 
-static bool has_failed(const struct prof_trace *t)
+static bool chrome_has_failed(const struct prof_trace *t)
 {
     return ((const struct chrome *)t)->json.status != PROF_OK;
 }
@@ -350,7 +351,7 @@ static enum prof_status put_other_data(struct prof_trace *t, struct prof_error *
 }
 
 /* The rank of the only process with events; a capture of several ranks has no one. */
-static int64_t rank_of(const struct prof_trace *t)
+static int64_t only_rank(const struct prof_trace *t)
 {
     const struct prof_process *processes;
     size_t count = prof_processes(t->capture, &processes);
@@ -369,7 +370,7 @@ static enum prof_status put_top(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_json *json = &chrome(t)->json;
     const struct prof_info *info = prof_info(t->capture);
-    int64_t rank = rank_of(t);
+    int64_t rank = only_rank(t);
     prof_json_object(json, NULL);
     prof_json_int(json, "schemaVersion", 1);
     put_device_properties(t);
@@ -391,20 +392,20 @@ static enum prof_status put_top(struct prof_trace *t, struct prof_error *err)
 
 static const struct prof_trace_sink sink = {
     .head = put_top,
-    .process = put_process,
-    .track = put_track,
-    .begin = put_slice,
-    .integer = put_int,
-    .real = put_real,
-    .text = put_text,
-    .flag = put_flag,
-    .three = put_three,
-    .launch = put_launch,
-    .end = put_end,
-    .arrow = put_arrow,
-    .counter = put_counter,
-    .tail = put_frames,
-    .failed = has_failed,
+    .process = put_chrome_process,
+    .track = put_chrome_track,
+    .begin = put_chrome_slice,
+    .integer = put_chrome_int,
+    .real = put_chrome_real,
+    .text = put_chrome_text,
+    .flag = put_chrome_flag,
+    .three = put_chrome_triple,
+    .launch = put_chrome_launch,
+    .end = put_chrome_end,
+    .arrow = put_chrome_arrow,
+    .counter = put_chrome_counter,
+    .tail = put_chrome_frames,
+    .failed = chrome_has_failed,
 };
 
 enum prof_status prof_report_write_chrome_trace(struct prof_capture *capture,

@@ -2,6 +2,8 @@
 #ifndef PERFKIT_REPORT_COLUMNS_H
 #define PERFKIT_REPORT_COLUMNS_H
 
+#include <math.h>
+
 #include "report/table.h"
 
 /* clang-format off */
@@ -40,6 +42,12 @@ static inline struct prof_report_value prof_report_int(int64_t value)
 {
     return (struct prof_report_value){
         .kind = value == PROF_UNKNOWN ? PROF_VALUE_NONE : PROF_VALUE_INT, .integer = value};
+}
+
+static inline struct prof_report_value prof_report_real(double value)
+{
+    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
+                                      .real = value};
 }
 
 static inline struct prof_report_value prof_report_device_name(const struct prof_report_data *data,

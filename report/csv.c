@@ -11,7 +11,7 @@
 #include "report/writers.h"
 
 /* Quotes only where needed. */
-static void put_field(FILE *out, const char *text)
+static void put_csv_field(FILE *out, const char *text)
 {
     char *clean = *text ? prof_report_clean(text) : strdup(""); /* not "(empty)" */
     const char *field = clean ? clean : "n/a";
@@ -35,7 +35,7 @@ void prof_report_csv_value(FILE *out, struct prof_report_value value)
     case PROF_VALUE_NONE:
         return;
     case PROF_VALUE_TEXT:
-        put_field(out, value.text);
+        put_csv_field(out, value.text);
         return;
     case PROF_VALUE_INT:
         prof_print_int(number, value.integer);
@@ -80,7 +80,7 @@ void prof_report_csv_trust(FILE *out, const struct prof_trust *trust)
     fprintf(out, "table,level,text\r\ntrust,%s,\r\n", prof_trust_status_name(trust->status));
     for (size_t i = 0; i < trust->statement_count; i++) {
         fprintf(out, "trust,%s,", levels[trust->statements[i].level]);
-        put_field(out, trust->statements[i].text ? trust->statements[i].text : "");
+        put_csv_field(out, trust->statements[i].text ? trust->statements[i].text : "");
         fputs("\r\n", out);
     }
 }

@@ -16,7 +16,7 @@
 /* Points of the busy-share strips in text and HTML. */
 #define BUCKETS 240
 
-static int longest_first(const void *a, const void *b)
+static int longest_gap_first(const void *a, const void *b)
 {
     const struct prof_report_gap *x = a, *y = b;
     if (x->gap.duration_ns != y->gap.duration_ns)
@@ -40,7 +40,7 @@ static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_
             data->gaps[data->gap_count++] =
                 (struct prof_report_gap){.device = row->device, .gap = row->gaps[k]};
     }
-    qsort(data->gaps, data->gap_count, sizeof *data->gaps, longest_first);
+    qsort(data->gaps, data->gap_count, sizeof *data->gaps, longest_gap_first);
     return PROF_OK;
 }
 
@@ -170,7 +170,7 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
 }
 
 /* The tables behind it, and those that no table for people shows. */
-static enum prof_status load_rest(struct prof_report_data *data, struct prof_error *err)
+static enum prof_status load_details(struct prof_report_data *data, struct prof_error *err)
 {
     struct prof_capture *capture = data->capture;
     const struct prof_filter *filter = data->filter;
@@ -203,7 +203,7 @@ enum prof_status prof_report_load(struct prof_capture *capture,
                                   struct prof_report_data *data, struct prof_error *err)
 {
     enum prof_status status = prof_report_load_screen(capture, options, data, err);
-    return status ? status : load_rest(data, err);
+    return status ? status : load_details(data, err);
 }
 
 void prof_report_unload(struct prof_report_data *data)

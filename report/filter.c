@@ -32,14 +32,15 @@ __attribute__((format(printf, 2, 3))) static void say(struct words *words, const
         words->used = words->size - 1;
 }
 
-static void say_named(struct words *words, const char *format, const char *name)
+static void append_named_filter(struct words *words, const char *format, const char *name)
 {
     char *clean = prof_report_cut(name, NAME_CELLS);
     say(words, format, clean ? clean : "");
     free(clean);
 }
 
-static void say_stream(struct words *words, const struct prof_capture *capture, int64_t id)
+static void append_stream_filter(struct words *words, const struct prof_capture *capture,
+                                 int64_t id)
 {
     const struct prof_stream *stream = prof_stream(capture, id);
     if (stream && stream->native != PROF_UNKNOWN)
@@ -48,13 +49,14 @@ static void say_stream(struct words *words, const struct prof_capture *capture, 
         say(words, "stream n/a");
 }
 
-static void say_device(struct words *words, const struct prof_capture *capture, int64_t id)
+static void append_device_filter(struct words *words, const struct prof_capture *capture,
+                                 int64_t id)
 {
     const struct prof_device *device = prof_device(capture, id);
     const char *label = prof_report_device_label(device);
     say(words, "%s", label);
     if (device && device->name)
-        say_named(words, "%s", device->name);
+        append_named_filter(words, "%s", device->name);
 }
 
 void prof_report_filter_words(const struct prof_capture *capture, const struct prof_filter *filter,
@@ -72,11 +74,11 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
         say(&words, "process %lld", process ? (long long)process->pid : 0);
     }
     if (filter->device)
-        say_device(&words, capture, filter->device);
+        append_device_filter(&words, capture, filter->device);
     if (filter->stream)
-        say_stream(&words, capture, filter->stream);
+        append_stream_filter(&words, capture, filter->stream);
     for (size_t i = 0; i < filter->stream_count && i < 3; i++)
-        say_stream(&words, capture, filter->streams[i]);
+        append_stream_filter(&words, capture, filter->streams[i]);
     if (filter->stream_count > 3)
         say(&words, "and %zu more streams", filter->stream_count - 3);
     if (filter->thread) {
@@ -84,13 +86,13 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
         say(&words, "thread %lld", thread ? (long long)thread->tid : 0);
     }
     if (filter->kernel)
-        say_named(&words, "kernels with \"%s\"", filter->kernel);
+        append_named_filter(&words, "kernels with \"%s\"", filter->kernel);
     if (filter->kernel_pattern)
-        say_named(&words, "kernels matching \"%s\"", filter->kernel_pattern);
+        append_named_filter(&words, "kernels matching \"%s\"", filter->kernel_pattern);
     if (filter->range)
-        say_named(&words, "inside NVTX range \"%s\"", filter->range);
+        append_named_filter(&words, "inside NVTX range \"%s\"", filter->range);
     if (filter->range_domain)
-        say_named(&words, "of domain \"%s\"", filter->range_domain);
+        append_named_filter(&words, "of domain \"%s\"", filter->range_domain);
 }
 
 static void put_id(struct prof_json *json, const char *key, int64_t id)

@@ -68,8 +68,8 @@ static const char *remedy(const struct prof_report_data *data, const struct prof
 #define TAKEN 0.01
 
 /* "; on GPU 1 and 2 more": where several devices were analysed. */
-static void add_device(const struct prof_report_data *data, const struct prof_finding *finding,
-                       char *out, size_t size)
+static void append_finding_device(const struct prof_report_data *data,
+                                  const struct prof_finding *finding, char *out, size_t size)
 {
     const struct prof_device *device = prof_device(data->capture, finding->device);
     size_t used = strlen(out);
@@ -82,8 +82,8 @@ static void add_device(const struct prof_report_data *data, const struct prof_fi
 }
 
 /* "; in train/step (1.20 s)": where several phases were analysed. */
-static void add_phase(const struct prof_report_data *data, const struct prof_finding *finding,
-                      char *out, size_t size)
+static void append_finding_phase(const struct prof_report_data *data,
+                                 const struct prof_finding *finding, char *out, size_t size)
 {
     const struct prof_findings *findings = &data->findings;
     const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
@@ -113,8 +113,8 @@ void prof_report_finding_price(const struct prof_report_data *data,
                  prof_duration_ns(window).text, alone);
     else if (finding->bytes != PROF_UNKNOWN)
         snprintf(out, size, "%s of memory", prof_bytes_of(finding->bytes).text);
-    add_device(data, finding, out, size);
-    add_phase(data, finding, out, size);
+    append_finding_device(data, finding, out, size);
+    append_finding_phase(data, finding, out, size);
 }
 
 /* A replay knows nothing of what other findings were paid: it is told where it says less. "" if

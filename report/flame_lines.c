@@ -12,7 +12,7 @@ static int by_stack(const void *a, const void *b)
                   ((const struct prof_flame_line *)b)->stack);
 }
 
-static char *path_of(const struct prof_flame *flame, size_t node)
+static char *flame_line_path(const struct prof_flame *flame, size_t node)
 {
     size_t length = prof_flame_path(flame, node, NULL, 0);
     char *stack = malloc(length + 1);
@@ -24,12 +24,12 @@ static char *path_of(const struct prof_flame *flame, size_t node)
     return clean;
 }
 
-static bool collect(const struct prof_flame *flame, struct prof_flame_lines *result)
+static bool collect_flame_lines(const struct prof_flame *flame, struct prof_flame_lines *result)
 {
     for (size_t i = 1; i < flame->count; i++) {
         if (flame->nodes[i].self <= 0)
             continue;
-        char *stack = path_of(flame, i);
+        char *stack = flame_line_path(flame, i);
         if (!stack)
             return false;
         result->rows[result->count++] = (struct prof_flame_line){stack, flame->nodes[i].self};
@@ -38,7 +38,7 @@ static bool collect(const struct prof_flame *flame, struct prof_flame_lines *res
 }
 
 /* Different names may fold to the same text (';' becomes ':'): such lines are one. */
-static void merge(struct prof_flame_lines *lines)
+static void merge_flame_lines(struct prof_flame_lines *lines)
 {
     size_t kept = 0;
     for (size_t i = 0; i < lines->count; i++) {
@@ -61,12 +61,12 @@ enum prof_status prof_flame_lines(struct prof_capture *capture, const struct pro
     enum prof_status status = prof_flame(capture, filter, weight, &flame, err);
     if (!status && flame.count) {
         result->rows = calloc(flame.count, sizeof *result->rows);
-        if (!result->rows || !collect(&flame, result))
+        if (!result->rows || !collect_flame_lines(&flame, result))
             status = prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory");
     }
     if (!status && result->count) {
         qsort(result->rows, result->count, sizeof *result->rows, by_stack);
-        merge(result);
+        merge_flame_lines(result);
     }
     prof_flame_free(&flame);
     if (status)

@@ -39,8 +39,9 @@ static bool name_processes(struct prof_report_samples *samples, const struct pro
     return true;
 }
 
-static const char *name_of(const struct prof_report_samples *samples,
-                           const struct prof_capture *capture, const struct prof_flame_node *node)
+static const char *sample_frame_name(const struct prof_report_samples *samples,
+                                     const struct prof_capture *capture,
+                                     const struct prof_flame_node *node)
 {
     const struct prof_process *all;
     prof_processes(capture, &all);
@@ -52,7 +53,8 @@ static const char *name_of(const struct prof_report_samples *samples,
 
 /* Frames of the host's stacks say where they are, the others what they are: that is what viewers
  * show beside a name. */
-static struct prof_report_frame frame_of(const struct prof_flame_node *node, const char *name)
+static struct prof_report_frame make_sample_frame(const struct prof_flame_node *node,
+                                                  const char *name)
 {
     const struct prof_frame *place = node->kind == PROF_FLAME_FRAME ? node->frame : NULL;
     struct prof_report_frame frame = {name, kind_words[node->kind], kind_words[node->kind],
@@ -69,7 +71,7 @@ static bool number_frame(struct prof_report_samples *samples, const struct prof_
                          struct prof_names *known, size_t node)
 {
     const struct prof_flame_node *n = &samples->flame.nodes[node];
-    const char *name = name_of(samples, capture, n);
+    const char *name = sample_frame_name(samples, capture, n);
     uint32_t place = n->frame ? n->frame->number : 0;
     size_t length = strlen(name);
     char *key = malloc(length + 1 + sizeof place);
@@ -85,7 +87,7 @@ static bool number_frame(struct prof_report_samples *samples, const struct prof_
         samples->frame_of[node] = *number;
     } else {
         samples->frame_of[node] = (uint32_t)samples->frame_count;
-        samples->frames[samples->frame_count] = frame_of(n, name);
+        samples->frames[samples->frame_count] = make_sample_frame(n, name);
         ok = prof_names_put(known, key, length, (uint32_t)samples->frame_count++);
     }
     free(key);
@@ -148,9 +150,10 @@ static bool append_flame(struct prof_flame *flame, const struct prof_flame *more
     return true;
 }
 
-static enum prof_status add_host(struct prof_report_samples *samples, struct prof_capture *capture,
-                                 const struct prof_filter *filter, enum prof_flame_weight weight,
-                                 struct prof_error *err)
+static enum prof_status add_host_flame(struct prof_report_samples *samples,
+                                       struct prof_capture *capture,
+                                       const struct prof_filter *filter,
+                                       enum prof_flame_weight weight, struct prof_error *err)
 {
     struct prof_flame flame;
     enum prof_status status = prof_flame(capture, filter, weight, &flame, err);
@@ -167,10 +170,10 @@ static enum prof_status read_flames(struct prof_report_samples *samples,
     enum prof_status status = prof_flame(capture, filter, PROF_FLAME_COUNT, &samples->flame, err);
     samples->cpu = samples->flame.count;
     if (!status)
-        status = add_host(samples, capture, filter, PROF_FLAME_CPU, err);
+        status = add_host_flame(samples, capture, filter, PROF_FLAME_CPU, err);
     samples->blocked = samples->flame.count;
     if (!status)
-        status = add_host(samples, capture, filter, PROF_FLAME_BLOCKED, err);
+        status = add_host_flame(samples, capture, filter, PROF_FLAME_BLOCKED, err);
     samples->has_host = samples->flame.count > samples->cpu;
     return status;
 }

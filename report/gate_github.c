@@ -12,7 +12,7 @@
 
 /* Texts are cleaned first, so that no line of theirs begins another command; what the runner would
  * take for its own is then written as it asks. `property`: between the command's colons. */
-static void put_escaped(FILE *out, const char *text, bool property)
+static void put_github_escaped(FILE *out, const char *text, bool property)
 {
     char *clean = prof_report_clean(text);
     for (const char *p = clean ? clean : "n/a"; *p; p++) {
@@ -26,18 +26,18 @@ static void put_escaped(FILE *out, const char *text, bool property)
     free(clean);
 }
 
-static void put_row(FILE *out, const char *level, const struct prof_comparison *c,
-                    const struct prof_compared *row)
+static void put_github_row(FILE *out, const char *level, const struct prof_comparison *c,
+                           const struct prof_compared *row)
 {
     char *subject = prof_gate_subject_placed(row, 80), *change = prof_gate_change(row),
          *why = prof_gate_why(c, row);
     fprintf(out, "::%s title=", level);
     fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));
-    put_escaped(out, subject ? subject : "n/a", false);
+    put_github_escaped(out, subject ? subject : "n/a", false);
     fputs(": ", out);
-    put_escaped(out, change ? change : "n/a", false);
+    put_github_escaped(out, change ? change : "n/a", false);
     fputs(": ", out);
-    put_escaped(out, why && *why ? why : prof_verdict_text(row->verdict), false);
+    put_github_escaped(out, why && *why ? why : prof_verdict_text(row->verdict), false);
     fputc('\n', out);
     free(subject);
     free(change);
@@ -55,7 +55,7 @@ static void put_groups(FILE *out, const struct prof_comparison *c, const char *l
         enum prof_gate_group group = prof_gate_group(&c->rows[i]);
         if (group < first || group > last)
             continue;
-        put_row(out, level, c, &c->rows[i]);
+        put_github_row(out, level, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)
@@ -64,10 +64,10 @@ static void put_groups(FILE *out, const struct prof_comparison *c, const char *l
 }
 
 /* Takes the text. */
-static void put_line(FILE *out, const char *level, char *text)
+static void put_github_line(FILE *out, const char *level, char *text)
 {
     fprintf(out, "::%s title=perfkit gate::", level);
-    put_escaped(out, text ? text : "n/a", false);
+    put_github_escaped(out, text ? text : "n/a", false);
     fputc('\n', out);
     free(text);
 }
@@ -76,12 +76,12 @@ enum prof_status prof_gate_write_github(const struct prof_gate_report *report, F
                                         struct prof_error *err)
 {
     const struct prof_comparison *c = report->comparison;
-    put_line(out, "notice", prof_gate_headline(report));
+    put_github_line(out, "notice", prof_gate_headline(report));
     if (c->times_refused)
-        put_line(out, "error", prof_gate_sensitivity(c));
+        put_github_line(out, "error", prof_gate_sensitivity(c));
     put_groups(out, c, "error", PROF_GATE_WORSE, PROF_GATE_WORSE);
     put_groups(out, c, "warning", PROF_GATE_UNSURE, PROF_GATE_WARNED);
     for (size_t i = 0; i < report->note_count; i++)
-        put_line(out, "notice", strdup(report->notes[i]));
+        put_github_line(out, "notice", strdup(report->notes[i]));
     return prof_report_flush(out, err);
 }

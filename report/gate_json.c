@@ -9,7 +9,7 @@
 static const char *const unit_names[] = {"count", "bytes", "ns"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
 
-static void put_shape(struct prof_json *json, const char *key, const int64_t shape[3])
+static void put_gate_shape(struct prof_json *json, const char *key, const int64_t shape[3])
 {
     if (shape[0] <= 0) {
         prof_json_null(json, key);
@@ -37,7 +37,7 @@ static const char *per_of(const struct prof_compared *row)
     }
 }
 
-static void put_metric(struct prof_json *json, const struct prof_compared *row)
+static void put_gate_metric(struct prof_json *json, const struct prof_compared *row)
 {
     const struct prof_metric_info *info = prof_metric_info(row->family);
     const struct prof_metric *metric = row->cand ? row->cand : row->base;
@@ -49,13 +49,13 @@ static void put_metric(struct prof_json *json, const struct prof_compared *row)
     prof_json_string(json, "name", row->cand_name ? row->cand_name : row->base_name);
     prof_json_string(json, "base_name", row->base_name);
     prof_json_string(json, "place", row->place && *row->place ? row->place : NULL);
-    put_shape(json, "grid", metric ? metric->grid : none);
-    put_shape(json, "block", metric ? metric->block : none);
+    put_gate_shape(json, "grid", metric ? metric->grid : none);
+    put_gate_shape(json, "block", metric ? metric->block : none);
     prof_json_string(json, "match", prof_match_text(row->match));
     prof_json_bool(json, "moved", row->moved);
 }
 
-static void put_row(struct prof_json *json, const struct prof_compared *row)
+static void put_gate_row_json(struct prof_json *json, const struct prof_compared *row)
 {
     const struct {
         const char *key;
@@ -84,7 +84,7 @@ static void put_row(struct prof_json *json, const struct prof_compared *row)
         {"outside_cand", row->outside_cand},
     };
     prof_json_object(json, NULL);
-    put_metric(json, row);
+    put_gate_metric(json, row);
     prof_json_string(json, "verdict", prof_verdict_name(row->verdict));
     prof_json_string(json, "reason", prof_reason_code(row->reason));
     prof_json_bool(json, "gated", row->gated);
@@ -111,7 +111,7 @@ static void put_side(struct prof_json *json, const char *key, const char *text, 
     prof_json_end(json);
 }
 
-static void put_environment(struct prof_json *json, const struct prof_comparison *c)
+static void put_gate_environment_json(struct prof_json *json, const struct prof_comparison *c)
 {
     prof_json_array(json, "environment_differences");
     for (size_t i = 0; i < c->difference_count; i++) {
@@ -148,8 +148,8 @@ static void put_verdicts(struct prof_json *json, const struct prof_comparison *c
     prof_json_end(json);
 }
 
-static void put_texts(struct prof_json *json, const char *key, const char *const *texts,
-                      size_t count)
+static void put_text_array(struct prof_json *json, const char *key, const char *const *texts,
+                           size_t count)
 {
     prof_json_array(json, key);
     for (size_t i = 0; i < count; i++)
@@ -173,22 +173,22 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     prof_json_real(&json, "alpha", c->alpha);
     prof_json_bool(&json, "times_refused", c->times_refused);
     prof_json_string(&json, "note", c->note);
-    put_texts(&json, "notes", report->notes, report->note_count);
+    put_text_array(&json, "notes", report->notes, report->note_count);
     prof_json_string(&json, "config", report->config);
     put_side(&json, "base", report->base, report->base_name, c->base_units, c->base_runs,
              c->base_iterations);
     put_side(&json, "cand", report->cand, NULL, c->cand_units, c->cand_runs, c->cand_iterations);
-    put_texts(&json, "files", report->files, report->file_count);
+    put_text_array(&json, "files", report->files, report->file_count);
     prof_json_object(&json, "iteration");
     prof_json_string(&json, "range", c->iteration);
     prof_json_string(&json, "source", prof_iteration_source_text(c->iteration_source));
     prof_json_end(&json);
-    put_environment(&json, c);
+    put_gate_environment_json(&json, c);
     put_sensitivity(&json, c);
     put_verdicts(&json, c);
     prof_json_array(&json, "rows");
     for (size_t i = 0; i < c->count; i++)
-        put_row(&json, &c->rows[i]);
+        put_gate_row_json(&json, &c->rows[i]);
     prof_json_end(&json);
     prof_json_end(&json);
     enum prof_status status = prof_json_finish(&json, err);

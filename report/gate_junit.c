@@ -11,7 +11,7 @@
 /* XML 1.0 has no way to write control characters or U+FFFE and U+FFFF: the first are made visible
  * by prof_report_clean, the others here. Every special character is escaped, also where it need not
  * be, so that no text can end an attribute, an element or a CDATA section of a careless reader. */
-static void put_escaped(FILE *out, const char *text)
+static void put_junit_escaped(FILE *out, const char *text)
 {
     char *clean = prof_report_clean(text);
     for (const char *p = clean ? clean : "n/a"; *p; p++) {
@@ -27,10 +27,10 @@ static void put_escaped(FILE *out, const char *text)
 }
 
 /* Takes the text. */
-static void put_attribute(FILE *out, const char *name, char *text)
+static void put_junit_attribute(FILE *out, const char *name, char *text)
 {
     fprintf(out, " %s=\"", name);
-    put_escaped(out, text ? text : "n/a");
+    put_junit_escaped(out, text ? text : "n/a");
     fputc('"', out);
     free(text);
 }
@@ -74,19 +74,19 @@ static void put_case(FILE *out, const struct prof_comparison *c, const struct pr
 {
     enum outcome outcome = outcome_of(row);
     fprintf(out, "    <testcase classname=\"perfkit.%s\"", prof_metric_info(row->family)->name);
-    put_attribute(out, "name", prof_gate_subject_placed(row, 0));
+    put_junit_attribute(out, "name", prof_gate_subject_placed(row, 0));
     fputs(">\n", out);
     if (outcome == PASSED) {
         fputs("      <system-out>", out);
         char *text = sentence(c, row);
-        put_escaped(out, text ? text : "n/a");
+        put_junit_escaped(out, text ? text : "n/a");
         free(text);
         fputs("</system-out>\n", out);
     } else {
         fprintf(out, "      <%s", outcome == FAILED ? "failure" : "skipped");
         if (outcome == FAILED)
             fprintf(out, " type=\"%s\"", prof_reason_code(row->reason));
-        put_attribute(out, "message", sentence(c, row));
+        put_junit_attribute(out, "message", sentence(c, row));
         fputs("/>\n", out);
     }
     fputs("    </testcase>\n", out);
@@ -96,7 +96,7 @@ struct totals {
     size_t cases, failed, skipped;
 };
 
-static struct totals count(const struct prof_comparison *c, bool exact)
+static struct totals count_cases(const struct prof_comparison *c, bool exact)
 {
     struct totals totals = {0};
     for (size_t i = 0; i < c->count; i++) {
@@ -112,7 +112,7 @@ static struct totals count(const struct prof_comparison *c, bool exact)
 
 static void put_suite(FILE *out, const struct prof_comparison *c, bool exact)
 {
-    struct totals totals = count(c, exact);
+    struct totals totals = count_cases(c, exact);
     fprintf(out,
             "  <testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
             "skipped=\"%zu\">\n",
@@ -132,7 +132,7 @@ static void put_comparable(FILE *out, const struct prof_comparison *c)
         c->times_refused);
     if (c->times_refused) {
         fputs("      <error type=\"refused\"", out);
-        put_attribute(out, "message", prof_gate_sensitivity(c));
+        put_junit_attribute(out, "message", prof_gate_sensitivity(c));
         fputs("/>\n", out);
     }
     fputs("    </testcase>\n  </testsuite>\n", out);
@@ -142,9 +142,9 @@ enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FI
                                        struct prof_error *err)
 {
     const struct prof_comparison *c = report->comparison;
-    struct totals exact = count(c, true), times = count(c, false);
+    struct totals exact = count_cases(c, true), times = count_cases(c, false);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", out);
-    put_attribute(out, "name", prof_gate_headline(report));
+    put_junit_attribute(out, "name", prof_gate_headline(report));
     fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\" skipped=\"%zu\">\n",
             exact.cases + times.cases + 1, exact.failed + times.failed, c->times_refused,
             exact.skipped + times.skipped);

@@ -15,7 +15,8 @@ static void put_prose(FILE *out, char *text)
     free(text);
 }
 
-static void put_row(FILE *out, const struct prof_comparison *c, const struct prof_compared *row)
+static void put_gate_row_markdown(FILE *out, const struct prof_comparison *c,
+                                  const struct prof_compared *row)
 {
     char *subject = prof_gate_subject_placed(row, 60);
     fprintf(out, "| %s | ", prof_verdict_name(row->verdict));
@@ -28,7 +29,8 @@ static void put_row(FILE *out, const struct prof_comparison *c, const struct pro
     fputs(" |\n", out);
 }
 
-static void put_group(FILE *out, const struct prof_gate_report *report, enum prof_gate_group group)
+static void put_gate_group_markdown(FILE *out, const struct prof_gate_report *report,
+                                    enum prof_gate_group group)
 {
     const struct prof_comparison *c = report->comparison;
     size_t count = prof_gate_group_count(c, group), shown = 0;
@@ -41,7 +43,7 @@ static void put_group(FILE *out, const struct prof_gate_report *report, enum pro
     for (size_t i = 0; i < c->count && shown < most; i++) {
         if (prof_gate_group(&c->rows[i]) != group)
             continue;
-        put_row(out, c, &c->rows[i]);
+        put_gate_row_markdown(out, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)
@@ -57,12 +59,7 @@ static void put_item(FILE *out, const char *label, char *text)
     fputc('\n', out);
 }
 
-static char *copy(const char *text)
-{
-    return text ? strdup(text) : NULL;
-}
-
-static void put_environment(FILE *out, const struct prof_comparison *c)
+static void put_gate_environment_markdown(FILE *out, const struct prof_comparison *c)
 {
     for (size_t i = 0; i < c->difference_count; i++) {
         const struct prof_environment_difference *d = &c->differences[i];
@@ -75,22 +72,22 @@ static void put_environment(FILE *out, const struct prof_comparison *c)
     }
 }
 
-static void put_sides(FILE *out, const struct prof_gate_report *report)
+static void put_gate_sides_markdown(FILE *out, const struct prof_gate_report *report)
 {
-    put_item(out, "Baseline", copy(report->base));
-    put_item(out, "Candidate", copy(report->cand));
+    put_item(out, "Baseline", prof_gate_copy(report->base));
+    put_item(out, "Candidate", prof_gate_copy(report->cand));
     put_item(out, "Iteration", prof_gate_iteration(report->comparison));
     if (report->judged)
         put_item(out, "Times", prof_gate_sensitivity(report->comparison));
-    put_environment(out, report->comparison);
+    put_gate_environment_markdown(out, report->comparison);
     if (!report->judged && !report->comparison->times_refused)
-        put_item(out, "Times", copy(prof_gate_times_note));
+        put_item(out, "Times", prof_gate_copy(prof_gate_times_note));
     if (!report->judged)
-        put_item(out, "Note", copy(prof_gate_runs_note));
+        put_item(out, "Note", prof_gate_copy(prof_gate_runs_note));
     else if (!report->comparison->times_refused)
-        put_item(out, "Note", copy(report->comparison->note));
+        put_item(out, "Note", prof_gate_copy(report->comparison->note));
     for (size_t i = 0; i < report->note_count; i++)
-        put_item(out, "Note", copy(report->notes[i]));
+        put_item(out, "Note", prof_gate_copy(report->notes[i]));
 }
 
 enum prof_status prof_gate_write_markdown(const struct prof_gate_report *report, FILE *out,
@@ -99,9 +96,9 @@ enum prof_status prof_gate_write_markdown(const struct prof_gate_report *report,
     fputs("## Performance gate: ", out);
     put_prose(out, prof_gate_headline(report));
     fputs("\n\n", out);
-    put_sides(out, report);
+    put_gate_sides_markdown(out, report);
     for (int group = 0; group < PROF_GATE_GROUPS; group++)
-        put_group(out, report, (enum prof_gate_group)group);
+        put_gate_group_markdown(out, report, (enum prof_gate_group)group);
     return prof_report_flush(out, err);
 }
 
@@ -148,7 +145,7 @@ enum prof_status prof_diff_write_markdown(const struct prof_gate_report *report,
                                           struct prof_error *err)
 {
     fputs("## What differs\n\n", out);
-    put_sides(out, report);
+    put_gate_sides_markdown(out, report);
     put_differences(out, report, "Times", prof_gate_time_moved);
     put_differences(out, report, "Counts and bytes", prof_gate_count_differs);
     return prof_report_flush(out, err);

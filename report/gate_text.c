@@ -27,7 +27,7 @@ static enum prof_report_tone tone_of(enum prof_verdict verdict)
 }
 
 /* `label`, then the text, wrapped. Takes the text. */
-static void put_field(const struct prof_report_page *page, const char *label, char *text)
+static void put_labelled_text(const struct prof_report_page *page, const char *label, char *text)
 {
     char padded[LABEL + 1];
     char *clean = text ? prof_report_clean(text) : NULL;
@@ -49,8 +49,8 @@ static void put_below(const struct prof_report_page *page, char *text)
     free(text);
 }
 
-static void put_row(const struct prof_report_page *page, const struct prof_comparison *c,
-                    const struct prof_compared *row)
+static void put_gate_row_text(const struct prof_report_page *page, const struct prof_comparison *c,
+                              const struct prof_compared *row)
 {
     char *subject = prof_gate_subject(row, page->width / 2);
     char *clean = subject ? prof_report_clean(subject) : NULL;
@@ -67,14 +67,14 @@ static void put_row(const struct prof_report_page *page, const struct prof_compa
     put_below(page, prof_gate_why(c, row));
 }
 
-static void put_more(const struct prof_report_page *page, size_t shown, size_t count)
+static void put_more_rows_text(const struct prof_report_page *page, size_t shown, size_t count)
 {
     if (shown < count)
         fprintf(page->out, "  ... and %zu more (--top %zu)\n", count - shown, count);
 }
 
-static void put_group(const struct prof_report_page *page, const struct prof_comparison *c,
-                      enum prof_gate_group group)
+static void put_gate_group_text(const struct prof_report_page *page,
+                                const struct prof_comparison *c, enum prof_gate_group group)
 {
     size_t count = prof_gate_group_count(c, group), shown = 0;
     size_t most = page->top ? page->top : ROWS;
@@ -85,13 +85,14 @@ static void put_group(const struct prof_report_page *page, const struct prof_com
     for (size_t i = 0; i < c->count && shown < most; i++) {
         if (prof_gate_group(&c->rows[i]) != group)
             continue;
-        put_row(page, c, &c->rows[i]);
+        put_gate_row_text(page, c, &c->rows[i]);
         shown++;
     }
-    put_more(page, shown, count);
+    put_more_rows_text(page, shown, count);
 }
 
-static void put_environment(const struct prof_report_page *page, const struct prof_comparison *c)
+static void put_gate_environment_text(const struct prof_report_page *page,
+                                      const struct prof_comparison *c)
 {
     for (size_t i = 0; i < c->difference_count; i++) {
         const struct prof_environment_difference *d = &c->differences[i];
@@ -104,13 +105,8 @@ static void put_environment(const struct prof_report_page *page, const struct pr
                      : d->level == PROF_ENVIRONMENT_SOFT ? " (may move times)"
                                                          : "") < 0)
             text = NULL;
-        put_field(page, i ? "" : "Environment", text);
+        put_labelled_text(page, i ? "" : "Environment", text);
     }
-}
-
-static char *copy(const char *text)
-{
-    return text ? strdup(text) : NULL;
 }
 
 static char *shift_text(const struct prof_comparison *c)
@@ -126,25 +122,27 @@ static char *shift_text(const struct prof_comparison *c)
     return text;
 }
 
-static void put_sides(const struct prof_report_page *page, const struct prof_gate_report *report)
+static void put_gate_sides_text(const struct prof_report_page *page,
+                                const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
-    put_field(page, "Baseline", copy(report->base));
-    put_field(page, "Candidate", copy(report->cand));
-    put_field(page, "Iteration", prof_gate_iteration(c));
-    put_environment(page, c);
+    put_labelled_text(page, "Baseline", prof_gate_copy(report->base));
+    put_labelled_text(page, "Candidate", prof_gate_copy(report->cand));
+    put_labelled_text(page, "Iteration", prof_gate_iteration(c));
+    put_gate_environment_text(page, c);
 }
 
-static void put_notes(const struct prof_report_page *page, const struct prof_gate_report *report)
+static void put_gate_notes(const struct prof_report_page *page,
+                           const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
     if (c->note && !c->times_refused)
-        put_field(page, "Note", copy(c->note));
+        put_labelled_text(page, "Note", prof_gate_copy(c->note));
     for (size_t i = 0; i < report->note_count; i++)
-        put_field(page, "Note", copy(report->notes[i]));
+        put_labelled_text(page, "Note", prof_gate_copy(report->notes[i]));
 }
 
-static struct prof_report_page page_of(const struct prof_gate_report *report, FILE *out)
+static struct prof_report_page gate_page(const struct prof_gate_report *report, FILE *out)
 {
     size_t width = report->width ? report->width : 100;
     return (struct prof_report_page){
@@ -155,7 +153,7 @@ enum prof_status prof_gate_write_text(const struct prof_gate_report *report, FIL
                                       struct prof_error *err)
 {
     const struct prof_comparison *c = report->comparison;
-    struct prof_report_page page = page_of(report, out);
+    struct prof_report_page page = gate_page(report, out);
     char *headline = prof_gate_headline(report);
     bool strict_fails = !report->strict && (prof_comparison_undecided(c) || c->limited) &&
                         c->verdict != PROF_VERDICT_FAIL;
@@ -163,12 +161,12 @@ enum prof_status prof_gate_write_text(const struct prof_gate_report *report, FIL
             headline ? headline : "n/a", prof_report_plain(&page),
             strict_fails ? " (--strict ends with 4 for it)" : "");
     free(headline);
-    put_sides(&page, report);
-    put_field(&page, "Times", prof_gate_sensitivity(c));
-    put_field(&page, "Shift", shift_text(c));
-    put_notes(&page, report);
+    put_gate_sides_text(&page, report);
+    put_labelled_text(&page, "Times", prof_gate_sensitivity(c));
+    put_labelled_text(&page, "Shift", shift_text(c));
+    put_gate_notes(&page, report);
     for (int group = 0; group < PROF_GATE_GROUPS; group++)
-        put_group(&page, c, (enum prof_gate_group)group);
+        put_gate_group_text(&page, c, (enum prof_gate_group)group);
     return prof_report_flush(out, err);
 }
 
@@ -212,10 +210,11 @@ static void put_moved(const struct prof_report_page *page, const struct prof_com
         free(subject);
         shown++;
     }
-    put_more(page, shown, count);
+    put_more_rows_text(page, shown, count);
 }
 
-static void put_counts(const struct prof_report_page *page, const struct prof_comparison *c)
+static void put_count_changes_text(const struct prof_report_page *page,
+                                   const struct prof_comparison *c)
 {
     size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
     for (size_t i = 0; i < c->count; i++)
@@ -236,20 +235,20 @@ static void put_counts(const struct prof_report_page *page, const struct prof_co
         free(change);
         shown++;
     }
-    put_more(page, shown, count);
+    put_more_rows_text(page, shown, count);
 }
 
 enum prof_status prof_diff_write_text(const struct prof_gate_report *report, FILE *out,
                                       struct prof_error *err)
 {
-    struct prof_report_page page = page_of(report, out);
-    put_sides(&page, report);
-    put_field(&page, "Times",
-              report->comparison->times_refused ? prof_gate_sensitivity(report->comparison)
-                                                : copy(prof_gate_times_note));
-    put_field(&page, "Note", copy(prof_gate_runs_note));
+    struct prof_report_page page = gate_page(report, out);
+    put_gate_sides_text(&page, report);
+    put_labelled_text(&page, "Times",
+                      report->comparison->times_refused ? prof_gate_sensitivity(report->comparison)
+                                                        : prof_gate_copy(prof_gate_times_note));
+    put_labelled_text(&page, "Note", prof_gate_copy(prof_gate_runs_note));
     for (size_t i = 0; i < PROF_GATE_TIMES; i++)
         put_moved(&page, report->comparison, &prof_gate_times[i]);
-    put_counts(&page, report->comparison);
+    put_count_changes_text(&page, report->comparison);
     return prof_report_flush(out, err);
 }

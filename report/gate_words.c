@@ -35,6 +35,11 @@ static struct prof_text severity_text(double value)
     return text;
 }
 
+char *prof_gate_copy(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
 struct prof_text prof_gate_value(const struct prof_compared *row, double value)
 {
     if (row->family == PROF_METRIC_FINDING)
@@ -86,14 +91,14 @@ static struct prof_text slowdown_text(double effect)
     return text;
 }
 
-static bool is_of_one_side(const struct prof_compared *row)
+static bool is_added_or_removed(const struct prof_compared *row)
 {
     return row->match == PROF_MATCH_ADDED || row->match == PROF_MATCH_REMOVED;
 }
 
 struct prof_text prof_gate_time_change(const struct prof_compared *row)
 {
-    if (is_of_one_side(row))
+    if (is_added_or_removed(row))
         return row->match == PROF_MATCH_ADDED ? (struct prof_text){"new"}
                                               : (struct prof_text){"gone"};
     return prof_gate_percent(row->effect);
@@ -127,7 +132,7 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
 /* ---- one row ----------------------------------------------------------------------------------
  */
 
-static void put_dimensions(FILE *out, const char *before, const int64_t dimensions[3])
+static void put_launch_dimensions(FILE *out, const char *before, const int64_t dimensions[3])
 {
     for (int i = 0; i < 3 && dimensions[i] > 0; i++)
         fprintf(out, "%s%" PRId64, i ? "," : before, dimensions[i]);
@@ -135,16 +140,16 @@ static void put_dimensions(FILE *out, const char *before, const int64_t dimensio
         fputc(')', out);
 }
 
-static void put_shape(FILE *out, const struct prof_metric *metric)
+static void put_launch_shape(FILE *out, const struct prof_metric *metric)
 {
     if (!metric || metric->grid[0] <= 0)
         return;
-    put_dimensions(out, " (", metric->grid);
-    put_dimensions(out, "x(", metric->block);
+    put_launch_dimensions(out, " (", metric->grid);
+    put_launch_dimensions(out, "x(", metric->block);
 }
 
 /* A name of the program, or of several kernels, cut to the columns asked for. */
-static void put_name(FILE *out, const char *name, size_t cells)
+static void put_cut_name(FILE *out, const char *name, size_t cells)
 {
     char *fit = cells ? prof_report_fit(name, cells) : NULL;
     fputs(fit ? fit : name, out);
@@ -160,12 +165,12 @@ static void put_before(FILE *out, const struct prof_compared *row, size_t cells)
         return;
     case PROF_MATCH_SHAPE:
         fputs(", before with shape", out);
-        put_shape(out, row->base);
+        put_launch_shape(out, row->base);
         return;
     default:
         fputs(", before ", out);
-        put_name(out, row->base_name ? row->base_name : "n/a", cells);
-        put_shape(out, row->base);
+        put_cut_name(out, row->base_name ? row->base_name : "n/a", cells);
+        put_launch_shape(out, row->base);
     }
 }
 
@@ -176,14 +181,14 @@ struct text {
     size_t size;
 };
 
-static bool begin(struct text *text)
+static bool begin_text(struct text *text)
 {
     *text = (struct text){0};
     text->out = open_memstream(&text->data, &text->size);
     return text->out != NULL;
 }
 
-static char *end(struct text *text)
+static char *end_text(struct text *text)
 {
     if (prof_close_stream(text->out))
         return text->data;
@@ -198,9 +203,9 @@ static void put_subject(FILE *out, const struct prof_compared *row, size_t cells
     fputs(prof_metric_info(row->family)->name, out);
     if (name && *name) {
         fputc(' ', out);
-        put_name(out, name, cells);
+        put_cut_name(out, name, cells);
     }
-    put_shape(out, metric);
+    put_launch_shape(out, metric);
     if (metric && metric->device > 0)
         fprintf(out, " on device %" PRId64, metric->device);
     put_before(out, row, cells);
@@ -209,16 +214,16 @@ static void put_subject(FILE *out, const struct prof_compared *row, size_t cells
 char *prof_gate_subject(const struct prof_compared *row, size_t cells)
 {
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     put_subject(text.out, row, cells);
-    return end(&text);
+    return end_text(&text);
 }
 
 char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells)
 {
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     put_subject(text.out, row, cells);
     if (row->place && *row->place) {
@@ -226,7 +231,7 @@ char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells)
         fprintf(text.out, " in %s", fit ? fit : row->place);
         free(fit);
     }
-    return end(&text);
+    return end_text(&text);
 }
 
 static void put_exact(FILE *out, const struct prof_compared *row)
@@ -251,7 +256,7 @@ static void put_exact(FILE *out, const struct prof_compared *row)
 }
 
 /* Sums of an iteration are judged, or what is once in one. */
-static bool is_judged_itself(const struct prof_compared *row)
+static bool is_tested_itself(const struct prof_compared *row)
 {
     return row->summed || isnan(row->base_count) ||
            (row->base_count == 1 && row->cand_count == 1 && row->family != PROF_METRIC_COPY);
@@ -293,7 +298,7 @@ static void put_typical(FILE *out, const struct prof_compared *row)
 static void put_noisy(FILE *out, const struct prof_compared *row)
 {
     struct prof_text events = prof_gate_events(row);
-    if (is_of_one_side(row)) {
+    if (is_added_or_removed(row)) {
         bool added = row->match == PROF_MATCH_ADDED;
         fprintf(out, "%s: %s per iteration, %s", prof_gate_time_change(row).text,
                 prof_gate_value(row, added ? row->cand_value : row->base_value).text, events.text);
@@ -303,14 +308,14 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
             prof_gate_value(row, row->cand_value).text);
     if (isfinite(row->effect))
         fprintf(out, ", %s", prof_gate_percent(row->effect).text);
-    if (is_judged_itself(row))
+    if (is_tested_itself(row))
         put_interval(out, row);
     if (isfinite(row->delta_ns) && row->delta_ns != 0)
         fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
                 prof_duration(fabs(row->delta_ns)).text);
     if (*events.text)
         fprintf(out, ", %s", events.text);
-    if (!is_judged_itself(row) && isfinite(row->ci_low))
+    if (!is_tested_itself(row) && isfinite(row->ci_low))
         put_typical(out, row);
     char p[64];
     prof_print_fixed(p, isfinite(row->p_adjusted) ? row->p_adjusted : 1, 4);
@@ -323,13 +328,13 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
 char *prof_gate_change(const struct prof_compared *row)
 {
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     if (prof_metric_info(row->family)->exact)
         put_exact(text.out, row);
     else
         put_noisy(text.out, row);
-    return end(&text);
+    return end_text(&text);
 }
 
 static void put_power(FILE *out, const struct prof_compared *row)
@@ -373,7 +378,7 @@ static void put_rule(FILE *out, const struct prof_compared *row)
 char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_compared *row)
 {
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     fputs(prof_reason_text(row->reason), text.out);
     if (row->family == PROF_METRIC_FINDING)
@@ -397,7 +402,7 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
             fprintf(text.out, "; %s", marks[i].text);
     if (row->policy.reason)
         fprintf(text.out, "; configured: %s", row->policy.reason);
-    return end(&text);
+    return end_text(&text);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -415,13 +420,13 @@ char *prof_gate_headline(const struct prof_gate_report *report)
 {
     const struct prof_comparison *c = report->comparison;
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     size_t all = gated(c), same = c->verdict < PROF_VERDICT_COUNT ? c->verdicts[c->verdict] : 0;
     fprintf(text.out, "%s: ", prof_verdict_name(c->verdict));
     if (!all && c->verdict == PROF_VERDICT_UNDERPOWERED) {
         fputs("no metric was gated, so nothing could fail", text.out);
-        return end(&text);
+        return end_text(&text);
     }
     switch (c->verdict) {
     case PROF_VERDICT_PASS:
@@ -449,7 +454,7 @@ char *prof_gate_headline(const struct prof_gate_report *report)
     size_t warned = prof_gate_group_count(c, PROF_GATE_WARNED);
     if (warned)
         fprintf(text.out, "; %zu warning%s", warned, warned == 1 ? "" : "s");
-    return end(&text);
+    return end_text(&text);
 }
 
 char *prof_gate_iteration(const struct prof_comparison *c)
@@ -462,7 +467,7 @@ char *prof_gate_iteration(const struct prof_comparison *c)
         [PROF_ITERATION_LAUNCHES] = "period of the launches (no NVTX range repeats)",
     };
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     const char *source = sources[c->iteration_source], *hole = strstr(source, "%s");
     if (hole)
@@ -473,11 +478,11 @@ char *prof_gate_iteration(const struct prof_comparison *c)
     if (c->iteration_source != PROF_ITERATION_RUN)
         fprintf(text.out, ": %s steady ones per run in the baseline, %s in the candidate",
                 count_text(c->base_iterations).text, count_text(c->cand_iterations).text);
-    return end(&text);
+    return end_text(&text);
 }
 
 /* Of one session nobody knows how much it is like the next; of few runs hardly more. */
-static const char *why_untold(const struct prof_comparison *c)
+static const char *why_no_verdict(const struct prof_comparison *c)
 {
     return c->base_units != 1             ? "too few runs for their noise"
            : c->base_runs > c->base_units ? "the baseline is one session"
@@ -488,21 +493,21 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
 {
     bool wall = c->wall_mde <= MAX_SLOWDOWN, others = c->median_mde <= MAX_SLOWDOWN;
     struct text text;
-    if (!begin(&text))
+    if (!begin_text(&text))
         return NULL;
     if (c->times_refused)
         fprintf(text.out, "not compared: %s", c->note ? c->note : "see the environment");
     else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
         fputs("none was gated", text.out);
     else if (!wall && !others)
-        fprintf(text.out, "which slowdown would be found cannot be told: %s", why_untold(c));
+        fprintf(text.out, "which slowdown would be found cannot be told: %s", why_no_verdict(c));
     else
         fprintf(text.out,
                 "smallest slowdown that would be found: %s of wall time, %s in the median "
                 "of the others",
                 wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
                 others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
-    return end(&text);
+    return end_text(&text);
 }
 
 /* ---- without a verdict --------------------------------------------------------------------------
@@ -530,7 +535,7 @@ bool prof_gate_time_moved(const struct prof_compared *row)
 static bool is_resource_of_one_side(const struct prof_compared *row)
 {
     return (row->family == PROF_METRIC_REGISTERS || row->family == PROF_METRIC_SHARED_BYTES) &&
-           is_of_one_side(row);
+           is_added_or_removed(row);
 }
 
 bool prof_gate_count_differs(const struct prof_compared *row)

@@ -25,13 +25,16 @@ char *prof_gate_subject(const struct prof_compared *row, size_t cells);
 /* The same with its place: "... in step/forward". */
 char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
 
-/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %), +60.0 us per iteration,
- * 1 launch". malloc'ed. */
+/* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %),
+ * +60.0 us per iteration, 1 launch". malloc'ed. */
 char *prof_gate_change(const struct prof_compared *row);
 
 /* Why it has its verdict, with the configuration's reason and the findings that appeared at its
  * place: "slower by more than noise explains; new finding there: pageable-copy". malloc'ed. */
 char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_compared *row);
+
+/* A copy, malloc'ed; NULL stays NULL. */
+char *prof_gate_copy(const char *text);
 
 /* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
 char *prof_gate_headline(const struct prof_gate_report *report);

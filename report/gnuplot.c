@@ -74,7 +74,7 @@ void prof_gnuplot_heading(FILE *out, const char *title, const char *below)
  */
 
 /* gnuplot with the script as its input; *picture is the reading end of its output. 0, or errno. */
-static int start(int script, pid_t *child, int *picture)
+static int start_gnuplot(int script, pid_t *child, int *picture)
 {
     static char *const arguments[] = {"gnuplot", "-d", "-", NULL}; /* nobody's own settings */
     posix_spawn_file_actions_t actions;
@@ -93,7 +93,7 @@ static int start(int script, pid_t *child, int *picture)
     return code;
 }
 
-static bool copy(int from, FILE *to, size_t *bytes)
+static bool copy_picture(int from, FILE *to, size_t *bytes)
 {
     char block[1 << 16];
     for (;;) {
@@ -108,12 +108,13 @@ static bool copy(int from, FILE *to, size_t *bytes)
     }
 }
 
-static enum prof_status draw(int script, const char *otherwise, FILE *out, struct prof_error *err)
+static enum prof_status draw_with_gnuplot(int script, const char *otherwise, FILE *out,
+                                          struct prof_error *err)
 {
     pid_t child;
     int picture = -1, ending = 0;
     size_t bytes = 0;
-    int code = start(script, &child, &picture);
+    int code = start_gnuplot(script, &child, &picture);
     if (code) {
         errno = code;
         return code == ENOENT
@@ -122,7 +123,7 @@ static enum prof_status draw(int script, const char *otherwise, FILE *out, struc
                                otherwise)
                    : prof_fail_errno(err, PROF_SYSTEM, "cannot start gnuplot");
     }
-    bool copied = copy(picture, out, &bytes);
+    bool copied = copy_picture(picture, out, &bytes);
     int why = errno;
     close(picture); /* before waiting: it may be writing still */
     while (waitpid(child, &ending, 0) < 0 && errno == EINTR)
@@ -199,7 +200,7 @@ enum prof_status prof_gnuplot_draw(prof_gnuplot_script *script, void *context, c
             *err = why;
         return why.status;
     }
-    enum prof_status status = draw(fd, otherwise, out, err);
+    enum prof_status status = draw_with_gnuplot(fd, otherwise, out, err);
     close(fd);
     return status;
 }

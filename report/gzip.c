@@ -33,7 +33,7 @@ static bool deflate_all(struct compressor *c, int flush)
     return true;
 }
 
-static ssize_t write_some(void *cookie, const char *data, size_t size)
+static ssize_t compress_some(void *cookie, const char *data, size_t size)
 {
     struct compressor *c = cookie;
     size_t left = size;
@@ -49,7 +49,7 @@ static ssize_t write_some(void *cookie, const char *data, size_t size)
     return (ssize_t)size;
 }
 
-static int finish(void *cookie)
+static int finish_compression(void *cookie)
 {
     struct compressor *c = cookie;
     c->z.next_in = NULL;
@@ -73,7 +73,8 @@ static FILE *open_gzip(FILE *out, int level)
         free(c);
         return NULL;
     }
-    FILE *file = fopencookie(c, "w", (cookie_io_functions_t){.write = write_some, .close = finish});
+    FILE *file = fopencookie(
+        c, "w", (cookie_io_functions_t){.write = compress_some, .close = finish_compression});
     if (!file) {
         deflateEnd(&c->z);
         free(c);

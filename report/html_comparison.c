@@ -56,7 +56,7 @@ static void put_taken(FILE *out, const char *tag, const char *attributes, char *
     free(text);
 }
 
-static void put_more(FILE *out, size_t shown, size_t count)
+static void put_more_rows_html(FILE *out, size_t shown, size_t count)
 {
     if (shown < count)
         fprintf(
@@ -65,7 +65,7 @@ static void put_more(FILE *out, size_t shown, size_t count)
             prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
 }
 
-static void put_time(FILE *out, const struct prof_compared *row, double most)
+static void put_time_change_row(FILE *out, const struct prof_compared *row, double most)
 {
     bool slower = row->delta_ns > 0;
     double size = fabs(row->delta_ns);
@@ -95,7 +95,7 @@ static void put_family(FILE *out, const struct prof_comparison *c,
     for (size_t i = 0; i < c->count && shown < ROWS; i++) {
         if (c->rows[i].family != times->family || !prof_gate_time_moved(&c->rows[i]))
             continue;
-        put_time(out, &c->rows[i], most);
+        put_time_change_row(out, &c->rows[i], most);
         shown++;
     }
     fputs("</tbody>\n", out);
@@ -123,7 +123,7 @@ static void put_times(FILE *out, const struct prof_comparison *c)
     fprintf(out, "</table></div>\n<p class=\"faint\">%s.</p>\n", prof_gate_times_note);
 }
 
-static void put_counts(FILE *out, const struct prof_comparison *c)
+static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
 {
     size_t count = 0, shown = 0;
     for (size_t i = 0; i < c->count; i++)
@@ -147,10 +147,10 @@ static void put_counts(FILE *out, const struct prof_comparison *c)
         shown++;
     }
     fputs("</tbody></table></div>\n", out);
-    put_more(out, shown, count);
+    put_more_rows_html(out, shown, count);
 }
 
-static void put_environment(FILE *out, const struct prof_comparison *c)
+static void put_environment_html(FILE *out, const struct prof_comparison *c)
 {
     fputs("<ul class=\"statements\">\n", out);
     put_taken(out, "li", NULL, prof_gate_iteration(c));
@@ -187,9 +187,9 @@ void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
           "there are <code>perfkit ab</code> and <code>perfkit gate</code>.</p>\n",
           out);
     if (c->compared) {
-        put_environment(out, &c->result);
+        put_environment_html(out, &c->result);
         put_times(out, &c->result);
-        put_counts(out, &c->result);
+        put_count_changes_html(out, &c->result);
     } else {
         fputs("<p class=\"warning\">They cannot be compared: ", out);
         prof_html_text(out, c->why_not.message);

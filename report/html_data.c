@@ -7,7 +7,8 @@
 
 #define SHAPE 2
 
-static void put_shares(struct prof_json *json, const char *key, const double *shares, size_t count)
+static void put_share_array(struct prof_json *json, const char *key, const double *shares,
+                            size_t count)
 {
     prof_json_array(json, key);
     for (size_t i = 0; shares && i < count; i++)
@@ -15,7 +16,7 @@ static void put_shares(struct prof_json *json, const char *key, const double *sh
     prof_json_end(json);
 }
 
-static void put_busy(struct prof_json *json, const struct prof_report_data *data)
+static void put_busy_lines(struct prof_json *json, const struct prof_report_data *data)
 {
     prof_json_array(json, "busy");
     for (size_t i = 0; i < data->utilisation.count; i++) {
@@ -27,9 +28,9 @@ static void put_busy(struct prof_json *json, const struct prof_report_data *data
         prof_json_string(json, "name", device ? device->name : NULL);
         prof_json_known(json, "busy_ns", row->busy_ns);
         prof_json_known(json, "window_ns", row->window_ns);
-        put_shares(json, "kernels", row->kernel_share, data->utilisation.buckets);
-        put_shares(json, "memcpy_memset", row->memcpy_memset_share, data->utilisation.buckets);
-        put_shares(json, "all", row->busy_share, data->utilisation.buckets);
+        put_share_array(json, "kernels", row->kernel_share, data->utilisation.buckets);
+        put_share_array(json, "memcpy_memset", row->memcpy_memset_share, data->utilisation.buckets);
+        put_share_array(json, "all", row->busy_share, data->utilisation.buckets);
         prof_json_end(json);
     }
     prof_json_end(json);
@@ -60,6 +61,6 @@ void prof_html_put_summary(struct prof_json *json, const struct prof_html_page *
     for (size_t i = 0; i < count; i++)
         prof_json_string(json, NULL, steps[i]);
     prof_json_end(json);
-    put_busy(json, data);
+    put_busy_lines(json, data);
     prof_html_put_tables(json, page);
 }

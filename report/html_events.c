@@ -46,14 +46,14 @@ static bool add_name(struct prof_html_events *e, const char *name, uint32_t *ind
     return prof_names_put(&e->name_index, name, length, *index);
 }
 
-static int64_t end_of(const struct prof_html_event *event)
+static int64_t html_event_end(const struct prof_html_event *event)
 {
     return prof_add(event->start, event->duration > 0 ? event->duration : 0);
 }
 
-static void merge_into(struct prof_html_event *block, const struct prof_html_event *event)
+static void merge_into_block(struct prof_html_event *block, const struct prof_html_event *event)
 {
-    int64_t end = end_of(event), own = end_of(block);
+    int64_t end = html_event_end(event), own = html_event_end(block);
     block->duration = prof_subtract(end > own ? end : own, block->start);
     block->count += event->count;
     block->busy = prof_add(block->busy, event->busy);
@@ -78,7 +78,7 @@ static bool lane_bases(const struct prof_html_events *e, size_t *bases, size_t *
     return true;
 }
 
-static bool merge(struct prof_html_events *e, int64_t span)
+static bool merge_short_events(struct prof_html_events *e, int64_t span)
 {
     size_t total, kept = 0;
     size_t *bases = malloc((e->tracks.count + 1) * sizeof *bases);
@@ -96,8 +96,8 @@ static bool merge(struct prof_html_events *e, int64_t span)
         struct prof_html_event event = e->events.data[i];
         size_t *last = &e->last.data[bases[event.track] + event.row];
         struct prof_html_event *block = *last ? &e->events.data[*last - 1] : NULL;
-        if (block && end_of(&event) - block->start <= span) {
-            merge_into(block, &event);
+        if (block && html_event_end(&event) - block->start <= span) {
+            merge_into_block(block, &event);
         } else {
             e->events.data[kept++] = event;
             *last = kept;
@@ -111,14 +111,14 @@ static bool merge(struct prof_html_events *e, int64_t span)
 /* Merge until at most `limit` events stay, or merging no longer helps. What came since the last
  * time is first merged with the span of then, which may be enough: else every call would double it.
  */
-static bool reduce(struct prof_html_events *e, size_t limit)
+static bool reduce_events(struct prof_html_events *e, size_t limit)
 {
     int64_t span = e->end_ns > e->begin_ns ? prof_subtract(e->end_ns, e->begin_ns) : 1;
-    if (e->events.count > limit && e->merge_ns && !merge(e, e->merge_ns))
+    if (e->events.count > limit && e->merge_ns && !merge_short_events(e, e->merge_ns))
         return false;
     while (e->events.count > limit && e->merge_ns <= span) {
         e->merge_ns = e->merge_ns ? e->merge_ns + e->merge_ns / 2 + 1 : span / 1000000 + 1;
-        if (!merge(e, e->merge_ns))
+        if (!merge_short_events(e, e->merge_ns))
             return false;
     }
     return true;
@@ -126,7 +126,7 @@ static bool reduce(struct prof_html_events *e, size_t limit)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static enum prof_html_kind kind_of(const struct prof_event *event)
+static enum prof_html_kind html_event_kind(const struct prof_event *event)
 {
     switch (event->kind) {
     case PROF_EVENT_KERNEL:
@@ -150,7 +150,7 @@ static enum prof_html_kind kind_of(const struct prof_event *event)
     }
 }
 
-static bool is_device(enum prof_html_kind kind)
+static bool is_device_kind(enum prof_html_kind kind)
 {
     return kind <= PROF_HTML_FILL;
 }
@@ -161,14 +161,14 @@ static int64_t link_to(int64_t id, enum prof_event_kind kind)
     return (int64_t)((uint64_t)id * KINDS + (uint64_t)kind);
 }
 
-static void describe(const struct prof_html_events *e, const struct prof_event *event,
-                     struct prof_html_event *out)
+static void fill_html_event(const struct prof_html_events *e, const struct prof_event *event,
+                            struct prof_html_event *out)
 {
-    out->kind = kind_of(event);
+    out->kind = html_event_kind(event);
     out->start = event->start_ns;
     out->duration = event->duration_ns == PROF_UNKNOWN ? -1 : event->duration_ns;
     out->count = 1;
-    if (is_device(out->kind)) {
+    if (is_device_kind(out->kind)) {
         out->link = event->api_start_ns == PROF_UNKNOWN ? 0 : link_to(event->id, event->kind);
         out->extra =
             out->kind == PROF_HTML_KERNEL ? (event->config ? event->config->id : 0) : event->bytes;
@@ -185,46 +185,47 @@ static void describe(const struct prof_html_events *e, const struct prof_event *
 }
 
 /* A device record whose call is shown has that one's. */
-static bool add_stack(struct prof_html_events *e, const struct prof_event *event,
-                      struct prof_html_event *entry)
+static bool add_event_stack(struct prof_html_events *e, const struct prof_event *event,
+                            struct prof_html_event *entry)
 {
     bool own = entry->kind == PROF_HTML_API || entry->kind == PROF_HTML_WAIT ||
-               (is_device(entry->kind) && !entry->link);
+               (is_device_kind(entry->kind) && !entry->link);
     return !own || prof_report_stacks_node(&e->stacks, event->stack, &entry->stack);
 }
 
-static bool add_event(struct prof_html_events *e, const struct prof_event *event)
+static bool add_html_event(struct prof_html_events *e, const struct prof_event *event)
 {
     struct prof_html_event entry = {0};
     size_t row;
     bool fresh;
     if (event->kind == PROF_EVENT_SYNC && (event->api_name || !event->thread))
         return true; /* its call is an event of its own */
-    if (kind_of(event) == PROF_HTML_OVERHEAD && !event->thread)
+    if (html_event_kind(event) == PROF_HTML_OVERHEAD && !event->thread)
         return true; /* of the tools' own threads: in the table only */
-    describe(e, event, &entry);
+    fill_html_event(e, event, &entry);
     e->counts[entry.kind]++;
     if (entry.start == PROF_UNKNOWN) {
         e->not_shown++;
         return true;
     }
-    enum prof_html_lane lane = is_device(entry.kind) ? PROF_HTML_STREAM
+    enum prof_html_lane lane = is_device_kind(entry.kind) ? PROF_HTML_STREAM
                                : entry.kind == PROF_HTML_RANGE || entry.kind == PROF_HTML_MARK
                                    ? PROF_HTML_RANGES
                                    : PROF_HTML_CALLS;
     int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
     if (!add_track(e, lane, id, event->process, &entry.track) ||
-        !add_name(e, event->name, &entry.name) || !add_stack(e, event, &entry))
+        !add_name(e, event->name, &entry.name) || !add_event_stack(e, event, &entry))
         return false;
-    if (!prof_report_lane(&e->lanes, entry.track, entry.start, end_of(&entry), false, &row, &fresh))
+    if (!prof_report_lane(&e->lanes, entry.track, entry.start, html_event_end(&entry), false, &row,
+                          &fresh))
         return false;
     entry.row = (uint32_t)row;
     if (entry.row >= e->tracks.data[entry.track].rows)
         e->tracks.data[entry.track].rows = entry.row + 1;
     if (entry.start < e->begin_ns)
         e->begin_ns = entry.start;
-    if (end_of(&entry) > e->end_ns)
-        e->end_ns = end_of(&entry);
+    if (html_event_end(&entry) > e->end_ns)
+        e->end_ns = html_event_end(&entry);
     struct prof_html_event *room = prof_array_add(&e->events);
     if (!room)
         return false;
@@ -232,7 +233,8 @@ static bool add_event(struct prof_html_events *e, const struct prof_event *event
     return true;
 }
 
-static void set_window(struct prof_html_events *e, const struct prof_report_options *options)
+static void set_timeline_window(struct prof_html_events *e,
+                                const struct prof_report_options *options)
 {
     const struct prof_filter *filter = options ? options->filter : NULL;
     int64_t end = prof_end_ns(e->capture);
@@ -256,22 +258,22 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     size_t full = limit + limit / 4 + 1;
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
-    set_window(e, options);
+    set_timeline_window(e, options);
     enum prof_status status = prof_report_stacks_open(&e->stacks, capture, err);
     if (!status)
         status = prof_report_walk_open(capture, options, kinds, &walk, err);
     if (status)
         return status;
     while (ok && (event = prof_report_walk_next(walk))) {
-        ok = add_event(e, event);
+        ok = add_html_event(e, event);
         if (ok && e->events.count >= full) {
-            ok = reduce(e, limit);
+            ok = reduce_events(e, limit);
             if (e->events.count > limit)
                 full = e->events.count * 2; /* nothing more to merge: more rows than events */
         }
     }
     if (ok)
-        ok = reduce(e, limit);
+        ok = reduce_events(e, limit);
     status = prof_report_walk_close(walk, err);
     if (!status && !ok)
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");

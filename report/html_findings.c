@@ -54,7 +54,7 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
 /* ---- one finding ----------------------------------------------------------------------------- */
 
 /* Words of ours, in which what is to be typed stands between backticks. */
-static void put_words(FILE *out, const char *text)
+static void put_marked_text(FILE *out, const char *text)
 {
     for (bool code = false; *text; code = !code) {
         size_t length = strcspn(text, "`");
@@ -68,12 +68,12 @@ static void put_words(FILE *out, const char *text)
     }
 }
 
-static void put_row(FILE *out, const char *term, const char *text)
+static void put_finding_row(FILE *out, const char *term, const char *text)
 {
     if (!text || !text[0])
         return;
     fprintf(out, "<dt>%s</dt><dd>", term);
-    put_words(out, text);
+    put_marked_text(out, text);
     fputs("</dd>\n", out);
 }
 
@@ -95,7 +95,7 @@ static void put_price(FILE *out, const struct prof_report_data *data,
     fputs("</p>\n", out);
 }
 
-static void put_numbers(FILE *out, const struct prof_finding *finding)
+static void put_finding_numbers(FILE *out, const struct prof_finding *finding)
 {
     if (!finding->number_count)
         return;
@@ -110,8 +110,8 @@ static void put_numbers(FILE *out, const struct prof_finding *finding)
     fputs("</dd>\n", out);
 }
 
-static void put_places(FILE *out, const struct prof_report_data *data,
-                       const struct prof_finding *finding)
+static void put_finding_locations(FILE *out, const struct prof_report_data *data,
+                                  const struct prof_finding *finding)
 {
     char line[LINE];
     if (!finding->place_count)
@@ -154,16 +154,16 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     put_price(out, data, finding);
     prof_html_element(out, "p", "class=\"seen\"", finding->seen);
     fputs("\n<dl>\n", out);
-    put_row(out, "Why", finding->rule->why);
-    put_row(out, "Fix", finding->rule->fix);
-    put_row(out, "With", prof_report_finding_call(data, finding));
-    put_row(out, "In PyTorch", finding->rule->pytorch);
+    put_finding_row(out, "Why", finding->rule->why);
+    put_finding_row(out, "Fix", finding->rule->fix);
+    put_finding_row(out, "With", prof_report_finding_call(data, finding));
+    put_finding_row(out, "In PyTorch", finding->rule->pytorch);
     prof_report_finding_terms(finding, line, sizeof line);
-    put_row(out, "Bound", line);
+    put_finding_row(out, "Bound", line);
     prof_report_finding_replay(finding, line, sizeof line);
-    put_row(out, "Replay", line);
-    put_numbers(out, finding);
-    put_places(out, data, finding);
+    put_finding_row(out, "Replay", line);
+    put_finding_numbers(out, finding);
+    put_finding_locations(out, data, finding);
     fputs("</dl>\n</article>\n", out);
 }
 

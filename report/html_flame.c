@@ -25,7 +25,7 @@ struct tree {
 };
 
 /* Parents stand before their children, so backwards every node is whole when it is added. */
-static void sum_up(struct tree *t)
+static void sum_flame_weights(struct tree *t)
 {
     const struct prof_flame_node *nodes = t->flame->nodes;
     for (size_t i = t->flame->count; i-- > 0;) {
@@ -46,7 +46,7 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static int largest_first(const void *a, const void *b)
+static int largest_weight_first(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x < y) - (x > y);
@@ -54,7 +54,7 @@ static int largest_first(const void *a, const void *b)
 
 /* The smallest weight that is drawn: with it at most NODES stay. A parent's is never below its
  * child's, so what stays is a tree. NaN = out of memory. */
-static double floor_of(const struct tree *t)
+static double min_drawn_weight(const struct tree *t)
 {
     size_t count = t->flame->count;
     if (count <= NODES)
@@ -64,14 +64,14 @@ static double floor_of(const struct tree *t)
         return NAN;
     for (size_t i = 0; i < count; i++)
         sorted[i] = t->weight[i];
-    qsort(sorted, count, sizeof *sorted, largest_first);
+    qsort(sorted, count, sizeof *sorted, largest_weight_first);
     double floor = nextafter(sorted[NODES], INFINITY);
     free(sorted);
     return floor;
 }
 
 /* Of the host's frames: where in the source, else in which object. */
-static void put_place(struct prof_json *json, const struct prof_flame_node *node)
+static void put_frame_location(struct prof_json *json, const struct prof_flame_node *node)
 {
     const struct prof_frame *place = node->kind == PROF_FLAME_FRAME ? node->frame : NULL;
     if (!place || !(place->file || place->module))
@@ -105,7 +105,7 @@ static void put_nodes(struct prof_json *json, struct tree *t, double floor)
         prof_json_int(json, NULL, t->sums[i].bytes);
         prof_json_int(json, NULL, node->count);
         prof_json_int(json, NULL, t->sums[i].idle);
-        put_place(json, node);
+        put_frame_location(json, node);
         prof_json_end(json);
     }
     prof_json_end(json);
@@ -151,12 +151,12 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
                      calloc(room, sizeof *t.place)};
     double floor = NAN;
     if (t.sums && t.weight && t.place) {
-        sum_up(&t);
+        sum_flame_weights(&t);
         for (size_t i = 0; i < flame->count; i++)
             t.weight[i] = fmax(
                 fmax(share(t.sums[i].ns, t.sums[0].ns), share(t.sums[i].bytes, t.sums[0].bytes)),
                 share(t.sums[i].idle, t.sums[0].idle));
-        floor = floor_of(&t);
+        floor = min_drawn_weight(&t);
     }
     bool failed = isnan(floor);
     if (!failed) {

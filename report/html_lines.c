@@ -16,8 +16,8 @@
 #define NOT_KNOWN (-1)
 #define SHARE_SCALE 1000000
 
-static void put_line(struct prof_json *json, const char *label, const char *unit, size_t points,
-                     int64_t scale)
+static void put_counter_line_header(struct prof_json *json, const char *label, const char *unit,
+                                    size_t points, int64_t scale)
 {
     prof_json_object(json, NULL);
     prof_json_string(json, "label", label);
@@ -36,15 +36,15 @@ static void pack_point(struct prof_html_pack *pack, int64_t *time, int64_t at, i
     *time = at;
 }
 
-static enum prof_status put_memory(struct prof_json *json, struct prof_html_pack *pack,
-                                   const struct prof_report_data *data, struct prof_error *err)
+static enum prof_status put_memory_line(struct prof_json *json, struct prof_html_pack *pack,
+                                        const struct prof_report_data *data, struct prof_error *err)
 {
     struct prof_memory_timeline memory;
     enum prof_status status =
         prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &memory, err);
     if (!status && memory.peak_bytes > 0) {
         int64_t time = 0;
-        put_line(json, "memory", "bytes", memory.count, 1);
+        put_counter_line_header(json, "memory", "bytes", memory.count, 1);
         for (size_t i = 0; i < memory.count; i++)
             pack_point(pack, &time, memory.points[i].time_ns, memory.points[i].bytes,
                        memory.points[i].peak_bytes);
@@ -54,13 +54,13 @@ static enum prof_status put_memory(struct prof_json *json, struct prof_html_pack
 }
 
 /* Whole numbers; what does not fit into one that the page can hold is its end. */
-static int64_t whole(double value, int64_t scale)
+static int64_t round_scaled(double value, int64_t scale)
 {
     double scaled = value * (double)scale;
     return scaled < 0 ? 0 : scaled > 9e15 ? (int64_t)9e15 : llround(scaled);
 }
 
-static const char *unit_of(const struct prof_counter_line *line)
+static const char *counter_line_unit(const struct prof_counter_line *line)
 {
     bool bytes = line->unit && !strcmp(line->unit, "byte");
     return line->scale == PROF_COUNTER_SHARE ? "share"
@@ -77,7 +77,8 @@ static void pack_counter(struct prof_html_pack *pack, const struct prof_counter_
     for (size_t i = 0; i < line->count; i++) {
         const struct prof_counter_point *p = &line->points[i];
         bool last = i + 1 == line->count;
-        pack_point(pack, &time, p->start_ns, whole(p->value, scale), whole(p->peak, scale));
+        pack_point(pack, &time, p->start_ns, round_scaled(p->value, scale),
+                   round_scaled(p->peak, scale));
         if (last || line->points[i + 1].start_ns > p->end_ns)
             pack_point(pack, &time, p->end_ns, NOT_KNOWN, NOT_KNOWN);
     }
@@ -92,8 +93,8 @@ static size_t points_of(const struct prof_counter_line *line)
     return points;
 }
 
-static void label_of(struct prof_capture *capture, const struct prof_counter_line *line, char *out,
-                     size_t size)
+static void counter_line_label(struct prof_capture *capture, const struct prof_counter_line *line,
+                               char *out, size_t size)
 {
     if (line->device)
         snprintf(out, size, "%s %s", prof_report_device_label(prof_device(capture, line->device)),
@@ -102,8 +103,9 @@ static void label_of(struct prof_capture *capture, const struct prof_counter_lin
         snprintf(out, size, "GPU %lld %s", (long long)line->ordinal, line->name);
 }
 
-static enum prof_status put_counters(struct prof_json *json, struct prof_html_pack *pack,
-                                     const struct prof_report_data *data, struct prof_error *err)
+static enum prof_status put_counter_lines(struct prof_json *json, struct prof_html_pack *pack,
+                                          const struct prof_report_data *data,
+                                          struct prof_error *err)
 {
     struct prof_counter_lines lines;
     enum prof_status status =
@@ -114,8 +116,8 @@ static enum prof_status put_counters(struct prof_json *json, struct prof_html_pa
         char label[256];
         if (!line->count)
             continue;
-        label_of(data->capture, line, label, sizeof label);
-        put_line(json, label, unit_of(line), points_of(line), scale);
+        counter_line_label(data->capture, line, label, sizeof label);
+        put_counter_line_header(json, label, counter_line_unit(line), points_of(line), scale);
         pack_counter(pack, line, scale);
     }
     prof_counter_lines_free(&lines);
@@ -126,9 +128,9 @@ enum prof_status prof_html_put_lines(struct prof_json *json, struct prof_html_pa
                                      const struct prof_report_data *data, struct prof_error *err)
 {
     prof_json_array(json, "lines");
-    enum prof_status status = put_memory(json, pack, data, err);
+    enum prof_status status = put_memory_line(json, pack, data, err);
     if (!status)
-        status = put_counters(json, pack, data, err);
+        status = put_counter_lines(json, pack, data, err);
     prof_json_end(json);
     return status;
 }

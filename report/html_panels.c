@@ -22,7 +22,7 @@ const struct prof_html_panel prof_html_panels[] = {
     {0},
 };
 
-static enum prof_status load_memory(struct prof_html_page *page, struct prof_error *err)
+static enum prof_status load_memory_panel(struct prof_html_page *page, struct prof_error *err)
 {
     const struct prof_report_data *data = page->data;
     enum prof_status status =
@@ -44,7 +44,7 @@ enum prof_status prof_html_load(const struct prof_report_data *data,
     if (!status)
         status = prof_size_summary(data->capture, data->filter, &page->sizes, err);
     if (!status)
-        status = load_memory(page, err);
+        status = load_memory_panel(page, err);
     if (!status)
         status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
     if (!status)

@@ -8,33 +8,28 @@
 
 #define ROWS 25
 
-static bool is_text(const struct prof_report_column *column)
-{
-    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
-}
-
-static void put_head(FILE *out, const struct prof_report_table *table)
+static void put_plain_header(FILE *out, const struct prof_report_table *table)
 {
     fputs("<thead><tr>", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++) {
         if (column->rank)
             prof_html_element(out, "th",
-                              is_text(column) ? "scope=\"col\" class=\"left plain\""
-                                              : "scope=\"col\" class=\"plain\"",
+                              prof_report_is_left(column) ? "scope=\"col\" class=\"left plain\""
+                                                          : "scope=\"col\" class=\"plain\"",
                               column->title);
     }
     fputs("</tr></thead>\n", out);
 }
 
-static void put_row(FILE *out, const struct prof_report_data *data,
-                    const struct prof_report_table *table, const char *row)
+static void put_plain_row(FILE *out, const struct prof_report_data *data,
+                          const struct prof_report_table *table, const char *row)
 {
     fputs("<tr>", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++) {
         if (!column->rank)
             continue;
         struct prof_report_value value = prof_report_value(data, column, row);
-        if (!is_text(column))
+        if (!prof_report_is_left(column))
             prof_html_element(out, "td", NULL, prof_report_number(column->unit, value).text);
         else
             prof_html_element(out, "td",
@@ -45,8 +40,8 @@ static void put_row(FILE *out, const struct prof_report_data *data,
     fputs("</tr>\n", out);
 }
 
-static void put_table(FILE *out, const struct prof_report_data *data,
-                      const struct prof_html_table *t)
+static void put_plain_table(FILE *out, const struct prof_report_data *data,
+                            const struct prof_html_table *t)
 {
     size_t shown = t->count < ROWS ? t->count : ROWS;
     prof_html_element(out, "h3", NULL, t->table->title);
@@ -61,10 +56,10 @@ static void put_table(FILE *out, const struct prof_report_data *data,
     }
     prof_html_text(out, t->table->help);
     fputs("</p>\n<div class=\"scroll\"><table>", out);
-    put_head(out, t->table);
+    put_plain_header(out, t->table);
     fputs("<tbody>\n", out);
     for (size_t i = 0; i < shown; i++)
-        put_row(out, data, t->table, (const char *)t->rows + i * t->table->row_bytes);
+        put_plain_row(out, data, t->table, (const char *)t->rows + i * t->table->row_bytes);
     fputs("</tbody></table></div>\n", out);
     if ((int64_t)shown < t->total_rows)
         fprintf(out, "<p class=\"faint\">%s of %s rows</p>\n", prof_count((int64_t)shown).text,
@@ -100,5 +95,5 @@ void prof_html_put_plain(FILE *out, const struct prof_html_page *page)
     fprintf(out, ", %s.</p>\n", prof_duration_ns(page->data->wall_ns).text);
     put_trust(out, &page->data->trust);
     for (size_t i = 0; prof_html_table(page, i, &table); i++)
-        put_table(out, page->data, &table);
+        put_plain_table(out, page->data, &table);
 }

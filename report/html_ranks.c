@@ -10,7 +10,7 @@
 #define RANKS 64
 #define ITERATIONS 120
 
-static void put_name(FILE *out, const struct prof_rank_row *row)
+static void put_rank_name(FILE *out, const struct prof_rank_row *row)
 {
     if (row->rank == PROF_UNKNOWN)
         fprintf(out, "<span class=\"rank-name\">process %lld</span>", (long long)row->pid);
@@ -18,7 +18,7 @@ static void put_name(FILE *out, const struct prof_rank_row *row)
         fprintf(out, "<span class=\"rank-name\">rank %lld</span>", (long long)row->rank);
 }
 
-static void put_slice(FILE *out, const char *class, int64_t ns, int64_t window)
+static void put_rank_slice(FILE *out, const char *class, int64_t ns, int64_t window)
 {
     if (ns <= 0 || window <= 0)
         return;
@@ -28,7 +28,7 @@ static void put_slice(FILE *out, const char *class, int64_t ns, int64_t window)
 }
 
 /* What is left of `ns` when `less` of it is told by itself. */
-static int64_t rest(int64_t ns, int64_t less)
+static int64_t remaining_time(int64_t ns, int64_t less)
 {
     return ns > less ? ns - less : 0;
 }
@@ -45,13 +45,15 @@ static void put_bars(FILE *out, const struct prof_ranks *ranks)
           out);
     for (size_t i = 0; i < ranks->count && i < RANKS; i++) {
         const struct prof_rank_row *row = &ranks->rows[i];
-        put_name(out, row);
+        put_rank_name(out, row);
         fputs("<div class=\"stack\">", out);
-        put_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
-        put_slice(out, "slice-copy_other", row->copy_ns, row->window_ns);
-        put_slice(out, "slice-exchange", rest(row->exposed_ns, row->wait_ns), row->window_ns);
-        put_slice(out, "slice-wait",
-                  row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns, row->window_ns);
+        put_rank_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
+        put_rank_slice(out, "slice-copy_other", row->copy_ns, row->window_ns);
+        put_rank_slice(out, "slice-exchange", remaining_time(row->exposed_ns, row->wait_ns),
+                       row->window_ns);
+        put_rank_slice(out, "slice-wait",
+                       row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns,
+                       row->window_ns);
         fputs("</div>\n", out);
     }
     fputs("</div>\n", out);
@@ -95,7 +97,7 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
             "the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
             prof_percent(most).text);
     for (uint32_t i = 0; i < ranks->count && i < RANKS; i++) {
-        put_name(out, &ranks->rows[i]);
+        put_rank_name(out, &ranks->rows[i]);
         fputs("<div class=\"cells\">", out);
         put_iterations_of(out, ranks, i, most);
         fputs("</div>\n", out);

@@ -32,31 +32,25 @@ struct figure {
     double x_min, x_max, y_min, y_max; /* powers of ten */
 };
 
-/* DRAM, or L2 where nothing is known of DRAM. */
-static enum prof_roof_level level_of(const struct prof_roofline_point *point)
+static double point_intensity(const struct prof_roofline_point *point)
 {
-    return point->roofs[PROF_ROOF_DRAM].intensity > 0 ? PROF_ROOF_DRAM : PROF_ROOF_L2;
+    return point->roofs[prof_report_roof_level(point)].intensity;
 }
 
-static double intensity_of(const struct prof_roofline_point *point)
+static bool is_svg_drawable(const struct prof_roofline_point *point)
 {
-    return point->roofs[level_of(point)].intensity;
-}
-
-static bool drawable(const struct prof_roofline_point *point)
-{
-    double x = intensity_of(point), y = point->flop_rate;
+    double x = point_intensity(point), y = point->flop_rate;
     return isfinite(x) && isfinite(y) && x > 1e-12 && x < 1e12 && y > 1 && y < 1e24;
 }
 
 /* By time, largest first; what takes next to none would stretch the axes for nothing. */
-static void choose(struct figure *f)
+static void choose_svg_points(struct figure *f)
 {
     const struct prof_roofline *roofline = &f->data->roofline;
     double most = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *point = &roofline->points[i];
-        if (point->device != f->device || !drawable(point))
+        if (point->device != f->device || !is_svg_drawable(point))
             continue;
         most += (double)point->time_ns;
         if (f->count < POINTS && (double)point->time_ns >= LEAST_SHARE * most) {
@@ -98,8 +92,8 @@ static void set_axes(struct figure *f)
     f->x_max = f->y_max = -INFINITY;
     for (size_t i = 0; i < f->count; i++) {
         const struct prof_roofline_point *p = f->points[i];
-        double roof = p->roofs[level_of(p)].ceiling;
-        stretch(&f->x_min, &f->x_max, intensity_of(p));
+        double roof = p->roofs[prof_report_roof_level(p)].ceiling;
+        stretch(&f->x_min, &f->x_max, point_intensity(p));
         stretch(&f->y_min, &f->y_max, p->flop_rate);
         double pipe = ceiling_of_pipe(f, pipe_above(p));
         stretch(&f->y_min, &f->y_max, pipe);
@@ -125,28 +119,28 @@ static double y_of(const struct figure *f, double rate)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void put_attribute(FILE *out, const char *name, double value)
+static void put_svg_attribute(FILE *out, const char *name, double value)
 {
     fprintf(out, " %s=\"", name);
     prof_html_real(out, value);
     fputc('"', out);
 }
 
-static void put_line(FILE *out, const char *class_, double x1, double y1, double x2, double y2)
+static void put_svg_line(FILE *out, const char *class_, double x1, double y1, double x2, double y2)
 {
     fprintf(out, "<line class=\"%s\"", class_);
-    put_attribute(out, "x1", x1);
-    put_attribute(out, "y1", y1);
-    put_attribute(out, "x2", x2);
-    put_attribute(out, "y2", y2);
+    put_svg_attribute(out, "x1", x1);
+    put_svg_attribute(out, "y1", y1);
+    put_svg_attribute(out, "x2", x2);
+    put_svg_attribute(out, "y2", y2);
     fputs("/>\n", out);
 }
 
-static void put_label(FILE *out, const char *class_, double x, double y, const char *text)
+static void put_svg_label(FILE *out, const char *class_, double x, double y, const char *text)
 {
     fprintf(out, "<text class=\"%s\"", class_);
-    put_attribute(out, "x", x);
-    put_attribute(out, "y", y);
+    put_svg_attribute(out, "x", x);
+    put_svg_attribute(out, "y", y);
     fputc('>', out);
     prof_html_text(out, text);
     fputs("</text>\n", out);
@@ -163,26 +157,26 @@ static struct prof_text decade_text(double decade)
     return text;
 }
 
-static void put_axes(const struct figure *f)
+static void put_svg_axes(const struct figure *f)
 {
     int every = (int)ceil((f->x_max - f->x_min) / 12);
     for (double decade = f->x_min; decade <= f->x_max; decade += every) {
         double x = x_of(f, pow(10, decade));
-        put_line(f->out, "grid", x, TOP, x, BOTTOM);
-        put_label(f->out, "tick middle", x, BOTTOM + 18, decade_text(decade).text);
+        put_svg_line(f->out, "grid", x, TOP, x, BOTTOM);
+        put_svg_label(f->out, "tick middle", x, BOTTOM + 18, decade_text(decade).text);
     }
     every = (int)ceil((f->y_max - f->y_min) / 10);
     for (double decade = f->y_min; decade <= f->y_max; decade += every) {
         double y = y_of(f, pow(10, decade));
-        put_line(f->out, "grid", LEFT, y, RIGHT, y);
-        put_label(f->out, "tick end", LEFT - 6, y + 4, prof_flop_rate(pow(10, decade)).text);
+        put_svg_line(f->out, "grid", LEFT, y, RIGHT, y);
+        put_svg_label(f->out, "tick end", LEFT - 6, y + 4, prof_flop_rate(pow(10, decade)).text);
     }
-    put_label(f->out, "tick middle", (LEFT + RIGHT) / 2, HEIGHT - 10,
-              "FLOP per byte (arithmetic intensity)");
+    put_svg_label(f->out, "tick middle", (LEFT + RIGHT) / 2, HEIGHT - 10,
+                  "FLOP per byte (arithmetic intensity)");
 }
 
 /* The pipes above the points, each once. */
-static double highest_pipe(const struct figure *f, bool seen[PROF_CEILINGS + 1])
+static double highest_svg_pipe(const struct figure *f, bool seen[PROF_CEILINGS + 1])
 {
     double highest = NAN;
     for (size_t i = 0; i < f->count; i++) {
@@ -209,8 +203,8 @@ static void put_slope(const struct figure *f, enum prof_roof_level level, double
     double to = fmin(pow(10, f->x_max), top / bandwidth);
     if (!(to > from))
         return;
-    put_line(f->out, "roof", x_of(f, from), y_of(f, from * bandwidth), x_of(f, to),
-             y_of(f, to * bandwidth));
+    put_svg_line(f->out, "roof", x_of(f, from), y_of(f, from * bandwidth), x_of(f, to),
+                 y_of(f, to * bandwidth));
     snprintf(text, sizeof text, "%s %s", prof_roof_level_text(level), prof_rate(bandwidth).text);
     double at = sqrt(from * to), x = x_of(f, at), y = y_of(f, at * bandwidth);
     double slope =
@@ -238,13 +232,13 @@ static void put_product(const struct figure *f, enum prof_ceiling_kind pipe, dou
     if (!isfinite(value))
         return;
     double y = y_of(f, value);
-    put_line(f->out, "roof product", from, y, RIGHT, y);
+    put_svg_line(f->out, "roof product", from, y, RIGHT, y);
     size_t n = strlen(text);
     snprintf(text + n, size - n, ", matmul %s (dashed)", prof_flop_rate(value).text);
 }
 
 /* Pipes from the lowest roof up; a label that would lie on the one below it moves up. */
-static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
+static void put_svg_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
 {
     char text[160];
     double dram = prof_roof_ceiling(&f->data->roofline.ceilings, f->device, PROF_ROOF_DRAM);
@@ -260,29 +254,29 @@ static void put_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
         seen[lowest] = false;
         double roof = ceiling_of_pipe(f, lowest), y = y_of(f, roof);
         double from = isfinite(dram) ? fmax(x_of(f, roof / dram), LEFT) : LEFT;
-        put_line(f->out, "roof", from < RIGHT ? from : LEFT, y, RIGHT, y);
+        put_svg_line(f->out, "roof", from < RIGHT ? from : LEFT, y, RIGHT, y);
         label = fmin(y - 5, label - 15);
         snprintf(text, sizeof text, "%s %s", prof_ceiling_of(lowest).text,
                  prof_flop_rate(roof).text);
         put_product(f, lowest, from < RIGHT ? from : LEFT, text, sizeof text);
-        put_label(f->out, "tick end", RIGHT - 4, label, text);
+        put_svg_label(f->out, "tick end", RIGHT - 4, label, text);
     }
 }
 
 static void put_roofs(const struct figure *f)
 {
     bool seen[PROF_CEILINGS + 1] = {false};
-    double highest = highest_pipe(f, seen);
-    put_pipes(f, seen);
+    double highest = highest_svg_pipe(f, seen);
+    put_svg_pipes(f, seen);
     put_slope(f, PROF_ROOF_DRAM, highest, 18);
     put_slope(f, PROF_ROOF_L2, highest, -7);
 }
 
 /* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches"
  */
-static void describe(const struct prof_roofline_point *p, char *out, size_t size)
+static void describe_point(const struct prof_roofline_point *p, char *out, size_t size)
 {
-    size_t n = (size_t)snprintf(out, size, "%s FLOP/B, %s", prof_ratio(intensity_of(p)).text,
+    size_t n = (size_t)snprintf(out, size, "%s FLOP/B, %s", prof_ratio(point_intensity(p)).text,
                                 prof_flop_rate(p->flop_rate).text);
     if (isfinite(p->roof_share) && n < size)
         n += (size_t)snprintf(out + n, size - n, ", %s of the nearest roof",
@@ -299,7 +293,7 @@ static void describe(const struct prof_roofline_point *p, char *out, size_t size
                  prof_counted(p->count, "launch", "launches").text);
 }
 
-static const char *class_of(enum prof_bound bound)
+static const char *bound_class(enum prof_bound bound)
 {
     switch (bound) {
     case PROF_BOUND_DRAM:
@@ -318,31 +312,31 @@ static void put_point(const struct figure *f, size_t i)
 {
     const struct prof_roofline_point *p = f->points[i];
     char text[400], number[24];
-    double x = x_of(f, intensity_of(p)), y = y_of(f, p->flop_rate);
+    double x = x_of(f, point_intensity(p)), y = y_of(f, p->flop_rate);
     double share = f->sum_ns > 0 ? (double)p->time_ns / f->sum_ns : 0;
-    describe(p, text, sizeof text);
+    describe_point(p, text, sizeof text);
     fprintf(f->out,
             "<g class=\"point %s\" tabindex=\"0\" role=\"img\" data-point=\"%zu\" aria-label=\"",
-            class_of(p->bound), i + 1);
+            bound_class(p->bound), i + 1);
     prof_html_text(f->out, p->name);
     fputs(": ", f->out);
     prof_html_text(f->out, text);
     fputs("\"><circle", f->out);
-    put_attribute(f->out, "cx", x);
-    put_attribute(f->out, "cy", y);
-    put_attribute(f->out, "r", 8 + 11 * sqrt(share));
+    put_svg_attribute(f->out, "cx", x);
+    put_svg_attribute(f->out, "cy", y);
+    put_svg_attribute(f->out, "r", 8 + 11 * sqrt(share));
     fputs("/>", f->out);
     snprintf(number, sizeof number, "%zu", i + 1);
-    put_label(f->out, "number middle", x, y + 4, number);
+    put_svg_label(f->out, "number middle", x, y + 4, number);
     fputs("</g>\n", f->out);
 }
 
-static void put_list(const struct figure *f)
+static void put_svg_list(const struct figure *f)
 {
     char text[400];
     fputs("<ol class=\"points\">\n", f->out);
     for (size_t i = 0; i < f->count; i++) {
-        describe(f->points[i], text, sizeof text);
+        describe_point(f->points[i], text, sizeof text);
         fprintf(f->out, "<li data-point=\"%zu\">", i + 1);
         prof_html_element(f->out, "span", "class=\"mono short\"", f->points[i]->name);
         fputs(": ", f->out);
@@ -368,16 +362,16 @@ static void put_figure(struct figure *f)
         f->out);
     fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
             HEIGHT);
-    put_axes(f);
+    put_svg_axes(f);
     put_roofs(f);
     for (size_t i = 0; i < f->count; i++) /* by time: small discs lie on large ones */
         put_point(f, i);
     fputs("</svg>\n<p class=\"tip\" aria-hidden=\"true\"></p>\n", f->out);
-    put_list(f);
+    put_svg_list(f);
     fputs("</figure>\n", f->out);
 }
 
-static void put_notes(FILE *out, const struct prof_report_data *data)
+static void put_roofline_statements(FILE *out, const struct prof_report_data *data)
 {
     char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
     size_t count = prof_report_roofline_notes(data, notes);
@@ -400,13 +394,13 @@ void prof_html_put_roofline(FILE *out, const struct prof_html_page *page)
         size_t d = 0;
         while (d < devices && seen[d] != roofline->points[i].device)
             d++;
-        if (d < devices || !drawable(&roofline->points[i]))
+        if (d < devices || !is_svg_drawable(&roofline->points[i]))
             continue;
         seen[devices++] = roofline->points[i].device;
         struct figure f = {.data = page->data, .out = out, .device = roofline->points[i].device};
-        choose(&f);
+        choose_svg_points(&f);
         put_figure(&f);
     }
     if (devices)
-        put_notes(out, page->data);
+        put_roofline_statements(out, page->data);
 }

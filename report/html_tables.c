@@ -116,8 +116,8 @@ static void put_columns(struct prof_json *json, const struct prof_report_table *
     prof_json_end(json);
 }
 
-static void put_table(struct prof_json *json, const char *key, const struct prof_report_data *data,
-                      const struct prof_html_table *t)
+static void put_table_json(struct prof_json *json, const char *key,
+                           const struct prof_report_data *data, const struct prof_html_table *t)
 {
     const char *rows = t->rows;
     prof_json_object(json, key);
@@ -242,7 +242,7 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
     struct prof_html_table table;
     prof_json_array(json, "tables");
     for (size_t i = 0; prof_html_table(page, i, &table); i++)
-        put_table(json, NULL, data, &table);
+        put_table_json(json, NULL, data, &table);
     prof_json_end(json);
     size_t kernels = prof_report_limit(data->kernels.count, page->top, 0);
     put_histograms(json, "kernel_histograms", &data->kernels, kernels);
@@ -251,6 +251,6 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
                                      .rows = page->configs.rows,
                                      .count = prof_report_limit(page->configs.count, 0, CONFIGS),
                                      .total_rows = (int64_t)page->configs.count};
-    put_table(json, "kernel_configs", data, &table);
+    put_table_json(json, "kernel_configs", data, &table);
     put_histograms(json, "config_histograms", &page->configs, table.count);
 }

@@ -24,7 +24,7 @@ struct order {
     size_t track;
 };
 
-static int by_place(const void *a, const void *b)
+static int by_process_and_lane(const void *a, const void *b)
 {
     const struct order *x = a, *y = b;
     if (x->process != y->process)
@@ -52,7 +52,7 @@ static struct order *order_tracks(const struct prof_html_events *e)
                                   .track = i};
     }
     if (order && e->tracks.count)
-        qsort(order, e->tracks.count, sizeof *order, by_place);
+        qsort(order, e->tracks.count, sizeof *order, by_process_and_lane);
     return order;
 }
 
@@ -137,8 +137,8 @@ static bool sort_by_row(const struct prof_html_events *e, struct written *w)
     return true;
 }
 
-static const struct prof_html_event *event_at(const struct prof_html_events *e,
-                                              const struct written *w, size_t i)
+static const struct prof_html_event *written_event(const struct prof_html_events *e,
+                                                   const struct written *w, size_t i)
 {
     return &e->events.data[w->at[i]];
 }
@@ -149,14 +149,14 @@ static void pack_starts(struct prof_html_pack *pack, const struct prof_html_even
     for (size_t r = 0; r < w->rows; r++) {
         int64_t before = e->begin_ns;
         for (size_t i = w->first[r]; i < w->first[r + 1]; i++) {
-            const struct prof_html_event *event = event_at(e, w, i);
+            const struct prof_html_event *event = written_event(e, w, i);
             prof_html_pack_int(pack, prof_subtract(event->start, before));
             before = prof_add(event->start, event->duration > 0 ? event->duration : 0);
         }
     }
 }
 
-static int64_t cell(const struct prof_html_event *event, enum column column)
+static int64_t event_cell(const struct prof_html_event *event, enum column column)
 {
     switch (column) {
     case DURATION:
@@ -186,12 +186,12 @@ static void pack_calls(struct prof_html_pack *pack, const struct prof_html_event
     struct prof_map calls = {0};
     int64_t before = 0;
     for (size_t i = 0; i < e->events.count && !pack->failed; i++) {
-        const struct prof_html_event *event = event_at(e, w, i);
+        const struct prof_html_event *event = written_event(e, w, i);
         if (event->link && event->kind == PROF_HTML_API)
             pack->failed = !prof_map_put(&calls, (uint64_t)event->link, i + 1);
     }
     for (size_t i = 0; i < e->events.count; i++) {
-        const struct prof_html_event *event = event_at(e, w, i);
+        const struct prof_html_event *event = written_event(e, w, i);
         const uint64_t *call = event->link && event->kind != PROF_HTML_API
                                    ? prof_map_get(&calls, (uint64_t)event->link)
                                    : NULL;
@@ -202,7 +202,7 @@ static void pack_calls(struct prof_html_pack *pack, const struct prof_html_event
     prof_map_free(&calls);
 }
 
-static bool has_column(const struct prof_html_events *e, enum column column)
+static bool events_have_column(const struct prof_html_events *e, enum column column)
 {
     if (column == COUNT || column == BUSY)
         return e->merge_ns != 0;
@@ -220,7 +220,7 @@ static void pack_columns(struct prof_json *json, struct prof_html_pack *pack,
     prof_json_object(json, "columns");
     for (enum column column = START; column < COLUMNS; column++) {
         size_t before = pack->columns.count;
-        if (!has_column(e, column))
+        if (!events_have_column(e, column))
             continue;
         if (column == START)
             pack_starts(pack, e, w);
@@ -228,7 +228,7 @@ static void pack_columns(struct prof_json *json, struct prof_html_pack *pack,
             pack_calls(pack, e, w);
         else
             for (size_t i = 0; i < e->events.count; i++)
-                prof_html_pack_int(pack, cell(event_at(e, w, i), column));
+                prof_html_pack_int(pack, event_cell(written_event(e, w, i), column));
         prof_json_uint(json, names[column], pack->columns.count - before);
     }
     prof_json_end(json);
@@ -314,7 +314,7 @@ static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
-static void put_counts(struct prof_json *json, const struct prof_html_events *e)
+static void put_kind_counts(struct prof_json *json, const struct prof_html_events *e)
 {
     static const char *const kinds[] = {
         [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy",
@@ -375,7 +375,7 @@ enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html
     if (!status && !sort_by_row(&e, &w))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
     if (!status) {
-        put_counts(json, &e);
+        put_kind_counts(json, &e);
         status = pack_all(pack, &e, &w, data, err);
     }
     free_written(&w);

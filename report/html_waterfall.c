@@ -7,7 +7,7 @@
 #include "report/html_markup.h"
 #include "report/html_panels.h"
 
-static double share_of(const struct prof_waterfall *row, enum prof_slice slice, int64_t window)
+static double slice_share(const struct prof_waterfall *row, enum prof_slice slice, int64_t window)
 {
     return window > 0 ? (double)row->ns[slice] / (double)window : 0;
 }
@@ -19,16 +19,16 @@ static void put_bar(FILE *out, const struct prof_waterfall *row, int64_t window)
         if (row->ns[i] <= 0)
             continue;
         fprintf(out, "<span class=\"slice-%s\" style=\"width:", prof_slice_name(i));
-        prof_html_real(out, share_of(row, i, window) * 100);
+        prof_html_real(out, slice_share(row, i, window) * 100);
         fputs("%\"></span>", out);
     }
     fputs("</div>\n", out);
 }
 
-static void put_row(FILE *out, const struct prof_waterfall *row, enum prof_slice slice,
-                    int64_t window)
+static void put_slice_row(FILE *out, const struct prof_waterfall *row, enum prof_slice slice,
+                          int64_t window)
 {
-    double share = share_of(row, slice, window);
+    double share = slice_share(row, slice, window);
     fprintf(out,
             "<tr><th scope=\"row\" class=\"left\"><span class=\"legend slice-%s\"></span>%s</th>"
             "<td>%s</td><td class=\"share\"><span class=\"fill\" style=\"width:",
@@ -38,7 +38,7 @@ static void put_row(FILE *out, const struct prof_waterfall *row, enum prof_slice
             prof_percent(share).text);
 }
 
-static void put_device(FILE *out, const struct prof_report_data *data, size_t which)
+static void put_device_waterfall(FILE *out, const struct prof_report_data *data, size_t which)
 {
     const struct prof_waterfall *row = &data->findings.waterfalls[which];
     const struct prof_device *device = prof_device(data->capture, row->device);
@@ -60,7 +60,7 @@ static void put_device(FILE *out, const struct prof_report_data *data, size_t wh
         prof_duration_ns(window).text);
     for (enum prof_slice i = 0; i < PROF_SLICES; i++)
         if (row->ns[i] > 0)
-            put_row(out, row, i, window);
+            put_slice_row(out, row, i, window);
     fputs("</tbody></table></div></div>\n", out);
 }
 
@@ -75,5 +75,5 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
           "idle by what the host did until the next operation came.</p>\n",
           out);
     for (size_t i = 0; i < findings->waterfall_count; i++)
-        put_device(out, page->data, i);
+        put_device_waterfall(out, page->data, i);
 }

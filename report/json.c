@@ -159,8 +159,9 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
     prof_json_end(json);
 }
 
-static void put_row(struct prof_json *json, const char *key, const struct prof_report_data *data,
-                    const struct prof_report_table *table, const void *row)
+static void put_row_json(struct prof_json *json, const char *key,
+                         const struct prof_report_data *data, const struct prof_report_table *table,
+                         const void *row)
 {
     prof_json_object(json, key);
     for (const struct prof_report_column *column = table->columns; column->key; column++)
@@ -176,10 +177,10 @@ void prof_report_json_table(struct prof_json *json, const struct prof_report_dat
     prof_json_object(json, table->name);
     prof_json_uint(json, "total_rows", count);
     if (table->total_row)
-        put_row(json, "all", data, table, table->total_row(data));
+        put_row_json(json, "all", data, table, table->total_row(data));
     prof_json_array(json, "rows");
     for (size_t i = 0; i < prof_report_limit(count, top, 0); i++)
-        put_row(json, NULL, data, table, rows + i * table->row_bytes);
+        put_row_json(json, NULL, data, table, rows + i * table->row_bytes);
     prof_json_end(json);
     prof_json_end(json);
 }

@@ -5,14 +5,14 @@
 
 #define FEWEST 4 /* leaves of a tree */
 
-static bool fits(struct prof_report_lane *lane, int64_t start, int64_t end)
+static bool lane_fits(struct prof_report_lane *lane, int64_t start, int64_t end)
 {
     while (lane->ends.count && lane->ends.data[lane->ends.count - 1] <= start)
         lane->ends.count--;
     return !lane->ends.count || end <= lane->ends.data[lane->ends.count - 1];
 }
 
-static struct prof_report_lane_group *group_of(struct prof_report_lanes *lanes, uint64_t key)
+static struct prof_report_lane_group *lane_group(struct prof_report_lanes *lanes, uint64_t key)
 {
     const uint64_t *known = prof_map_get(&lanes->groups_of, key);
     if (known)
@@ -27,7 +27,7 @@ static struct prof_report_lane_group *group_of(struct prof_report_lanes *lanes, 
 /* ---- the tree: node n has the least of 2n and 2n + 1, the leaves are the ends of the lanes ------
  */
 
-static int64_t least_of(const struct prof_report_lane_group *group, size_t node)
+static int64_t min_child_end(const struct prof_report_lane_group *group, size_t node)
 {
     int64_t left = group->least.data[2 * node], right = group->least.data[2 * node + 1];
     return left < right ? left : right;
@@ -38,11 +38,11 @@ static void set_end(struct prof_report_lane_group *group, size_t number, int64_t
     size_t node = group->leaves + number;
     group->least.data[node] = end;
     while (node /= 2)
-        group->least.data[node] = least_of(group, node);
+        group->least.data[node] = min_child_end(group, node);
 }
 
 /* Room for one lane more. */
-static bool grow(struct prof_report_lane_group *group)
+static bool grow_lane_group(struct prof_report_lane_group *group)
 {
     size_t before = group->leaves, leaves = before ? 2 * before : FEWEST;
     if (group->lanes.count < before)
@@ -56,7 +56,7 @@ static bool grow(struct prof_report_lane_group *group)
         group->least.data[leaves + i] = INT64_MAX; /* no lane */
     group->leaves = leaves;
     for (size_t node = leaves; --node;)
-        group->least.data[node] = least_of(group, node);
+        group->least.data[node] = min_child_end(group, node);
     return true;
 }
 
@@ -79,7 +79,7 @@ static size_t first_around(struct prof_report_lanes *lanes,
 {
     size_t number = 0;
     while (number < group->lanes.count &&
-           !fits(&lanes->lanes.data[group->lanes.data[number]], start, end))
+           !lane_fits(&lanes->lanes.data[group->lanes.data[number]], start, end))
         number++;
     return number;
 }
@@ -90,7 +90,7 @@ static bool add_lane(struct prof_report_lanes *lanes, struct prof_report_lane_gr
     if (!lane)
         return false;
     *lane = (struct prof_report_lane){0}; /* before what may fail: all lanes are freed */
-    if (!grow(group))
+    if (!grow_lane_group(group))
         return false;
     size_t *slot = prof_array_add(&group->lanes);
     if (slot)
@@ -102,7 +102,7 @@ struct prof_report_lane *prof_report_lane(struct prof_report_lanes *lanes, uint6
                                           int64_t start, int64_t end, bool nests, size_t *number,
                                           bool *fresh)
 {
-    struct prof_report_lane_group *group = group_of(lanes, key);
+    struct prof_report_lane_group *group = lane_group(lanes, key);
     if (!group)
         return NULL;
     *number = nests ? first_around(lanes, group, start, end) : first_free(group, start);

@@ -16,7 +16,7 @@
 #define ROWS 10
 
 /* Takes `cut`. */
-static void put_escaped(FILE *out, char *cut)
+static void put_markdown_escaped(FILE *out, char *cut)
 {
     for (const char *p = cut; p && *p; p++) {
         if (*p == '<' || *p == '>' || *p == '&' || *p == '@')
@@ -31,17 +31,12 @@ static void put_escaped(FILE *out, char *cut)
 
 void prof_report_markdown_name(FILE *out, const char *name)
 {
-    put_escaped(out, prof_report_fit(name, NAME_CELLS));
+    put_markdown_escaped(out, prof_report_fit(name, NAME_CELLS));
 }
 
 void prof_report_markdown_prose(FILE *out, const char *text)
 {
-    put_escaped(out, prof_report_cut(text, PROSE_CELLS));
-}
-
-static bool is_left(const struct prof_report_column *column)
-{
-    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
+    put_markdown_escaped(out, prof_report_cut(text, PROSE_CELLS));
 }
 
 static void put_headings(FILE *out, const struct prof_report_table *table)
@@ -53,7 +48,7 @@ static void put_headings(FILE *out, const struct prof_report_table *table)
     fputs("|\n", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++) {
         if (column->rank)
-            fputs(is_left(column) ? "| :-- " : "| --: ", out);
+            fputs(prof_report_is_left(column) ? "| :-- " : "| --: ", out);
     }
     fputs("|\n", out);
 }
@@ -95,7 +90,7 @@ void prof_report_markdown_table(FILE *out, const struct prof_report_data *data,
 }
 
 /* Sentences as a list; `bytes` from one to the next. */
-static void put_notes(FILE *out, const char *notes, size_t count, size_t bytes)
+static void put_markdown_notes(FILE *out, const char *notes, size_t count, size_t bytes)
 {
     for (size_t i = 0; i < count; i++) {
         fputs(i ? "- " : "\n- ", out);
@@ -107,13 +102,13 @@ static void put_notes(FILE *out, const char *notes, size_t count, size_t bytes)
 static void put_roofline_notes(FILE *out, const struct prof_report_data *data)
 {
     char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
-    put_notes(out, notes[0], prof_report_roofline_notes(data, notes), sizeof notes[0]);
+    put_markdown_notes(out, notes[0], prof_report_roofline_notes(data, notes), sizeof notes[0]);
 }
 
 void prof_report_markdown_rank_notes(FILE *out, const struct prof_report_data *data)
 {
     char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
-    put_notes(out, notes[0], prof_report_rank_notes(data, notes), sizeof notes[0]);
+    put_markdown_notes(out, notes[0], prof_report_rank_notes(data, notes), sizeof notes[0]);
 }
 
 void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)

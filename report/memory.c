@@ -94,7 +94,7 @@ static bool same_holders(const struct prof_memory_failure *a, const struct prof_
     return true;
 }
 
-static bool list_rest(struct prof_report_memory *m)
+static bool list_lifetimes_and_holders(struct prof_report_memory *m)
 {
     const struct prof_memory_profile *p = &m->profile;
     m->lifetimes = calloc(p->place_count * LIFETIMES + 1, sizeof *m->lifetimes);
@@ -123,7 +123,7 @@ enum prof_status prof_report_load_memory(struct prof_report_data *data, struct p
     if (!m)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     enum prof_status status = prof_memory_profile(data->capture, data->filter, &m->profile, err);
-    if (!status && (!list_sites(m) || !list_rest(m)))
+    if (!status && (!list_sites(m) || !list_lifetimes_and_holders(m)))
         status = prof_fail(err, PROF_NOMEM, "out of memory");
     return status;
 }

@@ -17,7 +17,7 @@ struct writing {
     size_t top;
 };
 
-static enum prof_status write_text(const struct writing *w, struct prof_error *err)
+static enum prof_status write_memory_text(const struct writing *w, struct prof_error *err)
 {
     struct prof_report_page page = {
         .out = w->out,
@@ -55,14 +55,14 @@ static enum prof_status write_text(const struct writing *w, struct prof_error *e
     return status;
 }
 
-static void write_csv(const struct writing *w)
+static void write_memory_csv(const struct writing *w)
 {
     for (const struct prof_report_table *const *table = prof_report_memory_tables; *table; table++)
         prof_report_csv_table(w->out, w->data, *table, w->top);
     prof_report_csv_trust(w->out, &w->data->trust);
 }
 
-static enum prof_status write_json(const struct writing *w, struct prof_error *err)
+static enum prof_status write_memory_json(const struct writing *w, struct prof_error *err)
 {
     const struct prof_memory_profile *profile = &w->data->usage->profile;
     struct prof_json json;
@@ -84,7 +84,7 @@ static enum prof_status write_json(const struct writing *w, struct prof_error *e
     return prof_json_finish(&json, err);
 }
 
-static void write_markdown(const struct writing *w)
+static void write_memory_markdown(const struct writing *w)
 {
     char notes[PROF_REPORT_MEMORY_NOTES][PROF_REPORT_MEMORY_NOTE_BYTES], only[600];
     size_t count = prof_report_memory_notes(w->data, notes);
@@ -111,9 +111,9 @@ static void write_markdown(const struct writing *w)
     }
 }
 
-static enum prof_status load(struct prof_capture *capture,
-                             const struct prof_report_options *options,
-                             struct prof_report_data *data, struct prof_error *err)
+static enum prof_status load_memory_data(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err)
 {
     *data = (struct prof_report_data){
         .capture = capture, .filter = options ? options->filter : NULL, .info = prof_info(capture)};
@@ -130,15 +130,15 @@ enum prof_status prof_report_write_memory(struct prof_capture *capture,
 {
     struct prof_report_data data;
     struct writing w = {&data, options, out, options ? options->top : 0};
-    enum prof_status status = load(capture, options, &data, err);
+    enum prof_status status = load_memory_data(capture, options, &data, err);
     if (!status && format == PROF_REPORT_TEXT)
-        status = write_text(&w, err);
+        status = write_memory_text(&w, err);
     else if (!status && format == PROF_REPORT_JSON)
-        status = write_json(&w, err);
+        status = write_memory_json(&w, err);
     else if (!status && format == PROF_REPORT_CSV)
-        write_csv(&w);
+        write_memory_csv(&w);
     else if (!status)
-        write_markdown(&w);
+        write_memory_markdown(&w);
     if (!status)
         status = prof_report_flush(out, err);
     prof_report_unload(&data);

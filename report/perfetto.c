@@ -107,7 +107,7 @@ static uint64_t track_uuid(int64_t pid, int64_t tid)
 
 /* ---- packets ------------------------------------------------------------------------------- */
 
-static void flush(struct perfetto *p)
+static void flush_packets(struct perfetto *p)
 {
     errno = 0;
     if (!p->write_errno && p->ready.count &&
@@ -127,10 +127,10 @@ static void end_packet(struct perfetto *p)
 {
     prof_protobuf_message(&p->ready, TRACE_PACKET, &p->packet);
     if (p->ready.count >= FLUSH_BYTES)
-        flush(p);
+        flush_packets(p);
 }
 
-static void put_time(struct perfetto *p, int64_t ns)
+static void put_packet_time(struct perfetto *p, int64_t ns)
 {
     int64_t time = prof_add(p->base_ns, ns);
     prof_protobuf_int(&p->packet, PACKET_TIMESTAMP, time < 0 ? 0 : time);
@@ -154,7 +154,7 @@ static void begin_track(struct perfetto *p, uint64_t uuid, uint64_t parent)
         prof_protobuf_int(&p->event, TRACK_PARENT, (int64_t)parent);
 }
 
-static void put_process(struct prof_trace *t, const struct prof_trace_process *process)
+static void put_perfetto_process(struct prof_trace *t, const struct prof_trace_process *process)
 {
     struct perfetto *p = perfetto(t);
     begin_track(p, UUID_PROCESS | (uint64_t)process->pid, 0);
@@ -174,7 +174,7 @@ static void put_process(struct prof_trace *t, const struct prof_trace_process *p
     end_track(p);
 }
 
-static void put_track(struct prof_trace *t, const struct prof_trace_track *track)
+static void put_perfetto_track(struct prof_trace *t, const struct prof_trace_track *track)
 {
     struct perfetto *p = perfetto(t);
     bool known = track->device || prof_trace_is_process(&t->names, track->pid);
@@ -195,7 +195,7 @@ static void put_track(struct prof_trace *t, const struct prof_trace_track *track
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-static void put_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
+static void put_perfetto_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
 {
     struct perfetto *p = perfetto(t);
     int64_t category = prof_perfetto_text(&p->interned, PROF_PERFETTO_CATEGORY, slice->category);
@@ -231,25 +231,25 @@ static void send_interned(struct perfetto *p)
     p->trace.no_memory |= p->interned.no_memory;
 }
 
-static void put_event(struct perfetto *p, int64_t ns)
+static void put_perfetto_event(struct perfetto *p, int64_t ns)
 {
     send_interned(p);
     begin_packet(p, NEEDS_STATE);
-    put_time(p, ns);
+    put_packet_time(p, ns);
     prof_protobuf_message(&p->packet, PACKET_TRACK_EVENT, &p->event);
     end_packet(p);
 }
 
-static void put_end(struct prof_trace *t)
+static void put_perfetto_end(struct prof_trace *t)
 {
     struct perfetto *p = perfetto(t);
-    put_event(p, p->start_ns);
+    put_perfetto_event(p, p->start_ns);
     if (p->end_ns == PROF_UNKNOWN)
         return;
     prof_protobuf_clear(&p->event);
     prof_protobuf_int(&p->event, EVENT_TYPE, SLICE_END);
     prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)p->track);
-    put_event(p, p->end_ns);
+    put_perfetto_event(p, p->end_ns);
 }
 
 static void begin_annotation(struct perfetto *p, const char *key)
@@ -264,14 +264,14 @@ static void end_annotation(struct perfetto *p)
     prof_protobuf_message(&p->event, EVENT_ANNOTATION, &p->inner);
 }
 
-static void put_int(struct prof_trace *t, const char *key, int64_t value)
+static void put_perfetto_int(struct prof_trace *t, const char *key, int64_t value)
 {
     begin_annotation(perfetto(t), key);
     prof_protobuf_int(&perfetto(t)->inner, ANNOTATION_INT, value);
     end_annotation(perfetto(t));
 }
 
-static void put_real(struct prof_trace *t, const char *key, double value)
+static void put_perfetto_real(struct prof_trace *t, const char *key, double value)
 {
     begin_annotation(perfetto(t), key);
     prof_protobuf_double(&perfetto(t)->inner, ANNOTATION_DOUBLE, value);
@@ -295,7 +295,7 @@ static void put_passing_string(struct prof_trace *t, const char *key, const char
     end_annotation(perfetto(t));
 }
 
-static void put_flag(struct prof_trace *t, const char *key, bool value)
+static void put_perfetto_flag(struct prof_trace *t, const char *key, bool value)
 {
     begin_annotation(perfetto(t), key);
     prof_protobuf_int(&perfetto(t)->inner, ANNOTATION_BOOL, value);
@@ -303,7 +303,7 @@ static void put_flag(struct prof_trace *t, const char *key, bool value)
 }
 
 /* What is unknown at the end of the three is left out. */
-static void put_three(struct prof_trace *t, const char *key, const int64_t values[3])
+static void put_perfetto_triple(struct prof_trace *t, const char *key, const int64_t values[3])
 {
     struct perfetto *p = perfetto(t);
     begin_annotation(p, key);
@@ -332,7 +332,8 @@ launch_annotations(struct perfetto *p, const struct prof_config *config, int64_t
     return prof_map_put(&p->launches, key, p->parts.count) ? slot : NULL;
 }
 
-static void put_launch(struct prof_trace *t, const struct prof_config *config, int64_t device)
+static void put_perfetto_launch(struct prof_trace *t, const struct prof_config *config,
+                                int64_t device)
 {
     const struct prof_protobuf *annotations = launch_annotations(perfetto(t), config, device);
     if (annotations)
@@ -359,7 +360,7 @@ static uint64_t counter_uuid(struct perfetto *p, const struct prof_trace_counter
     return uuid;
 }
 
-static void put_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
+static void put_perfetto_counter(struct prof_trace *t, const struct prof_trace_counter *counter)
 {
     struct perfetto *p = perfetto(t);
     uint64_t uuid = counter_uuid(p, counter);
@@ -370,17 +371,17 @@ static void put_counter(struct prof_trace *t, const struct prof_trace_counter *c
         prof_protobuf_double(&p->event, EVENT_COUNTER_REAL, counter->real);
     else
         prof_protobuf_int(&p->event, EVENT_COUNTER_VALUE, counter->value);
-    put_event(p, counter->time_ns);
+    put_perfetto_event(p, counter->time_ns);
 }
 
-static bool has_failed(const struct prof_trace *t)
+static bool perfetto_has_failed(const struct prof_trace *t)
 {
     return ((const struct perfetto *)t)->write_errno != 0;
 }
 
 /* ---- head ---------------------------------------------------------------------------------- */
 
-static void put_clock(struct perfetto *p, int64_t id, int64_t time)
+static void put_perfetto_clock(struct perfetto *p, int64_t id, int64_t time)
 {
     prof_protobuf_clear(&p->item);
     prof_protobuf_int(&p->item, CLOCK_ID, id);
@@ -398,16 +399,16 @@ static void put_clocks(struct perfetto *p, const struct prof_info *info)
     prof_protobuf_int(&p->inner, DEFAULTS_CLOCK, CLOCK_OF_PERFKIT);
     prof_protobuf_message(&p->packet, PACKET_DEFAULTS, &p->inner);
     prof_protobuf_clear(&p->inner);
-    put_clock(p, CLOCK_OF_PERFKIT, p->base_ns);
+    put_perfetto_clock(p, CLOCK_OF_PERFKIT, p->base_ns);
     if (info->start_realtime_ns != PROF_UNKNOWN)
-        put_clock(p, CLOCK_OF_WALL, info->start_realtime_ns);
+        put_perfetto_clock(p, CLOCK_OF_WALL, info->start_realtime_ns);
     prof_protobuf_int(&p->inner, SNAPSHOT_PRIMARY, CLOCK_OF_PERFKIT);
     prof_protobuf_message(&p->packet, PACKET_CLOCK_SNAPSHOT, &p->inner);
     end_packet(p);
 }
 
 /* The capture and what is known of its completeness: an instant on a track of its own. */
-static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
+static enum prof_status put_perfetto_header(struct prof_trace *t, struct prof_error *err)
 {
     struct perfetto *p = perfetto(t);
     const struct prof_info *info = prof_info(t->capture);
@@ -429,31 +430,31 @@ static enum prof_status put_head(struct prof_trace *t, struct prof_error *err)
     put_passing_string(t, "command", info->command ? info->command : "n/a");
     put_passing_string(t, "host", info->host ? info->host : "n/a");
     if (!status) {
-        put_flag(t, "complete", trust.complete);
+        put_perfetto_flag(t, "complete", trust.complete);
         if (!t->projects)
             put_passing_string(t, "gpu_user_annotation", "left out: too many ranges");
         for (size_t i = 0; i < trust.statement_count; i++)
             put_passing_string(t, "trust", trust.statements[i].text);
     }
-    put_event(p, 0);
+    put_perfetto_event(p, 0);
     prof_trust_free(&trust);
     return status;
 }
 
 static const struct prof_trace_sink sink = {
-    .head = put_head,
-    .process = put_process,
-    .track = put_track,
-    .begin = put_slice,
-    .integer = put_int,
-    .real = put_real,
+    .head = put_perfetto_header,
+    .process = put_perfetto_process,
+    .track = put_perfetto_track,
+    .begin = put_perfetto_slice,
+    .integer = put_perfetto_int,
+    .real = put_perfetto_real,
     .text = put_string,
-    .flag = put_flag,
-    .three = put_three,
-    .launch = put_launch,
-    .end = put_end,
-    .counter = put_counter,
-    .failed = has_failed,
+    .flag = put_perfetto_flag,
+    .three = put_perfetto_triple,
+    .launch = put_perfetto_launch,
+    .end = put_perfetto_end,
+    .counter = put_perfetto_counter,
+    .failed = perfetto_has_failed,
 };
 
 static void free_all(struct perfetto *p)
@@ -479,7 +480,7 @@ enum prof_status prof_report_write_perfetto(struct prof_capture *capture,
     struct perfetto p = {.trace = {.sink = &sink, .capture = capture, .options = options},
                          .out = behind ? behind : out};
     enum prof_status status = prof_trace_write(&p.trace, err);
-    flush(&p);
+    flush_packets(&p);
     if (behind && fclose(behind) && !p.write_errno)
         p.write_errno = errno;
     if (!status && (p.packet.failed || p.event.failed || p.ready.failed || p.interned.fresh.failed))

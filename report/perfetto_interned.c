@@ -17,8 +17,8 @@ enum {
 enum { KIND_NATIVE = 1, KIND_KERNEL = 2, KIND_INTERPRETED = 3 };
 
 /* The number of what `key` stands for; `fresh` when it has none so far. */
-static int64_t number_of(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
-                         uint64_t key, bool *fresh)
+static int64_t interned_number(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
+                               uint64_t key, bool *fresh)
 {
     const uint64_t *known = prof_map_get(&in->numbers[kind], key);
     *fresh = !known;
@@ -45,7 +45,7 @@ int64_t prof_perfetto_text(struct prof_perfetto_interned *in, enum prof_perfetto
                            const char *text)
 {
     bool fresh;
-    int64_t iid = number_of(in, kind, (uint64_t)(uintptr_t)text, &fresh);
+    int64_t iid = interned_number(in, kind, (uint64_t)(uintptr_t)text, &fresh);
     if (fresh) {
         begin_entry(in, iid);
         prof_protobuf_text(&in->entry, ENTRY_TEXT, text);
@@ -62,11 +62,11 @@ static int64_t frame_kind(const struct prof_frame *frame)
                                               : 0;
 }
 
-static int64_t frame_of(struct prof_perfetto_interned *in, const struct prof_report_stacks *stacks,
-                        uint32_t place)
+static int64_t interned_frame(struct prof_perfetto_interned *in,
+                              const struct prof_report_stacks *stacks, uint32_t place)
 {
     bool fresh;
-    int64_t iid = number_of(in, PROF_PERFETTO_FRAME, place, &fresh);
+    int64_t iid = interned_number(in, PROF_PERFETTO_FRAME, place, &fresh);
     if (!fresh)
         return iid;
     const struct prof_frame *frame = prof_report_stacks_frame(stacks, place);
@@ -89,14 +89,14 @@ int64_t prof_perfetto_stack(struct prof_perfetto_interned *in,
                             const struct prof_report_stacks *stacks, uint32_t node)
 {
     bool fresh;
-    int64_t iid = number_of(in, PROF_PERFETTO_CALLSTACK, node, &fresh);
+    int64_t iid = interned_number(in, PROF_PERFETTO_CALLSTACK, node, &fresh);
     PROF_ARRAY(int64_t) frames = {0}; /* innermost first */
     if (!fresh)
         return iid;
     for (; node; node = stacks->nodes.data[node - 1].parent) {
         int64_t *slot = prof_array_add(&frames);
         if (slot)
-            *slot = frame_of(in, stacks, stacks->nodes.data[node - 1].place);
+            *slot = interned_frame(in, stacks, stacks->nodes.data[node - 1].place);
         else
             in->no_memory = true;
     }

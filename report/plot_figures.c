@@ -36,7 +36,7 @@ static struct prof_plot_unit byte_unit(int64_t most)
                                       : (struct prof_plot_unit){1, "bytes"};
 }
 
-static void put_range(FILE *out, const char *axis, double from, double to)
+static void put_axis_range(FILE *out, const char *axis, double from, double to)
 {
     fprintf(out, "set %srange [", axis);
     prof_gnuplot_real(out, from);
@@ -48,7 +48,7 @@ static void put_range(FILE *out, const char *axis, double from, double to)
 static struct prof_plot_unit put_time_axis(FILE *out, int64_t begin_ns, int64_t end_ns)
 {
     struct prof_plot_unit unit = time_unit(end_ns);
-    put_range(out, "x", (double)begin_ns / unit.size, (double)end_ns / unit.size);
+    put_axis_range(out, "x", (double)begin_ns / unit.size, (double)end_ns / unit.size);
     fprintf(out,
             "set xlabel 'time since the start of the capture, %s'\nset format x '%%g'\n"
             "set style fill solid 1 noborder\n",
@@ -66,8 +66,8 @@ static void put_key(FILE *out)
 /* ---- utilisation ------------------------------------------------------------------------------
  */
 
-static void put_shares(const struct prof_plots *plots, FILE *out, struct prof_plot_unit unit,
-                       size_t number, const double *shares)
+static void put_utilisation_data(const struct prof_plots *plots, FILE *out,
+                                 struct prof_plot_unit unit, size_t number, const double *shares)
 {
     const struct prof_utilisation *u = &plots->utilisation;
     double begin = (double)u->begin_ns / unit.size;
@@ -108,9 +108,9 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
     fputs("set yrange [0:100]\nset format y '%g %%'\n", out);
     put_key(out);
     if (u->count == 1) {
-        put_shares(plots, out, unit, 0, u->rows[0].busy_share);
-        put_shares(plots, out, unit, 1, u->rows[0].kernel_share);
-        put_shares(plots, out, unit, 2, u->rows[0].memcpy_memset_share);
+        put_utilisation_data(plots, out, unit, 0, u->rows[0].busy_share);
+        put_utilisation_data(plots, out, unit, 1, u->rows[0].kernel_share);
+        put_utilisation_data(plots, out, unit, 2, u->rows[0].memcpy_memset_share);
         fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
               "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
               "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'memcpy and memset'\n",
@@ -118,7 +118,7 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
-        put_shares(plots, out, unit, i, u->rows[i].busy_share);
+        put_utilisation_data(plots, out, unit, i, u->rows[i].busy_share);
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s$d%zu using 1:2 with steps lw 1.5 lc rgb '%s' title ", i ? ", " : "plot ",
                 i, prof_plot_colours[i]);
@@ -131,7 +131,7 @@ const char *prof_plot_utilisation(const struct prof_plots *plots, FILE *out)
 /* ---- kernels ----------------------------------------------------------------------------------
  */
 
-static const char *name_of(const struct prof_kernel_row *row)
+static const char *plotted_kernel_name(const struct prof_kernel_row *row)
 {
     return row->name ? row->name : "n/a";
 }
@@ -169,13 +169,13 @@ const char *prof_plot_kernels(const struct prof_plots *plots, FILE *out)
     struct prof_plot_unit unit = time_unit(k->rows[0].duration_ns.sum);
     prof_plot_frame(out, 0.34, "Kernels by time", below, "", "");
     fprintf(out, "set xlabel 'time on the device of all executions, %s'\n", unit.name);
-    put_range(out, "x", 0, (double)k->rows[0].duration_ns.sum / unit.size * 1.22);
-    put_range(out, "y", 0.4, (double)count + 0.6);
+    put_axis_range(out, "x", 0, (double)k->rows[0].duration_ns.sum / unit.size * 1.22);
+    put_axis_range(out, "y", 0.4, (double)count + 0.6);
     fputs("set format x '%g'\nset ytics noenhanced (", out);
     for (size_t i = 0; i < count; i++) {
         if (i)
             fputs(", ", out);
-        put_tic(out, name_of(&k->rows[i]));
+        put_tic(out, plotted_kernel_name(&k->rows[i]));
         fprintf(out, " %zu", count - i);
     }
     fputs(")\nset style fill solid 1 noborder\nunset grid\nset grid xtics back lt 1 lw 0.7 lc rgb "
@@ -233,8 +233,8 @@ const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
         "most time",
         "duration of one execution", "executions");
     fputs("set logscale x\nset format x " TIME_FORMAT "\nset format y '%g %%'\n", out);
-    put_range(out, "x", pow(10, floor(log10(least))) / 1e9,
-              pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
+    put_axis_range(out, "x", pow(10, floor(log10(least))) / 1e9,
+                   pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
     fputs("set yrange [0:*]\nset key at screen 0.95, screen 0.86 right top vertical noenhanced "
           "samplen 2\n",
           out);
@@ -243,7 +243,7 @@ const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%s$c%zu using 1:2 with steps lw 2 lc rgb '%s' title ", i ? ", " : "plot ", i,
                 prof_plot_colours[i]);
-        prof_gnuplot_quoted(out, name_of(rows[i]), NAME_CELLS);
+        prof_gnuplot_quoted(out, plotted_kernel_name(rows[i]), NAME_CELLS);
     }
     fputc('\n', out);
     return NULL;
@@ -254,7 +254,7 @@ const char *prof_plot_durations(const struct prof_plots *plots, FILE *out)
 
 enum { KINDS = 5 };
 
-static size_t class_of(const char *kind)
+static size_t transfer_class(const char *kind)
 {
     static const char *const kinds[] = {"HtoD", "DtoH", "DtoD", "PtoP"};
     for (size_t i = 0; kind && i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -284,7 +284,7 @@ static enum prof_status put_dots(const struct prof_plots *plots, FILE *out, int6
     for (int64_t i = 0; prof_events_next(events, &event);) {
         if (event.bytes <= 0 || event.duration_ns <= 0 || i++ % stride)
             continue;
-        size_t class_ = class_of(event.name);
+        size_t class_ = transfer_class(event.name);
         double size = (double)event.bytes, rate = size / SECONDS(event.duration_ns);
         dots->drawn[class_]++;
         dots->least_size = fmin(dots->least_size, size);
@@ -319,8 +319,8 @@ enum prof_status prof_plot_transfers(const struct prof_plots *plots, FILE *out,
              prof_bytes_of(plots->transfers.total.memcpy_bytes).text,
              stride > 1 ? ", one of several drawn: there are too many" : "");
     prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Memcpys by size and bandwidth", below, "size", "");
-    put_range(out, "x", dots.least_size / 2, dots.most_size * 2);
-    put_range(out, "y", dots.least_rate / 2, dots.most_rate * 2);
+    put_axis_range(out, "x", dots.least_size / 2, dots.most_size * 2);
+    put_axis_range(out, "y", dots.least_rate / 2, dots.most_rate * 2);
     fputs("set logscale xy\nset format y '%.0s %cB/s'\nset xtics (", out);
     for (int bits = 0; bits <= 60; bits += 5)
         fprintf(out, "%s'%d %sB' %lld", bits ? ", " : "", bits % 10 ? 32 : 1, prefixes[bits / 10],
@@ -360,7 +360,7 @@ const char *prof_plot_memory(const struct prof_plots *plots, FILE *out)
     prof_plot_frame(out, PROF_GNUPLOT_LEFT, "Allocated memory over time", below, "", "");
     struct prof_plot_unit time = put_time_axis(out, filter ? filter->begin_ns : 0, end);
     struct prof_plot_unit size = byte_unit(m->peak_bytes);
-    put_range(out, "y", 0, (double)m->peak_bytes / size.size * 1.08);
+    put_axis_range(out, "y", 0, (double)m->peak_bytes / size.size * 1.08);
     fprintf(out, "set ylabel '%s'\nset format y '%%g'\n$memory << END\n", size.name);
     for (size_t i = 0; i < m->count; i++)
         prof_plot_row(out,

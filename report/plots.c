@@ -62,7 +62,7 @@ void prof_plot_row(FILE *out, const double *values, size_t count)
 }
 
 /* Instead of a figure: that there is nothing, and why. */
-static void put_nothing(FILE *out, const char *title, const char *why)
+static void put_empty_figure(FILE *out, const char *title, const char *why)
 {
     fputs("set encoding utf8\nunset border\nunset tics\nunset key\nset xrange [0:1]\nset yrange "
           "[0:1]\n",
@@ -106,8 +106,8 @@ static enum prof_status figure_text(const struct picture *picture, FILE *out, co
     return status;
 }
 
-static enum prof_status script(void *context, const char *terminal, FILE *out,
-                               struct prof_error *err)
+static enum prof_status write_figure_script(void *context, const char *terminal, FILE *out,
+                                            struct prof_error *err)
 {
     const struct picture *picture = context;
     char *text = NULL;
@@ -122,27 +122,27 @@ static enum prof_status script(void *context, const char *terminal, FILE *out,
     if (!status && !kept)
         status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
     else if (!status && nothing)
-        put_nothing(out, figures[picture->figure].title, nothing);
+        put_empty_figure(out, figures[picture->figure].title, nothing);
     else if (!status)
         fwrite(text, 1, size, out);
     free(text);
     return status;
 }
 
-static enum prof_status draw(void *context, FILE *out, struct prof_error *err)
+static enum prof_status draw_figure(void *context, FILE *out, struct prof_error *err)
 {
     const struct picture *picture = context;
-    return prof_gnuplot_draw(script, context, picture->terminal, "", out, err);
+    return prof_gnuplot_draw(write_figure_script, context, picture->terminal, "", out, err);
 }
 
-static enum prof_status save(const struct prof_plots *plots, const char *folder, size_t figure,
-                             bool png, struct prof_error *err)
+static enum prof_status save_figure(const struct prof_plots *plots, const char *folder,
+                                    size_t figure, bool png, struct prof_error *err)
 {
     struct picture picture = {plots, figure, png ? "pngcairo" : "svg"};
     char *path = NULL;
     if (asprintf(&path, "%s/%s.%s", folder, figures[figure].name, png ? "png" : "svg") < 0)
         return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
-    enum prof_status status = prof_report_save_as(path, &picture, draw, err);
+    enum prof_status status = prof_report_save_as(path, &picture, draw_figure, err);
     free(path);
     return status;
 }
@@ -150,7 +150,7 @@ static enum prof_status save(const struct prof_plots *plots, const char *folder,
 /* ---- all --------------------------------------------------------------------------------------
  */
 
-static enum prof_status load(struct prof_plots *plots, struct prof_error *err)
+static enum prof_status load_plots(struct prof_plots *plots, struct prof_error *err)
 {
     struct prof_capture *capture = plots->capture;
     const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
@@ -176,9 +176,9 @@ enum prof_status prof_report_plots(struct prof_capture *capture,
     bool made = !mkdir(folder, 0777);
     if (!made && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
-    enum prof_status status = load(&plots, err);
+    enum prof_status status = load_plots(&plots, err);
     for (size_t i = 0; !status && i < 2 * FIGURES; i++) {
-        status = save(&plots, folder, i / 2, i % 2, err);
+        status = save_figure(&plots, folder, i / 2, i % 2, err);
         *written += !status;
     }
     if (status && made)

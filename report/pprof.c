@@ -49,7 +49,7 @@ struct work {
 
 /* The number of a text in the string table. Names become clean: the format wants UTF-8, and pprof
  * prints them to terminals as they are. */
-static int64_t text(struct work *w, const char *raw)
+static int64_t pprof_string(struct work *w, const char *raw)
 {
     char *clean = prof_report_clean(raw);
     if (!clean) {
@@ -88,23 +88,23 @@ static void put_sample_types(struct work *w)
 {
     for (size_t i = 0; i < type_count(w); i++) {
         struct prof_protobuf type = {0};
-        prof_protobuf_int(&type, VALUE_TYPE, text(w, types[i].name));
-        prof_protobuf_int(&type, VALUE_UNIT, text(w, types[i].unit));
+        prof_protobuf_int(&type, VALUE_TYPE, pprof_string(w, types[i].name));
+        prof_protobuf_int(&type, VALUE_UNIT, pprof_string(w, types[i].unit));
         prof_protobuf_message(&w->profile, PROFILE_SAMPLE_TYPE, &type);
         prof_protobuf_free(&type);
     }
-    prof_protobuf_int(&w->profile, PROFILE_DEFAULT_SAMPLE_TYPE, text(w, "device_time"));
+    prof_protobuf_int(&w->profile, PROFILE_DEFAULT_SAMPLE_TYPE, pprof_string(w, "device_time"));
 }
 
 /* A location for each frame, with one line of one function: all three under the frame's number. */
 static void put_frame(struct work *w, size_t frame)
 {
     struct prof_protobuf function = {0}, location = {0}, line = {0};
-    int64_t id = (int64_t)frame + 1, name = text(w, w->samples.frames[frame].name);
+    int64_t id = (int64_t)frame + 1, name = pprof_string(w, w->samples.frames[frame].name);
     prof_protobuf_int(&function, FUNCTION_ID, id);
     prof_protobuf_int(&function, FUNCTION_NAME, name);
     prof_protobuf_int(&function, FUNCTION_SYSTEM_NAME, name);
-    prof_protobuf_int(&function, FUNCTION_FILE, text(w, w->samples.frames[frame].file));
+    prof_protobuf_int(&function, FUNCTION_FILE, pprof_string(w, w->samples.frames[frame].file));
     prof_protobuf_message(&w->profile, PROFILE_FUNCTION, &function);
     prof_protobuf_int(&line, LINE_FUNCTION, id);
     if (w->samples.frames[frame].line != PROF_UNKNOWN)
@@ -142,11 +142,11 @@ static void put_samples(struct work *w)
 static void put_comment(struct work *w, const char *comment)
 {
     if (comment && *comment)
-        prof_protobuf_int(&w->profile, PROFILE_COMMENT, text(w, comment));
+        prof_protobuf_int(&w->profile, PROFILE_COMMENT, pprof_string(w, comment));
 }
 
-static enum prof_status put_head(struct work *w, struct prof_capture *capture,
-                                 const struct prof_filter *filter, struct prof_error *err)
+static enum prof_status put_pprof_header(struct work *w, struct prof_capture *capture,
+                                         const struct prof_filter *filter, struct prof_error *err)
 {
     const struct prof_info *info = prof_info(capture);
     struct prof_trust trust;
@@ -168,7 +168,7 @@ static enum prof_status put_head(struct work *w, struct prof_capture *capture,
     return status;
 }
 
-static enum prof_status save(const struct work *w, FILE *out, struct prof_error *err)
+static enum prof_status save_pprof(const struct work *w, FILE *out, struct prof_error *err)
 {
     FILE *file = prof_report_gzip(out);
     if (!file || w->failed || w->strings.failed || w->profile.failed) {
@@ -194,13 +194,13 @@ enum prof_status prof_report_write_pprof(struct prof_capture *capture,
         prof_protobuf_string(&w.strings, PROFILE_STRING, ""); /* number 0 has to be */
         w.string_count = 1;
         put_sample_types(&w);
-        status = put_head(&w, capture, options ? options->filter : NULL, err);
+        status = put_pprof_header(&w, capture, options ? options->filter : NULL, err);
     }
     if (!status) {
         for (size_t i = 0; i < w.samples.frame_count; i++)
             put_frame(&w, i);
         put_samples(&w);
-        status = save(&w, out, err);
+        status = save_pprof(&w, out, err);
     }
     prof_report_samples_free(&w.samples);
     prof_names_free(&w.numbers);

@@ -46,7 +46,7 @@ struct page {
 
 /* `name="text"`, with a comma unless it is the first; nothing when the text is not known. Texts of
  * a file go through put_name. */
-static void put_label(FILE *out, bool first, const char *name, const char *text)
+static void put_prometheus_label(FILE *out, bool first, const char *name, const char *text)
 {
     if (!text)
         return;
@@ -64,7 +64,7 @@ static void put_label(FILE *out, bool first, const char *name, const char *text)
 
 /* Names of the program: valid UTF-8 without control characters, and short. One that is cut carries
  * its hash, so that two of them stay two. */
-static void put_name(FILE *out, bool first, const char *label, const char *name)
+static void put_prometheus_name(FILE *out, bool first, const char *label, const char *name)
 {
     char *clean = prof_report_clean(name);
     size_t cells = clean ? prof_report_cells(clean) : 0;
@@ -75,17 +75,17 @@ static void put_name(FILE *out, bool first, const char *label, const char *name)
         char *cut = prof_report_fit(name, LABEL_CELLS), *text = NULL;
         if (cut && asprintf(&text, "%s #%08" PRIx32, cut, (uint32_t)(hash >> 32)) < 0)
             text = NULL;
-        put_label(out, first, label, text);
+        put_prometheus_label(out, first, label, text);
         free(text);
         free(cut);
     } else {
-        put_label(out, first, label, clean);
+        put_prometheus_label(out, first, label, clean);
     }
     free(clean);
 }
 
 /* Takes `labels` (NULL: out of memory). */
-static bool add_line(struct lines *lines, char *labels, const int64_t values[VALUES])
+static bool add_sample_line(struct lines *lines, char *labels, const int64_t values[VALUES])
 {
     struct line *line = NULL;
     for (size_t i = 0; labels && i < lines->list.count && !line; i++)
@@ -129,13 +129,14 @@ static char *device_labels(const struct page *page, const struct prof_device *de
     if (!out)
         return NULL;
     snprintf(ordinal, sizeof ordinal, "%" PRId64, device ? device->ordinal : 0);
-    put_label(out, true, "gpu", device && device->ordinal != PROF_UNKNOWN ? ordinal : "n/a");
+    put_prometheus_label(out, true, "gpu",
+                         device && device->ordinal != PROF_UNKNOWN ? ordinal : "n/a");
     if (device && device->uuid)
-        put_name(out, false, "UUID", device->uuid);
+        put_prometheus_name(out, false, "UUID", device->uuid);
     if (device && device->name)
-        put_name(out, false, "modelName", device->name);
+        put_prometheus_name(out, false, "modelName", device->name);
     if (prof_info(page->capture)->host)
-        put_name(out, false, "hostname", prof_info(page->capture)->host);
+        put_prometheus_name(out, false, "hostname", prof_info(page->capture)->host);
     return closed_text(out, &text);
 }
 
@@ -154,7 +155,7 @@ static char *labels_with(const char *device, const struct label *more, size_t co
     fputs(device, out);
     for (size_t i = 0; i < count; i++) {
         if (more[i].text)
-            put_name(out, false, more[i].name, more[i].text);
+            put_prometheus_name(out, false, more[i].name, more[i].text);
     }
     return closed_text(out, &text);
 }
@@ -170,7 +171,7 @@ static enum prof_status load_kernels(const struct page *page, const struct prof_
     for (size_t i = 0; !status && ok && i < kernels.count; i++) {
         const struct prof_kernel_row *row = &kernels.rows[i];
         struct label label = {"kernel", i >= top ? "other" : row->name ? row->name : "n/a"};
-        ok = add_line(
+        ok = add_sample_line(
             &part->kernels, labels_with(part->labels, &label, 1),
             (int64_t[VALUES]){[COUNT] = row->duration_ns.count, [TIME_NS] = row->duration_ns.sum});
     }
@@ -190,19 +191,20 @@ static enum prof_status load_transfers(const struct page *page, const struct pro
         const struct label labels[] = {
             {"kind", row->kind_text}, {"from", row->source_text}, {"to", row->target_text}};
         bool memset_ = row->kind == PROF_COPY_MEMSET; /* its only label: the memory */
-        ok = add_line(memset_ ? &part->memsets : &part->memcpys,
-                      labels_with(part->labels, labels + (memset_ ? 2 : 0), memset_ ? 1 : 3),
-                      (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
-                                        [TIME_NS] = row->duration_ns.sum,
-                                        [BYTES] = row->bytes.sum});
+        ok = add_sample_line(memset_ ? &part->memsets : &part->memcpys,
+                             labels_with(part->labels, labels + (memset_ ? 2 : 0), memset_ ? 1 : 3),
+                             (int64_t[VALUES]){[COUNT] = row->duration_ns.count,
+                                               [TIME_NS] = row->duration_ns.sum,
+                                               [BYTES] = row->bytes.sum});
     }
     if (!status)
         prof_transfer_summary_free(&transfers);
     return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
 }
 
-static enum prof_status load_memory(const struct page *page, const struct prof_filter *filter,
-                                    struct part *part, struct prof_error *err)
+static enum prof_status load_memory_samples(const struct page *page,
+                                            const struct prof_filter *filter, struct part *part,
+                                            struct prof_error *err)
 {
     struct prof_memory_summary memory;
     enum prof_status status = prof_memory_summary(page->capture, filter, 0, &memory, err);
@@ -210,8 +212,8 @@ static enum prof_status load_memory(const struct page *page, const struct prof_f
     for (size_t i = 0; !status && ok && i < memory.count; i++) {
         const struct prof_memory_row *row = &memory.rows[i];
         struct label label = {"memory", row->kind_text};
-        ok = add_line(&part->memory, labels_with(part->labels, &label, 1),
-                      (int64_t[VALUES]){[BYTES] = row->peak_bytes});
+        ok = add_sample_line(&part->memory, labels_with(part->labels, &label, 1),
+                             (int64_t[VALUES]){[BYTES] = row->peak_bytes});
     }
     if (!status)
         prof_memory_summary_free(&memory);
@@ -219,7 +221,7 @@ static enum prof_status load_memory(const struct page *page, const struct prof_f
 }
 
 /* Two devices may have all labels in common: of two hosts, or of drivers that tell no UUID. */
-static bool tell_apart(const struct page *page, struct part *part)
+static bool make_labels_unique(const struct page *page, struct part *part)
 {
     char id[24];
     struct label label = {"device_id", id};
@@ -250,18 +252,18 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
         return prof_fail(err, PROF_NOMEM, "out of memory");
     *part = (struct part){.busy = busy};
     part->labels = device_labels(page, prof_device(page->capture, busy->device));
-    if (!part->labels || !tell_apart(page, part))
+    if (!part->labels || !make_labels_unique(page, part))
         return prof_fail(err, PROF_NOMEM, "out of memory");
     enum prof_status status = load_kernels(page, &filter, part, err);
     if (!status)
         status = load_transfers(page, &filter, part, err);
-    return status ? status : load_memory(page, &filter, part, err);
+    return status ? status : load_memory_samples(page, &filter, part, err);
 }
 
 /* ---- families ---------------------------------------------------------------------------------
  */
 
-static void put_head(FILE *out, const char *name, const char *type, const char *help)
+static void put_family_header(FILE *out, const char *name, const char *type, const char *help)
 {
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -277,7 +279,7 @@ static void put_seconds(FILE *out, int64_t ns)
 static void put_lines(FILE *out, const struct page *page, size_t offset, const char *name,
                       const char *type, int value, const char *help)
 {
-    put_head(out, name, type, help);
+    put_family_header(out, name, type, help);
     for (size_t p = 0; p < page->parts.count; p++) {
         const struct lines *lines = (const void *)((const char *)&page->parts.data[p] + offset);
         for (size_t i = 0; i < lines->list.count; i++) {
@@ -290,18 +292,19 @@ static void put_lines(FILE *out, const struct page *page, size_t offset, const c
     }
 }
 
-static void put_busy(FILE *out, const struct page *page)
+static void put_busy_ratio(FILE *out, const struct page *page)
 {
-    put_head(out, "perfkit_gpu_busy_ratio", "gauge",
-             "Part of the time in which kernels, memcpys or memsets ran on the device, 0 to 1.");
+    put_family_header(
+        out, "perfkit_gpu_busy_ratio", "gauge",
+        "Part of the time in which kernels, memcpys or memsets ran on the device, 0 to 1.");
     for (size_t p = 0; p < page->parts.count; p++) {
         const struct part *part = &page->parts.data[p];
         if (part->busy->window_ns > 0)
             fprintf(out, "perfkit_gpu_busy_ratio{%s} %.9f\n", part->labels,
                     (double)part->busy->busy_ns / (double)part->busy->window_ns);
     }
-    put_head(out, "perfkit_gpu_busy_seconds_total", "counter",
-             "Time in which kernels, memcpys or memsets ran on the device.");
+    put_family_header(out, "perfkit_gpu_busy_seconds_total", "counter",
+                      "Time in which kernels, memcpys or memsets ran on the device.");
     for (size_t p = 0; p < page->parts.count; p++) {
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
         put_seconds(out, page->parts.data[p].busy->busy_ns);
@@ -311,22 +314,26 @@ static void put_busy(FILE *out, const struct page *page)
 static void put_capture(FILE *out, const struct page *page, const struct prof_trust *trust)
 {
     const struct prof_info *info = prof_info(page->capture);
-    put_head(out, "perfkit_capture_info", "gauge", "The capture that these figures are of.");
+    put_family_header(out, "perfkit_capture_info", "gauge",
+                      "The capture that these figures are of.");
     fputs("perfkit_capture_info{", out);
-    put_name(out, true, "version", info->perfkit_version ? info->perfkit_version : "n/a");
-    put_name(out, false, "command", info->command);
-    put_name(out, false, "hostname", info->host);
+    put_prometheus_name(out, true, "version",
+                        info->perfkit_version ? info->perfkit_version : "n/a");
+    put_prometheus_name(out, false, "command", info->command);
+    put_prometheus_name(out, false, "hostname", info->host);
     fputs("} 1\n", out);
-    put_head(out, "perfkit_capture_complete", "gauge", "1 when no event is known to be lost.");
+    put_family_header(out, "perfkit_capture_complete", "gauge",
+                      "1 when no event is known to be lost.");
     fprintf(out, "perfkit_capture_complete %d\n", trust->complete);
     if (info->start_realtime_ns > 0) {
-        put_head(out, "perfkit_capture_start_time_seconds", "gauge",
-                 "When the program was started, in seconds since 1970.");
+        put_family_header(out, "perfkit_capture_start_time_seconds", "gauge",
+                          "When the program was started, in seconds since 1970.");
         fputs("perfkit_capture_start_time_seconds ", out);
         put_seconds(out, info->start_realtime_ns);
     }
     if (info->duration_ns >= 0) {
-        put_head(out, "perfkit_capture_duration_seconds", "gauge", "How long the program ran.");
+        put_family_header(out, "perfkit_capture_duration_seconds", "gauge",
+                          "How long the program ran.");
         fputs("perfkit_capture_duration_seconds ", out);
         put_seconds(out, info->duration_ns);
     }
@@ -378,7 +385,7 @@ enum prof_status prof_report_write_prometheus(struct prof_capture *capture,
         status = load_part(&page, &page.utilisation.rows[i], err);
     if (!status) {
         put_capture(out, &page, &trust);
-        put_busy(out, &page);
+        put_busy_ratio(out, &page);
         put_families(out, &page);
         status = prof_report_flush(out, err);
     }

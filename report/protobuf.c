@@ -10,7 +10,7 @@ enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
 /* The longest tag and number. */
 #define NUMBER_BYTES 10
 
-static inline bool make_room(struct prof_protobuf *message, size_t length)
+static inline bool reserve_message(struct prof_protobuf *message, size_t length)
 {
     if (message->capacity - message->count >= length)
         return !message->failed;
@@ -19,7 +19,7 @@ static inline bool make_room(struct prof_protobuf *message, size_t length)
     return !message->failed;
 }
 
-static inline void put_varint(struct prof_protobuf *message, uint64_t value)
+static inline void append_varint(struct prof_protobuf *message, uint64_t value)
 {
     unsigned char *at = message->data + message->count;
     for (; value >= 0x80; value >>= 7)
@@ -30,7 +30,7 @@ static inline void put_varint(struct prof_protobuf *message, uint64_t value)
 
 void prof_protobuf_raw(struct prof_protobuf *message, const void *data, size_t length)
 {
-    if (!length || !make_room(message, length))
+    if (!length || !reserve_message(message, length))
         return;
     memcpy(message->data + message->count, data, length);
     message->count += length;
@@ -38,22 +38,22 @@ void prof_protobuf_raw(struct prof_protobuf *message, const void *data, size_t l
 
 void prof_protobuf_varint(struct prof_protobuf *message, uint64_t value)
 {
-    if (make_room(message, NUMBER_BYTES))
-        put_varint(message, value);
+    if (reserve_message(message, NUMBER_BYTES))
+        append_varint(message, value);
 }
 
-static inline void put_pair(struct prof_protobuf *message, unsigned field, unsigned wire,
-                            uint64_t value)
+static inline void append_field(struct prof_protobuf *message, unsigned field, unsigned wire,
+                                uint64_t value)
 {
-    if (!make_room(message, 2 * NUMBER_BYTES))
+    if (!reserve_message(message, 2 * NUMBER_BYTES))
         return;
-    put_varint(message, (uint64_t)field << 3 | wire);
-    put_varint(message, value);
+    append_varint(message, (uint64_t)field << 3 | wire);
+    append_varint(message, value);
 }
 
 void prof_protobuf_int(struct prof_protobuf *message, unsigned field, int64_t value)
 {
-    put_pair(message, field, WIRE_VARINT, (uint64_t)value);
+    append_field(message, field, WIRE_VARINT, (uint64_t)value);
 }
 
 void prof_protobuf_fixed64(struct prof_protobuf *message, unsigned field, uint64_t value)
@@ -75,7 +75,7 @@ void prof_protobuf_double(struct prof_protobuf *message, unsigned field, double 
 void prof_protobuf_bytes(struct prof_protobuf *message, unsigned field, const void *data,
                          size_t length)
 {
-    put_pair(message, field, WIRE_LENGTH, length);
+    append_field(message, field, WIRE_LENGTH, length);
     prof_protobuf_raw(message, data, length);
 }
 

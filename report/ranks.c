@@ -39,7 +39,7 @@ static const struct prof_rank_row *worst_rank(const struct prof_ranks *ranks)
     return worst;
 }
 
-static void tell_cause(const struct prof_rank_row *row, char *out, size_t size)
+static void describe_cause(const struct prof_rank_row *row, char *out, size_t size)
 {
     char *kernel = prof_report_cut(row->slow_kernel, 40);
     out[0] = '\0';
@@ -61,7 +61,7 @@ static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
     char cause[200];
     if (!worst)
         return false;
-    tell_cause(worst, cause, sizeof cause);
+    describe_cause(worst, cause, sizeof cause);
     snprintf(out, size, "%s came last to %s of %s collectives, %s after the others in all%s",
              rank_words(worst).text, prof_count(worst->last_count).text,
              prof_count(worst->judged).text, prof_duration_ns(worst->last_ns).text, cause);
@@ -119,9 +119,9 @@ static const char *why_nothing(const struct prof_report_data *data)
     return "no ranks and no collective operations: no launcher's variables, NCCL or MPI were seen";
 }
 
-static enum prof_status write_text(const struct prof_report_options *options,
-                                   const struct prof_report_data *data, FILE *out,
-                                   struct prof_error *err)
+static enum prof_status write_ranks_text(const struct prof_report_options *options,
+                                         const struct prof_report_data *data, FILE *out,
+                                         struct prof_error *err)
 {
     struct prof_report_page page = {.out = out, .width = 100};
     enum prof_status status = PROF_OK;
@@ -150,9 +150,9 @@ static enum prof_status write_text(const struct prof_report_options *options,
     return status;
 }
 
-static enum prof_status write_json(const struct prof_report_options *options,
-                                   const struct prof_report_data *data, FILE *out,
-                                   struct prof_error *err)
+static enum prof_status write_ranks_json(const struct prof_report_options *options,
+                                         const struct prof_report_data *data, FILE *out,
+                                         struct prof_error *err)
 {
     const struct prof_ranks *ranks = &data->ranks;
     char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
@@ -183,16 +183,16 @@ static enum prof_status write_json(const struct prof_report_options *options,
     return prof_json_finish(&json, err);
 }
 
-static void write_csv(const struct prof_report_options *options,
-                      const struct prof_report_data *data, FILE *out)
+static void write_ranks_csv(const struct prof_report_options *options,
+                            const struct prof_report_data *data, FILE *out)
 {
     for (const char *const *name = prof_report_rank_tables; *name; name++)
         prof_report_csv_table(out, data, prof_report_table(*name), options ? options->top : 0);
     prof_report_csv_trust(out, &data->trust);
 }
 
-static void write_markdown(const struct prof_report_options *options,
-                           const struct prof_report_data *data, FILE *out)
+static void write_ranks_markdown(const struct prof_report_options *options,
+                                 const struct prof_report_data *data, FILE *out)
 {
     prof_report_markdown_head(out, data);
     if (!data->ranks.count && !data->ranks.collective_count)
@@ -215,16 +215,16 @@ enum prof_status prof_report_write_ranks(struct prof_capture *capture,
     if (!status) {
         switch (format) {
         case PROF_REPORT_TEXT:
-            status = write_text(options, &data, out, err);
+            status = write_ranks_text(options, &data, out, err);
             break;
         case PROF_REPORT_JSON:
-            status = write_json(options, &data, out, err);
+            status = write_ranks_json(options, &data, out, err);
             break;
         case PROF_REPORT_CSV:
-            write_csv(options, &data, out);
+            write_ranks_csv(options, &data, out);
             break;
         case PROF_REPORT_MARKDOWN:
-            write_markdown(options, &data, out);
+            write_ranks_markdown(options, &data, out);
             break;
         }
     }

@@ -20,6 +20,10 @@ bool prof_report_range_note(const struct prof_report_data *data, char note[PROF_
 bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,
                              size_t size);
 
+/* The level whose bytes give a point its place in the figure: DRAM, or L2 where DRAM's bytes are
+ * not known. */
+enum prof_roof_level prof_report_roof_level(const struct prof_roofline_point *point);
+
 /* A gnuplot script that draws the roofline of the device with the most time to its standard output
  * in `terminal` ("svg", "pngcairo"); NULL: leave terminal and output to who runs it. Names stand in
  * single quotes without characters that gnuplot reads anything into. PROF_NOTFOUND: no point has a

@@ -13,9 +13,10 @@ struct note {
     size_t used;
 };
 
-static void say(struct note *note, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append_note(struct note *note, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void say(struct note *note, const char *format, ...)
+static void append_note(struct note *note, const char *format, ...)
 {
     va_list ap;
     size_t room = PROF_REPORT_NOTE_BYTES - note->used;
@@ -53,31 +54,31 @@ bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t devic
     return measured || theoretical;
 }
 
-static void say_roof(struct note *note, const char *word, struct prof_text value, bool *first)
+static void append_roof(struct note *note, const char *word, struct prof_text value, bool *first)
 {
     if (value.text[0] == 'n') /* n/a */
         return;
-    say(note, "%s%s %s", *first ? ": " : ", ", word, value.text);
+    append_note(note, "%s%s %s", *first ? ": " : ", ", word, value.text);
     *first = false;
 }
 
 #define SLOWED 0.97 /* of a burst: below, what is sustained is worth a word */
 
-static void say_rate(struct note *note, const struct prof_ceiling *c)
+static void append_rate(struct note *note, const struct prof_ceiling *c)
 {
-    say(note, " %s", prof_flop_rate(c->value).text);
+    append_note(note, " %s", prof_flop_rate(c->value).text);
     if (c->sustained < SLOWED * c->value)
-        say(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
+        append_note(note, " (%s sustained)", prof_flop_rate(c->sustained).text);
 }
 
-static void say_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
-                     enum prof_ceiling_kind kind, const char *word, bool *first)
+static void append_pipe(struct note *note, const struct prof_ceilings *ceilings, int64_t device,
+                        enum prof_ceiling_kind kind, const char *word, bool *first)
 {
     const struct prof_ceiling *c = prof_ceiling_find(ceilings, device, kind);
     if (!c)
         return;
-    say(note, "%s%s", *first ? ": " : ", ", word);
-    say_rate(note, c);
+    append_note(note, "%s%s", *first ? ": " : ", ", word);
+    append_rate(note, c);
     *first = false;
 }
 
@@ -90,8 +91,8 @@ struct alike {
 
 /* The pipes that points of the device are held against; FP32 and, of what is faster, FP16 in any
  * case. */
-static bool pipe_told(const struct prof_roofline *roofline, int64_t device,
-                      enum prof_ceiling_kind pipe)
+static bool pipe_is_listed(const struct prof_roofline *roofline, int64_t device,
+                           enum prof_ceiling_kind pipe)
 {
     bool told = pipe == PROF_CEILING_FP32 || pipe == PROF_CEILING_TENSOR_FP16;
     for (size_t i = 0; !told && i < roofline->count; i++)
@@ -109,18 +110,18 @@ static const char *pipe_word(enum prof_ceiling_kind pipe)
 }
 
 /* What the vendor's library makes of those pipes: "; matrix products reach FP32 51 TFLOP/s". */
-static void say_products(struct note *note, const struct prof_roofline *roofline, int64_t device)
+static void append_products(struct note *note, const struct prof_roofline *roofline, int64_t device)
 {
     bool first = true;
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++) {
         const struct prof_ceiling *c =
-            pipe_told(roofline, device, k)
+            pipe_is_listed(roofline, device, k)
                 ? prof_ceiling_find(&roofline->ceilings, device, prof_matmul_of_pipe(k))
                 : NULL;
         if (!c)
             continue;
-        say(note, "%s %s", first ? "; matrix products reach" : ",", pipe_word(k));
-        say_rate(note, c);
+        append_note(note, "%s %s", first ? "; matrix products reach" : ",", pipe_word(k));
+        append_rate(note, c);
         first = false;
     }
 }
@@ -134,19 +135,19 @@ static void describe_roofs(const struct prof_roofline *roofline, int64_t id, cha
     out[0] = 0;
     if (!prof_report_roof_source(ceilings, id, source, sizeof source))
         return;
-    say(&note, "%s", source);
+    append_note(&note, "%s", source);
     for (enum prof_roof_level level = PROF_ROOF_DRAM; level <= PROF_ROOF_L2; level++)
-        say_roof(&note, prof_roof_level_text(level),
-                 prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
+        append_roof(&note, prof_roof_level_text(level),
+                    prof_rate(prof_roof_ceiling(ceilings, id, level)), &first);
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++)
-        if (pipe_told(roofline, id, k))
-            say_pipe(&note, ceilings, id, k, pipe_word(k), &first);
-    say_products(&note, roofline, id);
+        if (pipe_is_listed(roofline, id, k))
+            append_pipe(&note, ceilings, id, k, pipe_word(k), &first);
+    append_products(&note, roofline, id);
 }
 
 /* Puts the device with those of which the same is true, while there is room for another kind. */
-static void add_device(const struct prof_report_data *data, int64_t id, struct alike *groups,
-                       size_t *count, size_t most)
+static void group_device(const struct prof_report_data *data, int64_t id, struct alike *groups,
+                         size_t *count, size_t most)
 {
     char roofs[PROF_REPORT_NOTE_BYTES];
     size_t at = 0;
@@ -164,24 +165,24 @@ static void add_device(const struct prof_report_data *data, int64_t id, struct a
     groups[at].count++;
 }
 
-static void say_group(const struct prof_report_data *data, const struct alike *group, char *out)
+static void append_group(const struct prof_report_data *data, const struct alike *group, char *out)
 {
     struct note note = {.out = out};
     const size_t room = sizeof group->devices / sizeof group->devices[0];
     size_t named = group->count <= room ? group->count : room - 1;
-    say(&note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
+    append_note(&note, group->roofs[0] ? "Roofs of " : "No roofs are known of ");
     for (size_t i = 0; i < named; i++)
-        say(&note, "%s%s",
-            !i                      ? ""
-            : i + 1 == group->count ? " and "
-                                    : ", ",
-            prof_report_device_label(prof_device(data->capture, group->devices[i])));
+        append_note(&note, "%s%s",
+                    !i                      ? ""
+                    : i + 1 == group->count ? " and "
+                                            : ", ",
+                    prof_report_device_label(prof_device(data->capture, group->devices[i])));
     if (named < group->count)
-        say(&note, " and %zu more", group->count - named);
+        append_note(&note, " and %zu more", group->count - named);
     if (group->roofs[0])
-        say(&note, ", %s", group->roofs);
+        append_note(&note, ", %s", group->roofs);
     else
-        say(&note, ": perfkit device --measure, then record again");
+        append_note(&note, ": perfkit device --measure, then record again");
 }
 
 #define REASONS 16 /* there are not so many */
@@ -217,7 +218,7 @@ static bool describe_missing(const struct prof_roofline *roofline, const char *w
     return true;
 }
 
-static bool listed(const struct prof_roofline *roofline, size_t before, int64_t device)
+static bool device_is_listed(const struct prof_roofline *roofline, size_t before, int64_t device)
 {
     for (size_t i = 0; i < before; i++)
         if (roofline->points[i].device == device)
@@ -236,11 +237,11 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
         const struct prof_roofline_point *p = &roofline->points[i];
         assumed |= p->pipe_assumed && p->bound == PROF_BOUND_COMPUTE;
         latency |= p->bound == PROF_BOUND_LATENCY;
-        if (!listed(roofline, i, p->device))
-            add_device(data, p->device, groups, &group_count, PROF_REPORT_NOTES - 3);
+        if (!device_is_listed(roofline, i, p->device))
+            group_device(data, p->device, groups, &group_count, PROF_REPORT_NOTES - 3);
     }
     for (; count < group_count; count++)
-        say_group(data, &groups[count], notes[count]);
+        append_group(data, &groups[count], notes[count]);
     if (describe_missing(roofline, "kernel", notes[count]))
         count++;
     if (latency)

@@ -8,8 +8,8 @@ struct request {
     const struct prof_report_options *options;
 };
 
-static enum prof_status script(void *context, const char *terminal, FILE *out,
-                               struct prof_error *err)
+static enum prof_status write_roofline_script(void *context, const char *terminal, FILE *out,
+                                              struct prof_error *err)
 {
     const struct request *request = context;
     const struct prof_report_options *options = request->options;
@@ -28,7 +28,7 @@ static enum prof_status write_picture(struct prof_capture *capture,
                                       const char *terminal, FILE *out, struct prof_error *err)
 {
     struct request request = {capture, options};
-    return prof_gnuplot_draw(script, &request, terminal,
+    return prof_gnuplot_draw(write_roofline_script, &request, terminal,
                              ", or write OUT.gp and run gnuplot on that elsewhere", out, err);
 }
 
@@ -51,6 +51,6 @@ enum prof_status prof_report_write_roofline_script(struct prof_capture *capture,
                                                    FILE *out, struct prof_error *err)
 {
     struct request request = {capture, options};
-    enum prof_status status = script(&request, NULL, out, err);
+    enum prof_status status = write_roofline_script(&request, NULL, out, err);
     return status ? status : prof_report_flush(out, err);
 }

@@ -1,5 +1,6 @@
 /* The roofline as a gnuplot script: both axes logarithmic, a line for each roof, a disc for each
- * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot. */
+ * kernel whose area is its share of the time, numbered, with a list of the numbers beside the plot.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@
 #include "report/roofline.h"
 #include "libprof/base/utf8.h"
 
-#define MOST_POINTS 15    /* that the list beside the plot has room for */
-#define LEAST_SHARE 0.002 /* of the time; one of them far away would stretch the axes for nothing  \
-                           */
+#define MOST_POINTS 15 /* that the list beside the plot has room for */
+#define LEAST_SHARE                                                                                \
+    0.002 /* of the time; one of them far away would stretch the axes for nothing                  \
+           */
 #define NAME_CELLS 34
 #define TOGETHER 0.035 /* share of the plot within which two points are one to the eye */
 #define LEFT PROF_GNUPLOT_LEFT
@@ -37,7 +39,7 @@ struct figure {
     double x_min, x_max, y_min, y_max;
 };
 
-static void put_place(FILE *out, double x, double y)
+static void put_coordinates(FILE *out, double x, double y)
 {
     prof_gnuplot_real(out, x);
     fputc(',', out);
@@ -46,15 +48,14 @@ static void put_place(FILE *out, double x, double y)
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
-/* The level that the point's bytes belong to: DRAM, or L2 where nothing is known of DRAM. */
-static enum prof_roof_level level_of(const struct prof_roofline_point *point)
+enum prof_roof_level prof_report_roof_level(const struct prof_roofline_point *point)
 {
     return point->roofs[PROF_ROOF_DRAM].intensity > 0 ? PROF_ROOF_DRAM : PROF_ROOF_L2;
 }
 
-static bool drawable(const struct prof_roofline_point *point)
+static bool is_gnuplot_drawable(const struct prof_roofline_point *point)
 {
-    double x = point->roofs[level_of(point)].intensity;
+    double x = point->roofs[prof_report_roof_level(point)].intensity;
     return x > 0 && isfinite(x) && point->flop_rate > 0 && isfinite(point->flop_rate);
 }
 
@@ -73,10 +74,11 @@ static void choose_points(struct figure *f)
     for (size_t i = 0; i < f->roofline->count; i++) {
         const struct prof_roofline_point *p = &f->roofline->points[i];
         double sum = 0;
-        for (size_t j = i; drawable(p) && j < f->roofline->count; j++)
-            if (f->roofline->points[j].device == p->device && drawable(&f->roofline->points[j]))
+        for (size_t j = i; is_gnuplot_drawable(p) && j < f->roofline->count; j++)
+            if (f->roofline->points[j].device == p->device &&
+                is_gnuplot_drawable(&f->roofline->points[j]))
                 sum += (double)f->roofline->points[j].time_ns;
-        if (drawable(p) && sum > best) {
+        if (is_gnuplot_drawable(p) && sum > best) {
             best = sum;
             f->device = p->device;
         }
@@ -85,7 +87,7 @@ static void choose_points(struct figure *f)
     }
     for (size_t i = 0; best >= 0 && i < f->roofline->count; i++) {
         const struct prof_roofline_point *p = &f->roofline->points[i];
-        if (p->device != f->device || !drawable(p))
+        if (p->device != f->device || !is_gnuplot_drawable(p))
             continue;
         if (f->count < MOST_POINTS && (!f->count || share_of_time(f, p) >= LEAST_SHARE))
             f->points[f->count++] = p;
@@ -94,7 +96,7 @@ static void choose_points(struct figure *f)
     }
 }
 
-static double ceiling(const struct figure *f, enum prof_ceiling_kind kind)
+static double device_ceiling(const struct figure *f, enum prof_ceiling_kind kind)
 {
     const struct prof_ceiling *c = prof_ceiling_find(&f->roofline->ceilings, f->device, kind);
     return c ? c->value : NAN;
@@ -113,15 +115,15 @@ static bool pipe_drawn(const struct figure *f, enum prof_ceiling_kind pipe)
     for (size_t i = 0; i < f->count; i++)
         used |= f->points[i]->pipe == pipe ||
                 (f->points[i]->pipe == PROF_CEILINGS && pipe == PROF_CEILING_TENSOR_FP16);
-    return used && ceiling(f, pipe) > 0;
+    return used && device_ceiling(f, pipe) > 0;
 }
 
-static double highest_pipe(const struct figure *f)
+static double highest_gnuplot_pipe(const struct figure *f)
 {
     double highest = NAN;
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++)
         if (pipe_drawn(f, k))
-            highest = fmax(highest, ceiling(f, k));
+            highest = fmax(highest, device_ceiling(f, k));
     return highest;
 }
 
@@ -144,7 +146,7 @@ static void include_y(struct figure *f, double y)
 /* Points and ridges, with room around them; bounded, since a capture may hold any number. */
 static void choose_axes(struct figure *f)
 {
-    double top = highest_pipe(f);
+    double top = highest_gnuplot_pipe(f);
     f->x_min = f->y_min = INFINITY;
     f->x_max = f->y_max = 0;
     for (size_t i = 0; i < f->count; i++) {
@@ -163,19 +165,19 @@ static void choose_axes(struct figure *f)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static void put_line(struct figure *f, double x0, double y0, double x1, double y1,
-                     const char *style)
+static void put_gnuplot_line(struct figure *f, double x0, double y0, double x1, double y1,
+                             const char *style)
 {
     fputs("set arrow from ", f->out);
-    put_place(f->out, x0, y0);
+    put_coordinates(f->out, x0, y0);
     fputs(" to ", f->out);
-    put_place(f->out, x1, y1);
+    put_coordinates(f->out, x1, y1);
     fprintf(f->out, " nohead back %s\n", style);
 }
 
 static void put_level(struct figure *f, enum prof_roof_level level, const char *style)
 {
-    double bandwidth = level_ceiling(f, level), top = highest_pipe(f);
+    double bandwidth = level_ceiling(f, level), top = highest_gnuplot_pipe(f);
     double x0 = fmax(f->x_min, f->y_min / bandwidth), x1 = f->x_max;
     if (!(bandwidth > 0))
         return;
@@ -184,13 +186,13 @@ static void put_level(struct figure *f, enum prof_roof_level level, const char *
     x1 = fmin(x1, f->y_max / bandwidth);
     if (x0 >= x1)
         return;
-    put_line(f, x0, bandwidth * x0, x1, bandwidth * x1, style);
+    put_gnuplot_line(f, x0, bandwidth * x0, x1, bandwidth * x1, style);
     double slope = (TOP - BOTTOM) * PROF_GNUPLOT_HEIGHT / log10(f->y_max / f->y_min) /
                    ((RIGHT - LEFT) * PROF_GNUPLOT_WIDTH / log10(f->x_max / f->x_min));
     double x = x0 * pow(x1 / x0, level == PROF_ROOF_DRAM ? 0.45 : 0.3);
     fprintf(f->out, "set label '%s %s' at ", prof_roof_level_text(level),
             prof_rate(bandwidth).text);
-    put_place(f->out, x, bandwidth * x);
+    put_coordinates(f->out, x, bandwidth * x);
     fprintf(f->out, " noenhanced rotate by %d offset character -0.4,0.7 font ',11'\n",
             (int)(atan(slope) * 180 / 3.14159265));
 }
@@ -216,29 +218,28 @@ static void put_product_text(struct figure *f, double pipe, double product)
     fprintf(f->out, ", matmul %s", text.text);
 }
 
-static void put_pipes(struct figure *f)
+static void put_gnuplot_pipes(struct figure *f)
 {
     double bandwidth = fmax(level_ceiling(f, PROF_ROOF_DRAM), level_ceiling(f, PROF_ROOF_L2));
     for (enum prof_ceiling_kind k = PROF_CEILING_FP64; k <= PROF_CEILING_TENSOR_FP8; k++) {
-        double value = ceiling(f, k);
+        double value = device_ceiling(f, k);
         if (!pipe_drawn(f, k) || value > f->y_max)
             continue;
         double x0 = bandwidth > 0 ? fmax(f->x_min, value / bandwidth) : f->x_min;
         if (x0 >= f->x_max)
             continue;
-        put_line(f, x0, value, f->x_max, value, "lw 2 lc rgb '#404040'");
+        put_gnuplot_line(f, x0, value, f->x_max, value, "lw 2 lc rgb '#404040'");
         const char *text = prof_ceiling_of(k).text, *tail = strstr(text, " multiply-add");
-        fprintf(f->out, "set label '%.*s %s",
-                (int)(tail ? tail - text : (ptrdiff_t)strlen(text)), text,
-                prof_flop_rate(value).text);
+        fprintf(f->out, "set label '%.*s %s", (int)(tail ? tail - text : (ptrdiff_t)strlen(text)),
+                text, prof_flop_rate(value).text);
         double product = product_of(f, k);
         if (product > f->y_min)
             put_product_text(f, value, product);
         fputs("' at ", f->out);
-        put_place(f->out, f->x_max, value);
+        put_coordinates(f->out, f->x_max, value);
         fputs(" noenhanced right offset character -0.5,0.6 font ',11'\n", f->out);
         if (product > f->y_min)
-            put_line(f, x0, product, f->x_max, product, "lw 1.5 dt 2 lc rgb '#404040'");
+            put_gnuplot_line(f, x0, product, f->x_max, product, "lw 1.5 dt 2 lc rgb '#404040'");
     }
 }
 
@@ -254,7 +255,7 @@ static void put_ties(struct figure *f)
             continue;
         char style[64];
         snprintf(style, sizeof style, "lw 1 dt 3 lc rgb '%s'", colours[p->bound]);
-        put_line(f, dram, p->flop_rate, l2, p->flop_rate, style);
+        put_gnuplot_line(f, dram, p->flop_rate, l2, p->flop_rate, style);
     }
 }
 
@@ -269,7 +270,7 @@ static void put_point_row(struct figure *f, const struct prof_roofline_point *p,
 }
 
 /* A block of data, discs at DRAM or rings at L2; returns how many rows it has. */
-static size_t put_block(struct figure *f, const char *name, enum prof_roof_level level)
+static size_t put_point_block(struct figure *f, const char *name, enum prof_roof_level level)
 {
     size_t rows = 0;
     fprintf(f->out, "$%s << END\n", name);
@@ -285,17 +286,18 @@ static size_t put_block(struct figure *f, const char *name, enum prof_roof_level
 }
 
 /* How far two points are apart, as a share of the plot. */
-static double distance(const struct figure *f, const struct prof_roofline_point *a,
-                       const struct prof_roofline_point *b)
+static double point_distance(const struct figure *f, const struct prof_roofline_point *a,
+                             const struct prof_roofline_point *b)
 {
-    double x = log(a->roofs[level_of(a)].intensity / b->roofs[level_of(b)].intensity) /
+    double x = log(a->roofs[prof_report_roof_level(a)].intensity /
+                   b->roofs[prof_report_roof_level(b)].intensity) /
                log(f->x_max / f->x_min);
     double y = log(a->flop_rate / b->flop_rate) / log(f->y_max / f->y_min);
     return hypot(x, y);
 }
 
 /* Points that lie on each other share one label: "2, 5". */
-static void put_numbers(struct figure *f)
+static void put_point_numbers(struct figure *f)
 {
     bool told[MOST_POINTS] = {false};
     for (size_t i = 0; i < f->count; i++) {
@@ -304,13 +306,13 @@ static void put_numbers(struct figure *f)
             continue;
         fprintf(f->out, "set label '%zu", i + 1);
         for (size_t j = i + 1; j < f->count; j++) {
-            if (told[j] || distance(f, p, f->points[j]) > TOGETHER)
+            if (told[j] || point_distance(f, p, f->points[j]) > TOGETHER)
                 continue;
             told[j] = true;
             fprintf(f->out, ", %zu", j + 1);
         }
         fputs("' at ", f->out);
-        put_place(f->out, p->roofs[level_of(p)].intensity, p->flop_rate);
+        put_coordinates(f->out, p->roofs[prof_report_roof_level(p)].intensity, p->flop_rate);
         fputs(" left offset character 0.9,0.55 front font ',10'\n", f->out);
     }
 }
@@ -318,9 +320,9 @@ static void put_numbers(struct figure *f)
 static void put_points(struct figure *f)
 {
     static const char style[] = "ps variable lc rgb variable notitle";
-    size_t discs = put_block(f, "discs", PROF_ROOF_DRAM),
-           rings = put_block(f, "rings", PROF_ROOF_L2);
-    put_numbers(f);
+    size_t discs = put_point_block(f, "discs", PROF_ROOF_DRAM),
+           rings = put_point_block(f, "rings", PROF_ROOF_L2);
+    put_point_numbers(f);
     fputs("plot ", f->out);
     if (discs)
         fprintf(f->out, "$discs using 1:2:3:4 with points pt 7 %s", style);
@@ -339,7 +341,8 @@ static void put_list_row(struct figure *f, size_t i, double y)
     snprintf(style, sizeof style, "right font ',12' tc rgb '%s'", colours[p->bound]);
     snprintf(text, sizeof text, "%zu", i + 1);
     prof_gnuplot_text(f->out, RIGHT + 0.04, y, style, text, 8);
-    prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)", NAME_CELLS);
+    prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',11'", p->name ? p->name : "(no name)",
+                      NAME_CELLS);
     bool near = p->bound >= PROF_BOUND_DRAM && p->bound <= PROF_BOUND_LATENCY;
     snprintf(text, sizeof text, "%s of the time, %s%s%s", prof_percent(share_of_time(f, p)).text,
              p->bound ? prof_bound_text(p->bound) : "not placed", near ? ", at " : "",
@@ -347,7 +350,7 @@ static void put_list_row(struct figure *f, size_t i, double y)
     prof_gnuplot_text(f->out, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
 }
 
-static void put_list(struct figure *f)
+static void put_gnuplot_list(struct figure *f)
 {
     double y = TOP - 0.01;
     for (size_t i = 0; i < f->count; i++, y -= 0.053)
@@ -358,7 +361,7 @@ static void put_list(struct figure *f)
         prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
 }
 
-static void put_head(struct figure *f)
+static void put_figure_title(struct figure *f)
 {
     const struct prof_device *device = prof_device(f->capture, f->device);
     char source[64], text[160];
@@ -371,7 +374,7 @@ static void put_head(struct figure *f)
     prof_gnuplot_heading(f->out, device && device->name ? device->name : "device n/a", text);
 }
 
-static void put_axes(struct figure *f)
+static void put_gnuplot_axes(struct figure *f)
 {
     fputs("set encoding utf8\nset logscale xy\nset xrange [", f->out);
     prof_gnuplot_real(f->out, f->x_min);
@@ -390,8 +393,7 @@ static void put_axes(struct figure *f)
     fputs("\nset tmargin at screen ", f->out);
     prof_gnuplot_real(f->out, TOP);
     fputs("\nset xlabel 'FLOP per byte of device memory'\nset ylabel 'FLOP/s' offset 0,0\n"
-          "set format x '%g'\nset format y '%.0s %c'\n" PROF_GNUPLOT_LOOK
-          "unset key\n",
+          "set format x '%g'\nset format y '%.0s %c'\n" PROF_GNUPLOT_LOOK "unset key\n",
           f->out);
 }
 
@@ -408,13 +410,13 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
                          "docs/roofline.md)");
     choose_axes(&f);
     prof_gnuplot_terminal(out, terminal);
-    put_axes(&f);
-    put_head(&f);
+    put_gnuplot_axes(&f);
+    put_figure_title(&f);
     put_level(&f, PROF_ROOF_DRAM, "lw 2.5 lc rgb '#0072b2'");
     put_level(&f, PROF_ROOF_L2, "lw 2.5 lc rgb '#56b4e9'");
-    put_pipes(&f);
+    put_gnuplot_pipes(&f);
     put_ties(&f);
-    put_list(&f);
+    put_gnuplot_list(&f);
     put_points(&f);
     return PROF_OK;
 }

@@ -105,7 +105,7 @@ static void give_mode(int fd, const struct stat *old)
         errno = 0; /* some file systems have no modes; the content is what counts */
 }
 
-static enum prof_status save(const struct job *job, const char *path, struct prof_error *err)
+static enum prof_status save_report(const struct job *job, const char *path, struct prof_error *err)
 {
     struct stat old;
     bool exists = !stat(path, &old);
@@ -173,7 +173,7 @@ enum prof_status prof_report_save(const struct prof_report_writer *writer,
 {
     struct report_job report = {writer, capture, options};
     struct job job = {write_report, &report, ends_with_gz(writer->extension)};
-    return save(&job, path, err);
+    return save_report(&job, path, err);
 }
 
 enum prof_status prof_report_save_as(const char *path, void *context,
@@ -182,5 +182,5 @@ enum prof_status prof_report_save_as(const char *path, void *context,
                                      struct prof_error *err)
 {
     struct job job = {write, context, false};
-    return save(&job, path, err);
+    return save_report(&job, path, err);
 }

@@ -19,7 +19,7 @@ static const struct profile {
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
-static void put_frames(struct prof_json *json, const struct prof_report_samples *samples)
+static void put_speedscope_frames(struct prof_json *json, const struct prof_report_samples *samples)
 {
     prof_json_object(json, "shared");
     prof_json_array(json, "frames");
@@ -88,7 +88,7 @@ enum prof_status prof_report_write_speedscope(struct prof_capture *capture,
         prof_json_string(&json, "name", info->command ? info->command : info->path);
         prof_json_string(&json, "exporter", "perfkit");
         prof_json_int(&json, "activeProfileIndex", 0);
-        put_frames(&json, &samples);
+        put_speedscope_frames(&json, &samples);
         prof_json_array(&json, "profiles");
         for (int i = 0; i < PROFILES; i++) {
             if (profiles[i].weight < PROF_REPORT_WEIGHT_CPU_NS || samples.has_host)

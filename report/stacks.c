@@ -24,7 +24,7 @@ void prof_report_stacks_close(struct prof_report_stacks *s)
     *s = (struct prof_report_stacks){0};
 }
 
-static bool place_of(struct prof_report_stacks *s, uint32_t number, uint32_t *place)
+static bool frame_number(struct prof_report_stacks *s, uint32_t number, uint32_t *place)
 {
     const uint64_t *known = prof_map_get(&s->place_of, number);
     if (known) {
@@ -42,7 +42,7 @@ static bool place_of(struct prof_report_stacks *s, uint32_t number, uint32_t *pl
 static bool child_of(struct prof_report_stacks *s, uint32_t parent, uint32_t number, uint32_t *node)
 {
     uint32_t place;
-    if (!place_of(s, number, &place))
+    if (!frame_number(s, number, &place))
         return false;
     uint64_t key = (uint64_t)parent << 32 | place;
     const uint64_t *known = prof_map_get(&s->children, key);

@@ -36,7 +36,7 @@ const char *prof_report_stats_name(size_t i)
     return NULL;
 }
 
-static void list_text(FILE *out)
+static void list_stats_text(FILE *out)
 {
     int widest = 0;
     for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++)
@@ -100,6 +100,6 @@ enum prof_status prof_report_list_stats(enum prof_report_format format, FILE *ou
     else if (format == PROF_REPORT_MARKDOWN)
         list_markdown(out);
     else
-        list_text(out);
+        list_stats_text(out);
     return prof_report_flush(out, err);
 }

@@ -5,7 +5,7 @@
 #include "libprof/base/saturate.h"
 #include "report/stats_columns.h"
 
-static enum prof_status out_of_memory(struct prof_error *err)
+static enum prof_status fail_nvtx_no_memory(struct prof_error *err)
 {
     return prof_fail(err, PROF_NOMEM, "out of memory");
 }
@@ -36,13 +36,13 @@ const struct prof_report_column prof_stat_nvtx_startend_sum_columns[] = BY_STYLE
 /* Bits of the styles that are listed. */
 enum { PUSH_POP = 1u << PROF_RANGE_PUSH_POP, START_END = 1u << PROF_RANGE_START_END };
 
-static bool is_listed(const struct prof_range_row *row, unsigned styles)
+static bool range_is_listed(const struct prof_range_row *row, unsigned styles)
 {
     return styles & 1u << row->style && row->duration_ns.count;
 }
 
-static enum prof_status walk_ranges(struct prof_report_stat_walk *walk, unsigned styles,
-                                    struct prof_error *err)
+static enum prof_status walk_range_rows(struct prof_report_stat_walk *walk, unsigned styles,
+                                        struct prof_error *err)
 {
     struct prof_range_summary ranges;
     struct prof_stat_text text = {0};
@@ -50,20 +50,20 @@ static enum prof_status walk_ranges(struct prof_report_stat_walk *walk, unsigned
     walk->wall_ns = ranges.wall_ns;
     walk->listed_ns = 0;
     for (size_t i = 0; i < ranges.count; i++) {
-        if (is_listed(&ranges.rows[i], styles))
+        if (range_is_listed(&ranges.rows[i], styles))
             walk->listed_ns = prof_add(walk->listed_ns, ranges.rows[i].duration_ns.sum);
     }
     bool more = true;
     for (size_t i = 0; more && !status && i < ranges.count; i++) {
         struct range_line line = {.row = ranges.rows[i],
                                   .style = prof_stat_style(ranges.rows[i].style)};
-        if (!is_listed(&line.row, styles))
+        if (!range_is_listed(&line.row, styles))
             continue;
         line.row.share = (double)line.row.duration_ns.sum / (double)walk->listed_ns;
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = out_of_memory(err);
+            status = fail_nvtx_no_memory(err);
     }
     free(text.text);
     prof_range_summary_free(&ranges);
@@ -72,19 +72,19 @@ static enum prof_status walk_ranges(struct prof_report_stat_walk *walk, unsigned
 
 enum prof_status prof_stat_nvtx_sum(struct prof_report_stat_walk *walk, struct prof_error *err)
 {
-    return walk_ranges(walk, PUSH_POP | START_END, err);
+    return walk_range_rows(walk, PUSH_POP | START_END, err);
 }
 
 enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_stat_walk *walk,
                                             struct prof_error *err)
 {
-    return walk_ranges(walk, PUSH_POP, err);
+    return walk_range_rows(walk, PUSH_POP, err);
 }
 
 enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_stat_walk *walk,
                                              struct prof_error *err)
 {
-    return walk_ranges(walk, START_END, err);
+    return walk_range_rows(walk, START_END, err);
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
@@ -172,8 +172,8 @@ struct instance_texts {
     struct prof_stat_text name, stack, tree;
 };
 
-static bool describe(struct instance_line *line, const struct prof_range_instances *all, size_t i,
-                     struct instance_texts *texts)
+static bool fill_instance_line(struct instance_line *line, const struct prof_range_instances *all,
+                               size_t i, struct instance_texts *texts)
 {
     const struct prof_range_instance *row = &all->rows[i];
     bool closed = row->duration_ns != PROF_UNKNOWN;
@@ -203,7 +203,8 @@ static int by_projected_start(const void *a, const void *b, void *rows)
 }
 
 /* The rows to list: push/pop ranges by start, or projected ones by projected start. */
-static size_t choose(const struct prof_range_instances *all, bool projected, size_t *order)
+static size_t choose_instances(const struct prof_range_instances *all, bool projected,
+                               size_t *order)
 {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -224,16 +225,16 @@ static enum prof_status walk_instances(struct prof_report_stat_walk *walk, bool 
     struct instance_texts texts = {0};
     enum prof_status status = prof_range_instances(walk->capture, walk->filter, &all, err);
     size_t *order = status ? NULL : calloc(all.count + 1, sizeof *order);
-    size_t count = order ? choose(&all, projected, order) : 0;
+    size_t count = order ? choose_instances(&all, projected, order) : 0;
     if (!status && !order)
-        status = out_of_memory(err);
+        status = fail_nvtx_no_memory(err);
     bool more = true;
     for (size_t i = 0; more && !status && i < count; i++) {
         struct instance_line line;
-        if (describe(&line, &all, order[i], &texts))
+        if (fill_instance_line(&line, &all, order[i], &texts))
             more = walk->row(walk->user, &line);
         else
-            status = out_of_memory(err);
+            status = fail_nvtx_no_memory(err);
     }
     free(order);
     free(texts.name.text);
@@ -288,7 +289,7 @@ enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_stat_walk *walk,
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = out_of_memory(err);
+            status = fail_nvtx_no_memory(err);
     }
     free(text.text);
     prof_projection_summary_free(&all);
@@ -338,7 +339,7 @@ enum prof_status prof_stat_nvtx_kern_sum(struct prof_report_stat_walk *walk, str
         if (prof_stat_range_name(&text, line.row.domain, line.row.name, &line.range))
             more = walk->row(walk->user, &line);
         else
-            status = out_of_memory(err);
+            status = fail_nvtx_no_memory(err);
     }
     free(text.text);
     prof_range_kernel_summary_free(&all);

@@ -11,7 +11,7 @@
 #define OWN_FRAMES 6      /* of the program, and ... */
 #define LIBRARY_FRAMES 3  /* ... of libraries where it has none */
 
-static double share_of(int64_t part, int64_t whole)
+static double part_share(int64_t part, int64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
@@ -49,7 +49,7 @@ const struct prof_report_column prof_stat_stack_line_sum_columns[] = {
 
 /* Lines of the program itself before all else, in their order otherwise: a stack of a framework has
  * dozens of frames that nobody wrote. */
-static int own_first(const void *a, const void *b)
+static int self_time_first(const void *a, const void *b)
 {
     const struct prof_line_row *x = a, *y = b;
     enum prof_nearness near_x = prof_frame_nearness(x->place);
@@ -68,12 +68,12 @@ enum prof_status prof_stat_stack_line_sum(struct prof_report_stat_walk *walk,
     struct prof_stat_text text = {0};
     enum prof_status status = prof_line_sums(walk->capture, walk->filter, &sums, err);
     if (walk->brief && sums.count)
-        qsort(sums.rows, sums.count, sizeof *sums.rows, own_first);
+        qsort(sums.rows, sums.count, sizeof *sums.rows, self_time_first);
     for (size_t i = 0; i < sums.count; i++) {
         const struct prof_frame *place = sums.rows[i].place;
         struct line_line line = {.row = sums.rows[i],
                                  .share =
-                                     share_of(sums.rows[i].total.device_ns, sums.all.device_ns),
+                                     part_share(sums.rows[i].total.device_ns, sums.all.device_ns),
                                  .function = place->function,
                                  .line = line_text(&text, place),
                                  .module = place->module};
@@ -104,7 +104,7 @@ const struct prof_report_column prof_stat_stack_kern_sum_columns[] = {
     STAT_TEXT("Called From", caller_line, stack),
     {0}};
 
-static bool append(struct prof_stat_text *text, size_t *used, const char *what)
+static bool append_stack_text(struct prof_stat_text *text, size_t *used, const char *what)
 {
     size_t length = strlen(what);
     if (*used + length + 1 > text->room) {
@@ -120,61 +120,61 @@ static bool append(struct prof_stat_text *text, size_t *used, const char *what)
     return true;
 }
 
-static bool append_place(struct prof_stat_text *text, size_t *used, const struct prof_frame *place,
-                         bool brief)
+static bool append_location(struct prof_stat_text *text, size_t *used,
+                            const struct prof_frame *place, bool brief)
 {
     struct prof_frame frame = *place;
     char *name = brief ? prof_report_fit(place->function, FUNCTION_CELLS) : NULL;
     if (name)
         frame.function = name;
     char *whole = prof_frame_text_new(&frame, "");
-    bool ok = whole && (name || !brief) && append(text, used, whole);
+    bool ok = whole && (name || !brief) && append_stack_text(text, used, whole);
     free(whole);
     free(name);
     return ok;
 }
 
-/* Which frames of a stack are told. */
-struct telling {
+/* Which frames of a stack the text shows. */
+struct shown_frames {
     enum prof_nearness farthest; /* but for the innermost one */
-    size_t most;
+    size_t max;
 };
 
-static struct telling telling_of(const struct prof_frame *places, const uint32_t *path,
-                                 size_t depth, bool brief)
+static struct shown_frames choose_shown_frames(const struct prof_frame *places,
+                                               const uint32_t *path, size_t depth, bool brief)
 {
-    struct telling telling = {PROF_NEAR_RUNTIME, depth};
+    struct shown_frames shown = {PROF_NEAR_RUNTIME, depth};
     for (size_t i = 0; brief && i < depth; i++) {
         enum prof_nearness near = prof_frame_nearness(&places[path[i]]);
-        telling.farthest = near < telling.farthest ? near : telling.farthest;
+        shown.farthest = near < shown.farthest ? near : shown.farthest;
     }
     if (brief)
-        telling.most = telling.farthest <= PROF_NEAR_OWN_NAME ? OWN_FRAMES : LIBRARY_FRAMES;
-    return telling;
+        shown.max = shown.farthest <= PROF_NEAR_OWN_NAME ? OWN_FRAMES : LIBRARY_FRAMES;
+    return shown;
 }
 
 /* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". In brief it begins with the
  * frame that tells callers apart, and what is not the program's own is left out behind it: "gemm
  * (libx.so) < ... < main (a.c:20)". False: out of memory. */
 static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
-                      size_t told_first, bool brief, struct prof_stat_text *text)
+                      size_t first_shown, bool brief, struct prof_stat_text *text)
 {
-    struct telling telling = telling_of(places, path, depth, brief);
-    size_t used = 0, told = 0;
+    struct shown_frames shown = choose_shown_frames(places, path, depth, brief);
+    size_t used = 0, count = 0;
     bool gap = false, ok = true;
-    for (size_t i = brief ? told_first : 0; ok && i < depth; i++) {
+    for (size_t i = brief ? first_shown : 0; ok && i < depth; i++) {
         const struct prof_frame *place = &places[path[i]];
-        bool first = !told && (place->named || !brief);
-        if (told == telling.most || (!first && prof_frame_nearness(place) > telling.farthest)) {
-            gap = told > 0;
+        bool first = !count && (place->named || !brief);
+        if (count == shown.max || (!first && prof_frame_nearness(place) > shown.farthest)) {
+            gap = count > 0;
             continue;
         }
-        if (told++)
-            ok = append(text, &used, gap ? " < ... < " : " < ");
-        ok = ok && append_place(text, &used, place, brief);
+        if (count++)
+            ok = append_stack_text(text, &used, gap ? " < ... < " : " < ");
+        ok = ok && append_location(text, &used, place, brief);
         gap = false;
     }
-    return ok && (!gap || told < telling.most || append(text, &used, " < ..."));
+    return ok && (!gap || count < shown.max || append_stack_text(text, &used, " < ..."));
 }
 
 enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
@@ -189,8 +189,8 @@ enum prof_status prof_stat_stack_kern_sum(struct prof_report_stat_walk *walk,
         if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct caller_line line = {.row = *row,
-                                   .share = share_of(row->cost.device_ns, sums.all.device_ns),
-                                   .work_share = share_of(row->cost.device_ns, row->work_ns),
+                                   .share = part_share(row->cost.device_ns, sums.all.device_ns),
+                                   .work_share = part_share(row->cost.device_ns, row->work_ns),
                                    .stack = row->depth ? text.text : NULL};
         walk->stackless &= !line.stack;
         if (status || !walk->row(walk->user, &line))
@@ -230,7 +230,7 @@ enum prof_status prof_stat_stack_api_sum(struct prof_report_stat_walk *walk, str
         if (!path_text(sums.places, row->path, row->depth, row->told, walk->brief, &text))
             status = prof_fail(err, PROF_NOMEM, "out of memory");
         struct call_line line = {.row = *row,
-                                 .share = share_of(row->total_ns, sums.total_ns),
+                                 .share = part_share(row->total_ns, sums.total_ns),
                                  .average = (double)row->total_ns / (double)row->count,
                                  .stack = row->depth ? text.text : NULL};
         walk->stackless &= !line.stack;

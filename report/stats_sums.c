@@ -171,7 +171,7 @@ const struct prof_report_column prof_stat_api_gpu_sum_columns[] = {
     STAT_TEXT("Operation", work_line, operation),
     {0}};
 
-static int by_work(const void *a, const void *b)
+static int by_work_time(const void *a, const void *b)
 {
     const struct work_line *x = a, *y = b;
     if (x->row.duration_ns.sum != y->row.duration_ns.sum)
@@ -181,8 +181,8 @@ static int by_work(const void *a, const void *b)
                     : strcmp(x->operation ? x->operation : "", y->operation ? y->operation : "");
 }
 
-static struct work_line *add_line(struct work_lines *lines, const char *category,
-                                  const char *operation, const struct prof_spread *duration_ns)
+static struct work_line *add_work_line(struct work_lines *lines, const char *category,
+                                       const char *operation, const struct prof_spread *duration_ns)
 {
     if (!duration_ns->count)
         return NULL;
@@ -233,21 +233,22 @@ static void list_work(const struct work_tables *t, struct work_lines *lines)
 {
     for (size_t i = 0; i < t->kernels.count; i++) {
         const struct prof_kernel_row *row = &t->kernels.rows[i];
-        add_line(lines, kernel_category(row->api), row->name, &row->duration_ns);
+        add_work_line(lines, kernel_category(row->api), row->name, &row->duration_ns);
     }
     for (size_t i = 0; i < t->operations.count; i++) {
         const struct prof_operation_row *row = &t->operations.rows[i];
-        add_line(lines, "MEMORY_OPER", prof_stat_operation(row->api, row->kind), &row->duration_ns);
+        add_work_line(lines, "MEMORY_OPER", prof_stat_operation(row->api, row->kind),
+                      &row->duration_ns);
     }
     for (size_t i = 0; i < t->graphs.count; i++) {
         const struct prof_activity_row *row = &t->graphs.rows[i];
-        struct work_line *line = add_line(lines, "CUDA_GRAPH", NULL, &row->duration_ns);
+        struct work_line *line = add_work_line(lines, "CUDA_GRAPH", NULL, &row->duration_ns);
         if (line)
             snprintf(line->graph, sizeof line->graph, "[CUDA graph %lld]", (long long)row->kind);
     }
     for (size_t i = 0; i < t->calls.count; i++) {
         const struct prof_api_row *row = &t->calls.rows[i];
-        add_line(lines, call_category(row->name), row->name, &row->duration_ns);
+        add_work_line(lines, call_category(row->name), row->name, &row->duration_ns);
     }
 }
 
@@ -282,7 +283,7 @@ static enum prof_status walk_work(struct prof_report_stat_walk *walk, bool with_
     if (!status) {
         list_work(&t, &lines);
         if (lines.count)
-            qsort(lines.list, lines.count, sizeof *lines.list, by_work);
+            qsort(lines.list, lines.count, sizeof *lines.list, by_work_time);
         walk->wall_ns = t.kernels.wall_ns;
         pass_work(walk, &lines);
     }
@@ -381,7 +382,7 @@ enum prof_status prof_stat_um_sum(struct prof_report_stat_walk *walk, struct pro
     return status;
 }
 
-static bool has_any(const struct prof_migration_row *row)
+static bool has_migration(const struct prof_migration_row *row)
 {
     return row->htod_bytes != PROF_UNKNOWN || row->dtoh_bytes != PROF_UNKNOWN ||
            row->cpu_faults != PROF_UNKNOWN || row->gpu_faults != PROF_UNKNOWN;
@@ -394,7 +395,7 @@ enum prof_status prof_stat_um_total_sum(struct prof_report_stat_walk *walk, stru
     struct migration_line line = {.row = all.total};
     print_address(line.lowest, all.lowest);
     print_address(line.highest, all.highest);
-    if (!status && has_any(&all.total))
+    if (!status && has_migration(&all.total))
         walk->row(walk->user, &line);
     prof_migration_summary_free(&all);
     return status;

@@ -63,7 +63,8 @@ static struct prof_report_value not_recorded(const struct prof_report_data *data
     return (struct prof_report_value){0};
 }
 
-static struct prof_report_value thread_name(const struct prof_report_data *data, const void *row)
+static struct prof_report_value trace_thread_name(const struct prof_report_data *data,
+                                                  const void *row)
 {
     const struct prof_thread *thread = prof_thread(data->capture, event_of(row)->thread);
     return prof_report_text(thread ? thread->name : NULL);
@@ -78,7 +79,7 @@ const struct prof_report_column prof_stat_api_trace_columns[] = {
     STAT_OF("Pid", NUMBER, event_pid),
     STAT_OF("Tid", NUMBER, event_tid),
     STAT_MAY("T-Pri", NUMBER, not_recorded),
-    STAT_MAY("Thread Name", NAME, thread_name),
+    STAT_MAY("Thread Name", NAME, trace_thread_name),
     {0}};
 
 typedef void describe_event(const struct prof_report_stat_walk *walk, struct event_line *line);
@@ -160,7 +161,7 @@ static struct prof_report_value work_rate(const struct prof_report_data *data, c
 }
 
 /* In the order of transfer.source_kind. */
-static struct prof_report_value memory_kind(int kind)
+static struct prof_report_value trace_memory_kind(int kind)
 {
     static const char *const words[] = {NULL,    "Pageable", "Pinned",        "Device",
                                         "Array", "Managed",  "Device Static", "Managed Static",
@@ -172,13 +173,13 @@ static struct prof_report_value memory_kind(int kind)
 static struct prof_report_value source_memory(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return memory_kind(event_of(row)->source_kind);
+    return trace_memory_kind(event_of(row)->source_kind);
 }
 
 static struct prof_report_value target_memory(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return memory_kind(event_of(row)->target_kind);
+    return trace_memory_kind(event_of(row)->target_kind);
 }
 
 static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
@@ -203,7 +204,7 @@ static struct prof_report_value green_context(const struct prof_report_data *dat
     return prof_report_int(its && its->green ? its->native : PROF_UNKNOWN);
 }
 
-static struct prof_report_value stream(const struct prof_report_data *data, const void *row)
+static struct prof_report_value trace_stream(const struct prof_report_data *data, const void *row)
 {
     const struct prof_stream *its = prof_stream(data->capture, event_of(row)->stream);
     return prof_report_int(its ? its->native : PROF_UNKNOWN);
@@ -229,7 +230,7 @@ const struct prof_report_column prof_stat_gpu_trace_columns[] = {
     STAT_OF("Device", NAME, device_text),
     STAT_MAY("Ctx", NUMBER, context),
     STAT_MAY("GreenCtx", NUMBER, green_context),
-    STAT_MAY("Strm", NUMBER, stream),
+    STAT_MAY("Strm", NUMBER, trace_stream),
     STAT_TEXT("Name", event_line, name),
     {0}};
 

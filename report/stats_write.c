@@ -5,6 +5,7 @@
 #include "report/filter.h"
 #include "report/stats.h"
 #include "libprof/base/utf8.h"
+#include "report/text.h"
 #include "report/writers.h"
 
 #define MAX_COLUMNS 40
@@ -51,11 +52,6 @@ static size_t column_count(const struct prof_report_stat *stat)
     while (stat->columns[count].key)
         count++;
     return count;
-}
-
-static bool is_left(const struct prof_report_column *column)
-{
-    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
 }
 
 /* ---- numbers for people ---------------------------------------------------------------------- */
@@ -107,23 +103,18 @@ static const char *absent(const struct prof_report_column *column)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void pad(FILE *out, size_t cells)
-{
-    fprintf(out, "%*s", (int)cells, "");
-}
-
 static void print_cells(struct output *o, char *const *cells)
 {
     for (size_t c = 0; c < o->columns; c++) {
         size_t wide = prof_report_cells(cells[c]), width = o->widths[c];
         size_t space = wide < width ? width - wide : 0;
-        bool left = is_left(&o->stat->columns[c]);
-        pad(o->out, c ? 2 : 1);
+        bool left = prof_report_is_left(&o->stat->columns[c]);
+        prof_report_pad(o->out, c ? 2 : 1);
         if (!left)
-            pad(o->out, space);
+            prof_report_pad(o->out, space);
         fputs(cells[c], o->out);
         if (left && c + 1 < o->columns)
-            pad(o->out, space);
+            prof_report_pad(o->out, space);
     }
     fputc('\n', o->out);
 }
@@ -157,7 +148,7 @@ static void free_cells(char **cells, size_t count)
         free(cells[c]);
 }
 
-static void measure(struct output *o)
+static void measure_columns(struct output *o)
 {
     for (size_t c = 0; c < o->columns; c++) {
         const struct prof_report_column *column = &o->stat->columns[c];
@@ -180,16 +171,16 @@ static void print_headings(struct output *o)
         for (size_t c = 0; c < o->columns; c++) {
             const char *title = o->stat->columns[c].title;
             size_t width = o->widths[c], space = width > strlen(title) ? width - strlen(title) : 0;
-            bool left = is_left(&o->stat->columns[c]), last = c + 1 == o->columns;
-            pad(o->out, c ? 2 : 1);
+            bool left = prof_report_is_left(&o->stat->columns[c]), last = c + 1 == o->columns;
+            prof_report_pad(o->out, c ? 2 : 1);
             if (line) {
                 fprintf(o->out, "%.*s", (int)(width < sizeof dashes ? width : sizeof dashes - 1),
                         dashes);
                 continue;
             }
-            pad(o->out, left ? 0 : space);
+            prof_report_pad(o->out, left ? 0 : space);
             fputs(title, o->out);
-            pad(o->out, left && !last ? space : 0);
+            prof_report_pad(o->out, left && !last ? space : 0);
         }
         fputc('\n', o->out);
     }
@@ -200,7 +191,7 @@ static void begin_printing(struct output *o)
     if (o->printing)
         return;
     o->printing = true;
-    measure(o);
+    measure_columns(o);
     print_headings(o);
     for (size_t r = 0; r < o->cell_rows; r++)
         print_cells(o, o->cells + r * o->columns);
@@ -271,7 +262,7 @@ static void print_nothing(const struct output *o)
 }
 
 /* Rows are there, but the column that they were asked for is empty. */
-static void print_missing(const struct output *o)
+static void print_missing_stack(const struct output *o)
 {
     if (o->rows && o->stat->needs && o->walk->stackless)
         fprintf(o->out, "\n Called From is n/a: it takes perfkit run %s.\n", o->stat->needs);
@@ -298,7 +289,7 @@ static void text_tail(struct output *o)
     if (o->more)
         print_more(o, " ");
     print_shares(o);
-    print_missing(o);
+    print_missing_stack(o);
 }
 
 static void text_close(struct output *o)
@@ -310,7 +301,7 @@ static void text_close(struct output *o)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void nothing(struct output *o)
+static void print_no_header(struct output *o)
 {
     (void)o;
 }
@@ -393,7 +384,7 @@ static void markdown_head(struct output *o)
         fprintf(o->out, "| %s ", o->stat->columns[c].title);
     fputs("|\n", o->out);
     for (size_t c = 0; c < o->columns; c++)
-        fputs(is_left(&o->stat->columns[c]) ? "| :-- " : "| --: ", o->out);
+        fputs(prof_report_is_left(&o->stat->columns[c]) ? "| :-- " : "| --: ", o->out);
     fputs("|\n", o->out);
 }
 
@@ -427,7 +418,7 @@ static void markdown_tail(struct output *o)
     if (o->more)
         print_more(o, "\n");
     print_shares(o);
-    print_missing(o);
+    print_missing_stack(o);
 }
 
 static void markdown_open(struct output *o)
@@ -452,12 +443,13 @@ static void markdown_close(struct output *o)
 static const struct format formats[] = {
     [PROF_REPORT_TEXT] = {true, text_open, text_head, text_row, text_tail, text_close},
     [PROF_REPORT_JSON] = {false, json_open, json_head, json_row, json_tail, json_close},
-    [PROF_REPORT_CSV] = {false, nothing, csv_head, csv_row, nothing, nothing},
+    [PROF_REPORT_CSV] = {false, print_no_header, csv_head, csv_row, print_no_header,
+                         print_no_header},
     [PROF_REPORT_MARKDOWN] = {true, markdown_open, markdown_head, markdown_row, markdown_tail,
                               markdown_close},
 };
 
-static bool take_row(void *user, const void *row)
+static bool write_walked_row(void *user, const void *row)
 {
     struct output *o = user;
     size_t top = o->options ? o->options->top : 0;
@@ -477,7 +469,7 @@ static enum prof_status write_table(struct output *o, const struct prof_report_s
 {
     struct prof_report_stat_walk walk = {.capture = o->data.capture,
                                          .filter = o->data.filter,
-                                         .row = take_row,
+                                         .row = write_walked_row,
                                          .user = o,
                                          .brief = o->format->brief,
                                          .listed_ns = PROF_UNKNOWN,

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "report/columns.h"
 
 const struct prof_report_table *prof_report_table(const char *name)
 {
@@ -13,10 +13,9 @@ const struct prof_report_table *prof_report_table(const char *name)
     return NULL;
 }
 
-static struct prof_report_value of_int(int64_t value)
+bool prof_report_is_left(const struct prof_report_column *column)
 {
-    return (struct prof_report_value){
-        .kind = value == PROF_UNKNOWN ? PROF_VALUE_NONE : PROF_VALUE_INT, .integer = value};
+    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
 }
 
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
@@ -28,12 +27,12 @@ struct prof_report_value prof_report_value(const struct prof_report_data *data,
     case PROF_STORED_INT64: {
         int64_t integer;
         memcpy(&integer, at, sizeof integer);
-        return of_int(integer);
+        return prof_report_int(integer);
     }
     case PROF_STORED_INT: {
         int integer;
         memcpy(&integer, at, sizeof integer);
-        return of_int(integer);
+        return prof_report_int(integer);
     }
     case PROF_STORED_DOUBLE:
         memcpy(&value.real, at, sizeof value.real);
@@ -108,7 +107,8 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
     }
 }
 
-const char *prof_report_none(const struct prof_report_data *data, const struct prof_report_table *table)
+const char *prof_report_none(const struct prof_report_data *data,
+                             const struct prof_report_table *table)
 {
     bool known = !strcmp(table->name, "kernels"); /* by the sums per second */
     return data->info->summary && !known ? PROF_REPORT_NO_EVENTS : table->none;

@@ -72,7 +72,7 @@ struct prof_report_table {
      * there, PROF_HEADING_ONLY = the line of totals alone). */
     size_t least_rows, first_rows;
     bool not_in_text; /* it says the same in lines of its own, or leaves it to the other formats */
-    bool optional; /* left out where people read when it is empty, or not worth it */
+    bool optional;    /* left out where people read when it is empty, or not worth it */
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
     /* A row that stands for all of them and is more than their sum; NULL = none. */
     const void *(*total_row)(const struct prof_report_data *data);
@@ -92,7 +92,8 @@ bool prof_report_worth(const struct prof_report_data *data, const struct prof_re
 
 /* The line that stands for an empty table: that there was none of it, or that this capture cannot
  * tell. Static. */
-const char *prof_report_none(const struct prof_report_data *data, const struct prof_report_table *table);
+const char *prof_report_none(const struct prof_report_data *data,
+                             const struct prof_report_table *table);
 
 /* NULL when there is none of that name. */
 const struct prof_report_table *prof_report_table(const char *name);
@@ -100,6 +101,9 @@ const struct prof_report_table *prof_report_table(const char *name);
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
                                            const struct prof_report_column *column,
                                            const void *row);
+
+/* Names and words are aligned left, numbers right. */
+bool prof_report_is_left(const struct prof_report_column *column);
 
 /* A number as people read it, by its unit; texts are not for this: use value.text. */
 struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_report_value value);

@@ -10,25 +10,19 @@
 #define COUNTERS(row) ((const struct prof_counter_row *)(row))
 
 /* The value of a counter in a row; NULL when this capture has no such counter. */
-static const struct prof_counter_value *value_of(const struct prof_report_data *data,
-                                                 const void *row, const char *counter)
+static const struct prof_counter_value *row_counter_value(const struct prof_report_data *data,
+                                                          const void *row, const char *counter)
 {
     int at = prof_counter_find(&data->counters, counter);
     return at < 0 ? NULL : &COUNTERS(row)->values[at];
-}
-
-static struct prof_report_value real(double value)
-{
-    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
-                                      .real = value};
 }
 
 #define MEMBER_OF(name, counter, member)                                                           \
     static struct prof_report_value counter_##name(const struct prof_report_data *data,            \
                                                    const void *row)                                \
     {                                                                                              \
-        const struct prof_counter_value *value = value_of(data, row, counter);                     \
-        return real(value ? value->member : NAN);                                                  \
+        const struct prof_counter_value *value = row_counter_value(data, row, counter);            \
+        return prof_report_real(value ? value->member : NAN);                                      \
     }
 MEMBER_OF(dram_read, "dram_read_bytes", rate)
 MEMBER_OF(dram_read_error, "dram_read_bytes", rate_error)
@@ -51,9 +45,9 @@ MEMBER_OF(tensor, "tensor", share)
 static struct prof_report_value counter_dram_busy(const struct prof_report_data *data,
                                                   const void *row)
 {
-    const struct prof_counter_value *in = value_of(data, row, "dram_read_bytes");
-    const struct prof_counter_value *out = value_of(data, row, "dram_write_bytes");
-    return real(in && out ? in->share + out->share : NAN);
+    const struct prof_counter_value *in = row_counter_value(data, row, "dram_read_bytes");
+    const struct prof_counter_value *out = row_counter_value(data, row, "dram_write_bytes");
+    return prof_report_real(in && out ? in->share + out->share : NAN);
 }
 
 static struct prof_report_value counter_ran(const struct prof_report_data *data, const void *row)
@@ -166,11 +160,11 @@ static struct prof_report_value value_config(const struct prof_report_data *data
 COPIED(counter, prof_report_text(VALUE(row)->counter->name))
 COPIED(unit, prof_report_text(VALUE(row)->counter->unit))
 COPIED(metric, prof_report_text(VALUE(row)->counter->metric))
-COPIED(rate, real(VALUE(row)->value->rate))
-COPIED(error, real(VALUE(row)->value->rate_error))
-COPIED(per_launch, real(VALUE(row)->value->per_launch))
-COPIED(per_launch_error, real(VALUE(row)->value->per_launch_error))
-COPIED(share, real(VALUE(row)->value->share))
+COPIED(rate, prof_report_real(VALUE(row)->value->rate))
+COPIED(error, prof_report_real(VALUE(row)->value->rate_error))
+COPIED(per_launch, prof_report_real(VALUE(row)->value->per_launch))
+COPIED(per_launch_error, prof_report_real(VALUE(row)->value->per_launch_error))
+COPIED(share, prof_report_real(VALUE(row)->value->share))
 COPIED(samples, prof_report_int(VALUE(row)->row->samples))
 COPIED(device, prof_report_int(VALUE(row)->row->device))
 COPIED(kernel, prof_report_text(VALUE(row)->row->name))
@@ -235,7 +229,7 @@ static struct prof_report_value exact_config(const struct prof_report_data *data
 static struct prof_report_value exact_error(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN);
+    return prof_report_real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN);
 }
 
 /* FLOP of one roof are those of the launch as a whole, or not known either. */
@@ -244,7 +238,8 @@ static struct prof_report_value exact_error(const struct prof_report_data *data,
                                                  const void *row)                                  \
     {                                                                                              \
         (void)data;                                                                                \
-        return real(EXACT(row)->complete ? EXACT(row)->pipe[PROF_CEILING_##kind] : NAN);           \
+        return prof_report_real(EXACT(row)->complete ? EXACT(row)->pipe[PROF_CEILING_##kind]       \
+                                                     : NAN);                                       \
     }
 EXACT_PIPE(fp64, FP64)
 EXACT_PIPE(fp32, FP32)

@@ -7,8 +7,8 @@
 #define FUNCTION(row) ((const struct prof_cpu_function *)(row))
 #define THREAD(row) ((const struct prof_cpu_thread *)(row))
 
-static struct prof_report_value share_of(const struct prof_report_data *data, bool launches,
-                                         const struct prof_cpu_times *times)
+static struct prof_report_value cpu_idle_share(const struct prof_report_data *data, bool launches,
+                                               const struct prof_cpu_times *times)
 {
     const struct prof_cpu_times *all = launches ? &data->cpu.launching : &data->cpu.others;
     int64_t sum = prof_cpu_total(all->idle_ns);
@@ -43,7 +43,7 @@ static struct prof_report_value function_idle(const struct prof_report_data *dat
 
 static struct prof_report_value function_share(const struct prof_report_data *data, const void *row)
 {
-    return share_of(data, FUNCTION(row)->launches, &FUNCTION(row)->times);
+    return cpu_idle_share(data, FUNCTION(row)->launches, &FUNCTION(row)->times);
 }
 
 static struct prof_report_value function_idle_running(const struct prof_report_data *data,
@@ -166,7 +166,7 @@ static struct prof_report_value thread_tid(const struct prof_report_data *data, 
     return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
 }
 
-static struct prof_report_value thread_pid(const struct prof_report_data *data, const void *row)
+static struct prof_report_value cpu_thread_pid(const struct prof_report_data *data, const void *row)
 {
     const struct prof_thread *thread = prof_thread(data->capture, THREAD(row)->thread);
     const struct prof_process *process =
@@ -174,7 +174,8 @@ static struct prof_report_value thread_pid(const struct prof_report_data *data, 
     return prof_report_int(process ? process->pid : PROF_UNKNOWN);
 }
 
-static struct prof_report_value thread_name(const struct prof_report_data *data, const void *row)
+static struct prof_report_value cpu_thread_name(const struct prof_report_data *data,
+                                                const void *row)
 {
     const struct prof_thread *thread = prof_thread(data->capture, THREAD(row)->thread);
     const struct prof_process *process =
@@ -192,9 +193,9 @@ static const struct prof_report_column host_thread_columns[] = {
     COMPUTED("idle_ns", "Device idle", NS, 2, thread_idle),
     INT64("samples", "Samples", COUNT, 4, prof_cpu_thread, times.samples),
     COMPUTED("thread", "Thread", WORD, 2, thread_role),
-    COMPUTED("pid", "Process", NUMBER, 3, thread_pid),
+    COMPUTED("pid", "Process", NUMBER, 3, cpu_thread_pid),
     COMPUTED("tid", "Number", NUMBER, 3, thread_tid),
-    COMPUTED("name", "Name", NAME, 1, thread_name),
+    COMPUTED("name", "Name", NAME, 1, cpu_thread_name),
     {0},
 };
 

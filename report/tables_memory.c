@@ -13,12 +13,6 @@ static struct prof_report_value where(const struct prof_report_data *data, int64
     return host ? prof_report_text("host") : prof_report_device_name(data, device);
 }
 
-static struct prof_report_value real(double value)
-{
-    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
-                                      .real = value};
-}
-
 /* What every table of sites and places has at hand. */
 #define USE(type, key, title, unit, rank, member) INT64(key, title, unit, rank, type, use.member)
 
@@ -26,22 +20,25 @@ static struct prof_report_value real(double value)
 
 #define PLACE(row) ((const struct prof_memory_place *)(row))
 
-static struct prof_report_value place_where(const struct prof_report_data *data, const void *row)
+static struct prof_report_value memory_site_name(const struct prof_report_data *data,
+                                                 const void *row)
 {
     return where(data, PLACE(row)->device, PLACE(row)->host);
 }
 
-static struct prof_report_value place_share(const struct prof_report_data *data, const void *row)
+static struct prof_report_value memory_site_share(const struct prof_report_data *data,
+                                                  const void *row)
 {
     (void)data;
-    return real(PLACE(row)->capacity_bytes > 0 && PLACE(row)->peak_bytes != PROF_UNKNOWN
-                    ? (double)PLACE(row)->peak_bytes / (double)PLACE(row)->capacity_bytes
-                    : (double)NAN);
+    return prof_report_real(PLACE(row)->capacity_bytes > 0 && PLACE(row)->peak_bytes != PROF_UNKNOWN
+                                ? (double)PLACE(row)->peak_bytes /
+                                      (double)PLACE(row)->capacity_bytes
+                                : (double)NAN);
 }
 
 static const struct prof_report_column place_columns[] = {
     INT64("peak_bytes", "Peak", BYTES, 1, prof_memory_place, peak_bytes),
-    COMPUTED("capacity_share", "Of device", SHARE, 4, place_share),
+    COMPUTED("capacity_share", "Of device", SHARE, 4, memory_site_share),
     INT64("peak_ns", "At", MOMENT, 3, prof_memory_place, peak_ns),
     USE(prof_memory_place, "held_bytes", "At device's peak", BYTES, 6, held_bytes),
     USE(prof_memory_place, "held_count", "Blocks held", COUNT, 0, held_count),
@@ -57,7 +54,7 @@ static const struct prof_report_column place_columns[] = {
     INT64("capacity_bytes", "Capacity", BYTES, 0, prof_memory_place, capacity_bytes),
     INT64("device", "Device id", NUMBER, 0, prof_memory_place, device),
     STRING("kind", "Memory", WORD, 1, prof_memory_place, kind_text),
-    COMPUTED("name", "Where", NAME, 1, place_where),
+    COMPUTED("name", "Where", NAME, 1, memory_site_name),
     {0},
 };
 
@@ -149,7 +146,8 @@ static void kept_totals(const struct prof_report_data *data, char *out, size_t s
 static struct prof_report_value brief_a_step(const struct prof_report_data *data, const void *row)
 {
     int64_t steps = data->usage->profile.steps + data->usage->profile.warm_up;
-    return real(steps > 0 ? (double)SITE(row)->use.brief_count / (double)steps : (double)NAN);
+    return prof_report_real(steps > 0 ? (double)SITE(row)->use.brief_count / (double)steps
+                                      : (double)NAN);
 }
 
 static const struct prof_report_column brief_columns[] = {
@@ -175,7 +173,7 @@ static const void *brief_rows(const struct prof_report_data *data, size_t *count
 static struct prof_report_value life_to(const struct prof_report_data *data, const void *row)
 {
     (void)data;
-    return real(LIFE(row)->to_ns);
+    return prof_report_real(LIFE(row)->to_ns);
 }
 
 static struct prof_report_value life_where(const struct prof_report_data *data, const void *row)
@@ -243,7 +241,7 @@ static struct prof_report_value holder_share(const struct prof_report_data *data
 {
     (void)data;
     int64_t live = HOLDER(row)->failure->live_bytes;
-    return real(live > 0 ? (double)HOLDER(row)->bytes / (double)live : (double)NAN);
+    return prof_report_real(live > 0 ? (double)HOLDER(row)->bytes / (double)live : (double)NAN);
 }
 
 static struct prof_report_value holder_kind(const struct prof_report_data *data, const void *row)

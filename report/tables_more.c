@@ -24,8 +24,8 @@ static const struct prof_activity_summary *summary(const struct prof_report_data
     return &data->activities[which];
 }
 
-static const void *rows_of(const struct prof_report_data *data, enum prof_activity which,
-                           size_t *count)
+static const void *activity_rows(const struct prof_report_data *data, enum prof_activity which,
+                                 size_t *count)
 {
     *count = summary(data, which)->count;
     return summary(data, which)->rows;
@@ -55,7 +55,7 @@ static const struct prof_report_column graph_columns[] = {
 
 static const void *graph_rows(const struct prof_report_data *data, size_t *count)
 {
-    return rows_of(data, PROF_ACTIVITY_GRAPHS, count);
+    return activity_rows(data, PROF_ACTIVITY_GRAPHS, count);
 }
 
 static void graph_totals(const struct prof_report_data *data, char *out, size_t size)
@@ -86,7 +86,7 @@ static const struct prof_report_column overhead_columns[] = {
 
 static const void *overhead_rows(const struct prof_report_data *data, size_t *count)
 {
-    return rows_of(data, PROF_ACTIVITY_OVERHEAD, count);
+    return activity_rows(data, PROF_ACTIVITY_OVERHEAD, count);
 }
 
 static void overhead_totals(const struct prof_report_data *data, char *out, size_t size)
@@ -116,7 +116,7 @@ static const struct prof_report_column jit_columns[] = {
 
 static const void *jit_rows(const struct prof_report_data *data, size_t *count)
 {
-    return rows_of(data, PROF_ACTIVITY_JIT, count);
+    return activity_rows(data, PROF_ACTIVITY_JIT, count);
 }
 
 static void jit_totals(const struct prof_report_data *data, char *out, size_t size)
@@ -147,7 +147,7 @@ static const struct prof_report_column migration_columns[] = {
 
 static const void *migration_rows(const struct prof_report_data *data, size_t *count)
 {
-    return rows_of(data, PROF_ACTIVITY_MIGRATIONS, count);
+    return activity_rows(data, PROF_ACTIVITY_MIGRATIONS, count);
 }
 
 static void migration_totals(const struct prof_report_data *data, char *out, size_t size)

@@ -26,14 +26,14 @@ static struct prof_report_value rank_pid(const struct prof_report_data *data, ui
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static struct prof_report_value cause_of(const struct prof_report_data *data, const void *row)
+static struct prof_report_value rank_cause(const struct prof_report_data *data, const void *row)
 {
     const struct prof_rank_row *rank = row;
     (void)data;
     return prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL);
 }
 
-static struct prof_report_value device_of(const struct prof_report_data *data, const void *row)
+static struct prof_report_value rank_device(const struct prof_report_data *data, const void *row)
 {
     return prof_report_device_name(data, ((const struct prof_rank_row *)row)->device);
 }
@@ -100,14 +100,14 @@ static const struct prof_report_column rank_columns[] = {
     COMPUTED("last_count", "Came last", COUNT, 1, last_count),
     COMPUTED("last_ns", "Late by", NS, 1, last_ns),
     COMPUTED("caused_ns", "Others waited", NS, 5, caused_ns),
-    COMPUTED("cause", "Because of", WORD, 1, cause_of),
+    COMPUTED("cause", "Because of", WORD, 1, rank_cause),
     COMPUTED("excess_compute_ns", "Compute excess", NS, 0, excess_compute_ns),
     COMPUTED("excess_copy_ns", "Copy excess", NS, 0, excess_copy_ns),
     COMPUTED("excess_host_ns", "Host excess", NS, 0, excess_host_ns),
     COMPUTED("slow_kernel_ns", "Slower by", NS, 6, slow_ns),
     STRING("slow_kernel", "Slowest kernel", NAME, 6, prof_rank_row, slow_kernel),
     STRING("host", "Host", NAME, 0, prof_rank_row, host),
-    COMPUTED("device", "Device", NAME, 0, device_of),
+    COMPUTED("device", "Device", NAME, 0, rank_device),
     {0},
 };
 
@@ -153,8 +153,8 @@ const struct prof_report_table prof_report_ranks_table = {
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-static struct prof_report_value communicator_of(const struct prof_report_data *data,
-                                                const void *row)
+static struct prof_report_value collective_communicator(const struct prof_report_data *data,
+                                                        const void *row)
 {
     const struct prof_collective_row *collective = row;
     (void)data;
@@ -181,7 +181,7 @@ static const struct prof_report_column collective_columns[] = {
     INT64("ranks", "Ranks", COUNT, 2, prof_collective_row, ranks),
     INT64("seen_ranks", "Seen ranks", COUNT, 0, prof_collective_row, seen_ranks),
     STRING("reduction", "Reduction", WORD, 6, prof_collective_row, reduction),
-    COMPUTED("communicator", "Communicator", WORD, 3, communicator_of),
+    COMPUTED("communicator", "Communicator", WORD, 3, collective_communicator),
     STRING("name", "Operation", WORD, 1, prof_collective_row, name),
     {0},
 };

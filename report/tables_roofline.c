@@ -6,12 +6,6 @@
 
 #define POINT(row) ((const struct prof_roofline_point *)(row))
 
-static struct prof_report_value real(double value)
-{
-    return (struct prof_report_value){.kind = isfinite(value) ? PROF_VALUE_REAL : PROF_VALUE_NONE,
-                                      .real = value};
-}
-
 #define OF_POINT(name, expression)                                                                 \
     static struct prof_report_value point_##name(const struct prof_report_data *data,              \
                                                  const void *row)                                  \
@@ -36,11 +30,11 @@ OF_POINT(source, prof_report_text(point->flop_source ? prof_work_source_text(poi
 OF_POINT(device, prof_report_device_name(data, point->device))
 
 #define OF_ROOF(level, LEVEL)                                                                      \
-    OF_POINT(level##_bytes, real(point->roofs[PROF_ROOF_##LEVEL].bytes))                           \
-    OF_POINT(level##_rate, real(point->roofs[PROF_ROOF_##LEVEL].rate))                             \
-    OF_POINT(level##_share, real(point->roofs[PROF_ROOF_##LEVEL].share))                           \
-    OF_POINT(level##_ceiling, real(point->roofs[PROF_ROOF_##LEVEL].ceiling))                       \
-    OF_POINT(level##_intensity, real(point->roofs[PROF_ROOF_##LEVEL].intensity))                   \
+    OF_POINT(level##_bytes, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].bytes))               \
+    OF_POINT(level##_rate, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].rate))                 \
+    OF_POINT(level##_share, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].share))               \
+    OF_POINT(level##_ceiling, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].ceiling))           \
+    OF_POINT(level##_intensity, prof_report_real(point->roofs[PROF_ROOF_##LEVEL].intensity))       \
     OF_POINT(level##_source,                                                                       \
              prof_report_text(point->roofs[PROF_ROOF_##LEVEL].source                               \
                                   ? prof_work_source_text(point->roofs[PROF_ROOF_##LEVEL].source)  \
@@ -150,7 +144,7 @@ ROOFLINE_ROWS(roofline_range, roofline_ranges)
 
 /* Without the work of any kernel there is nothing but n/a in most columns; what can be said all the
  * same (launches, an idle device) the findings say better. */
-static bool told(const struct prof_roofline *roofline)
+static bool has_known_work(const struct prof_roofline *roofline)
 {
     for (size_t i = 0; i < roofline->count; i++)
         if (roofline->points[i].worked > 0)
@@ -160,18 +154,19 @@ static bool told(const struct prof_roofline *roofline)
 
 static bool roofline_worth(const struct prof_report_data *data)
 {
-    return told(&data->roofline);
+    return has_known_work(&data->roofline);
 }
 
 /* Only where it says more than the table by name. */
 static bool roofline_config_worth(const struct prof_report_data *data)
 {
-    return data->roofline_configs.count > data->roofline.count && told(&data->roofline_configs);
+    return data->roofline_configs.count > data->roofline.count &&
+           has_known_work(&data->roofline_configs);
 }
 
 static bool roofline_range_worth(const struct prof_report_data *data)
 {
-    return told(&data->roofline_ranges);
+    return has_known_work(&data->roofline_ranges);
 }
 
 static bool never_worth(const struct prof_report_data *data)
@@ -238,7 +233,7 @@ const struct prof_report_table prof_report_roofline_ranges_table = {
 static struct prof_report_value ceiling_in(const void *row, enum prof_ceiling_unit unit)
 {
     const struct prof_ceiling *ceiling = row;
-    return real(ceiling->unit == unit ? ceiling->value : NAN);
+    return prof_report_real(ceiling->unit == unit ? ceiling->value : NAN);
 }
 
 static struct prof_report_value ceiling_rate(const struct prof_report_data *data, const void *row)
@@ -263,7 +258,7 @@ static struct prof_report_value ceiling_sustained(const struct prof_report_data 
                                                   const void *row)
 {
     (void)data;
-    return real(((const struct prof_ceiling *)row)->sustained);
+    return prof_report_real(((const struct prof_ceiling *)row)->sustained);
 }
 
 static struct prof_report_value ceiling_source(const struct prof_report_data *data, const void *row)

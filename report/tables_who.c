@@ -228,13 +228,13 @@ const struct prof_report_table prof_report_contexts_table = {
     ROWS(prof_context, context),
 };
 
-static struct prof_report_value thread_pid(const struct prof_report_data *data, const void *row)
+static struct prof_report_value thread_row_pid(const struct prof_report_data *data, const void *row)
 {
     return prof_report_pid(data, THREAD(row)->process);
 }
 
 static const struct prof_report_column thread_columns[] = {
-    COMPUTED("pid", "Process", NUMBER, 1, thread_pid),
+    COMPUTED("pid", "Process", NUMBER, 1, thread_row_pid),
     INT64("tid", "Thread", NUMBER, 1, prof_thread, tid),
     INT64("id", "Id", NUMBER, 0, prof_thread, id),
     STRING("name", "Name", NAME, 1, prof_thread, name),

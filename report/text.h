@@ -18,6 +18,9 @@ enum prof_report_tone { PROF_TONE_HEAD, PROF_TONE_GOOD, PROF_TONE_BAD, PROF_TONE
 const char *prof_report_tone(const struct prof_report_page *page, enum prof_report_tone tone);
 const char *prof_report_plain(const struct prof_report_page *page);
 
+/* Writes that many spaces. */
+void prof_report_pad(FILE *out, size_t cells);
+
 /* Heading with its line of totals, then the table; or one line when it is empty. `rows`: how many
  * when nobody asks for a number, 0 = the table's own choice, or PROF_HEADING_ONLY. */
 enum prof_status prof_report_text_table(const struct prof_report_page *page,

@@ -48,8 +48,8 @@ static bool to_the_left(const struct prof_report_column *column)
     return is_name(column) || column->unit == PROF_UNIT_WORD;
 }
 
-static enum prof_status fill(struct layout *layout, const struct prof_report_data *data,
-                             const struct prof_report_table *table, const char *rows)
+static enum prof_status fill_layout(struct layout *layout, const struct prof_report_data *data,
+                                    const struct prof_report_table *table, const char *rows)
 {
     layout->cells = calloc(layout->rows * layout->count, sizeof *layout->cells);
     layout->names = calloc(layout->rows * layout->count, sizeof *layout->names);
@@ -157,7 +157,7 @@ static size_t wide_name(const struct prof_report_page *page, size_t cells)
 
 /* What the longest name needs to be told in `cells` at most: short once its arguments are gone, it
  * pushes out no column. */
-static size_t least_name(const struct layout *layout, size_t full_count, size_t cells)
+static size_t min_name_width(const struct layout *layout, size_t full_count, size_t cells)
 {
     size_t least = LAST_RESORT;
     for (size_t i = 0; i < layout->rows * full_count; i++) {
@@ -171,7 +171,7 @@ static size_t least_name(const struct layout *layout, size_t full_count, size_t 
 
 /* Bring the line down to `width`: names give first, to `least` cells; then columns leave by rank,
  * and in the end names say next to nothing. */
-static void squeeze(struct layout *layout, size_t width, size_t full_count, size_t least)
+static void shrink_to_width(struct layout *layout, size_t width, size_t full_count, size_t least)
 {
     size_t natural[MAX_COLUMNS];
     for (;;) {
@@ -193,7 +193,7 @@ static void squeeze(struct layout *layout, size_t width, size_t full_count, size
     shorten_names(layout, width, LAST_RESORT);
 }
 
-static void pad(FILE *out, size_t cells)
+void prof_report_pad(FILE *out, size_t cells)
 {
     fprintf(out, "%*s", (int)cells, "");
 }
@@ -212,18 +212,18 @@ static enum prof_status print_cell(const struct prof_report_page *page, const st
     }
     size_t space = width > cells ? width - cells : 0;
     bool left = to_the_left(layout->columns[c]), last = c + 1 == layout->count;
-    pad(page->out, c ? SPACE : MARGIN);
+    prof_report_pad(page->out, c ? SPACE : MARGIN);
     if (!left)
-        pad(page->out, space);
+        prof_report_pad(page->out, space);
     fputs(cell, page->out);
     if (left && !last)
-        pad(page->out, space);
+        prof_report_pad(page->out, space);
     free(cut);
     return PROF_OK;
 }
 
-static enum prof_status print(const struct prof_report_page *page, const struct layout *layout,
-                              size_t full_count)
+static enum prof_status print_layout(const struct prof_report_page *page,
+                                     const struct layout *layout, size_t full_count)
 {
     enum prof_status status = PROF_OK;
     fputs(prof_report_tone(page, PROF_TONE_FAINT), page->out);
@@ -272,7 +272,7 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
             layout.columns[layout.count++] = c;
     }
     size_t full_count = layout.count;
-    enum prof_status status = fill(&layout, data, table, rows);
+    enum prof_status status = fill_layout(&layout, data, table, rows);
     if (!status) {
         for (size_t c = layout.count; c-- > 0;) {
             if (all_zero(&layout, data, table, rows, c))
@@ -280,8 +280,9 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
         }
         size_t least = table->name_cells ? table->name_cells : LEAST_NAME;
         least = least > LEAST_NAME ? wide_name(page, least) : least;
-        squeeze(&layout, page->width, full_count, least_name(&layout, full_count, least));
-        status = print(page, &layout, full_count);
+        shrink_to_width(&layout, page->width, full_count,
+                        min_name_width(&layout, full_count, least));
+        status = print_layout(page, &layout, full_count);
     }
     if (!status && layout.rows < total)
         fprintf(page->out, "  %s... and %s more (--top %zu)%s\n",
@@ -295,7 +296,7 @@ enum prof_status prof_report_text_table(const struct prof_report_page *page,
 }
 
 /* Of the first word: a number and its unit are one. */
-static size_t word_length(const char *text)
+static size_t first_word_length(const char *text)
 {
     static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"};
     size_t word = strcspn(text, " ");
@@ -316,9 +317,9 @@ void prof_report_wrap(const struct prof_report_page *page, size_t indent, const 
     size_t room = page->width > indent + 20 ? page->width - indent : 20, used = 0;
     size_t label_cells = prof_report_cells(label);
     fputs(label, page->out);
-    pad(page->out, indent > label_cells ? indent - label_cells : 0);
+    prof_report_pad(page->out, indent > label_cells ? indent - label_cells : 0);
     while (*text) {
-        size_t word = word_length(text);
+        size_t word = first_word_length(text);
         char piece[512];
         if (word >= sizeof piece)
             word = sizeof piece - 1;
@@ -327,7 +328,7 @@ void prof_report_wrap(const struct prof_report_page *page, size_t indent, const 
         size_t cells = prof_report_cells(piece);
         if (used && used + 1 + cells > room) {
             fputc('\n', page->out);
-            pad(page->out, indent);
+            prof_report_pad(page->out, indent);
             used = 0;
         }
         if (used) {

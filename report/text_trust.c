@@ -10,7 +10,7 @@
 #define SCREEN_STATEMENTS 4
 #define STATEMENTS 20
 
-static bool is_even(const struct prof_balance *row)
+static bool balance_is_even(const struct prof_balance *row)
 {
     return row->called == row->recorded && row->called != PROF_UNKNOWN && !row->uncalled;
 }
@@ -88,7 +88,7 @@ static void print_balances(const struct prof_report_page *page, const struct pro
         fputs("  no calls were counted\n", page->out);
     for (size_t i = 0; i < trust->total_count; i++) {
         const struct prof_balance *row = &trust->totals[i];
-        if (!is_even(row)) {
+        if (!balance_is_even(row)) {
             print_balance(page, row);
             continue;
         }

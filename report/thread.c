@@ -65,7 +65,7 @@ static void *write_behind(void *argument)
 }
 
 /* Hand over one piece; false, with errno, after an error. */
-static bool hand_over(struct behind *b, const char *data, size_t size)
+static bool queue_piece(struct behind *b, const char *data, size_t size)
 {
     pthread_mutex_lock(&b->lock);
     while (b->filled - b->written == PIECES)
@@ -85,18 +85,18 @@ static bool hand_over(struct behind *b, const char *data, size_t size)
     return true;
 }
 
-static ssize_t take(void *cookie, const char *data, size_t size)
+static ssize_t queue_pieces(void *cookie, const char *data, size_t size)
 {
     for (size_t done = 0; done < size;) {
         size_t now = size - done < PIECE_BYTES ? size - done : PIECE_BYTES;
-        if (!hand_over(cookie, data + done, now))
+        if (!queue_piece(cookie, data + done, now))
             return 0; /* an error, to stdio */
         done += now;
     }
     return (ssize_t)size;
 }
 
-static int finish(void *cookie)
+static int finish_thread_writer(void *cookie)
 {
     struct behind *b = cookie;
     pthread_mutex_lock(&b->lock);
@@ -129,8 +129,9 @@ FILE *prof_report_behind(FILE *out)
         free(b);
         return NULL;
     }
-    FILE *file = fopencookie(b, "w", (cookie_io_functions_t){.write = take, .close = finish});
+    FILE *file = fopencookie(
+        b, "w", (cookie_io_functions_t){.write = queue_pieces, .close = finish_thread_writer});
     if (!file)
-        finish(b);
+        finish_thread_writer(b);
     return file;
 }

@@ -134,7 +134,7 @@ struct prof_trace_call *prof_trace_call_slot(struct prof_trace_call *table, int6
     return &table[*key & (PROF_TRACE_SLOTS - 1)];
 }
 
-static enum prof_status out_of_memory(struct prof_error *err)
+static enum prof_status fail_trace_no_memory(struct prof_error *err)
 {
     return prof_fail(err, PROF_NOMEM, "cannot write the trace: out of memory");
 }
@@ -202,7 +202,7 @@ static void put_counter_line(struct prof_trace *t, const struct prof_counter_lin
     }
 }
 
-static enum prof_status put_counters(struct prof_trace *t, struct prof_error *err)
+static enum prof_status put_trace_counters(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_counter_lines lines;
     enum prof_status status = prof_counter_lines(t->capture, t->options ? t->options->filter : NULL,
@@ -230,7 +230,7 @@ static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
     }
     put_projections(t);
     status = prof_report_walk_close(walk, err);
-    return !status && t->no_memory ? out_of_memory(err) : status;
+    return !status && t->no_memory ? fail_trace_no_memory(err) : status;
 }
 
 enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
@@ -242,14 +242,14 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
     t->strays = calloc(PROF_TRACE_SLOTS, sizeof *t->strays);
     t->graphs = calloc(PROF_TRACE_SLOTS, sizeof *t->graphs);
     if (!t->strays || !t->graphs || !prof_trace_names_init(&t->names, t->capture))
-        status = out_of_memory(err);
+        status = fail_trace_no_memory(err);
     if (!status)
         status = prof_report_stacks_open(&t->stacks, t->capture, err);
     if (!status)
         status = t->sink->head(t, err);
     if (!status) {
         put_processes(t);
-        status = put_counters(t, err);
+        status = put_trace_counters(t, err);
     }
     if (!status)
         status = put_events(t, err);

@@ -39,7 +39,7 @@ static const char *memory_name(struct prof_trace *t, const struct prof_event *ev
     return prof_trace_keep(t, key, name);
 }
 
-static bool is_known(const int64_t values[3])
+static bool dimensions_known(const int64_t values[3])
 {
     return values[0] != PROF_UNKNOWN;
 }
@@ -49,7 +49,7 @@ static void put_load(struct prof_trace *t, const struct prof_config *config, int
 {
     const struct prof_device *device = prof_device(t->capture, device_id);
     double blocks = 1, threads = 1;
-    if (!device || device->units <= 0 || device->warp <= 0 || !is_known(config->block))
+    if (!device || device->units <= 0 || device->warp <= 0 || !dimensions_known(config->block))
         return;
     for (int i = 0; i < 3; i++) {
         blocks *= config->grid[i] == PROF_UNKNOWN ? 1 : (double)config->grid[i];
@@ -69,7 +69,7 @@ void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, i
     prof_trace_known(t, "local memory", config->local_bytes);
     t->sink->three(t, "grid", config->grid);
     t->sink->three(t, "block", config->block);
-    if (is_known(config->cluster))
+    if (dimensions_known(config->cluster))
         t->sink->three(t, "cluster", config->cluster);
     put_load(t, config, device);
 }
@@ -149,8 +149,9 @@ static void put_not_started(struct prof_trace *t, const struct prof_event *event
 }
 
 /* Several records of one graph launch: each arrow has its own number. */
-static void put_arrow(struct prof_trace *t, const struct prof_event *event,
-                      const struct prof_trace_call *call, const struct prof_trace_slice *slice)
+static void put_launch_arrow(struct prof_trace *t, const struct prof_event *event,
+                             const struct prof_trace_call *call,
+                             const struct prof_trace_slice *slice)
 {
     t->sink->arrow(t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
                                                  .from_pid = call->pid,
@@ -196,7 +197,7 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
     put_args(t, event, pid, tid, flow);
     t->sink->end(t);
     if (slice.flow_in && t->sink->arrow)
-        put_arrow(t, event, &call, &slice);
+        put_launch_arrow(t, event, &call, &slice);
     if (slice.flow_in && t->projects &&
         !prof_trace_ranges_work(&t->ranges, call.thread, call.ts, event->stream, event->start_ns,
                                 prof_add(event->start_ns, event->duration_ns)))

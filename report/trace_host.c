@@ -18,19 +18,19 @@ static const char *api_category(const struct prof_trace *t, const struct prof_ev
     return "cuda_runtime";
 }
 
-static void remember(struct prof_trace_call *table, int64_t a, int64_t b,
-                     struct prof_trace_call value)
+static void store_trace_call(struct prof_trace_call *table, int64_t a, int64_t b,
+                             struct prof_trace_call value)
 {
     struct prof_trace_call *slot = prof_trace_call_slot(table, a, b, &value.key);
     *slot = value;
 }
 
-static int64_t known_or(int64_t value, int64_t otherwise)
+static int64_t known_or_default(int64_t value, int64_t otherwise)
 {
     return value == PROF_UNKNOWN ? otherwise : value;
 }
 
-static const char *name_of(const struct prof_event *event)
+static const char *event_name_or_na(const struct prof_event *event)
 {
     return event->name ? event->name : "n/a";
 }
@@ -56,7 +56,7 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
 {
     int64_t pid = prof_trace_process_pid(&t->names, event->process);
     int64_t own = prof_trace_thread_tid(&t->names, event->thread);
-    int64_t duration = known_or(event->duration_ns, 0);
+    int64_t duration = known_or_default(event->duration_ns, 0);
     int64_t flow = prof_trace_flow(event->record_id, event->record_kind);
     int64_t tid =
         prof_trace_place(t, PROF_TRACE_THREAD, event->thread, pid, own, event->start_ns, duration);
@@ -65,12 +65,12 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
     bool launches_graph = event->correlation != PROF_UNKNOWN;
     bool has_record = PROF_EVENTS(event->record_kind) & PROF_EVENTS_DEVICE;
     if (launches_graph)
-        remember(t->graphs, event->process, event->correlation, here);
+        store_trace_call(t->graphs, event->process, event->correlation, here);
     else if (tid != own)
-        remember(t->strays, event->record_kind, event->record_id, here);
+        store_trace_call(t->strays, event->record_kind, event->record_id, here);
     t->sink->begin(t,
                    &(struct prof_trace_slice){.category = api_category(t, event),
-                                              .name = name_of(event),
+                                              .name = event_name_or_na(event),
                                               .pid = pid,
                                               .tid = tid,
                                               .start_ns = event->start_ns,
@@ -90,7 +90,7 @@ static void put_sync(struct prof_trace *t, const struct prof_event *event)
                                         "Context Sync"};
     const char *name =
         event->sync_kind > 0 && event->sync_kind <= 4 ? names[event->sync_kind] : names[0];
-    int64_t duration = known_or(event->duration_ns, 0);
+    int64_t duration = known_or_default(event->duration_ns, 0);
     if (!event->stream)
         return;
     int64_t pid = prof_trace_device_pid(&t->names, event->device);
@@ -127,19 +127,19 @@ static void put_note_args(struct prof_trace *t, const struct prof_event *event)
 
 /* Push/pop ranges share the thread's track with the calls inside them; start/end ranges need not
  * nest with anything and have tracks of their own. */
-static void put_range(struct prof_trace *t, const struct prof_event *event)
+static void put_range_slice(struct prof_trace *t, const struct prof_event *event)
 {
     bool open = event->duration_ns == PROF_UNKNOWN;
     int64_t duration = !open                         ? event->duration_ns
                        : t->end_ns > event->start_ns ? prof_subtract(t->end_ns, event->start_ns)
                                                      : 0;
     begin_on_thread(t, event, event->depth == PROF_UNKNOWN ? PROF_TRACE_RANGES : PROF_TRACE_THREAD,
-                    "user_annotation", name_of(event), duration, false);
+                    "user_annotation", event_name_or_na(event), duration, false);
     put_note_args(t, event);
     if (open)
         t->sink->flag(t, "open at the end", true);
     t->sink->end(t);
-    struct prof_trace_range range = {.name = name_of(event),
+    struct prof_trace_range range = {.name = event_name_or_na(event),
                                      .domain = event->domain,
                                      .start_ns = event->start_ns,
                                      .end_ns =
@@ -150,14 +150,16 @@ static void put_range(struct prof_trace *t, const struct prof_event *event)
 
 static void put_marker(struct prof_trace *t, const struct prof_event *event)
 {
-    begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", name_of(event), 0, true);
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", event_name_or_na(event), 0,
+                    true);
     put_note_args(t, event);
     t->sink->end(t);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static struct prof_trace_usage *usage_of(struct prof_trace *t, const struct prof_event *event)
+static struct prof_trace_usage *find_memory_usage(struct prof_trace *t,
+                                                  const struct prof_event *event)
 {
     char name[96];
     for (size_t i = 0; i < t->usage.count; i++) {
@@ -186,7 +188,7 @@ static struct prof_trace_usage *usage_of(struct prof_trace *t, const struct prof
 }
 
 /* What the process has on the device, of all kinds: Kineto's "Total Allocated". */
-static int64_t allocated(const struct prof_trace *t, const struct prof_event *event)
+static int64_t allocated_bytes(const struct prof_trace *t, const struct prof_event *event)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < t->usage.count; i++) {
@@ -201,14 +203,14 @@ static int64_t allocated(const struct prof_trace *t, const struct prof_event *ev
 enum { TORCH_CPU = 0, TORCH_CUDA = 1 };
 
 /* As an instant with the address, and as a counter: live bytes per process, device and kind. */
-static void put_memory(struct prof_trace *t, const struct prof_event *event)
+static void put_memory_event(struct prof_trace *t, const struct prof_event *event)
 {
     const struct prof_filter *filter = t->options ? t->options->filter : NULL;
     if (event->bytes == PROF_UNKNOWN)
         return;
     if (event->kind == PROF_EVENT_FREE && filter && event->end_ns < filter->begin_ns)
         return; /* its allocation was not counted */
-    struct prof_trace_usage *usage = usage_of(t, event);
+    struct prof_trace_usage *usage = find_memory_usage(t, event);
     int64_t bytes = event->kind == PROF_EVENT_ALLOC ? event->bytes : -event->bytes;
     if (!usage)
         return;
@@ -219,7 +221,7 @@ static void put_memory(struct prof_trace *t, const struct prof_event *event)
                      event->device ? prof_trace_device_pid(&t->names, event->device) : -1);
     prof_trace_known(t, "Addr", event->address);
     t->sink->integer(t, "Bytes", bytes);
-    t->sink->integer(t, "Total Allocated", allocated(t, event));
+    t->sink->integer(t, "Total Allocated", allocated_bytes(t, event));
     t->sink->text(t, "kind", prof_memory_kind_text(event->target_kind));
     prof_trace_called_from(t, event->stack);
     t->sink->end(t);
@@ -234,23 +236,23 @@ static void put_memory(struct prof_trace *t, const struct prof_event *event)
 /* ---- what else takes time ------------------------------------------------------------------- */
 
 /* Under Kineto's name for it, on the track of the thread whose time it took. */
-static void put_overhead(struct prof_trace *t, const struct prof_event *event)
+static void put_overhead_slice(struct prof_trace *t, const struct prof_event *event)
 {
     if (!event->thread)
         return;
-    begin_on_thread(t, event, PROF_TRACE_THREAD, "overhead", name_of(event),
-                    known_or(event->duration_ns, 0), false);
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "overhead", event_name_or_na(event),
+                    known_or_default(event->duration_ns, 0), false);
     t->sink->end(t);
 }
 
 /* Unified memory, on a track of its device: pages that moved, or an instant of page faults. */
-static void put_migration(struct prof_trace *t, const struct prof_event *event)
+static void put_migration_event(struct prof_trace *t, const struct prof_event *event)
 {
     int64_t pid = prof_trace_device_pid(&t->names, event->device);
     int64_t tid = prof_trace_place(t, PROF_TRACE_MIGRATIONS, event->device, pid, 0, event->start_ns,
-                                   known_or(event->duration_ns, 0));
+                                   known_or_default(event->duration_ns, 0));
     t->sink->begin(t, &(struct prof_trace_slice){.category = "unified_memory",
-                                                 .name = name_of(event),
+                                                 .name = event_name_or_na(event),
                                                  .pid = pid,
                                                  .tid = tid,
                                                  .start_ns = event->start_ns,
@@ -272,21 +274,21 @@ void prof_trace_put_host(struct prof_trace *t, const struct prof_event *event)
         put_sync(t, event);
         break;
     case PROF_EVENT_RANGE:
-        put_range(t, event);
+        put_range_slice(t, event);
         break;
     case PROF_EVENT_MARKER:
         put_marker(t, event);
         break;
     case PROF_EVENT_ALLOC:
     case PROF_EVENT_FREE:
-        put_memory(t, event);
+        put_memory_event(t, event);
         break;
     case PROF_EVENT_OVERHEAD:
     case PROF_EVENT_JIT:
-        put_overhead(t, event);
+        put_overhead_slice(t, event);
         break;
     case PROF_EVENT_MIGRATION:
-        put_migration(t, event);
+        put_migration_event(t, event);
         break;
     default:
         break;

@@ -12,7 +12,7 @@
 #define EXTRA_BASE 10000000
 /* Kineto's place for devices in the list: below the processes. */
 #define DEVICE_SORT 5000000
-#define NAME_BYTES 200u /* of a thread's or stream's own name */
+#define NAME_BYTES 200u  /* of a thread's or stream's own name */
 #define MAX_ORDINAL 4095 /* what a damaged capture holds beyond is no number of a device */
 
 static uint64_t stream_key(int64_t pid, int64_t tid)
@@ -20,7 +20,7 @@ static uint64_t stream_key(int64_t pid, int64_t tid)
     return (uint64_t)pid << 32 | (uint64_t)(uint32_t)tid;
 }
 
-static bool add_device(struct prof_trace_names *names, int64_t physical, int64_t wanted)
+static bool add_trace_device(struct prof_trace_names *names, int64_t physical, int64_t wanted)
 {
     if (prof_map_get(&names->pids, (uint64_t)physical))
         return true;
@@ -55,8 +55,8 @@ bool prof_trace_names_init(struct prof_trace_names *names, struct prof_capture *
         ok = prof_map_put(&names->taken, (uint64_t)processes[i].pid, 1);
     count = prof_devices(capture, &devices);
     for (size_t i = 0; i < count && ok; i++)
-        ok = add_device(names, devices[i].physical, devices[i].ordinal);
-    ok = ok && add_device(names, 0, (int64_t)count);
+        ok = add_trace_device(names, devices[i].physical, devices[i].ordinal);
+    ok = ok && add_trace_device(names, 0, (int64_t)count);
     count = prof_streams(capture, &streams);
     for (size_t i = 0; i < count && ok; i++)
         ok = add_stream(names, &used, &streams[i]);

@@ -3,8 +3,8 @@
  * found among those that lead up from the last one that had begun by then. */
 #include "report/trace_ranges.h"
 
-static struct prof_trace_thread_ranges *thread_of(struct prof_trace_ranges *r, int64_t thread,
-                                                  bool make)
+static struct prof_trace_thread_ranges *find_thread_ranges(struct prof_trace_ranges *r,
+                                                           int64_t thread, bool make)
 {
     const uint64_t *known = prof_map_get(&r->thread_of, (uint64_t)thread);
     if (known)
@@ -17,9 +17,9 @@ static struct prof_trace_thread_ranges *thread_of(struct prof_trace_ranges *r, i
 }
 
 /* The first lane into which [start, end) nests, its ended ranges closed. NULL: out of memory. */
-static struct prof_trace_range_lane *lane_for(struct prof_trace_ranges *r,
-                                              struct prof_trace_thread_ranges *t, int64_t start,
-                                              int64_t end)
+static struct prof_trace_range_lane *find_range_lane(struct prof_trace_ranges *r,
+                                                     struct prof_trace_thread_ranges *t,
+                                                     int64_t start, int64_t end)
 {
     for (size_t i = 0; i < t->lanes.count; i++) {
         struct prof_trace_range_lane *lane = &t->lanes.data[i];
@@ -37,8 +37,9 @@ static struct prof_trace_range_lane *lane_for(struct prof_trace_ranges *r,
 bool prof_trace_ranges_add(struct prof_trace_ranges *r, int64_t thread,
                            const struct prof_trace_range *range)
 {
-    struct prof_trace_thread_ranges *t = thread_of(r, thread, true);
-    struct prof_trace_range_lane *lane = t ? lane_for(r, t, range->start_ns, range->end_ns) : NULL;
+    struct prof_trace_thread_ranges *t = find_thread_ranges(r, thread, true);
+    struct prof_trace_range_lane *lane =
+        t ? find_range_lane(r, t, range->start_ns, range->end_ns) : NULL;
     struct prof_trace_range *slot = lane ? prof_array_add(&r->all) : NULL;
     uint32_t *place = slot ? prof_array_add(&lane->ranges) : NULL;
     if (!place)
@@ -53,8 +54,8 @@ bool prof_trace_ranges_add(struct prof_trace_ranges *r, int64_t thread,
 
 /* Index + 1 of the last range of the lane that began at `time` or before. Calls come nearly in
  * order. */
-static uint32_t last_begun(const struct prof_trace_ranges *r, struct prof_trace_range_lane *lane,
-                           int64_t time)
+static uint32_t last_range_begun(const struct prof_trace_ranges *r,
+                                 struct prof_trace_range_lane *lane, int64_t time)
 {
     size_t at = lane->hint < lane->ranges.count ? lane->hint : lane->ranges.count;
 #define BEGIN_OF(i) r->all.data[lane->ranges.data[i]].start_ns
@@ -77,8 +78,8 @@ static uint32_t last_begun(const struct prof_trace_ranges *r, struct prof_trace_
     return low ? lane->ranges.data[low - 1] + 1 : 0;
 }
 
-static bool project(struct prof_trace_ranges *r, uint32_t range, int64_t stream, int64_t start,
-                    int64_t end)
+static bool project_range(struct prof_trace_ranges *r, uint32_t range, int64_t stream,
+                          int64_t start, int64_t end)
 {
     for (uint32_t at = r->all.data[range].first; at; at = r->projections.data[at - 1].next) {
         struct prof_trace_projection *p = &r->projections.data[at - 1];
@@ -107,19 +108,19 @@ static bool project(struct prof_trace_ranges *r, uint32_t range, int64_t stream,
 bool prof_trace_ranges_work(struct prof_trace_ranges *r, int64_t thread, int64_t call_ns,
                             int64_t stream, int64_t start_ns, int64_t end_ns)
 {
-    struct prof_trace_thread_ranges *t = thread_of(r, thread, false);
+    struct prof_trace_thread_ranges *t = find_thread_ranges(r, thread, false);
     for (size_t i = 0; t && i < t->lanes.count; i++) {
-        uint32_t at = last_begun(r, &t->lanes.data[i], call_ns);
+        uint32_t at = last_range_begun(r, &t->lanes.data[i], call_ns);
         for (; at; at = r->all.data[at - 1].around) {
             if (r->all.data[at - 1].end_ns > call_ns &&
-                !project(r, at - 1, stream, start_ns, end_ns))
+                !project_range(r, at - 1, stream, start_ns, end_ns))
                 return false;
         }
     }
     return true;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_projection_start(const void *a, const void *b)
 {
     const struct prof_trace_projection *x = a, *y = b;
     if (x->start_ns != y->start_ns)
@@ -132,7 +133,8 @@ static int by_start(const void *a, const void *b)
 void prof_trace_ranges_sort(struct prof_trace_ranges *r)
 {
     if (r->projections.count)
-        qsort(r->projections.data, r->projections.count, sizeof *r->projections.data, by_start);
+        qsort(r->projections.data, r->projections.count, sizeof *r->projections.data,
+              by_projection_start);
 }
 
 void prof_trace_ranges_free(struct prof_trace_ranges *r)

@@ -38,7 +38,7 @@ struct prof_report_walk {
     size_t place;         /* in the block that is being read from */
 };
 
-static int64_t span(const struct prof_event *event)
+static int64_t enclosing_duration(const struct prof_event *event)
 {
     return event->duration_ns == PROF_UNKNOWN ? INT64_MAX : event->duration_ns;
 }
@@ -54,8 +54,8 @@ static int enclosing_first(const void *a, const void *b)
     const struct prof_event *y = *(struct prof_event *const *)b;
     if (nesting(x) != nesting(y))
         return nesting(x) - nesting(y);
-    if (span(x) != span(y))
-        return span(x) < span(y) ? 1 : -1;
+    if (enclosing_duration(x) != enclosing_duration(y))
+        return enclosing_duration(x) < enclosing_duration(y) ? 1 : -1;
     if (x->depth != y->depth)
         return x->depth < y->depth ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
@@ -119,7 +119,7 @@ static bool wait_for_room(struct prof_report_walk *walk)
     return go_on;
 }
 
-static void hand_over(struct prof_report_walk *walk, bool ended)
+static void publish_block(struct prof_report_walk *walk, bool ended)
 {
     pthread_mutex_lock(&walk->lock);
     walk->filled++;
@@ -138,13 +138,13 @@ static void *read_ahead(void *argument)
         for (block->count = 0; block->count < BLOCK && (event = read_next(walk)); block->count++)
             block->events[block->count] = *event;
         more = event != NULL;
-        hand_over(walk, !more);
+        publish_block(walk, !more);
     }
     return NULL;
 }
 
 /* The block in front of the one that is given back; NULL at the end. */
-static const struct block *take_block(struct prof_report_walk *walk, bool give_back)
+static const struct block *next_block(struct prof_report_walk *walk, bool give_back)
 {
     const struct block *block = NULL;
     pthread_mutex_lock(&walk->lock);
@@ -164,7 +164,7 @@ static const struct prof_event *next_ahead(struct prof_report_walk *walk)
 {
     const struct block *block = &walk->blocks[walk->taken % BLOCKS];
     if (walk->place == 0 || walk->place == block->count) {
-        block = take_block(walk, walk->place != 0);
+        block = next_block(walk, walk->place != 0);
         walk->place = 0;
         if (!block || !block->count)
             return NULL;
