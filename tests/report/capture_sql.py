@@ -2,9 +2,11 @@
 """A capture as SQL that report_tool makes a capture of again: how a recording of a real machine becomes a small
 fixture. Names of the machine, its user and its paths are replaced.
 
-    capture_sql.py [--ranks] CAPTURE >fixture.sql
+    capture_sql.py [--ranks] [--begin NS] [--end NS] CAPTURE >fixture.sql
 
---ranks: only what the report about ranks reads."""
+--ranks: only what the report about ranks reads. --begin, --end: of kernels, copies, memsets and ranges only those that
+start in this part of the run."""
+import argparse
 import re
 import sqlite3
 import sys
@@ -13,6 +15,7 @@ import sys
 LEFT_OUT = {"module", "rollup", "clock_sync", "counter", "counter_burst", "counter_device", "counter_sample"}
 NOT_OF_RANKS = {"allocation", "allocation_failure", "api_call", "event_record", "sync", "overhead", "work", "device_memory", "frame",
                 "stack"}
+TIMED = ("kernel", "transfer", "memset", "range")
 REPLACED = {"capture": {"directory": "/home/user", "kernel": "Linux", "spool": None}, "process": {"job": "job"}}
 NUMBERED = {"host": "node", "boot_id": "boot"}  # different ones stay different
 numbers = {}
@@ -46,15 +49,23 @@ def row_of(table, columns, row):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--ranks"]
-    left_out = LEFT_OUT | (NOT_OF_RANKS if len(words) < len(sys.argv) - 1 else set())
-    db = sqlite3.connect("file:%s?mode=ro" % words[0], uri=True)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", action="store_true")
+    parser.add_argument("--begin", type=int, default=0)
+    parser.add_argument("--end", type=int, default=sys.maxsize)
+    parser.add_argument("capture")
+    words = parser.parse_args()
+    left_out = LEFT_OUT | (NOT_OF_RANKS if words.ranks else set())
+    part = "start >= %d AND start < %d" % (words.begin, words.end)
+    parts = dict.fromkeys(TIMED, part)
+    parts["range_field"] = "range IN (SELECT id FROM range WHERE %s)" % part
+    db = sqlite3.connect("file:%s?mode=ro" % words.capture, uri=True)
     tables = [row[0] for row in db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY rowid")]
     for table in tables:
         if table in left_out:
             continue
-        cursor = db.execute('SELECT * FROM "%s"' % table)
+        cursor = db.execute('SELECT * FROM "%s" WHERE %s' % (table, parts.get(table, "1")))
         columns = [column[0] for column in cursor.description]
         rows = [row_of(table, columns, row) for row in cursor]
         used = [column for column in columns if any(row[column] is not None for row in rows)]
