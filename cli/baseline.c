@@ -31,7 +31,7 @@ static const struct cli_option options_table[] = {
      .argument = "FILE",
      .fallback = "perfkit.gate of this folder or project",
      .text = "the gate's configuration, which may name the file and the iteration"},
-    CLI_ITERATION_ROW(options, iteration, "save: the NVTX range that is one iteration"),
+    CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
     {.name = "label",
      .letter = 'l',

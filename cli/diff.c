@@ -36,7 +36,7 @@ static const struct cli_option options_table[] = {
      AT(top),
      .argument = "N",
      .text = "rows of each list at most"},
-    CLI_ITERATION_ROW(options, iteration, "the NVTX range that is one iteration"),
+    CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
     {.name = "flamegraph",
      .type = CLI_FILE,
@@ -69,9 +69,12 @@ static enum prof_status write_flame(void *context, FILE *out, struct prof_error 
     return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, pair->is_empty, err);
 }
 
-static enum prof_status flamegraph(char *const files[2], const char *path, bool quiet,
+static enum prof_status flamegraph(const struct options *asked, char *const files[2],
                                    struct prof_error *err)
 {
+    const struct prof_filter iterations = CLI_ITERATION_FILTER(asked->iteration, asked->skip);
+    const char *path = asked->flamegraph;
+    bool quiet = asked->quiet;
     struct pair pair = {{NULL, NULL}, {false, false}};
     if (cli_is_database(path))
         return prof_fail(err, PROF_EXISTS,
@@ -80,6 +83,8 @@ static enum prof_status flamegraph(char *const files[2], const char *path, bool 
                          path);
     enum prof_status status = prof_open(files[0], &pair.captures[0], err);
     status = status ? status : prof_open(files[1], &pair.captures[1], err);
+    for (int i = 0; !status && i < 2 && (iterations.iteration || iterations.skips); i++)
+        status = prof_iterations_check(pair.captures[i], &iterations, err);
     if (!status && !strcmp(path, "-")) {
         status = write_flame(&pair, stdout, err);
     } else if (!status) {
@@ -150,7 +155,7 @@ static int diff_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     enum prof_status status;
     if (asked.flamegraph) {
-        status = flamegraph(files.values, asked.flamegraph, asked.quiet, &err);
+        status = flamegraph(&asked, files.values, &err);
     } else {
         status = compare(&asked, files.values, sides, &result, &err);
         status = status ? status : tell(&asked, files.values, &result, &err);

@@ -262,14 +262,19 @@ static enum prof_status set_times(const struct prof_capture *capture,
     return PROF_OK;
 }
 
+bool cli_filter_any(const struct cli_filter_options *options)
+{
+    return options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
+           options->process || options->device || options->stream || options->kernel ||
+           options->iteration || options->skip != CLI_NO_SKIP;
+}
+
 enum prof_status cli_filter_find(struct prof_capture *capture,
                                  const struct cli_filter_options *options, struct cli_filter *out,
                                  struct prof_error *err)
 {
     *out = (struct cli_filter){0};
-    out->any = options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
-               options->process || options->device || options->stream || options->kernel ||
-               options->iteration || options->skip != CLI_NO_SKIP;
+    out->any = cli_filter_any(options);
     enum prof_status status = set_times(capture, options, &out->filter, err);
     if (!status && options->process)
         status = find_process(capture, options->process, &out->filter, err);
@@ -285,6 +290,8 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
     out->filter.skip = out->filter.skips ? (int64_t)options->skip : 0;
     if (!status && (options->nvtx || options->kernel))
         status = check(capture, &out->filter, err);
+    if (!status && (options->iteration || options->skip != CLI_NO_SKIP))
+        status = prof_iterations_check(capture, &out->filter, err);
     return status;
 }
 

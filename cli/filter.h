@@ -37,9 +37,7 @@ struct cli_filter_options {
     {.name = "kernel", .letter = 'k', .type = CLI_TEXT,                                            \
      .offset = offsetof(struct options, member.kernel), .argument = "REGEX",                       \
      .text = "kernels whose readable name matches it, a POSIX extended regular expression"},       \
-    CLI_ITERATION_ROW(options, member.iteration,                                                   \
-                      "the NVTX range that is one iteration, for findings, memory and ranks"),     \
-    CLI_SKIP_ROW(options, member.skip)
+    CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip)
 
 struct cli_filter {
     struct prof_filter filter;
@@ -48,6 +46,9 @@ struct cli_filter {
     int64_t *streams;
     char *range;
 };
+
+/* Is anything chosen? */
+bool cli_filter_any(const struct cli_filter_options *options);
 
 /* Find what the options name in the capture. PROF_NOTFOUND says what there is instead; PROF_INVALID
  * for a name that fits several things, a bad pattern or an empty range of time. The result borrows

@@ -30,8 +30,7 @@ extern const char *const gate_formats[];
      .fallback = "perfkit.gate of this folder or project",                                         \
      .group = "What is compared",                                                                  \
      .text = "metrics, tolerances, smallest effects that matter and what is ignored"},             \
-        CLI_ITERATION_ROW(options, member.iteration, "the NVTX range that is one iteration"),      \
-        CLI_SKIP_ROW(options, member.skip),                                                        \
+        CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip),          \
         {.name = "strict",                                                                         \
          .type = CLI_FLAG,                                                                         \
          .offset = offsetof(struct options, member.strict),                                        \

@@ -471,7 +471,12 @@ static bool options_agree(const char *command, const struct report_options *aske
     if (list && any_file)
         cli_say(command, "--stats list only lists names: ask for the files in a command of their "
                          "own");
-    return !list || !any_file;
+    else if (list && cli_filter_any(&asked->filter))
+        cli_say(command,
+                "--stats list only lists names, which are those of every part of a capture");
+    else
+        return true;
+    return false;
 }
 
 /* Options as the rest of this file wants them. False: what is wrong was said. */

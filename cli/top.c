@@ -79,7 +79,7 @@ static const struct cli_option top_options[] = {
      .argument = "TIME",
      .fallback = "1s",
      .text = "between two refreshes, at least 100ms"},
-    CLI_ITERATION_ROW(top_options, iteration, "findings: the NVTX range that is one iteration"),
+    CLI_ITERATION_ROW(top_options, iteration),
     CLI_SKIP_ROW(top_options, skip),
     {.name = "ascii",
      .type = CLI_FLAG,
@@ -258,9 +258,7 @@ static enum prof_status show(const struct top_capture *capture, const struct top
     app.model->window_chosen = options->window;
     if (options->window)
         app.model->window_s = options->window_s;
-    app.iterations = (struct prof_filter){.iteration = options->iteration,
-                                          .skips = options->skip != CLI_NO_SKIP,
-                                          .skip = options->skip};
+    app.iterations = (struct prof_filter)CLI_ITERATION_FILTER(options->iteration, options->skip);
     if (*capture->final)
         app.model->final = strdup(capture->final);
     tui_app_show(&app, first);
@@ -299,6 +297,23 @@ static void leave_program(const struct cli_command *command, struct top_capture 
         (long)capture->recorder, capture->path, capture->output);
 }
 
+/* In a finished capture: while it is recorded, the range may be yet to come, and the view of
+ * findings says so. */
+static enum prof_status check_iterations(const char *path, const struct top_options *options,
+                                         struct prof_error *err)
+{
+    struct prof_filter filter = CLI_ITERATION_FILTER(options->iteration, options->skip);
+    struct prof_capture *capture = NULL;
+    if (!filter.iteration && !filter.skips)
+        return PROF_OK;
+    enum prof_status status = prof_open(path, &capture, err);
+    enum prof_state state = status ? PROF_STATE_RECORDING : prof_info(capture)->state;
+    if (state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING)
+        status = prof_iterations_check(capture, &filter, err);
+    prof_close(capture);
+    return status;
+}
+
 static enum prof_status find(const struct top_options *options, const struct cli_operands *operands,
                              char **program, struct top_capture *capture, int *exit_status,
                              struct prof_error *err)
@@ -315,7 +330,7 @@ static enum prof_status find(const struct top_options *options, const struct cli
         if (access(operands->values[0], F_OK))
             return prof_fail(err, PROF_NOTFOUND, "%s: no such file", operands->values[0]);
         top_named(operands->values[0], capture);
-        return PROF_OK;
+        return check_iterations(capture->path, options, err);
     }
     return top_running(!options->once && !options->json && isatty(STDIN_FILENO), capture, err);
 }

@@ -1,8 +1,8 @@
 /* Phases by NVTX ranges; see iterations.h. Ranges are taken by their path ("train/step"), over all
  * threads. A path is a candidate when it repeats on a thread and at least half of its instances
  * launch device work. Of candidates inside each other the outermost wins, but for names that
- * programs give to iterations ("step"), which win wherever they hold half of the work. Ranges of
- * other names that come in turn (forward, backward) are parts of one iteration.
+ * programs give to iterations ("step"), which win wherever they hold half of the work, also inside
+ * each other where the outer one holds set-up ("batch 256/warmup"). Ranges of other names that come in turn (forward, backward) are parts of one iteration.
  *
  * Everything is decided by counts, so that two runs of a program decide alike. */
 #include <ctype.h>
@@ -40,6 +40,7 @@ struct path {
     int64_t on_thread, thread;              /* while counting */
     int64_t ops, ns;                        /* device work launched inside */
     int64_t preferred_ops;                  /* of it, in chosen paths of preferred names */
+    int64_t set_up_ops;                     /* of it, in set-up of its own */
 };
 
 struct name {
@@ -64,6 +65,7 @@ struct search {
     uint32_t *path_of; /* by range node */
     bool *launches;    /* likewise */
     size_t *proxy;     /* by process: index of its thread that has most ranges, SIZE_MAX = none */
+    bool asked_path;   /* a path was asked for, not a name */
     int64_t ops, ns;
     PROF_ARRAY(struct candidate) candidates;
 };
@@ -317,6 +319,7 @@ static void sum_paths(struct search *s)
         if (path->parent == NO_PATH)
             continue;
         s->paths.data[path->parent].ops += path->ops;
+        s->paths.data[path->parent].set_up_ops += path->set_up ? path->ops : path->set_up_ops;
         s->paths.data[path->parent].ns = prof_add(s->paths.data[path->parent].ns, path->ns);
     }
 }
@@ -338,9 +341,10 @@ static void choose_paths(struct search *s, bool set_up)
         s->paths.data[p].preferred_ops = 0;
     for (size_t p = s->paths.count; p--;) {
         struct path *path = &s->paths.data[p];
+        bool inside = path->preferred_ops > 0; /* another one of a preferred name */
         path->chosen =
-            is_candidate(s, path, set_up) &&
-            (path->preferred || 2 * path->preferred_ops < path->ops || !path->preferred_ops);
+            is_candidate(s, path, set_up) && (!inside || (path->preferred && !path->set_up_ops) ||
+                                              2 * path->preferred_ops < path->ops - path->set_up_ops);
         int64_t preferred = !path->chosen ? path->preferred_ops : path->preferred ? path->ops : 0;
         if (path->parent != NO_PATH)
             s->paths.data[path->parent].preferred_ops += preferred;
@@ -361,23 +365,57 @@ static bool is_worth_it(const struct search *s, const struct path *path)
            10 * (double)path->ns >= (double)s->ns;
 }
 
-static bool is_asked_domain(const struct search *s, const struct path *path, const char *domain)
+/* "train/step", or NULL without memory. */
+static char *full_label(const struct search *s, uint32_t path)
 {
-    const char *own = prof_string(s->facts->capture, path->domain, NULL);
-    return !domain || !strcmp(domain, own ? own : "");
+    char *text = NULL;
+    for (; path != NO_PATH; path = s->paths.data[path].parent) {
+        uint32_t group = s->paths.data[path].group;
+        const char *name = group == PROF_NO_GROUP ? "?" : s->facts->range_texts.list.data[group];
+        char *longer = NULL;
+        if (asprintf(&longer, "%s%s%s", name, text ? "/" : "", text ? text : "") < 0)
+            longer = NULL;
+        free(text);
+        text = longer;
+        if (!text)
+            return NULL;
+    }
+    return text;
 }
 
-static bool choose_named(struct search *s, const char *name, size_t length, const char *domain)
+static const char *domain_of(const struct search *s, const struct path *path)
+{
+    const char *domain = prof_string(s->facts->capture, path->domain, NULL);
+    return domain ? domain : "";
+}
+
+/* The name of the range; or, with slashes, its name and those of ranges around it, as in labels. */
+static bool is_called(const struct search *s, uint32_t path, const char *name, size_t length,
+                      bool by_path)
+{
+    uint32_t group = s->paths.data[path].group;
+    const char *text = group == PROF_NO_GROUP ? NULL : s->facts->range_texts.list.data[group];
+    if (!text || !by_path)
+        return text && strlen(text) == length && !strncmp(text, name, length);
+    char *label = full_label(s, path);
+    size_t all = label ? strlen(label) : 0;
+    bool ends = all >= length && !strncmp(label + all - length, name, length) &&
+                (all == length || label[all - length - 1] == '/');
+    free(label);
+    return ends;
+}
+
+static bool choose_called(struct search *s, const char *name, size_t length, const char *domain,
+                          bool by_path)
 {
     bool any = false, beside_set_up = false;
-    for (size_t p = 0; p < s->paths.count; p++) {
+    for (uint32_t p = 0; p < s->paths.count; p++) {
         struct path *path = &s->paths.data[p];
-        const char *text =
-            path->group == PROF_NO_GROUP ? NULL : s->facts->range_texts.list.data[path->group];
         const struct path *around = path->parent == NO_PATH ? NULL : &s->paths.data[path->parent];
         path->inside = around && (around->chosen || around->inside);
-        path->chosen = !path->inside && path->count && text && strlen(text) == length &&
-                       !strncmp(text, name, length) && is_asked_domain(s, path, domain);
+        path->chosen = !path->inside && path->count &&
+                       (!domain || !strcmp(domain, domain_of(s, path))) &&
+                       is_called(s, p, name, length, by_path);
         any |= path->chosen;
         beside_set_up |= path->chosen && !path->set_up;
     }
@@ -386,11 +424,16 @@ static bool choose_named(struct search *s, const char *name, size_t length, cons
     return any;
 }
 
-static bool choose_asked(struct search *s, const char *asked)
+/* RANGE or RANGE@DOMAIN, where names may hold both signs; then the same with RANGE as in labels. */
+static void choose_asked(struct search *s, const char *asked)
 {
     const char *at = strrchr(asked, '@');
-    return choose_named(s, asked, strlen(asked), NULL) ||
-           (at && choose_named(s, asked, (size_t)(at - asked), at + 1));
+    for (int by_path = 0; by_path < (strchr(asked, '/') ? 2 : 1); by_path++) {
+        s->asked_path = by_path;
+        if (choose_called(s, asked, strlen(asked), NULL, by_path) ||
+            (at && choose_called(s, asked, (size_t)(at - asked), at + 1, by_path)))
+            return;
+    }
 }
 
 static int by_work(const void *a, const void *b)
@@ -578,27 +621,28 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
 /* ---- result -----------------------------------------------------------------------------------
  */
 
-static char *full_label(const struct search *s, uint32_t path)
-{
-    char text[256], more[256] = "";
-    for (int depth = 0; path != NO_PATH && depth < 12; depth++, path = s->paths.data[path].parent) {
-        uint32_t group = s->paths.data[path].group;
-        const char *name = group == PROF_NO_GROUP ? NULL : s->facts->range_texts.list.data[group];
-        snprintf(text, sizeof text, "%.100s%s%.150s", name ? name : "?", *more ? "/" : "", more);
-        memcpy(more, text, sizeof more);
-    }
-    return strdup(more);
-}
-
+/* As far as it tells the phases apart; each label may be asked for (choose_asked). */
 static char *label_of(const struct search *s, const struct candidate *const *leaders, size_t count,
                       const struct candidate *own)
 {
-    uint32_t name = s->paths.data[own->path].name;
+    const struct path *path = &s->paths.data[own->path];
+    bool whole = s->asked_path, with_domain = false;
     for (size_t i = 0; i < count; i++) {
-        if (leaders[i] != own && s->paths.data[leaders[i]->path].name == name)
-            return full_label(s, own->path);
+        const struct path *other = &s->paths.data[leaders[i]->path];
+        if (other == path || other->name != path->name)
+            continue;
+        whole = true;
+        with_domain |= other->domain != path->domain;
     }
-    return strdup(s->facts->range_texts.list.data[s->paths.data[own->path].group]);
+    char *text =
+        whole ? full_label(s, own->path) : strdup(s->facts->range_texts.list.data[path->group]);
+    char *label = NULL;
+    if (!text || !with_domain)
+        return text;
+    if (asprintf(&label, "%s@%s", text, domain_of(s, path)) < 0)
+        label = NULL;
+    free(text);
+    return label;
 }
 
 static bool add_phase(struct search *s, struct prof_phases *phases,

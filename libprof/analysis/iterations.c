@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/analysis/iteration_parts.h"
+#include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 
 #define LEAST_TO_SKIP 4 /* of so many iterations the first may be left out */
@@ -54,8 +55,6 @@ static void skip_warm_up(struct prof_iterations *it, const struct prof_facts *f,
         skip = count >= LEAST_TO_SKIP ? 1 : 0;
         skip = compiled > skip ? compiled : skip;
     }
-    if (skip >= count)
-        skip = count - 1;
     for (size_t i = from; i < to; i++)
         it->list.data[i].steady = (int64_t)(i - from) >= skip;
 }
@@ -486,10 +485,10 @@ static bool list_skipped(const struct prof_phases *phases, struct prof_intervals
 }
 
 static bool cover(struct prof_phases *phases, const struct prof_facts *f,
-                  const struct prof_set_up *set_up)
+                  const struct prof_intervals *skipped, const struct prof_set_up *set_up)
 {
-    struct prof_intervals skipped = {0}, left_out = {0};
-    bool ok = list_skipped(phases, &skipped);
+    struct prof_intervals left_out = {0};
+    bool ok = true;
     for (size_t i = 0; ok && i < set_up->list.count; i++)
         ok = add_interval(&left_out, set_up->list.data[i].begin, set_up->list.data[i].end);
     prof_intervals_normalise(&left_out);
@@ -498,10 +497,9 @@ static bool cover(struct prof_phases *phases, const struct prof_facts *f,
     for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
-            cover_op(phases, &skipped, &left_out, &op);
+            cover_op(phases, skipped, &left_out, &op);
         }
     }
-    prof_array_free(&skipped);
     prof_array_free(&left_out);
     return ok;
 }
@@ -619,16 +617,58 @@ static bool whole_run(struct prof_phases *phases, const struct prof_facts *f)
     return true;
 }
 
+/* The most iterations that a thread has in any phase, before those outside of the filter's time go.
+ */
+static int64_t most_iterations(const struct prof_phases *phases, const char **label)
+{
+    int64_t most = 0;
+    *label = NULL;
+    for (size_t p = 0; p < phases->list.count; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t from = 0, to; from < it->list.count; from = to) {
+            to = thread_end(it, from);
+            if ((int64_t)(to - from) <= most)
+                continue;
+            most = (int64_t)(to - from);
+            *label = phases->list.data[p].label;
+        }
+    }
+    return most;
+}
+
+static enum prof_status check_skip(const struct prof_phases *phases, int64_t skip,
+                                   struct prof_error *err)
+{
+    const char *label;
+    int64_t most = most_iterations(phases, &label);
+    if (skip <= 0 || skip < most)
+        return PROF_OK;
+    if (!most)
+        return prof_fail(err, PROF_NOTFOUND,
+                         "--skip %lld: nothing repeats in this capture: it has no iterations",
+                         (long long)skip);
+    return prof_fail(err, PROF_NOTFOUND, "--skip %lld leaves none: there are %s%s%s%.80s%s",
+                     (long long)skip, phases->list.count > 1 ? "at most " : "",
+                     prof_counted(most, "iteration", "iterations").text, label ? " of '" : "",
+                     label ? label : "", label ? "'" : "");
+}
+
 enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_facts *f,
                                   const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_set_up set_up = {0};
+    struct prof_intervals skipped = {0};
     const char *asked = filter ? filter->iteration : NULL;
     int64_t skip = filter && filter->skips ? filter->skip : PROF_UNKNOWN;
     *phases = (struct prof_phases){0};
     bool ok = prof_phases_by_ranges(phases, f, asked, &set_up);
     bool missing = ok && asked && !phases->list.count;
     ok = ok && (asked || find_launches(phases, f, &set_up));
+    enum prof_status status = ok && !missing ? check_skip(phases, skip, err) : PROF_OK;
+    if (status) {
+        prof_array_free(&set_up.list);
+        return status;
+    }
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
         if (phase->tiled)
@@ -636,17 +676,28 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
         keep_in_time(&phase->iterations, f, skip);
         ok = index_threads(&phase->iterations, f);
     }
-    ok = ok && find_intervals(phases, f, &set_up);
+    ok = ok && find_intervals(phases, f, &set_up) && list_skipped(phases, &skipped);
     if (ok)
         order_phases(phases);
     missing |= ok && asked && !phases->list.count;
-    ok = ok && (phases->list.count || whole_run(phases, f)) && cover(phases, f, &set_up);
+    ok = ok && (phases->list.count || whole_run(phases, f)) && cover(phases, f, &skipped, &set_up);
     prof_array_free(&set_up.list);
+    prof_array_free(&skipped);
     if (missing)
         return prof_fail(err, PROF_NOTFOUND,
-                         "no NVTX range is called '%.80s': see the ranges with perfkit report",
+                         "--iteration: no NVTX range of this capture is called '%.80s': `perfkit "
+                         "report --stats nvtx_sum` lists them",
                          asked);
     return ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+enum prof_status prof_iterations_check(struct prof_capture *capture,
+                                       const struct prof_filter *filter, struct prof_error *err)
+{
+    struct prof_facts facts;
+    enum prof_status status = prof_facts_load_few(&facts, capture, filter, err);
+    prof_facts_free(&facts);
+    return status;
 }
 
 void prof_phases_free(struct prof_phases *phases)

@@ -2,13 +2,15 @@
  * Conventions as in prof.h.
  *
  * A phase is a part of a run that repeats: the instances of one NVTX range, or the period of a
- * thread's launches where no range repeats. A run may have several phases, one after the other or in
- * turn; findings, memory, comparisons and ranks all use the same ones. */
+ * thread's launches where no range repeats. A run may have several phases, one after the other or
+ * in turn; findings, memory, comparisons and ranks all use the same ones. */
 #ifndef PERFKIT_PROF_ITERATIONS_H
 #define PERFKIT_PROF_ITERATIONS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "libprof/include/prof_capture.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,12 +29,12 @@ enum prof_iteration_source {
 const char *prof_iteration_source_text(enum prof_iteration_source source);
 
 struct prof_phase_row {
-    const char *name;   /* the range with those around it as far as it takes to tell the phases apart,
-                           "train/step"; NULL = none, see source. Lives as long as the result */
+    const char *name; /* the range with those around it as far as it takes to tell the phases apart,
+                         "train/step"; NULL = none, see source. Lives as long as the result */
     const char *domain; /* NVTX domain of the range; NULL = the default one, or no range */
     enum prof_iteration_source source;
-    int64_t iterations; /* analysed; 0 = the phase does not repeat */
-    int64_t skipped;    /* iterations before those, as warm-up */
+    int64_t iterations;       /* analysed; 0 = the phase does not repeat */
+    int64_t skipped;          /* iterations before those, as warm-up */
     int64_t begin_ns, end_ns; /* from the first analysed iteration to the last one */
     int64_t analysed_ns;      /* of that time: what other phases and pauses of recording leave */
     int64_t device_ns;        /* device work that starts in it, summed */
@@ -45,6 +47,12 @@ struct prof_coverage {
     int64_t skipped_ns;  /* in iterations that are left out as warm-up */
     int64_t set_up_ns;   /* in ranges named as warm-up, setup or teardown */
 };
+
+/* Whether what `filter` says of iterations fits the capture, for those who report nothing by
+ * iterations. PROF_NOTFOUND: no such range, or no iteration is left after `skip`; as whoever
+ * reports by iterations says it. */
+enum prof_status prof_iterations_check(struct prof_capture *capture,
+                                       const struct prof_filter *filter, struct prof_error *err);
 
 #ifdef __cplusplus
 }

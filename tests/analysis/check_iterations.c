@@ -91,6 +91,112 @@ START_TEST(a_domain_may_be_asked_for)
 }
 END_TEST
 
+/* Two phases that only what is around them, and a third that only its domain, tells apart. */
+static void phases_of_one_name(void)
+{
+    static const char *const around[] = {"train", "test"};
+    begin();
+    for (int k = 0; k < 2; k++) {
+        scene_push(&s, around[k]);
+        for (int i = 0; i < 8 + k; i++)
+            step("step", 2);
+        scene_pop(&s);
+    }
+}
+
+START_TEST(what_reports_call_a_phase_may_be_asked_for)
+{
+    static const struct {
+        const char *asked, *label;
+        int64_t iterations;
+    } cases[] = {{"train/step", "train/step", 7}, {"test/step", "test/step", 8},
+                 {"test/step@", "test/step", 8},  {"rain/step", NULL, 0},
+                 {"test/step@lib", NULL, 0},      {"/step", NULL, 0}};
+    struct prof_error err = {0};
+    phases_of_one_name();
+    struct prof_capture *capture = scene_close(&s);
+    struct prof_filter asked = {.iteration = cases[_i].asked};
+    enum prof_status status = prof_findings(capture, &asked, &findings, &err);
+    ck_assert_int_eq(status, cases[_i].label ? PROF_OK : PROF_NOTFOUND);
+    ck_assert_int_eq(prof_iterations_check(capture, &asked, &err), status);
+    if (status) {
+        ck_assert_ptr_nonnull(strstr(err.message, cases[_i].asked));
+    } else {
+        ck_assert_uint_eq(findings.phase_count, 1);
+        is_phase(0, cases[_i].label, cases[_i].iterations);
+    }
+    finish(capture);
+}
+END_TEST
+
+/* Each label, with a domain where nothing else differs, finds the phase again. */
+START_TEST(labels_tell_domains_apart)
+{
+    begin();
+    for (int i = 0; i < 24; i++)
+        step("turn", 2);
+    scene_sql(&s, "INSERT OR IGNORE INTO string(id, value) VALUES(900, 'lib'); "
+                  "UPDATE range SET domain = 900 WHERE id > (SELECT max(id) FROM range) - 11");
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 2);
+    is_phase(0, "turn@", 12);
+    is_phase(1, "turn@lib", 10);
+    for (size_t i = 0; i < 2; i++) {
+        struct prof_filter asked = {.iteration = findings.phases[i].name};
+        struct prof_findings again;
+        struct prof_error err = {0};
+        ck_assert_msg(!prof_findings(capture, &asked, &again, &err), "%s", err.message);
+        ck_assert_uint_eq(again.phase_count, 1);
+        ck_assert_int_eq(again.phases[0].iterations, findings.phases[i].iterations);
+        prof_findings_free(&again);
+    }
+    finish(capture);
+}
+END_TEST
+
+START_TEST(so_many_cannot_be_skipped)
+{
+    struct prof_error err = {0};
+    phases_of_one_name();
+    struct prof_capture *capture = scene_close(&s);
+    struct prof_filter asked = {.skips = true, .skip = 9};
+    ck_assert_int_eq(prof_findings(capture, &asked, &findings, &err), PROF_NOTFOUND);
+    ck_assert_str_eq(err.message, "--skip 9 leaves none: there are at most 9 iterations of "
+                                  "'test/step'");
+    asked.skip = 8;
+    ck_assert(!prof_findings(capture, &asked, &findings, &err));
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, "test/step", 1);
+    ck_assert_int_eq(findings.coverage.analysed_ns, 200 * US);
+    ck_assert_int_eq(findings.coverage.skipped_ns, 32 * 100 * US);
+    prof_findings_free(&findings);
+    prof_close(capture);
+
+    begin();
+    scene_kernel(&s, 0, 1, 100 * US);
+    capture = scene_close(&s);
+    ck_assert_int_eq(prof_findings(capture, &asked, &findings, &err), PROF_NOTFOUND);
+    ck_assert_ptr_nonnull(strstr(err.message, "nothing repeats"));
+    finish(capture);
+}
+END_TEST
+
+/* "batch 256" is a configuration, not an iteration, where its own warm-up is inside it. */
+START_TEST(what_holds_its_warm_up_is_no_iteration)
+{
+    begin();
+    for (int i = 0; i < 12; i++) {
+        scene_push(&s, "batch 256");
+        step(i < 2 ? "warmup" : _i ? "step" : "forward", 3);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    ck_assert_uint_eq(findings.phase_count, 1);
+    is_phase(0, _i ? "step" : "batch 256", _i ? 9 : 11);
+    finish(capture);
+}
+END_TEST
+
 /* Never warm-up beside another candidate, nor a range without device work. */
 START_TEST(set_up_and_idle_ranges_are_none)
 {
@@ -179,6 +285,10 @@ int main(void)
     tcase_set_timeout(core, 60);
     tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
     tcase_add_test(core, a_domain_may_be_asked_for);
+    tcase_add_loop_test(core, what_reports_call_a_phase_may_be_asked_for, 0, 6);
+    tcase_add_test(core, labels_tell_domains_apart);
+    tcase_add_test(core, so_many_cannot_be_skipped);
+    tcase_add_loop_test(core, what_holds_its_warm_up_is_no_iteration, 0, 2);
     tcase_add_loop_test(core, set_up_and_idle_ranges_are_none, 0, 5);
     tcase_add_loop_test(core, noise_changes_no_counts, 0, 3);
     tcase_add_test(core, breaks_are_no_part_of_the_loop);

@@ -382,6 +382,36 @@ class Configuration(Case):
         self.assertIn("../../perfkit.gate:1", gate_in("project/deep/er"))
 
 
+class Asked(Case):
+    """--iteration and --skip that do not fit the capture: the same line and status everywhere."""
+
+    def commands(self, a):
+        report = "report", a
+        yield from (report, (*report, "--json"), (*report, "--memory"), (*report, "--ranks"),
+                    (*report, "--stats", "cuda_gpu_kern_sum"), (*report, "--html", "page.html"),
+                    (*report, "--prometheus", "run.prom"), (*report, "--flamegraph", "folded"),
+                    (*report, "--perfetto", "trace"), (*report, "--roofline", "roofline.svg"),
+                    ("diff", a, a), ("diff", a, a, "--flamegraph", "folded"),
+                    ("baseline", "save", "main", a), ("gate", "--baseline", "all", a),
+                    ("top", "--once", a), ("top", "--json", "--count", "1", a))
+
+    def test_all_commands_say_the_same(self):
+        a = self.capture(1)
+        self.perfkit("baseline", "save", "all", a)
+        before = sorted(os.listdir(self.folder))
+        for options, saying in ((("-i", "stpe"), "--iteration: no NVTX range of this capture is called 'stpe'"),
+                                (("-i", "step@nowhere"), "is called 'step@nowhere'"),
+                                (("--skip", "43"), "--skip 43 leaves none: there are 43 iterations of 'step'")):
+            lines = set()
+            for command in self.commands(a):
+                line = self.refused(*command, *options, saying=saying)
+                lines.add(line.split(": ", 1)[1])
+            self.assertEqual(len(lines), 1, lines)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        self.refused("report", "--stats", "list", "-i", "step", saying="--stats list")
+        self.assertIn(b"Analysed", self.perfkit("top", "--once", "--view", "findings", "--skip", "42", a).stdout)
+
+
 class WarmUp(Case):
     """--skip, and `skip` of the configuration, where an iteration is one."""
 
