@@ -10,6 +10,7 @@
 
 #include "libprof/base/regular.h"
 #include "libprof/store/ceiling.h"
+#include "libprof/store/schema.h"
 
 #define MAGIC "perfkit-ceilings\t1"
 #define LINE_BYTES 512
@@ -176,18 +177,16 @@ static enum prof_status insert(struct prof_store *store, int64_t device,
                                const struct prof_ceiling_file *file, struct prof_error *err)
 {
     sqlite3_stmt *to;
-    if (sqlite3_prepare_v2(prof_store_db(store),
-                           "INSERT INTO ceiling(device, name, value, measured_at, how) "
-                           "VALUES(?1, ?2, ?3, ?4, nullif(?5, ''))",
-                           -1, &to, NULL))
+    if (prof_schema_insert(prof_store_db(store), SCHEMA_ceiling, 1, false, &to))
         return prof_store_fail(store, "write to", err);
     for (size_t i = 0; i < file->count; i++) {
         const struct prof_ceiling_row *row = &file->rows[i];
-        sqlite3_bind_int64(to, 1, device);
-        sqlite3_bind_text(to, 2, row->name, -1, SQLITE_STATIC);
-        sqlite3_bind_double(to, 3, row->value);
-        sqlite3_bind_int64(to, 4, row->date_s);
-        sqlite3_bind_text(to, 5, row->how, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(to, COLUMN_AT(ceiling, device), device);
+        sqlite3_bind_text(to, COLUMN_AT(ceiling, name), row->name, -1, SQLITE_STATIC);
+        sqlite3_bind_double(to, COLUMN_AT(ceiling, value), row->value);
+        sqlite3_bind_int64(to, COLUMN_AT(ceiling, measured_at), row->date_s);
+        sqlite3_bind_text(to, COLUMN_AT(ceiling, how), *row->how ? row->how : NULL, -1,
+                          SQLITE_STATIC);
         sqlite3_step(to);
         if (sqlite3_reset(to))
             break;

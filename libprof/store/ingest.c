@@ -51,15 +51,24 @@ enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing
     return prof_store_fail_code(ingest->store, code, doing, err);
 }
 
-bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
+static bool run_statement(struct prof_ingest *ingest, sqlite3_stmt *sql)
 {
     if (ingest->failed) /* SQLite may have ended the transaction: a row would be committed alone */
         return false;
-    sqlite3_stmt *sql = ingest->sql[which];
     int rc = sqlite3_step(sql);
     sqlite3_reset(sql);
     ingest_check(ingest, rc);
     return rc == SQLITE_DONE;
+}
+
+bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
+{
+    return run_statement(ingest, ingest->sql[which]);
+}
+
+bool ingest_insert(struct prof_ingest *ingest, enum schema_table table)
+{
+    return run_statement(ingest, ingest->insert[table]);
 }
 
 bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
@@ -366,6 +375,11 @@ enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct pr
                                &ingest->sql[i], NULL) != SQLITE_OK)
             return prof_store_fail(ingest->store, "write", err);
     }
+    for (int i = 0; i < SCHEMA_TABLES; i++) {
+        if (prof_schema_insert(ingest->db, (enum schema_table)i, 1, prof_tables[i].redefined,
+                               &ingest->insert[i]))
+            return prof_store_fail(ingest->store, "write", err);
+    }
     return ingest_batches_prepare(ingest) ? PROF_OK : prof_store_fail(ingest->store, "write", err);
 }
 
@@ -375,6 +389,10 @@ void ingest_statements_finalize(struct prof_ingest *ingest)
     for (int i = 0; i < INGEST_SQLS; i++) {
         sqlite3_finalize(ingest->sql[i]);
         ingest->sql[i] = NULL;
+    }
+    for (int i = 0; i < SCHEMA_TABLES; i++) {
+        sqlite3_finalize(ingest->insert[i]);
+        ingest->insert[i] = NULL;
     }
 }
 

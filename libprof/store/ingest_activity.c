@@ -11,15 +11,16 @@ static void set_time(struct prof_ingest *ingest, struct ingest_row *row, int at,
         row_null(row, at);
 }
 
-/* start in column 1, duration in 2; an end before its start counts as one at it. */
+/* `start` and `duration` of overhead and migration, which begin alike; an end before its start
+ * counts as one at it. */
 static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_t start,
                      uint64_t end)
 {
-    set_time(ingest, row, 1, start);
+    set_time(ingest, row, COLUMN_AT(overhead, start), start);
     if (start && end)
-        row_set(row, 2, end > start ? (int64_t)(end - start) : 0);
+        row_set(row, COLUMN_AT(overhead, duration), end > start ? (int64_t)(end - start) : 0);
     else
-        row_null(row, 2);
+        row_null(row, COLUMN_AT(overhead, duration));
 }
 
 /* The row of a thread that a record names by its number; *row = 0 for none. False: out of memory.
@@ -39,13 +40,13 @@ static bool graph_node(struct prof_ingest *ingest, struct ingest_spool *spool, u
     if (!thread_row(ingest, spool, node->tid ? node->tid : tid, &thread))
         return false;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_NODE);
-    set_time(ingest, out, 1, node->time);
-    row_known(out, 2, thread);
-    row_set(out, 3, (int64_t)node->node);
-    row_known(out, 4, node->graph);
-    row_known(out, 5, (int64_t)node->original);
-    row_set(out, 6, node->head.flags);
-    row_known(out, 7, ingest_stack_of(spool, node->stack));
+    set_time(ingest, out, COLUMN_AT(graph_node, start), node->time);
+    row_known(out, COLUMN_AT(graph_node, thread), thread);
+    row_set(out, COLUMN_AT(graph_node, node), (int64_t)node->node);
+    row_known(out, COLUMN_AT(graph_node, graph), node->graph);
+    row_known(out, COLUMN_AT(graph_node, original), (int64_t)node->original);
+    row_set(out, COLUMN_AT(graph_node, class), node->head.flags);
+    row_known(out, COLUMN_AT(graph_node, stack), ingest_stack_of(spool, node->stack));
     return ingest_row_end(ingest, INGEST_BATCH_GRAPH_NODE);
 }
 
@@ -53,11 +54,13 @@ static bool event_record(struct prof_ingest *ingest, struct ingest_spool *spool,
                          const struct wire_event *event)
 {
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_EVENT_RECORD);
-    set_time(ingest, out, 1, ingest_device_time(spool, event->head.aux, event->time));
-    row_known(out, 2, ingest_global(spool, event->head.aux, WIRE_STREAM));
-    row_set(out, 3, (int64_t)event->event);
-    row_known(out, 4, (int64_t)event->recorded);
-    row_known(out, 5, (int64_t)event->correlation);
+    set_time(ingest, out, COLUMN_AT(event_record, start),
+             ingest_device_time(spool, event->head.aux, event->time));
+    row_known(out, COLUMN_AT(event_record, stream),
+              ingest_global(spool, event->head.aux, WIRE_STREAM));
+    row_set(out, COLUMN_AT(event_record, event), (int64_t)event->event);
+    row_known(out, COLUMN_AT(event_record, recorded), (int64_t)event->recorded);
+    row_known(out, COLUMN_AT(event_record, correlation), (int64_t)event->correlation);
     return ingest_row_end(ingest, INGEST_BATCH_EVENT_RECORD);
 }
 
@@ -69,11 +72,11 @@ static bool overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
         return false;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_OVERHEAD);
     set_span(ingest, out, record->start, record->end);
-    row_set(out, 3, spool->process);
-    row_known(out, 4, thread);
-    row_set(out, 5, record->kind);
-    row_known(out, 6, ingest_global(spool, record->stream, WIRE_STREAM));
-    row_known(out, 7, (int64_t)record->correlation);
+    row_set(out, COLUMN_AT(overhead, process), spool->process);
+    row_known(out, COLUMN_AT(overhead, thread), thread);
+    row_set(out, COLUMN_AT(overhead, kind), record->kind);
+    row_known(out, COLUMN_AT(overhead, stream), ingest_global(spool, record->stream, WIRE_STREAM));
+    row_known(out, COLUMN_AT(overhead, correlation), (int64_t)record->correlation);
     return ingest_row_end(ingest, INGEST_BATCH_OVERHEAD);
 }
 
@@ -84,18 +87,19 @@ static bool migration(struct prof_ingest *ingest, struct ingest_spool *spool,
         record->kind == WIRE_MIGRATION_CPU_FAULT || record->kind == WIRE_MIGRATION_GPU_FAULT;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MIGRATION);
     set_span(ingest, out, record->start, record->end);
-    row_set(out, 3, spool->process);
-    row_set(out, 4, record->kind);
-    row_known(out, 5, fault ? 0 : (int64_t)record->value);
+    row_set(out, COLUMN_AT(migration, process), spool->process);
+    row_set(out, COLUMN_AT(migration, kind), record->kind);
+    row_known(out, COLUMN_AT(migration, bytes), fault ? 0 : (int64_t)record->value);
     if (record->kind == WIRE_MIGRATION_CPU_FAULT)
-        row_set(out, 6, 1); /* its value is no number of faults */
+        row_set(out, COLUMN_AT(migration, faults), 1); /* its value is no number of faults */
     else
-        row_known(out, 6, fault ? (int64_t)record->value : 0);
-    row_known(out, 7, (int64_t)record->address);
-    row_known(out, 8, ingest_global(spool, record->source, WIRE_DEVICE));
-    row_known(out, 9, ingest_global(spool, record->target, WIRE_DEVICE));
-    row_known(out, 10, record->cause);
-    row_known(out, 11, ingest_global(spool, record->head.aux, WIRE_STREAM));
+        row_known(out, COLUMN_AT(migration, faults), fault ? (int64_t)record->value : 0);
+    row_known(out, COLUMN_AT(migration, address), (int64_t)record->address);
+    row_known(out, COLUMN_AT(migration, source), ingest_global(spool, record->source, WIRE_DEVICE));
+    row_known(out, COLUMN_AT(migration, target), ingest_global(spool, record->target, WIRE_DEVICE));
+    row_known(out, COLUMN_AT(migration, cause), record->cause);
+    row_known(out, COLUMN_AT(migration, stream),
+              ingest_global(spool, record->head.aux, WIRE_STREAM));
     return ingest_row_end(ingest, INGEST_BATCH_MIGRATION);
 }
 
@@ -110,64 +114,67 @@ static void bind_time(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uin
 static bool pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_pool *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_POOL];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_memory_pool];
     int64_t thread;
     if (!thread_row(ingest, spool, record->tid ? record->tid : tid, &thread))
         return false;
     bool trimmed = record->operation == WIRE_POOL_TRIMMED;
-    ingest_bind(sql, 1, spool->process);
-    bind_time(ingest, sql, 2, record->time);
-    ingest_bind(sql, 3, (int64_t)record->pool);
-    ingest_bind(sql, 4, record->operation);
-    ingest_bind_known(sql, 5, ingest_global(spool, record->head.aux, WIRE_DEVICE));
-    ingest_bind_known(sql, 6, (int64_t)record->bytes);
+    ingest_bind(sql, COLUMN_AT(memory_pool, process), spool->process);
+    bind_time(ingest, sql, COLUMN_AT(memory_pool, start), record->time);
+    ingest_bind(sql, COLUMN_AT(memory_pool, pool), (int64_t)record->pool);
+    ingest_bind(sql, COLUMN_AT(memory_pool, operation), record->operation);
+    ingest_bind_known(sql, COLUMN_AT(memory_pool, device),
+                      ingest_global(spool, record->head.aux, WIRE_DEVICE));
+    ingest_bind_known(sql, COLUMN_AT(memory_pool, bytes), (int64_t)record->bytes);
     if (record->bytes) /* then none in use is a value, not an absence */
-        ingest_bind(sql, 7, (int64_t)record->used_bytes);
+        ingest_bind(sql, COLUMN_AT(memory_pool, used_bytes), (int64_t)record->used_bytes);
     else
-        ingest_bind_known(sql, 7, (int64_t)record->used_bytes);
+        ingest_bind_known(sql, COLUMN_AT(memory_pool, used_bytes), (int64_t)record->used_bytes);
     if (trimmed)
-        ingest_bind(sql, 8, (int64_t)record->kept_bytes);
+        ingest_bind(sql, COLUMN_AT(memory_pool, kept_bytes), (int64_t)record->kept_bytes);
     else
-        sqlite3_bind_null(sql, 8);
-    ingest_bind_known(sql, 9, (int64_t)record->threshold_bytes);
-    ingest_bind_known(sql, 10, thread);
-    ingest_bind_known(sql, 11, (int64_t)record->correlation);
-    return ingest_run(ingest, INGEST_SQL_POOL);
+        sqlite3_bind_null(sql, COLUMN_AT(memory_pool, kept_bytes));
+    ingest_bind_known(sql, COLUMN_AT(memory_pool, threshold_bytes),
+                      (int64_t)record->threshold_bytes);
+    ingest_bind_known(sql, COLUMN_AT(memory_pool, thread), thread);
+    ingest_bind_known(sql, COLUMN_AT(memory_pool, correlation), (int64_t)record->correlation);
+    return ingest_insert(ingest, SCHEMA_memory_pool);
 }
 
 static bool jit(struct prof_ingest *ingest, struct ingest_spool *spool,
                 const struct wire_jit *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_JIT];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_jit];
     int64_t thread;
     if (!thread_row(ingest, spool, record->head.aux, &thread))
         return false;
-    bind_time(ingest, sql, 1, record->start);
+    bind_time(ingest, sql, COLUMN_AT(jit, start), record->start);
     if (record->start && record->end)
-        ingest_bind(sql, 2,
+        ingest_bind(sql, COLUMN_AT(jit, duration),
                     record->end > record->start ? (int64_t)(record->end - record->start) : 0);
     else
-        sqlite3_bind_null(sql, 2);
-    ingest_bind(sql, 3, spool->process);
-    ingest_bind_known(sql, 4, thread);
-    ingest_bind_known(sql, 5, ingest_global(spool, record->device, WIRE_DEVICE));
-    ingest_bind(sql, 6, record->input);
-    ingest_bind(sql, 7, record->operation);
-    ingest_bind_known(sql, 8, (int64_t)record->cache_bytes);
-    ingest_bind_known(sql, 9, ingest_global(spool, record->path, WIRE_STRING));
-    ingest_bind_known(sql, 10, (int64_t)record->correlation);
-    return ingest_run(ingest, INGEST_SQL_JIT);
+        sqlite3_bind_null(sql, COLUMN_AT(jit, duration));
+    ingest_bind(sql, COLUMN_AT(jit, process), spool->process);
+    ingest_bind_known(sql, COLUMN_AT(jit, thread), thread);
+    ingest_bind_known(sql, COLUMN_AT(jit, device),
+                      ingest_global(spool, record->device, WIRE_DEVICE));
+    ingest_bind(sql, COLUMN_AT(jit, input), record->input);
+    ingest_bind(sql, COLUMN_AT(jit, operation), record->operation);
+    ingest_bind_known(sql, COLUMN_AT(jit, cache_bytes), (int64_t)record->cache_bytes);
+    ingest_bind_known(sql, COLUMN_AT(jit, path), ingest_global(spool, record->path, WIRE_STRING));
+    ingest_bind_known(sql, COLUMN_AT(jit, correlation), (int64_t)record->correlation);
+    return ingest_insert(ingest, SCHEMA_jit);
 }
 
 static bool window(struct prof_ingest *ingest, struct ingest_spool *spool,
                    const struct wire_window *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_RECORDING];
-    ingest_bind(sql, 1, spool->process);
-    bind_time(ingest, sql, 2, record->time);
-    ingest_bind(sql, 3, record->head.flags & 1);
-    ingest_bind(sql, 4, record->head.aux);
-    return ingest_run(ingest, INGEST_SQL_RECORDING);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_recording];
+    ingest_bind(sql, COLUMN_AT(recording, process), spool->process);
+    bind_time(ingest, sql, COLUMN_AT(recording, start), record->time);
+    ingest_bind(sql, COLUMN_AT(recording, begins), record->head.flags & 1);
+    ingest_bind(sql, COLUMN_AT(recording, reason), record->head.aux);
+    return ingest_insert(ingest, SCHEMA_recording);
 }
 
 bool ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

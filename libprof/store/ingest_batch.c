@@ -1,51 +1,26 @@
 /* Rows of the big tables are gathered and inserted many at a time: measured, one statement a row
  * costs about twice as much. What does not fill a statement is written one by one before the
  * commit. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "libprof/store/ingest_private.h"
 
-static const enum ingest_sql single[] = {
-#define X(name) [INGEST_BATCH_##name] = INGEST_SQL_##name,
+static const enum schema_table tables[] = {
+#define X(name, of) [INGEST_BATCH_##name] = SCHEMA_##of,
     INGEST_BATCH_MAP(X)
 #undef X
 };
 
-/* "INSERT ... VALUES(?1,...)" with its value list repeated. */
-static char *many_rows(const char *sql, int columns)
-{
-    size_t head = (size_t)(strstr(sql, "VALUES") - sql) + strlen("VALUES");
-    char *text = malloc(head + (size_t)(INGEST_BATCH_ROWS * (columns * 2 + 3)) + 1);
-    if (!text)
-        return NULL;
-    memcpy(text, sql, head);
-    char *at = text + head;
-    for (int row = 0; row < INGEST_BATCH_ROWS; row++) {
-        *at++ = row ? ',' : ' ';
-        *at++ = '(';
-        for (int i = 0; i < columns; i++) {
-            *at++ = '?';
-            *at++ = i + 1 < columns ? ',' : ')';
-        }
-    }
-    *at = '\0';
-    return text;
-}
+#define X(name, of)                                                                                \
+    _Static_assert(sizeof(struct schema_##of) <= INGEST_BATCH_COLUMNS, "INGEST_BATCH_COLUMNS");
+INGEST_BATCH_MAP(X)
+#undef X
 
 bool ingest_batches_prepare(struct prof_ingest *ingest)
 {
     for (int i = 0; i < INGEST_BATCHES; i++) {
         struct ingest_batch *batch = &ingest->batches[i];
-        batch->columns = sqlite3_bind_parameter_count(ingest->sql[single[i]]);
+        batch->columns = (int)prof_tables[tables[i]].count;
         batch->count = 0;
-        char *text = many_rows(sqlite3_sql(ingest->sql[single[i]]), batch->columns);
-        int rc = text ? sqlite3_prepare_v3(ingest->db, text, -1, SQLITE_PREPARE_PERSISTENT,
-                                           &batch->many, NULL)
-                      : SQLITE_NOMEM;
-        free(text);
-        if (rc != SQLITE_OK)
+        if (prof_schema_insert(ingest->db, tables[i], INGEST_BATCH_ROWS, false, &batch->many))
             return false;
     }
     return true;
@@ -64,7 +39,7 @@ struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batc
 {
     struct ingest_batch *batch = &ingest->batches[table];
     struct ingest_row *row = &batch->rows[batch->count];
-    row->nulls = 0;
+    row->nulls = 1; /* id */
     return row;
 }
 
@@ -100,8 +75,8 @@ bool ingest_batches_flush(struct prof_ingest *ingest)
     for (int i = 0; i < INGEST_BATCHES; i++) {
         struct ingest_batch *batch = &ingest->batches[i];
         for (int row = 0; ok && row < batch->count; row++) {
-            bind_row(ingest->sql[single[i]], 1, &batch->rows[row], batch->columns);
-            ok = ingest_run(ingest, single[i]);
+            bind_row(ingest->insert[tables[i]], 1, &batch->rows[row], batch->columns);
+            ok = ingest_insert(ingest, tables[i]);
         }
         batch->count = 0;
     }

@@ -11,20 +11,22 @@
 struct prof_ingest;
 
 /* The tables with millions of rows are written many rows a statement: half the cost of SQLite is
- * per statement. Columns are those of the SQL of the same name. */
+ * per statement. */
 #define INGEST_BATCH_MAP(X)                                                                        \
-    X(KERNEL)                                                                                      \
-    X(TRANSFER)                                                                                    \
-    X(MEMSET) X(SYNC) X(CALL) X(GRAPH_LAUNCH) X(GRAPH_NODE) X(EVENT_RECORD) X(OVERHEAD)            \
-        X(MIGRATION) X(CPU_SAMPLE)
+    X(KERNEL, kernel)                                                                              \
+    X(TRANSFER, transfer)                                                                          \
+    X(MEMSET, memset)                                                                              \
+    X(SYNC, sync) X(CALL, api_call) X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node)        \
+        X(EVENT_RECORD, event_record) X(OVERHEAD, overhead) X(MIGRATION, migration)                \
+            X(CPU_SAMPLE, cpu_sample)
 enum ingest_batch_table {
-#define X(name) INGEST_BATCH_##name,
+#define X(name, table) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)
 #undef X
         INGEST_BATCHES
 };
 #define INGEST_BATCH_ROWS 32
-#define INGEST_BATCH_COLUMNS 20
+#define INGEST_BATCH_COLUMNS 24
 
 struct ingest_row {
     int64_t values[INGEST_BATCH_COLUMNS];
@@ -37,7 +39,7 @@ struct ingest_batch {
     struct ingest_row rows[INGEST_BATCH_ROWS];
 };
 
-/* Columns of a batch row count from 1, as in the SQL. */
+/* `at` as COLUMN_AT. */
 static inline void row_set(struct ingest_row *row, int at, int64_t value)
 {
     row->values[at - 1] = value;
@@ -56,7 +58,7 @@ static inline void row_known(struct ingest_row *row, int at, int64_t value)
 /* ingest_batch.c */
 bool ingest_batches_prepare(struct prof_ingest *ingest);
 void ingest_batches_close(struct prof_ingest *ingest);
-/* A row to fill, no column NULL; ingest_row_end adds it. */
+/* A row to fill, no column NULL but `id`; ingest_row_end adds it. */
 struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batch_table table);
 bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table);
 bool ingest_batches_flush(struct prof_ingest *ingest);

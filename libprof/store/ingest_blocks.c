@@ -147,14 +147,14 @@ static bool add_block(struct blocks *b, const char *at)
     }
     if (!device_of(b, n[0], &device))
         return false;
-    sqlite3_stmt *sql = b->ingest->sql[INGEST_SQL_BLOCK];
-    ingest_bind(sql, 1, b->process);
-    ingest_bind_known(sql, 2, device);
-    ingest_bind(sql, 3, start);
-    ingest_bind(sql, 4, n[3]);
-    ingest_bind(sql, 5, n[2]);
-    ingest_bind_known(sql, 6, n[4] ? b->stacks.data[n[4] - 1] : 0);
-    return ingest_run(b->ingest, INGEST_SQL_BLOCK) &&
+    sqlite3_stmt *sql = b->ingest->insert[SCHEMA_block];
+    ingest_bind(sql, COLUMN_AT(block, process), b->process);
+    ingest_bind_known(sql, COLUMN_AT(block, device), device);
+    ingest_bind(sql, COLUMN_AT(block, start), start);
+    ingest_bind(sql, COLUMN_AT(block, bytes), n[3]);
+    ingest_bind(sql, COLUMN_AT(block, address), n[2]);
+    ingest_bind_known(sql, COLUMN_AT(block, stack), n[4] ? b->stacks.data[n[4] - 1] : 0);
+    return ingest_insert(b->ingest, SCHEMA_block) &&
            prof_map_put(&b->live, key_of(n[0], n[2]),
                         (uint64_t)sqlite3_last_insert_rowid(b->ingest->db));
 }

@@ -55,13 +55,7 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                                       const struct prof_ingest_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(
-            ingest->db,
-            "INSERT INTO "
-            "capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
-            "cpu_count,start_realtime_ns,start_mono_ns,start_raw_ns,spool,trace,kernel_filter) "
-            "VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
-            -1, &sql, NULL) != SQLITE_OK)
+    if (prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql))
         return prof_store_fail(ingest->store, "start", err);
     struct utsname system;
     char kernel[256];
@@ -69,20 +63,21 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
     snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
     char *boot = read_line("/proc/sys/kernel/random/boot_id");
     char *model = processor_model();
-    ingest_bind_text(ingest, sql, 1, PERFKIT_VERSION);
-    ingest_bind_text(ingest, sql, 2, about->command);
-    ingest_bind_text(ingest, sql, 3, about->directory);
-    ingest_bind_text(ingest, sql, 4, system.nodename);
-    ingest_bind_text(ingest, sql, 5, boot);
-    ingest_bind_text(ingest, sql, 6, kernel);
-    ingest_bind_text(ingest, sql, 7, model);
-    ingest_bind(sql, 8, sysconf(_SC_NPROCESSORS_ONLN));
-    ingest_bind(sql, 9, (int64_t)about->start_realtime_ns);
-    ingest_bind(sql, 10, (int64_t)about->start_mono_ns);
-    ingest_bind(sql, 11, (int64_t)about->start_raw_ns);
-    ingest_bind_text(ingest, sql, 12, ingest->directory);
-    ingest_bind_text(ingest, sql, 13, about->trace);
-    ingest_bind_text(ingest, sql, 14, about->kernel_filter);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, command), about->command);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, directory), about->directory);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, host), system.nodename);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, boot_id), boot);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, kernel), kernel);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, cpu), model);
+    ingest_bind(sql, COLUMN_AT(capture, cpu_count), sysconf(_SC_NPROCESSORS_ONLN));
+    ingest_bind(sql, COLUMN_AT(capture, start_realtime_ns), (int64_t)about->start_realtime_ns);
+    ingest_bind(sql, COLUMN_AT(capture, start_mono_ns), (int64_t)about->start_mono_ns);
+    ingest_bind(sql, COLUMN_AT(capture, start_raw_ns), (int64_t)about->start_raw_ns);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, spool), ingest->directory);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, trace), about->trace);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, kernel_filter), about->kernel_filter);
     free(boot);
     free(model);
     run_once(ingest, sql);
@@ -94,20 +89,17 @@ enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
                                         const struct foreign_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(
-            ingest->db,
-            "INSERT INTO capture(id,state,perfkit_version,command,directory,host,kernel,cpu,"
-            "cpu_count,start_realtime_ns) VALUES(1,'recording',?1,?2,?3,?4,?5,?6,?7,?8)",
-            -1, &sql, NULL) != SQLITE_OK)
+    if (prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql))
         return prof_store_fail(ingest->store, "start", err);
-    ingest_bind_text(ingest, sql, 1, PERFKIT_VERSION);
-    ingest_bind_text(ingest, sql, 2, about->command);
-    ingest_bind_text(ingest, sql, 3, about->directory);
-    ingest_bind_text(ingest, sql, 4, about->host);
-    ingest_bind_text(ingest, sql, 5, about->kernel);
-    ingest_bind_text(ingest, sql, 6, about->cpu);
-    ingest_bind_known(sql, 7, about->cpu_count);
-    ingest_bind_known(sql, 8, about->start_realtime_ns);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, command), about->command);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, directory), about->directory);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, host), about->host);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, kernel), about->kernel);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture, cpu), about->cpu);
+    ingest_bind_known(sql, COLUMN_AT(capture, cpu_count), about->cpu_count);
+    ingest_bind_known(sql, COLUMN_AT(capture, start_realtime_ns), about->start_realtime_ns);
     run_once(ingest, sql);
     return ingest->failed ? ingest_fail(ingest, "start", err) : PROF_OK;
 }

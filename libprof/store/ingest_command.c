@@ -12,14 +12,15 @@ bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, u
     if (!thread)
         return false;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_CALL);
-    row_set(out, 1, (int64_t)(call->start - ingest->zero_ns));
-    row_set(out, 2, (int64_t)(call->end - call->start));
-    row_set(out, 3, thread->row);
-    row_known(out, 4, ingest_global(spool, call->name, WIRE_STRING));
-    row_known(out, 5, call->result);
-    row_set(out, 6, call->head.flags);
-    row_known(out, 7, call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
-    row_known(out, 8, ingest_stack_of(spool, call->stack));
+    row_set(out, COLUMN_AT(api_call, start), (int64_t)(call->start - ingest->zero_ns));
+    row_set(out, COLUMN_AT(api_call, duration), (int64_t)(call->end - call->start));
+    row_set(out, COLUMN_AT(api_call, thread), thread->row);
+    row_known(out, COLUMN_AT(api_call, name), ingest_global(spool, call->name, WIRE_STRING));
+    row_known(out, COLUMN_AT(api_call, result), call->result);
+    row_set(out, COLUMN_AT(api_call, source), call->head.flags);
+    row_known(out, COLUMN_AT(api_call, correlation),
+              call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
+    row_known(out, COLUMN_AT(api_call, stack), ingest_stack_of(spool, call->stack));
     return ingest_row_end(ingest, INGEST_BATCH_CALL);
 }
 
@@ -112,20 +113,21 @@ static bool set_call(struct prof_ingest *ingest, struct ingest_spool *spool,
     return true;
 }
 
+/* All tables of device records begin with DEVICE_TIMES (tables.def). */
 static void bind_times(struct ingest_row *out, const struct device_row *row)
 {
     if (row->has_start)
-        row_set(out, 1, row->start);
+        row_set(out, COLUMN_AT(kernel, start), row->start);
     else
-        row_null(out, 1);
+        row_null(out, COLUMN_AT(kernel, start));
     if (row->has_end)
-        row_set(out, 2, row->duration);
+        row_set(out, COLUMN_AT(kernel, duration), row->duration);
     else
-        row_null(out, 2);
-    row_known(out, 3, row->stream);
+        row_null(out, COLUMN_AT(kernel, duration));
+    row_known(out, COLUMN_AT(kernel, stream), row->stream);
 }
 
-/* api_name, api_lead, api_duration, thread, correlation [, queue_delay, submit_delay] from `at` */
+/* The columns API [and DELAYS] of tables.def; `at` is that of api_name. */
 static void bind_api(struct ingest_row *out, int at, const struct device_row *row, bool delays)
 {
     if (row->has_call) {
@@ -162,11 +164,11 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_KERNEL);
     int64_t config = ingest_global(spool, kernel->config, WIRE_CONFIG);
     bind_times(out, row);
-    row_known(out, 4, config);
-    bind_api(out, 5, row, true);
-    row_known(out, 12, (int64_t)kernel->graph_node);
-    row_known(out, 13, row->flags);
-    row_known(out, 14, stack_of(spool, pending));
+    row_known(out, COLUMN_AT(kernel, config), config);
+    bind_api(out, COLUMN_AT(kernel, api_name), row, true);
+    row_known(out, COLUMN_AT(kernel, graph_node), (int64_t)kernel->graph_node);
+    row_known(out, COLUMN_AT(kernel, flags), row->flags);
+    row_known(out, COLUMN_AT(kernel, stack), stack_of(spool, pending));
     if (row->has_end &&
         !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
         return false;
@@ -179,19 +181,20 @@ static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spoo
     const struct wire_transfer *transfer = &pending->command.transfer;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_TRANSFER);
     bind_times(out, row);
-    row_set(out, 4, (int64_t)transfer->bytes);
-    row_set(out, 5, transfer->copy_kind);
-    bind_api(out, 6, row, true);
-    row_known(out, 13, transfer->source_kind);
-    row_known(out, 14, transfer->target_kind);
+    row_set(out, COLUMN_AT(transfer, bytes), (int64_t)transfer->bytes);
+    row_set(out, COLUMN_AT(transfer, kind), transfer->copy_kind);
+    bind_api(out, COLUMN_AT(transfer, api_name), row, true);
+    row_known(out, COLUMN_AT(transfer, source_kind), transfer->source_kind);
+    row_known(out, COLUMN_AT(transfer, target_kind), transfer->target_kind);
     if (transfer->blocking == 255)
-        row_null(out, 15);
+        row_null(out, COLUMN_AT(transfer, blocking));
     else
-        row_set(out, 15, transfer->blocking);
-    row_known(out, 16, ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
-    row_known(out, 17, (int64_t)transfer->graph_node);
-    row_known(out, 18, row->flags);
-    row_known(out, 19, stack_of(spool, pending));
+        row_set(out, COLUMN_AT(transfer, blocking), transfer->blocking);
+    row_known(out, COLUMN_AT(transfer, peer),
+              ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
+    row_known(out, COLUMN_AT(transfer, graph_node), (int64_t)transfer->graph_node);
+    row_known(out, COLUMN_AT(transfer, flags), row->flags);
+    row_known(out, COLUMN_AT(transfer, stack), stack_of(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
 }
 
@@ -201,13 +204,13 @@ static bool write_memset(struct prof_ingest *ingest, const struct ingest_spool *
     const struct wire_memset *fill = &pending->command.memset;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MEMSET);
     bind_times(out, row);
-    row_set(out, 4, (int64_t)fill->bytes);
-    row_set(out, 5, fill->value);
-    bind_api(out, 6, row, true);
-    row_known(out, 13, fill->memory_kind);
-    row_known(out, 14, (int64_t)fill->graph_node);
-    row_known(out, 15, row->flags);
-    row_known(out, 16, stack_of(spool, pending));
+    row_set(out, COLUMN_AT(memset, bytes), (int64_t)fill->bytes);
+    row_set(out, COLUMN_AT(memset, value), fill->value);
+    bind_api(out, COLUMN_AT(memset, api_name), row, true);
+    row_known(out, COLUMN_AT(memset, memory_kind), fill->memory_kind);
+    row_known(out, COLUMN_AT(memset, graph_node), (int64_t)fill->graph_node);
+    row_known(out, COLUMN_AT(memset, flags), row->flags);
+    row_known(out, COLUMN_AT(memset, stack), stack_of(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
 }
 
@@ -217,11 +220,11 @@ static bool write_sync(struct prof_ingest *ingest, const struct ingest_spool *sp
     const struct wire_sync *sync = &pending->command.sync;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_SYNC);
     bind_times(out, row);
-    row_set(out, 4, sync->kind);
-    bind_api(out, 5, row, false);
-    row_known(out, 10, (int64_t)sync->event);
-    row_known(out, 11, stack_of(spool, pending));
-    row_known(out, 12, (int64_t)sync->recorded);
+    row_set(out, COLUMN_AT(sync, kind), sync->kind);
+    bind_api(out, COLUMN_AT(sync, api_name), row, false);
+    row_known(out, COLUMN_AT(sync, event), (int64_t)sync->event);
+    row_known(out, COLUMN_AT(sync, stack), stack_of(spool, pending));
+    row_known(out, COLUMN_AT(sync, recorded), (int64_t)sync->recorded);
     return ingest_row_end(ingest, INGEST_BATCH_SYNC);
 }
 
@@ -308,9 +311,9 @@ bool ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
     spool->tally[TALLY_GRAPH_WHOLE]++;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_LAUNCH);
     bind_times(out, &row);
-    row_known(out, 4, graph->graph);
-    row_known(out, 5, (int64_t)graph->correlation);
-    row_known(out, 6, row.queue_delay);
-    row_known(out, 7, row.submit_delay);
+    row_known(out, COLUMN_AT(graph_launch, graph), graph->graph);
+    row_known(out, COLUMN_AT(graph_launch, correlation), (int64_t)graph->correlation);
+    row_known(out, COLUMN_AT(graph_launch, queue_delay), row.queue_delay);
+    row_known(out, COLUMN_AT(graph_launch, submit_delay), row.submit_delay);
     return ingest_row_end(ingest, INGEST_BATCH_GRAPH_LAUNCH);
 }

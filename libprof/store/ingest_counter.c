@@ -12,46 +12,47 @@
 static bool device(struct prof_ingest *ingest, struct ingest_spool *spool,
                    const struct wire_counter_device *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_DEVICE];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_device];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     if (!row)
         row = ++ingest->last_counter_device;
-    ingest_bind(sql, 1, row);
-    ingest_bind_local_text(ingest, spool, sql, 2, record->uuid);
-    ingest_bind(sql, 3, record->ordinal);
-    ingest_bind_local_text(ingest, spool, sql, 4, record->name);
-    ingest_bind_local_text(ingest, spool, sql, 5, record->chip);
-    ingest_bind_local_text(ingest, spool, sql, 6, record->set);
-    ingest_bind_known(sql, 7, (int64_t)record->interval_ns);
-    return ingest_run(ingest, INGEST_SQL_COUNTER_DEVICE) &&
-           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, 0);
+    ingest_bind(sql, COLUMN_AT(counter_device, id), row);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, uuid), record->uuid);
+    ingest_bind(sql, COLUMN_AT(counter_device, ordinal), record->ordinal);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, name), record->name);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, chip), record->chip);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, metric_set), record->set);
+    ingest_bind_known(sql, COLUMN_AT(counter_device, interval), (int64_t)record->interval_ns);
+    return ingest_insert(ingest, SCHEMA_counter_device) &&
+           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row,
+                               COLUMN_AT(counter_device, interval));
 }
 
 static bool counter(struct prof_ingest *ingest, struct ingest_spool *spool,
                     const struct wire_counter *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     if (!row || record->slot >= WIRE_COUNTER_SLOTS)
         return true;
     uint32_t count = local->extra > record->slot ? local->extra : record->slot + 1;
-    ingest_bind(sql, 1, row);
-    ingest_bind(sql, 2, record->slot);
-    ingest_bind_local_text(ingest, spool, sql, 3, record->name);
-    ingest_bind_local_text(ingest, spool, sql, 4, record->unit);
-    ingest_bind_local_text(ingest, spool, sql, 5, record->metric);
-    ingest_bind(sql, 6, record->head.flags);
+    ingest_bind(sql, COLUMN_AT(counter, counter_device), row);
+    ingest_bind(sql, COLUMN_AT(counter, slot), record->slot);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, name), record->name);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, unit), record->unit);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, metric), record->metric);
+    ingest_bind(sql, COLUMN_AT(counter, kind), record->head.flags);
     if (record->clock)
-        ingest_bind(sql, 7, record->clock - 1);
+        ingest_bind(sql, COLUMN_AT(counter, clock), record->clock - 1);
     else
-        sqlite3_bind_null(sql, 7);
+        sqlite3_bind_null(sql, COLUMN_AT(counter, clock));
     if (isfinite(record->peak) && record->peak > 0)
-        sqlite3_bind_double(sql, 8, record->peak);
+        sqlite3_bind_double(sql, COLUMN_AT(counter, peak), record->peak);
     else
-        sqlite3_bind_null(sql, 8);
-    ingest_bind_known(sql, 9, record->traced);
-    return ingest_run(ingest, INGEST_SQL_COUNTER) &&
+        sqlite3_bind_null(sql, COLUMN_AT(counter, peak));
+    ingest_bind_known(sql, COLUMN_AT(counter, traced), record->traced);
+    return ingest_insert(ingest, SCHEMA_counter) &&
            ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
 }
 
@@ -69,36 +70,39 @@ static bool bind_span(const struct prof_ingest *ingest, sqlite3_stmt *sql, int a
 static bool burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
                   const struct wire_counter_burst *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_BURST];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_burst];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
-    if (!row || !bind_span(ingest, sql, 2, record->start, record->end))
+    if (!row ||
+        !bind_span(ingest, sql, COLUMN_AT(counter_burst, start), record->start, record->end))
         return true;
-    ingest_bind(sql, 1, row);
-    ingest_bind(sql, 4, record->samples);
+    ingest_bind(sql, COLUMN_AT(counter_burst, counter_device), row);
+    ingest_bind(sql, COLUMN_AT(counter_burst, samples), record->samples);
     if (record->head.flags & WIRE_BURST_OTHERS)
-        ingest_bind(sql, 5, record->others);
+        ingest_bind(sql, COLUMN_AT(counter_burst, others), record->others);
     else
-        sqlite3_bind_null(sql, 5);
-    ingest_bind_known(sql, 6, record->head.flags & WIRE_BURST_OVERFLOW ? 1 : 0);
-    ingest_bind(sql, 7, (int64_t)record->decode_ns);
-    return ingest_run(ingest, INGEST_SQL_COUNTER_BURST);
+        sqlite3_bind_null(sql, COLUMN_AT(counter_burst, others));
+    ingest_bind_known(sql, COLUMN_AT(counter_burst, overflow),
+                      record->head.flags & WIRE_BURST_OVERFLOW ? 1 : 0);
+    ingest_bind(sql, COLUMN_AT(counter_burst, decode), (int64_t)record->decode_ns);
+    return ingest_insert(ingest, SCHEMA_counter_burst);
 }
 
 static bool sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
                    const struct wire_counter_sample *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_COUNTER_SAMPLE];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_sample];
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
-    if (!local || !bind_span(ingest, sql, 2, record->start, record->end))
+    if (!local ||
+        !bind_span(ingest, sql, COLUMN_AT(counter_sample, start), record->start, record->end))
         return true;
-    ingest_bind(sql, 1, local->global);
+    ingest_bind(sql, COLUMN_AT(counter_sample, counter_device), local->global);
     for (int i = 0; i < (int)WIRE_COUNTER_SLOTS; i++) {
         if ((uint32_t)i < local->extra && isfinite(record->values[i]))
-            sqlite3_bind_double(sql, 4 + i, record->values[i]);
+            sqlite3_bind_double(sql, COLUMN_AT(counter_sample, c0) + i, record->values[i]);
         else
-            sqlite3_bind_null(sql, 4 + i);
+            sqlite3_bind_null(sql, COLUMN_AT(counter_sample, c0) + i);
     }
-    return ingest_run(ingest, INGEST_SQL_COUNTER_SAMPLE);
+    return ingest_insert(ingest, SCHEMA_counter_sample);
 }
 
 bool ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -120,19 +124,20 @@ bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool 
 bool ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
                         const struct wire_exact_count *record)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_EXACT_COUNT];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_exact_count];
     int64_t config = ingest_global(spool, record->head.aux, WIRE_CONFIG);
     if (!config || record->time > INT64_MAX || !isfinite(record->value))
         return true;
-    ingest_bind(sql, 1, (int64_t)(record->time - ingest->zero_ns));
-    ingest_bind(sql, 2, config);
-    ingest_bind_known(sql, 3, ingest_global(spool, record->stream, WIRE_STREAM));
-    ingest_bind_known(sql, 4, (int64_t)record->correlation);
-    ingest_bind_local_text(ingest, spool, sql, 5, record->name);
-    ingest_bind_local_text(ingest, spool, sql, 6, record->unit);
-    ingest_bind_local_text(ingest, spool, sql, 7, record->metric);
-    sqlite3_bind_double(sql, 8, record->value);
-    return ingest_run(ingest, INGEST_SQL_EXACT_COUNT);
+    ingest_bind(sql, COLUMN_AT(exact_count, start), (int64_t)(record->time - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(exact_count, config), config);
+    ingest_bind_known(sql, COLUMN_AT(exact_count, stream),
+                      ingest_global(spool, record->stream, WIRE_STREAM));
+    ingest_bind_known(sql, COLUMN_AT(exact_count, correlation), (int64_t)record->correlation);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, name), record->name);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, unit), record->unit);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, metric), record->metric);
+    sqlite3_bind_double(sql, COLUMN_AT(exact_count, value), record->value);
+    return ingest_insert(ingest, SCHEMA_exact_count);
 }
 
 /* It says so, or it is gone: it has no entry among the processes, and nobody else asks after it. */

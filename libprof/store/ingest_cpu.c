@@ -88,16 +88,17 @@ bool ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *sp
         return thread != 0;
     bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED;
     struct ingest_row *row = ingest_row_begin(ingest, INGEST_BATCH_CPU_SAMPLE);
-    row_set(row, 1, (int64_t)(record->start - ingest->zero_ns));
-    row_set(row, 2, thread);
-    row_set(row, 3, record->cpu);
+    row_set(row, COLUMN_AT(cpu_sample, start), (int64_t)(record->start - ingest->zero_ns));
+    row_set(row, COLUMN_AT(cpu_sample, thread), thread);
+    row_set(row, COLUMN_AT(cpu_sample, cpu), record->cpu);
     if (record->cpu == WIRE_CPU_UNKNOWN)
-        row_null(row, 3);
-    row_set(row, 4, record->head.flags);
-    row_set(row, 5, (int64_t)record->duration);
+        row_null(row, COLUMN_AT(cpu_sample, cpu));
+    row_set(row, COLUMN_AT(cpu_sample, kind), record->head.flags);
+    row_set(row, COLUMN_AT(cpu_sample, duration), (int64_t)record->duration);
     if (!off)
-        row_null(row, 5);
-    row_set(row, 6, (int64_t)record->weight);
-    row_known(row, 7, ingest_global(spool, record->stack, WIRE_CPU_STACK));
+        row_null(row, COLUMN_AT(cpu_sample, duration));
+    row_set(row, COLUMN_AT(cpu_sample, weight), (int64_t)record->weight);
+    row_known(row, COLUMN_AT(cpu_sample, stack),
+              ingest_global(spool, record->stack, WIRE_CPU_STACK));
     return ingest_row_end(ingest, INGEST_BATCH_CPU_SAMPLE);
 }

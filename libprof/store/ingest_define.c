@@ -73,10 +73,11 @@ int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t l
     uint32_t *known = prof_names_get(&ingest->strings, text, length);
     if (known)
         return *known;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STRING];
-    ingest_bind(sql, 1, ++ingest->last_string);
-    ingest_check(ingest, sqlite3_bind_text64(sql, 2, text, length, SQLITE_STATIC, SQLITE_UTF8));
-    bool ok = ingest_run(ingest, INGEST_SQL_STRING);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_string];
+    ingest_bind(sql, COLUMN_AT(string, id), ++ingest->last_string);
+    ingest_check(ingest, sqlite3_bind_text64(sql, COLUMN_AT(string, value), text, length,
+                                             SQLITE_STATIC, SQLITE_UTF8));
+    bool ok = ingest_insert(ingest, SCHEMA_string);
     sqlite3_clear_bindings(sql);
     return ok && prof_names_put(&ingest->strings, text, length, (uint32_t)ingest->last_string)
                ? ingest->last_string
@@ -204,37 +205,38 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
     if (known)
         return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, *known, 0);
 
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CONFIG];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_launch_config];
     uint8_t flags = config->head.flags;
     bool chosen = flags & WIRE_CONFIG_RUNTIME_CHOSEN;
     int64_t demangled = demangled_row(ingest, spool, config->name);
-    ingest_bind(sql, 1, ++ingest->last_config);
-    ingest_bind_known(sql, 2, key.name);
-    ingest_bind_known(sql, 3, demangled);
+    ingest_bind(sql, COLUMN_AT(launch_config, id), ++ingest->last_config);
+    ingest_bind_known(sql, COLUMN_AT(launch_config, name), key.name);
+    ingest_bind_known(sql, COLUMN_AT(launch_config, demangled), demangled);
     for (int i = 0; i < 3; i++) {
-        ingest_bind(sql, 4 + i, config->grid[i]);
+        ingest_bind(sql, COLUMN_AT(launch_config, grid_x) + i, config->grid[i]);
         if (chosen)
-            sqlite3_bind_null(sql, 7 + i);
+            sqlite3_bind_null(sql, COLUMN_AT(launch_config, block_x) + i);
         else
-            ingest_bind(sql, 7 + i, config->block[i]);
-        ingest_bind_known(sql, 10 + i, config->cluster[i]);
+            ingest_bind(sql, COLUMN_AT(launch_config, block_x) + i, config->block[i]);
+        ingest_bind_known(sql, COLUMN_AT(launch_config, cluster_x) + i, config->cluster[i]);
     }
     const struct {
         int at;
         uint8_t flag;
         uint32_t value;
-    } known_values[] = {{13, WIRE_CONFIG_HAS_REGISTERS, config->registers},
-                        {14, WIRE_CONFIG_HAS_SHARED, config->shared_static},
-                        {15, WIRE_CONFIG_HAS_SHARED, config->shared_dynamic},
-                        {16, WIRE_CONFIG_HAS_LOCAL, config->local_per_thread}};
+    } known_values[] = {
+        {COLUMN_AT(launch_config, registers), WIRE_CONFIG_HAS_REGISTERS, config->registers},
+        {COLUMN_AT(launch_config, shared_static), WIRE_CONFIG_HAS_SHARED, config->shared_static},
+        {COLUMN_AT(launch_config, shared_dynamic), WIRE_CONFIG_HAS_SHARED, config->shared_dynamic},
+        {COLUMN_AT(launch_config, local_bytes), WIRE_CONFIG_HAS_LOCAL, config->local_per_thread}};
     for (size_t i = 0; i < sizeof known_values / sizeof known_values[0]; i++) {
         if (flags & known_values[i].flag)
             ingest_bind(sql, known_values[i].at, known_values[i].value);
         else
             sqlite3_bind_null(sql, known_values[i].at);
     }
-    ingest_bind_known(sql, 17, flags & WIRE_CONFIG_RAGGED ? 1 : 0);
-    return ingest_run(ingest, INGEST_SQL_CONFIG) &&
+    ingest_bind_known(sql, COLUMN_AT(launch_config, ragged), flags & WIRE_CONFIG_RAGGED ? 1 : 0);
+    return ingest_insert(ingest, SCHEMA_launch_config) &&
            prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
                           (uint32_t)ingest->last_config) &&
            ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config,
@@ -252,22 +254,22 @@ static int64_t row_of(const struct ingest_spool *spool, uint32_t local, uint32_t
 static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_device *device)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_device];
     uint8_t flags = device->head.flags;
     int64_t row = row_of(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
-    ingest_bind(sql, 1, row);
-    ingest_bind(sql, 2, spool->process);
-    ingest_bind_text(ingest, sql, 3, api_name(device->source));
-    ingest_bind(sql, 4, device->ordinal);
-    ingest_bind_local_text(ingest, spool, sql, 5, device->name);
-    ingest_bind_local_text(ingest, spool, sql, 6, device->vendor);
-    ingest_bind_local_text(ingest, spool, sql, 7, device->driver);
-    ingest_bind_local_text(ingest, spool, sql, 8, device->uuid);
-    ingest_bind_text(ingest, sql, 9,
+    ingest_bind(sql, COLUMN_AT(device, id), row);
+    ingest_bind(sql, COLUMN_AT(device, process), spool->process);
+    ingest_bind_text(ingest, sql, COLUMN_AT(device, api), api_name(device->source));
+    ingest_bind(sql, COLUMN_AT(device, ordinal), device->ordinal);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, name), device->name);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, vendor), device->vendor);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, driver), device->driver);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, uuid), device->uuid);
+    ingest_bind_text(ingest, sql, COLUMN_AT(device, kind),
                      flags & WIRE_DEVICE_GPU   ? "gpu"
                      : flags & WIRE_DEVICE_CPU ? "cpu"
                                                : "other");
-    ingest_bind(sql, 10, flags & WIRE_DEVICE_INTEGRATED ? 1 : 0);
+    ingest_bind(sql, COLUMN_AT(device, integrated), flags & WIRE_DEVICE_INTEGRATED ? 1 : 0);
     const uint64_t numbers[] = {device->compute_major,
                                 device->compute_minor,
                                 device->units,
@@ -284,30 +286,34 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
                                 device->max_threads_per_unit,
                                 device->max_block};
     for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
-        ingest_bind_known(sql, 11 + i, (int64_t)numbers[i]);
+        ingest_bind_known(sql, COLUMN_AT(device, compute_major) + i, (int64_t)numbers[i]);
     if (device->compute_major) /* x.0 is a value, not an absence */
-        ingest_bind(sql, 12, device->compute_minor);
+        ingest_bind(sql, COLUMN_AT(device, compute_minor), device->compute_minor);
     bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
-    return ingest_run(ingest, INGEST_SQL_DEVICE) &&
-           ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row, 0) &&
+    return ingest_insert(ingest, SCHEMA_device) &&
+           ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row,
+                               COLUMN_AT(device, label)) &&
            (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
 }
 
 static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                const struct wire_context *context)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CONTEXT];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_context];
     int64_t row = row_of(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
-    ingest_bind(sql, 1, row);
-    ingest_bind(sql, 2, spool->process);
-    ingest_bind_known(sql, 3, ingest_global(spool, context->device, WIRE_DEVICE));
-    ingest_bind_text(ingest, sql, 4, api_name(context->source));
-    ingest_bind(sql, 5, (int64_t)context->native);
-    ingest_bind_known(sql, 6, context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
-    ingest_bind_known(sql, 7, ingest_global(spool, context->parent, WIRE_CONTEXT));
-    ingest_bind_known(sql, 8, context->units);
+    ingest_bind(sql, COLUMN_AT(context, id), row);
+    ingest_bind(sql, COLUMN_AT(context, process), spool->process);
+    ingest_bind_known(sql, COLUMN_AT(context, device),
+                      ingest_global(spool, context->device, WIRE_DEVICE));
+    ingest_bind_text(ingest, sql, COLUMN_AT(context, api), api_name(context->source));
+    ingest_bind(sql, COLUMN_AT(context, native), (int64_t)context->native);
+    ingest_bind_known(sql, COLUMN_AT(context, green),
+                      context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
+    ingest_bind_known(sql, COLUMN_AT(context, parent),
+                      ingest_global(spool, context->parent, WIRE_CONTEXT));
+    ingest_bind_known(sql, COLUMN_AT(context, units), context->units);
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
-    return ingest_run(ingest, INGEST_SQL_CONTEXT) &&
+    return ingest_insert(ingest, SCHEMA_context) &&
            ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
                                (uint32_t)context->native) &&
            (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
@@ -316,26 +322,29 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
 static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_stream *stream)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STREAM];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_stream];
     uint8_t flags = stream->head.flags;
     int64_t row = row_of(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
-    ingest_bind(sql, 1, row);
-    ingest_bind(sql, 2, spool->process);
-    ingest_bind_known(sql, 3, ingest_global(spool, stream->device, WIRE_DEVICE));
-    ingest_bind_known(sql, 4, ingest_global(spool, stream->context, WIRE_CONTEXT));
-    ingest_bind_text(ingest, sql, 5, api_name(stream->source));
-    ingest_bind(sql, 6, (int64_t)stream->native);
-    ingest_bind_local_text(ingest, spool, sql, 7, stream->name);
-    ingest_bind(sql, 8, stream->priority);
-    ingest_bind(sql, 9, flags & WIRE_STREAM_DEFAULT ? 1 : 0);
-    ingest_bind(sql, 10, flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
-    ingest_bind(sql, 11, flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
-    ingest_bind_text(ingest, sql, 12, stream->clock ? "device" : "CLOCK_MONOTONIC");
+    ingest_bind(sql, COLUMN_AT(stream, id), row);
+    ingest_bind(sql, COLUMN_AT(stream, process), spool->process);
+    ingest_bind_known(sql, COLUMN_AT(stream, device),
+                      ingest_global(spool, stream->device, WIRE_DEVICE));
+    ingest_bind_known(sql, COLUMN_AT(stream, context),
+                      ingest_global(spool, stream->context, WIRE_CONTEXT));
+    ingest_bind_text(ingest, sql, COLUMN_AT(stream, api), api_name(stream->source));
+    ingest_bind(sql, COLUMN_AT(stream, native), (int64_t)stream->native);
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(stream, name), stream->name);
+    ingest_bind(sql, COLUMN_AT(stream, priority), stream->priority);
+    ingest_bind(sql, COLUMN_AT(stream, is_default), flags & WIRE_STREAM_DEFAULT ? 1 : 0);
+    ingest_bind(sql, COLUMN_AT(stream, out_of_order), flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
+    ingest_bind(sql, COLUMN_AT(stream, non_blocking), flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
+    ingest_bind_text(ingest, sql, COLUMN_AT(stream, clock),
+                     stream->clock ? "device" : "CLOCK_MONOTONIC");
     const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
     bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
     /* Asked for now: define_local may move what `context` points to. */
     uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
-    return ingest_run(ingest, INGEST_SQL_STREAM) &&
+    return ingest_insert(ingest, SCHEMA_stream) &&
            ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
            (!is_object || ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
 }
@@ -420,16 +429,17 @@ struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bo
 static bool store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
                          struct ingest_clock *clock, const struct wire_clock *anchor)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CLOCK];
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind_known(sql, 2, ingest_global(spool, anchor->device, WIRE_DEVICE));
-    ingest_bind_local_text(ingest, spool, sql, 3, anchor->name);
-    ingest_bind(sql, 4, (int64_t)anchor->source_ns);
-    ingest_bind(sql, 5, (int64_t)anchor->mono_ns);
-    ingest_bind(sql, 6, (int64_t)anchor->error_ns);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_clock_sync];
+    ingest_bind(sql, COLUMN_AT(clock_sync, process), spool->process);
+    ingest_bind_known(sql, COLUMN_AT(clock_sync, device),
+                      ingest_global(spool, anchor->device, WIRE_DEVICE));
+    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(clock_sync, clock), anchor->name);
+    ingest_bind(sql, COLUMN_AT(clock_sync, source_ns), (int64_t)anchor->source_ns);
+    ingest_bind(sql, COLUMN_AT(clock_sync, mono_ns), (int64_t)anchor->mono_ns);
+    ingest_bind(sql, COLUMN_AT(clock_sync, error_ns), (int64_t)anchor->error_ns);
     clock->stored_mono_ns = anchor->mono_ns;
     clock->last_stored = true;
-    return ingest_run(ingest, INGEST_SQL_CLOCK);
+    return ingest_insert(ingest, SCHEMA_clock_sync);
 }
 
 #define RECENT_ANCHORS 64u
@@ -506,12 +516,12 @@ int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t 
     *is_new = !known;
     if (known)
         return *known;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD];
-    ingest_bind(sql, 1, ++ingest->last_thread);
-    ingest_bind(sql, 2, process);
-    ingest_bind(sql, 3, tid);
-    ingest_bind_text(ingest, sql, 4, name);
-    return ingest_run(ingest, INGEST_SQL_THREAD) &&
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_thread];
+    ingest_bind(sql, COLUMN_AT(thread, id), ++ingest->last_thread);
+    ingest_bind(sql, COLUMN_AT(thread, process), process);
+    ingest_bind(sql, COLUMN_AT(thread, tid), tid);
+    ingest_bind_text(ingest, sql, COLUMN_AT(thread, name), name);
+    return ingest_insert(ingest, SCHEMA_thread) &&
                    prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
                                   (uint32_t)ingest->last_thread)
                ? ingest->last_thread

@@ -47,16 +47,16 @@ bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_m
     if (device <= 0)
         return device == 0;
     int64_t ours = used_by_target(ingest, sample);
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE_MEMORY];
-    ingest_bind(sql, 1, device);
-    ingest_bind(sql, 2, (int64_t)(sample->mono_ns - ingest->zero_ns));
-    ingest_bind(sql, 3, sample->total_bytes);
-    ingest_bind(sql, 4, sample->used_bytes);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_device_memory];
+    ingest_bind(sql, COLUMN_AT(device_memory, device), device);
+    ingest_bind(sql, COLUMN_AT(device_memory, start), (int64_t)(sample->mono_ns - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(device_memory, total), sample->total_bytes);
+    ingest_bind(sql, COLUMN_AT(device_memory, used), sample->used_bytes);
     if (ours == PROF_UNKNOWN)
-        sqlite3_bind_null(sql, 5);
+        sqlite3_bind_null(sql, COLUMN_AT(device_memory, process_used));
     else
-        ingest_bind(sql, 5, ours);
-    return ingest_run(ingest, INGEST_SQL_DEVICE_MEMORY);
+        ingest_bind(sql, COLUMN_AT(device_memory, process_used), ours);
+    return ingest_insert(ingest, SCHEMA_device_memory);
 }
 
 bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
@@ -68,14 +68,14 @@ bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t 
     const int64_t values[] = {reading->sm_mhz,   reading->sm_max_mhz,     reading->memory_mhz,
                               reading->power_mw, reading->power_limit_mw, reading->temperature_c,
                               reading->throttle};
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_DEVICE_CLOCK];
-    ingest_bind(sql, 1, device);
-    ingest_bind(sql, 2, (int64_t)(mono_ns - ingest->zero_ns));
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_device_clock];
+    ingest_bind(sql, COLUMN_AT(device_clock, device), device);
+    ingest_bind(sql, COLUMN_AT(device_clock, start), (int64_t)(mono_ns - ingest->zero_ns));
     for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++) {
         if (values[i] == PROF_UNKNOWN)
-            sqlite3_bind_null(sql, 3 + i);
+            sqlite3_bind_null(sql, COLUMN_AT(device_clock, sm_mhz) + i);
         else
-            ingest_bind(sql, 3 + i, values[i]);
+            ingest_bind(sql, COLUMN_AT(device_clock, sm_mhz) + i, values[i]);
     }
-    return ingest_run(ingest, INGEST_SQL_DEVICE_CLOCK);
+    return ingest_insert(ingest, SCHEMA_device_clock);
 }

@@ -56,12 +56,12 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     *slot = spool;
     spool->id = ++ingest->last_spool;
     spool->process = ++ingest->last_process;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_process];
     sqlite3_clear_bindings(sql); /* parent, birth and start are not known */
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind(sql, 2, pid);
-    ingest_bind_text(ingest, sql, 4, command);
-    if (!ingest_run(ingest, INGEST_SQL_PROCESS))
+    ingest_bind(sql, COLUMN_AT(process, id), spool->process);
+    ingest_bind(sql, COLUMN_AT(process, pid), pid);
+    ingest_bind_text(ingest, sql, COLUMN_AT(process, command), command);
+    if (!ingest_insert(ingest, SCHEMA_process))
         return NULL;
     sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
     ingest_bind(sql, 1, spool->process);

@@ -16,16 +16,16 @@
 bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
                         const char *item, const int64_t *value, const char *note)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_HEALTH];
-    ingest_bind_known(sql, 1, process);
-    ingest_bind_text(ingest, sql, 2, subject);
-    ingest_bind_text(ingest, sql, 3, item);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_capture_health];
+    ingest_bind_known(sql, COLUMN_AT(capture_health, process), process);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, subject), subject);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, item), item);
     if (value)
-        ingest_bind(sql, 4, *value);
+        ingest_bind(sql, COLUMN_AT(capture_health, value), *value);
     else
-        sqlite3_bind_null(sql, 4);
-    ingest_bind_text(ingest, sql, 5, note);
-    return ingest_run(ingest, INGEST_SQL_HEALTH);
+        sqlite3_bind_null(sql, COLUMN_AT(capture_health, value));
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, note), note);
+    return ingest_insert(ingest, SCHEMA_capture_health);
 }
 
 /* What the process wrote of itself; false when it wrote nothing. */

@@ -134,18 +134,18 @@ static bool add_object(struct ingest_image *image, const struct ingest_mapping *
 static bool write_module(struct prof_ingest *ingest, int64_t process,
                          const struct ingest_mapping *mapping)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE];
-    ingest_bind(sql, 1, process);
-    ingest_bind(sql, 2, (int64_t)(mapping->time_ns - ingest->zero_ns));
-    ingest_bind_text(ingest, sql, 3, mapping->path);
-    ingest_bind_text(ingest, sql, 4, mapping->build_id);
-    ingest_bind(sql, 5, (int64_t)mapping->address);
-    ingest_bind(sql, 6, (int64_t)mapping->bytes);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_module];
+    ingest_bind(sql, COLUMN_AT(module, process), process);
+    ingest_bind(sql, COLUMN_AT(module, start), (int64_t)(mapping->time_ns - ingest->zero_ns));
+    ingest_bind_text(ingest, sql, COLUMN_AT(module, path), mapping->path);
+    ingest_bind_text(ingest, sql, COLUMN_AT(module, build_id), mapping->build_id);
+    ingest_bind(sql, COLUMN_AT(module, address), (int64_t)mapping->address);
+    ingest_bind(sql, COLUMN_AT(module, bytes), (int64_t)mapping->bytes);
     if (mapping->segment >= 0)
-        ingest_bind(sql, 7, mapping->segment);
+        ingest_bind(sql, COLUMN_AT(module, segment), mapping->segment);
     else
-        sqlite3_bind_null(sql, 7);
-    return ingest_run(ingest, INGEST_SQL_MODULE);
+        sqlite3_bind_null(sql, COLUMN_AT(module, segment));
+    return ingest_insert(ingest, SCHEMA_module);
 }
 
 /* A segment of an object that is there as a whole. */

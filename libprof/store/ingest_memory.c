@@ -81,19 +81,21 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, alloc->tid ? alloc->tid : tid);
     if (!thread)
         return false;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_ALLOCATION];
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind(sql, 2, (int64_t)(alloc->time - ingest->zero_ns));
-    ingest_bind(sql, 3, (int64_t)alloc->bytes);
-    ingest_bind_known(sql, 4, alloc->memory_kind);
-    ingest_bind(sql, 5, (int64_t)alloc->id);
-    ingest_bind_known(sql, 6, (int64_t)alloc->address);
-    ingest_bind(sql, 7, source);
-    ingest_bind_known(sql, 8, ingest_global(spool, alloc->device, WIRE_DEVICE));
-    ingest_bind_known(sql, 9, ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
-    ingest_bind(sql, 10, thread->row);
-    ingest_bind_known(sql, 11, ingest_stack_of(spool, alloc->stack));
-    if (!ingest_run(ingest, INGEST_SQL_ALLOCATION))
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation];
+    ingest_bind(sql, COLUMN_AT(allocation, process), spool->process);
+    ingest_bind(sql, COLUMN_AT(allocation, start), (int64_t)(alloc->time - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(allocation, bytes), (int64_t)alloc->bytes);
+    ingest_bind_known(sql, COLUMN_AT(allocation, kind), alloc->memory_kind);
+    ingest_bind(sql, COLUMN_AT(allocation, native), (int64_t)alloc->id);
+    ingest_bind_known(sql, COLUMN_AT(allocation, address), (int64_t)alloc->address);
+    ingest_bind(sql, COLUMN_AT(allocation, source), source);
+    ingest_bind_known(sql, COLUMN_AT(allocation, device),
+                      ingest_global(spool, alloc->device, WIRE_DEVICE));
+    ingest_bind_known(sql, COLUMN_AT(allocation, context),
+                      ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
+    ingest_bind(sql, COLUMN_AT(allocation, thread), thread->row);
+    ingest_bind_known(sql, COLUMN_AT(allocation, stack), ingest_stack_of(spool, alloc->stack));
+    if (!ingest_insert(ingest, SCHEMA_allocation))
         return false;
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
     spool->tally[TALLY_ALLOC_RECORDED]++;
@@ -120,19 +122,24 @@ bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool,
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
     if (!thread)
         return false;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_ALLOCATION_FAILURE];
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind(sql, 2, (int64_t)(failed->time - ingest->zero_ns));
-    ingest_bind(sql, 3, thread->row);
-    ingest_bind_known(sql, 4, ingest_global(spool, failed->device, WIRE_DEVICE));
-    ingest_bind_known(sql, 5, ingest_global(spool, failed->head.aux, WIRE_CONTEXT));
-    ingest_bind_known(sql, 6, failed->memory_kind);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation_failure];
+    ingest_bind(sql, COLUMN_AT(allocation_failure, process), spool->process);
+    ingest_bind(sql, COLUMN_AT(allocation_failure, start),
+                (int64_t)(failed->time - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(allocation_failure, thread), thread->row);
+    ingest_bind_known(sql, COLUMN_AT(allocation_failure, device),
+                      ingest_global(spool, failed->device, WIRE_DEVICE));
+    ingest_bind_known(sql, COLUMN_AT(allocation_failure, context),
+                      ingest_global(spool, failed->head.aux, WIRE_CONTEXT));
+    ingest_bind_known(sql, COLUMN_AT(allocation_failure, kind), failed->memory_kind);
     /* Asked for by mistake, sizes are of any size. */
-    ingest_bind_known(sql, 7, failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
-    ingest_bind(sql, 8, failed->result);
-    ingest_bind(sql, 9, wire_space(failed->head.flags));
-    ingest_bind_known(sql, 10, ingest_stack_of(spool, failed->stack));
-    return ingest_run(ingest, INGEST_SQL_ALLOCATION_FAILURE);
+    ingest_bind_known(sql, COLUMN_AT(allocation_failure, bytes),
+                      failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
+    ingest_bind(sql, COLUMN_AT(allocation_failure, result), failed->result);
+    ingest_bind(sql, COLUMN_AT(allocation_failure, source), wire_space(failed->head.flags));
+    ingest_bind_known(sql, COLUMN_AT(allocation_failure, stack),
+                      ingest_stack_of(spool, failed->stack));
+    return ingest_insert(ingest, SCHEMA_allocation_failure);
 }
 
 bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

@@ -43,7 +43,7 @@ static const struct {
     [WIRE_NAMED_CUDA_DEVICE] = {INGEST_SQL_DEVICE_NAME, "device",
                                 "SELECT id,ordinal FROM device WHERE process=?1 AND api='cuda' "
                                 "ORDER BY id"},
-    [WIRE_NAMED_CUDA_EVENT] = {INGEST_SQL_OBJECT_NAME, "event", NULL},
+    [WIRE_NAMED_CUDA_EVENT] = {.text = "event"}, /* never has a row */
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -56,14 +56,14 @@ static uint64_t key_of(uint32_t kind, uint64_t number)
 static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_name *name)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_OBJECT_NAME];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_object_name];
     char *text = ingest_text_of(ingest, spool, name->name);
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind_text(ingest, sql, 2, kinds[name->head.aux].text);
-    ingest_bind(sql, 3, (int64_t)name->object);
-    ingest_bind_text(ingest, sql, 4, text);
+    ingest_bind(sql, COLUMN_AT(object_name, process), spool->process);
+    ingest_bind_text(ingest, sql, COLUMN_AT(object_name, kind), kinds[name->head.aux].text);
+    ingest_bind(sql, COLUMN_AT(object_name, handle), (int64_t)name->object);
+    ingest_bind_text(ingest, sql, COLUMN_AT(object_name, name), text);
     free(text);
-    return ingest_run(ingest, INGEST_SQL_OBJECT_NAME);
+    return ingest_insert(ingest, SCHEMA_object_name);
 }
 
 static void drop_unclaimed(struct ingest_spool *spool, size_t at)
@@ -213,14 +213,15 @@ bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 static bool name_category(struct prof_ingest *ingest, struct ingest_spool *spool,
                           const struct wire_name *name)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CATEGORY];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_category];
     char *text = ingest_text_of(ingest, spool, name->name);
-    ingest_bind(sql, 1, spool->process);
-    ingest_bind_known(sql, 2, ingest_global(spool, name->domain, WIRE_STRING));
-    ingest_bind(sql, 3, (int64_t)name->object);
-    ingest_bind_text(ingest, sql, 4, text);
+    ingest_bind(sql, COLUMN_AT(category, process), spool->process);
+    ingest_bind_known(sql, COLUMN_AT(category, domain),
+                      ingest_global(spool, name->domain, WIRE_STRING));
+    ingest_bind(sql, COLUMN_AT(category, category), (int64_t)name->object);
+    ingest_bind_text(ingest, sql, COLUMN_AT(category, name), text);
     free(text);
-    return ingest_run(ingest, INGEST_SQL_CATEGORY);
+    return ingest_insert(ingest, SCHEMA_category);
 }
 
 bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,

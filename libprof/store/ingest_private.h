@@ -47,6 +47,7 @@ struct prof_ingest {
     struct prof_store *store;
     sqlite3 *db;
     sqlite3_stmt *sql[INGEST_SQLS];
+    sqlite3_stmt *insert[SCHEMA_TABLES];
     struct ingest_batch batches[INGEST_BATCHES];
     char *directory;
     uint64_t zero_ns; /* capture.start_mono_ns */
@@ -91,7 +92,7 @@ struct prof_ingest {
 
 static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 {
-    return rollup_sums_flush(&ingest->rollup, ingest->sql[INGEST_SQL_ROLLUP]);
+    return rollup_sums_flush(&ingest->rollup, ingest->insert[SCHEMA_rollup]);
 }
 
 /* ingest.c */

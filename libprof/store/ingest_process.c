@@ -72,23 +72,24 @@ static struct ingest_process *sampled_before(struct prof_ingest *ingest,
     return NULL;
 }
 
-static bool write_process(struct prof_ingest *ingest, enum ingest_sql which,
-                          const struct ingest_process *process, uint32_t parent,
-                          const char *command, uint32_t bytes)
+static bool write_process(struct prof_ingest *ingest, const struct ingest_process *process,
+                          bool is_there, uint32_t parent, const char *command, uint32_t bytes)
 {
     char *line = command_line(command, bytes);
-    sqlite3_stmt *sql = ingest->sql[which];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_process];
     if (!line)
         return false;
-    ingest_bind(sql, 1, process->row);
-    ingest_bind(sql, 2, process->pid);
-    ingest_bind_known(sql, 3, parent);
-    ingest_bind_text(ingest, sql, 4, line);
-    ingest_bind_text(ingest, sql, 5, process->forked ? "fork" : "start");
-    if (which == INGEST_SQL_PROCESS)
-        ingest_bind(sql, 6, (int64_t)(process->start_ns - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(process, id), process->row);
+    ingest_bind(sql, COLUMN_AT(process, pid), process->pid);
+    ingest_bind_known(sql, COLUMN_AT(process, parent_pid), parent);
+    ingest_bind_text(ingest, sql, COLUMN_AT(process, command), line);
+    ingest_bind_text(ingest, sql, COLUMN_AT(process, birth), process->forked ? "fork" : "start");
+    if (is_there) /* its start stays what the sampler saw */
+        sqlite3_bind_null(sql, COLUMN_AT(process, start));
+    else
+        ingest_bind(sql, COLUMN_AT(process, start), (int64_t)(process->start_ns - ingest->zero_ns));
     free(line);
-    return ingest_run(ingest, which);
+    return ingest_insert(ingest, SCHEMA_process);
 }
 
 struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
@@ -99,14 +100,14 @@ struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t e
         .entry = entry, .pid = pid, .start_ns = start_ns, .forked = forked};
     find_process(ingest, &made);
     struct ingest_process *process = sampled_before(ingest, &made, forked);
-    enum ingest_sql which = process ? INGEST_SQL_PROCESS_CLAIM : INGEST_SQL_PROCESS;
+    bool is_there = process != NULL;
     made.row = process ? process->row : ++ingest->last_process;
     if (!process)
         process = prof_array_add(&ingest->processes);
     if (!process)
         return NULL;
     *process = made;
-    if (!write_process(ingest, which, process, parent, command, bytes) ||
+    if (!write_process(ingest, process, is_there, parent, command, bytes) ||
         (entry != UINT32_MAX && !ingest_state_process(ingest, entry, process->row)))
         return NULL;
     return process;
@@ -208,10 +209,8 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
         .unwatched = true,
     };
     int64_t row = process->row;
-    return write_process(ingest, INGEST_SQL_PROCESS, process, record->parent, name,
-                         (uint32_t)strlen(name))
-               ? row
-               : 0;
+    return write_process(ingest, process, false, record->parent, name, (uint32_t)strlen(name)) ? row
+                                                                                               : 0;
 }
 
 int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,

@@ -55,28 +55,30 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
 static bool write_field(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t range,
                         const struct ingest_field *field)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_RANGE_FIELD];
-    ingest_bind(sql, 1, range);
-    ingest_bind_known(sql, 2, ingest_global(spool, field->name, WIRE_STRING));
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_range_field];
+    ingest_bind(sql, COLUMN_AT(range_field, range), range);
+    ingest_bind_known(sql, COLUMN_AT(range_field, name),
+                      ingest_global(spool, field->name, WIRE_STRING));
     if (field->type == WIRE_PAYLOAD_TEXT)
-        ingest_bind_local_text(ingest, spool, sql, 3, (uint32_t)field->value);
+        ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(range_field, value),
+                               (uint32_t)field->value);
     else
-        bind_number(sql, 3, field->type, field->value);
-    return ingest_run(ingest, INGEST_SQL_RANGE_FIELD);
+        bind_number(sql, COLUMN_AT(range_field, value), field->type, field->value);
+    return ingest_insert(ingest, SCHEMA_range_field);
 }
 
 static bool write_work(struct prof_ingest *ingest, int64_t range, const struct wire_work *work)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_WORK];
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_work];
     const double values[] = {work->flop, work->bytes_read, work->bytes_written};
-    ingest_bind(sql, 1, range);
+    ingest_bind(sql, COLUMN_AT(work, range), range);
     for (int i = 0; i < 3; i++) {
         if (isnan(values[i]))
-            sqlite3_bind_null(sql, 2 + i);
+            sqlite3_bind_null(sql, COLUMN_AT(work, flop) + i);
         else
-            sqlite3_bind_double(sql, 2 + i, values[i]);
+            sqlite3_bind_double(sql, COLUMN_AT(work, flop) + i, values[i]);
     }
-    return ingest_run(ingest, INGEST_SQL_WORK);
+    return ingest_insert(ingest, SCHEMA_work);
 }
 
 /* end = 0: still open; depth < 0: start/end range; end_thread 0 = the thread that opened it */
@@ -90,27 +92,29 @@ static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, open->tid);
     if (!thread)
         return false;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_RANGE];
-    ingest_bind(sql, 1, (int64_t)(range->time - ingest->zero_ns));
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_range];
+    ingest_bind(sql, COLUMN_AT(range, start), (int64_t)(range->time - ingest->zero_ns));
     if (end)
-        ingest_bind(sql, 2, (int64_t)(end - range->time));
+        ingest_bind(sql, COLUMN_AT(range, duration), (int64_t)(end - range->time));
     else
-        sqlite3_bind_null(sql, 2);
-    ingest_bind(sql, 3, thread->row);
-    ingest_bind_known(sql, 4, ingest_global(spool, range->message, WIRE_STRING));
-    ingest_bind_known(sql, 5, ingest_global(spool, range->head.aux, WIRE_STRING));
+        sqlite3_bind_null(sql, COLUMN_AT(range, duration));
+    ingest_bind(sql, COLUMN_AT(range, thread), thread->row);
+    ingest_bind_known(sql, COLUMN_AT(range, name),
+                      ingest_global(spool, range->message, WIRE_STRING));
+    ingest_bind_known(sql, COLUMN_AT(range, domain),
+                      ingest_global(spool, range->head.aux, WIRE_STRING));
     if (depth >= 0)
-        ingest_bind(sql, 6, depth);
+        ingest_bind(sql, COLUMN_AT(range, depth), depth);
     else
-        sqlite3_bind_null(sql, 6);
-    ingest_bind_known(sql, 7, end_row);
-    ingest_bind_known(sql, 8, range->category);
+        sqlite3_bind_null(sql, COLUMN_AT(range, depth));
+    ingest_bind_known(sql, COLUMN_AT(range, end_thread), end_row);
+    ingest_bind_known(sql, COLUMN_AT(range, category), range->category);
     if (range->has_color)
-        ingest_bind(sql, 9, range->color);
+        ingest_bind(sql, COLUMN_AT(range, color), range->color);
     else
-        sqlite3_bind_null(sql, 9);
-    bind_payload(sql, 10, range);
-    if (!ingest_run(ingest, INGEST_SQL_RANGE))
+        sqlite3_bind_null(sql, COLUMN_AT(range, color));
+    bind_payload(sql, COLUMN_AT(range, payload), range);
+    if (!ingest_insert(ingest, SCHEMA_range))
         return false;
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
     bool ok = !open->has_work || write_work(ingest, row, &open->work);
@@ -248,18 +252,20 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
 static bool mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t thread,
                  const struct wire_range *range)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MARKER];
-    ingest_bind(sql, 1, (int64_t)(range->time - ingest->zero_ns));
-    ingest_bind(sql, 2, thread);
-    ingest_bind_known(sql, 3, ingest_global(spool, range->message, WIRE_STRING));
-    ingest_bind_known(sql, 4, ingest_global(spool, range->head.aux, WIRE_STRING));
-    ingest_bind_known(sql, 5, range->category);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_marker];
+    ingest_bind(sql, COLUMN_AT(marker, start), (int64_t)(range->time - ingest->zero_ns));
+    ingest_bind(sql, COLUMN_AT(marker, thread), thread);
+    ingest_bind_known(sql, COLUMN_AT(marker, name),
+                      ingest_global(spool, range->message, WIRE_STRING));
+    ingest_bind_known(sql, COLUMN_AT(marker, domain),
+                      ingest_global(spool, range->head.aux, WIRE_STRING));
+    ingest_bind_known(sql, COLUMN_AT(marker, category), range->category);
     if (range->has_color)
-        ingest_bind(sql, 6, range->color);
+        ingest_bind(sql, COLUMN_AT(marker, color), range->color);
     else
-        sqlite3_bind_null(sql, 6);
-    bind_payload(sql, 7, range);
-    return ingest_run(ingest, INGEST_SQL_MARKER);
+        sqlite3_bind_null(sql, COLUMN_AT(marker, color));
+    bind_payload(sql, COLUMN_AT(marker, payload), range);
+    return ingest_insert(ingest, SCHEMA_marker);
 }
 
 bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

@@ -38,13 +38,13 @@ static struct frame_key key_of(int64_t process, const struct ingest_entry *entry
 
 static bool write_symbol(struct prof_ingest *ingest, const struct ingest_entry *entry)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SYMBOL];
-    ingest_bind(sql, 1, ingest->last_frame);
-    ingest_bind(sql, 2, 0);
-    ingest_bind(sql, 3, entry->function);
-    ingest_bind_known(sql, 4, entry->file);
-    ingest_bind_known(sql, 5, entry->line);
-    return ingest_run(ingest, INGEST_SQL_SYMBOL);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_symbol];
+    ingest_bind(sql, COLUMN_AT(symbol, frame), ingest->last_frame);
+    ingest_bind(sql, COLUMN_AT(symbol, level), 0);
+    ingest_bind(sql, COLUMN_AT(symbol, function), entry->function);
+    ingest_bind_known(sql, COLUMN_AT(symbol, file), entry->file);
+    ingest_bind_known(sql, COLUMN_AT(symbol, line), entry->line);
+    return ingest_insert(ingest, SCHEMA_symbol);
 }
 
 static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
@@ -59,20 +59,20 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
         return *known;
     if (ingest->last_frame >= UINT32_MAX)
         return 0;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_FRAME];
-    ingest_bind(sql, 1, ++ingest->last_frame);
-    ingest_bind(sql, 2, process);
-    ingest_bind(sql, 3, entry->kind);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_frame];
+    ingest_bind(sql, COLUMN_AT(frame, id), ++ingest->last_frame);
+    ingest_bind(sql, COLUMN_AT(frame, process), process);
+    ingest_bind(sql, COLUMN_AT(frame, kind), entry->kind);
     if (native || entry->kind == PROF_STORE_FRAME_KERNEL)
-        ingest_bind(sql, 4, (int64_t)entry->address);
+        ingest_bind(sql, COLUMN_AT(frame, address), (int64_t)entry->address);
     else
-        sqlite3_bind_null(sql, 4);
-    ingest_bind_known(sql, 5, object ? object->row : 0);
+        sqlite3_bind_null(sql, COLUMN_AT(frame, address));
+    ingest_bind_known(sql, COLUMN_AT(frame, module), object ? object->row : 0);
     if (object)
-        ingest_bind(sql, 6, (int64_t)(entry->address - object->start));
+        ingest_bind(sql, COLUMN_AT(frame, offset), (int64_t)(entry->address - object->start));
     else
-        sqlite3_bind_null(sql, 6);
-    if (!ingest_run(ingest, INGEST_SQL_FRAME) ||
+        sqlite3_bind_null(sql, COLUMN_AT(frame, offset));
+    if (!ingest_insert(ingest, SCHEMA_frame) ||
         !prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
                         (uint32_t)ingest->last_frame))
         return 0;
@@ -88,12 +88,12 @@ static int64_t stack_row(struct prof_ingest *ingest, int64_t parent, int64_t fra
         return (int64_t)*known;
     if (ingest->last_stack >= UINT32_MAX)
         return 0;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STACK];
-    ingest_bind(sql, 1, ++ingest->last_stack);
-    ingest_bind_known(sql, 2, parent);
-    ingest_bind(sql, 3, frame);
-    ingest_bind(sql, 4, depth);
-    return ingest_run(ingest, INGEST_SQL_STACK) &&
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_stack];
+    ingest_bind(sql, COLUMN_AT(stack, id), ++ingest->last_stack);
+    ingest_bind_known(sql, COLUMN_AT(stack, parent), parent);
+    ingest_bind(sql, COLUMN_AT(stack, frame), frame);
+    ingest_bind(sql, COLUMN_AT(stack, depth), depth);
+    return ingest_insert(ingest, SCHEMA_stack) &&
                    prof_map_put(&ingest->stacks, stack_key(parent, frame),
                                 (uint64_t)ingest->last_stack)
                ? ingest->last_stack

@@ -2,6 +2,7 @@
  * that was forgotten may come again (after a crash, or with a late record) and then has a second
  * row: readers add rows up. */
 #include "libprof/store/rollup_sums.h"
+#include "libprof/store/schema.h"
 
 #define SECOND_NS 1000000000
 #define KEEP_SECONDS 5
@@ -61,15 +62,16 @@ static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
     int buckets = ROLLUP_BUCKETS;
     while (buckets > 0 && sum->histogram[buckets - 1] == 0)
         buckets--;
-    sqlite3_bind_int64(insert, 1, sum->id);
-    sqlite3_bind_int64(insert, 2, sum->second);
-    bind_known(insert, 3, sum->stream);
-    bind_known(insert, 4, sum->config);
-    sqlite3_bind_int64(insert, 5, (int64_t)sum->count);
-    sqlite3_bind_int64(insert, 6, (int64_t)sum->sum);
-    sqlite3_bind_int64(insert, 7, (int64_t)sum->min);
-    sqlite3_bind_int64(insert, 8, (int64_t)sum->max);
-    sqlite3_bind_blob(insert, 9, sum->histogram, buckets * 4, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, id), sum->id);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, second), sum->second);
+    bind_known(insert, COLUMN_AT(rollup, stream), sum->stream);
+    bind_known(insert, COLUMN_AT(rollup, config), sum->config);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, count), (int64_t)sum->count);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, sum), (int64_t)sum->sum);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, min), (int64_t)sum->min);
+    sqlite3_bind_int64(insert, COLUMN_AT(rollup, max), (int64_t)sum->max);
+    sqlite3_bind_blob(insert, COLUMN_AT(rollup, histogram), sum->histogram, buckets * 4,
+                      SQLITE_STATIC);
     int code = sqlite3_step(insert);
     sqlite3_reset(insert);
     return code == SQLITE_DONE;

@@ -25,16 +25,12 @@ struct rollup_sums {
     int64_t last, newest;
 };
 
-#define ROLLUP_INSERT                                                                              \
-    "INSERT OR REPLACE INTO rollup(id,second,stream,config,count,sum,min,max,histogram) "          \
-    "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"
-
 /* One kernel that began `start` ns after the capture did. False: out of memory. */
 bool rollup_sums_add(struct rollup_sums *sums, int64_t stream, int64_t config, int64_t start,
                      uint64_t duration);
 
-/* Write what changed by a statement of ROLLUP_INSERT, and forget seconds that are long past. False:
- * an error of SQLite, or out of memory. */
+/* Write what changed by a statement of prof_schema_insert, and forget seconds that are
+ * long past. False: an error of SQLite, or out of memory. */
 bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert);
 
 /* Forget everything but `last`. */

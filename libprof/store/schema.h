@@ -35,8 +35,9 @@ struct prof_table {
     const struct prof_column *columns; /* ends with a NULL name; the first is `id` */
     size_t count;                      /* of them */
     const char *text;
-    bool later;  /* captures of the first versions lack it */
-    bool shared; /* no two rows are alike: processes and merged captures share them */
+    bool later;     /* captures of the first versions lack it */
+    bool shared;    /* no two rows are alike: processes and merged captures share them */
+    bool redefined; /* while it is recorded, a row may be inserted again with more */
 };
 
 /* Ends with a NULL name. Static. */
@@ -49,8 +50,7 @@ struct prof_view {
 };
 extern const struct prof_view prof_views[];
 
-/* Numbers of the tables (SCHEMA_kernel) and of their columns (COLUMN_OF(kernel, start); `id` is 0).
- */
+/* Numbers of the tables (SCHEMA_kernel), and of their columns from 1: COLUMN_AT(kernel, id). */
 /* clang-format off */
 enum schema_table {
 #define TABLE(table, ...) SCHEMA_##table,
@@ -64,10 +64,17 @@ enum schema_table {
 #define END_TABLE };
 #include "libprof/store/tables.def"
 /* clang-format on */
-#define COLUMN_OF(table, column) ((int)offsetof(struct schema_##table, column))
+#define COLUMN_AT(table, column) ((int)offsetof(struct schema_##table, column) + 1)
 
 /* Its unit, or what it refers to ("stream.id"), in words; false when it has neither. */
 bool prof_column_print_unit(const struct prof_column *column, FILE *out);
+
+/* The statement that inserts `rows` rows with all columns of the table. A column's number is that
+ * of its parameter, of the next row so many columns more; what is never bound is NULL, which gives
+ * `id` the next number. `update`: a row that has the id already is set to what is not NULL. Returns
+ * SQLite's code. */
+int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool update,
+                       sqlite3_stmt **out);
 
 /* Give a capture of an earlier version the tables and columns that came later: for good when it is
  * open for writing, else for this connection only. New tables are empty, new columns NULL. False on

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/map.h"
+#include "libprof/store/schema.h"
 #include "libprof/store/symbol_reader.h"
 #include "libprof/store/symbolize.h"
 
@@ -193,7 +194,8 @@ static int64_t string_row(struct work *w, const struct symbol_answer *answer, ui
     uint32_t *known = prof_names_get(&w->strings, bytes, text->length);
     if (known)
         return *known;
-    sqlite3_bind_text(w->add_string, 1, bytes, (int)text->length, SQLITE_STATIC);
+    sqlite3_bind_text(w->add_string, COLUMN_AT(string, value), bytes, (int)text->length,
+                      SQLITE_STATIC);
     int rc = sqlite3_step(w->add_string);
     sqlite3_reset(w->add_string);
     int64_t row = sqlite3_last_insert_rowid(w->db);
@@ -214,11 +216,11 @@ static void bind_known(sqlite3_stmt *statement, int at, int64_t value)
 static bool write_level(struct work *w, int64_t frame, uint32_t number, int64_t function,
                         int64_t file, uint32_t line)
 {
-    sqlite3_bind_int64(w->add_symbol, 1, frame);
-    sqlite3_bind_int64(w->add_symbol, 2, number);
-    bind_known(w->add_symbol, 3, function);
-    bind_known(w->add_symbol, 4, file);
-    bind_known(w->add_symbol, 5, line);
+    sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, frame), frame);
+    sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, level), number);
+    bind_known(w->add_symbol, COLUMN_AT(symbol, function), function);
+    bind_known(w->add_symbol, COLUMN_AT(symbol, file), file);
+    bind_known(w->add_symbol, COLUMN_AT(symbol, line), line);
     int rc = sqlite3_step(w->add_symbol);
     sqlite3_reset(w->add_symbol);
     return rc == SQLITE_DONE;
@@ -440,9 +442,8 @@ static bool begin(struct work *w)
     w->last_symbol = one_number(w, "SELECT max(id) FROM symbol");
     w->own_kernel = same_kernel(w);
     return run(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)") && load_strings(w) &&
-           prepare(w, "INSERT INTO string(value) VALUES(?1)", &w->add_string) &&
-           prepare(w, "INSERT INTO symbol(frame,level,function,file,line) VALUES(?1,?2,?3,?4,?5)",
-                   &w->add_symbol) &&
+           !prof_schema_insert(w->db, SCHEMA_string, 1, false, &w->add_string) &&
+           !prof_schema_insert(w->db, SCHEMA_symbol, 1, false, &w->add_symbol) &&
            prepare(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame) &&
            prepare(w,
                    "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "

@@ -78,8 +78,9 @@ START_TEST(fields_are_sound)
         }
         ck_assert_msg(count == t->count, "%s has %zu columns", t->name, count);
     }
-    ck_assert_int_eq(COLUMN_OF(kernel, id), 0);
-    ck_assert_str_eq(prof_tables[SCHEMA_kernel].columns[COLUMN_OF(kernel, config)].name, "config");
+    ck_assert_int_eq(COLUMN_AT(kernel, id), 1);
+    ck_assert_str_eq(prof_tables[SCHEMA_kernel].columns[COLUMN_AT(kernel, config) - 1].name,
+                     "config");
 }
 END_TEST
 

@@ -228,26 +228,24 @@ static enum prof_status write_part(struct merge *m, struct merge_input *in, int 
 {
     sqlite3_stmt *sql;
     const struct prof_merge_part *part = in->part;
-    if (sqlite3_prepare_v2(
-            m->out,
-            "INSERT INTO merged_part(id,file,host,boot_id,ranks,state,perfkit_version,"
-            "start,duration,clock,clock_offset,clock_drift,clock_error,compared) "
-            "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
-            -1, &sql, NULL))
+    if (prof_schema_insert(m->out, SCHEMA_merged_part, 1, false, &sql))
         return merge_write_fail(m);
     in->part_row = ++m->last[table];
+    /* in the order of the columns */
     const char *const texts[] = {file_name(in->path), in->host,  in->boot_id,
                                  part->ranks,         in->state, in->version};
-    sqlite3_bind_int64(sql, 1, in->part_row);
+    sqlite3_bind_int64(sql, COLUMN_AT(merged_part, id), in->part_row);
     for (int i = 0; i < 6; i++)
-        sqlite3_bind_text(sql, 2 + i, texts[i], -1, SQLITE_STATIC);
-    sqlite3_bind_int64(sql, 8, merge_time(in, 0));
-    bind_known(sql, 9, in->duration_ns);
-    sqlite3_bind_text(sql, 10, clock_names[part->clock], -1, SQLITE_STATIC);
-    bind_known(sql, 11, part->clock == PROF_MERGE_NONE ? PROF_MERGE_UNKNOWN : part->offset_ns);
-    sqlite3_bind_double(sql, 12, part->drift);
-    bind_known(sql, 13, part->error_ns);
-    sqlite3_bind_int64(sql, 14, (int64_t)part->compared);
+        sqlite3_bind_text(sql, COLUMN_AT(merged_part, file) + i, texts[i], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(sql, COLUMN_AT(merged_part, start), merge_time(in, 0));
+    bind_known(sql, COLUMN_AT(merged_part, duration), in->duration_ns);
+    sqlite3_bind_text(sql, COLUMN_AT(merged_part, clock), clock_names[part->clock], -1,
+                      SQLITE_STATIC);
+    bind_known(sql, COLUMN_AT(merged_part, clock_offset),
+               part->clock == PROF_MERGE_NONE ? PROF_MERGE_UNKNOWN : part->offset_ns);
+    sqlite3_bind_double(sql, COLUMN_AT(merged_part, clock_drift), part->drift);
+    bind_known(sql, COLUMN_AT(merged_part, clock_error), part->error_ns);
+    sqlite3_bind_int64(sql, COLUMN_AT(merged_part, compared), (int64_t)part->compared);
     int code = sqlite3_step(sql);
     sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
@@ -301,11 +299,10 @@ enum prof_status merge_finish_parts(struct merge *m)
 
 static enum prof_status prepare(struct copy *c)
 {
-    char *insert = merge_insert_sql(c->table, 1), *same = merge_select_sql(c->table, "WHERE id=?1");
-    bool ok = insert && same &&
-              sqlite3_prepare_v2(c->m->out, insert, -1, &c->insert, NULL) == SQLITE_OK &&
+    char *same = merge_select_sql(c->table, "WHERE id=?1");
+    enum schema_table table = (enum schema_table)(c->table->schema - prof_tables);
+    bool ok = same && !prof_schema_insert(c->m->out, table, 1, false, &c->insert) &&
               sqlite3_prepare_v2(c->m->out, same, -1, &c->same, NULL) == SQLITE_OK;
-    sqlite3_free(insert);
     sqlite3_free(same);
     return ok ? PROF_OK : merge_write_fail(c->m);
 }

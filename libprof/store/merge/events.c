@@ -241,12 +241,10 @@ static enum prof_status open_sources(struct events *e, size_t files)
 
 static enum prof_status prepare(struct events *e)
 {
-    char *one = merge_insert_sql(e->table, 1), *many = merge_insert_sql(e->table, ROWS_A_STATEMENT);
-    bool ok = one && many && sqlite3_prepare_v2(e->m->out, one, -1, &e->one, NULL) == SQLITE_OK &&
-              sqlite3_prepare_v2(e->m->out, many, -1, &e->many, NULL) == SQLITE_OK &&
-              sqlite3_prepare_v2(e->m->out, ROLLUP_INSERT, -1, &e->sum, NULL) == SQLITE_OK;
-    sqlite3_free(one);
-    sqlite3_free(many);
+    enum schema_table table = (enum schema_table)(e->table->schema - prof_tables);
+    bool ok = !prof_schema_insert(e->m->out, table, 1, false, &e->one) &&
+              !prof_schema_insert(e->m->out, table, ROWS_A_STATEMENT, false, &e->many) &&
+              prof_schema_insert(e->m->out, SCHEMA_rollup, 1, true, &e->sum) == SQLITE_OK;
     e->held = malloc(ROWS_A_STATEMENT * e->row_bytes);
     if (!ok || !e->held)
         return ok ? prof_fail(e->m->err, PROF_NOMEM, "out of memory") : merge_write_fail(e->m);

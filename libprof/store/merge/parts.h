@@ -97,9 +97,10 @@ struct merge_input {
         *job;
     int64_t cpu_count, start_mono_ns, start_realtime_ns, start_raw_ns, duration_ns, status, signal;
     PROF_ARRAY(struct merge_process) processes;
-    bool merged;  /* it has parts of its own */
-    char *merged_boot_id; /* of the kernel whose clock its times are; NULL = not known, or no parts */
-    bool summary; /* it has no events: perfkit merge --summary made it */
+    bool merged; /* it has parts of its own */
+    char *
+        merged_boot_id; /* of the kernel whose clock its times are; NULL = not known, or no parts */
+    bool summary;       /* it has no events: perfkit merge --summary made it */
 
     /* its times: result = time + shift + drift * (time - middle), ns since the start of either */
     int64_t shift_ns, middle_ns;
@@ -155,10 +156,9 @@ struct merge_plan {
 
 void merge_plan_make(struct merge_plan *plan, bool summary);
 int merge_plan_find(const struct merge_plan *plan, const char *table);
-/* "SELECT id, ... FROM table <tail>" or "INSERT INTO table VALUES (...)" of `rows` rows. Free with
+/* "SELECT id, ... FROM table <tail>". Free with
  * sqlite3_free; NULL = out of memory. */
 char *merge_select_sql(const struct merge_table *table, const char *tail);
-char *merge_insert_sql(const struct merge_table *table, int rows);
 
 /* ---- merge.c --------------------------------------------------------------------------------- */
 

@@ -137,17 +137,3 @@ char *merge_select_sql(const struct merge_table *table, const char *tail)
     return columns ? sqlite3_mprintf("SELECT %z FROM \"%w\" %s", columns, table->schema->name, tail)
                    : NULL;
 }
-
-char *merge_insert_sql(const struct merge_table *table, int rows)
-{
-    char *text = sqlite3_mprintf("INSERT INTO \"%w\" VALUES", table->schema->name);
-    for (int row = 0; text && row < rows; row++) {
-        for (int i = 0; text && i < table->columns; i++)
-            text = sqlite3_mprintf("%z%s?%s", text,
-                                   i     ? ","
-                                   : row ? ",("
-                                         : "(",
-                                   i + 1 < table->columns ? "" : ")");
-    }
-    return text;
-}

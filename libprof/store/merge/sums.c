@@ -1,6 +1,7 @@
 /* Rows of `rollup` where no kernels are to make them of: in a summary, and of files that are
  * summaries. Their seconds began with their file; they go to the second that they mostly overlap. A
- * file that has kernels and no sums of them (made by another program, or cut off) is summed up here.
+ * file that has kernels and no sums of them (made by another program, or cut off) is summed up
+ * here.
  */
 #include "libprof/store/merge/parts.h"
 
@@ -54,12 +55,13 @@ static enum prof_status copy_sums(struct merge *m, struct merge_input *in, sqlit
         bool sane = second > INT64_MIN / SECOND_NS / 2 && second < INT64_MAX / SECOND_NS / 2;
         if (sane)
             second = floor_second(merge_time(in, second * SECOND_NS + SECOND_NS / 2));
-        sqlite3_bind_int64(insert, 1, ++m->rollup.last);
-        sqlite3_bind_int64(insert, 2, second);
-        bind_id(in, streams, insert, 3, sqlite3_column_int64(row, 1));
-        bind_id(in, configs, insert, 4, sqlite3_column_int64(row, 2));
-        for (int i = 3; i < 8; i++)
-            sqlite3_bind_value(insert, i + 2, sqlite3_column_value(row, i));
+        sqlite3_bind_int64(insert, COLUMN_AT(rollup, id), ++m->rollup.last);
+        sqlite3_bind_int64(insert, COLUMN_AT(rollup, second), second);
+        bind_id(in, streams, insert, COLUMN_AT(rollup, stream), sqlite3_column_int64(row, 1));
+        bind_id(in, configs, insert, COLUMN_AT(rollup, config), sqlite3_column_int64(row, 2));
+        for (int i = 3; i < 8; i++) /* count to histogram */
+            sqlite3_bind_value(insert, COLUMN_AT(rollup, count) + i - 3,
+                               sqlite3_column_value(row, i));
         if (sqlite3_step(insert) != SQLITE_DONE)
             status = merge_write_fail(m);
         sqlite3_reset(insert);
@@ -100,7 +102,7 @@ enum prof_status merge_sums(struct merge *m)
 {
     sqlite3_stmt *insert;
     enum prof_status status = PROF_OK;
-    if (sqlite3_prepare_v2(m->out, ROLLUP_INSERT, -1, &insert, NULL) != SQLITE_OK)
+    if (prof_schema_insert(m->out, SCHEMA_rollup, 1, true, &insert) != SQLITE_OK)
         return merge_write_fail(m);
     for (size_t i = 0; !status && i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];

@@ -116,14 +116,14 @@ static enum prof_status write_line(struct merge *m, sqlite3_stmt *sql, const cha
                                    const char *item, const int64_t *value, const char *note)
 {
     int table = merge_plan_find(&m->plan, "capture_health");
-    sqlite3_bind_int64(sql, 1, ++m->last[table]);
-    sqlite3_bind_text(sql, 2, subject, -1, SQLITE_STATIC);
-    sqlite3_bind_text(sql, 3, item, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(sql, COLUMN_AT(capture_health, id), ++m->last[table]);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, subject), subject, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, item), item, -1, SQLITE_STATIC);
     if (value)
-        sqlite3_bind_int64(sql, 4, *value);
+        sqlite3_bind_int64(sql, COLUMN_AT(capture_health, value), *value);
     else
-        sqlite3_bind_null(sql, 4);
-    sqlite3_bind_text(sql, 5, note, -1, SQLITE_STATIC);
+        sqlite3_bind_null(sql, COLUMN_AT(capture_health, value));
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, note), note, -1, SQLITE_STATIC);
     int code = sqlite3_step(sql);
     sqlite3_reset(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
@@ -170,10 +170,7 @@ enum prof_status merge_write_lines(struct merge *m)
 {
     sqlite3_stmt *sql;
     enum prof_status status = PROF_OK;
-    if (sqlite3_prepare_v2(m->out,
-                           "INSERT INTO capture_health(id,subject,item,value,note) "
-                           "VALUES(?1,?2,?3,?4,?5)",
-                           -1, &sql, NULL))
+    if (prof_schema_insert(m->out, SCHEMA_capture_health, 1, false, &sql))
         return merge_write_fail(m);
     for (size_t i = 0; !status && i < m->lines.count; i++) {
         const struct merge_line *line = &m->lines.data[i];
@@ -287,25 +284,29 @@ enum prof_status merge_write_capture(struct merge *m)
     exit_of(m, &status, &signal);
     if (!say_filters(m))
         return prof_fail(m->err, PROF_NOMEM, "out of memory");
-    if (sqlite3_prepare_v2(
-            m->out,
-            "INSERT INTO "
-            "capture(id,state,perfkit_version,command,directory,host,boot_id,kernel,cpu,"
-            "trace,kernel_filter,cpu_count,start_realtime_ns,start_mono_ns,duration,exit_status,"
-            "exit_signal) VALUES(1,'merged',?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
-            -1, &sql, NULL))
+    if (prof_schema_insert(m->out, SCHEMA_capture, 1, false, &sql))
         return merge_write_fail(m);
-    const char *const texts[] = {PERFKIT_VERSION, COMMON(m, command), COMMON(m, directory),
-                                 COMMON(m, host), COMMON(m, boot_id), COMMON(m, kernel),
-                                 COMMON(m, cpu),  COMMON(m, trace),   COMMON(m, filter)};
-    for (int i = 0; i < 9; i++)
-        sqlite3_bind_text(sql, 1 + i, texts[i], -1, SQLITE_STATIC);
-    bind_known(sql, 10, common_count(m));
-    bind_known(sql, 11, m->zero_realtime_ns);
-    sqlite3_bind_int64(sql, 12, m->zero_mono_ns);
-    bind_known(sql, 13, m->duration_ns);
-    bind_known(sql, 14, status);
-    bind_known(sql, 15, signal);
+    const struct {
+        int at;
+        const char *text;
+    } texts[] = {{COLUMN_AT(capture, state), "merged"},
+                 {COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION},
+                 {COLUMN_AT(capture, command), COMMON(m, command)},
+                 {COLUMN_AT(capture, directory), COMMON(m, directory)},
+                 {COLUMN_AT(capture, host), COMMON(m, host)},
+                 {COLUMN_AT(capture, boot_id), COMMON(m, boot_id)},
+                 {COLUMN_AT(capture, kernel), COMMON(m, kernel)},
+                 {COLUMN_AT(capture, cpu), COMMON(m, cpu)},
+                 {COLUMN_AT(capture, trace), COMMON(m, trace)},
+                 {COLUMN_AT(capture, kernel_filter), COMMON(m, filter)}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        sqlite3_bind_text(sql, texts[i].at, texts[i].text, -1, SQLITE_STATIC);
+    bind_known(sql, COLUMN_AT(capture, cpu_count), common_count(m));
+    bind_known(sql, COLUMN_AT(capture, start_realtime_ns), m->zero_realtime_ns);
+    sqlite3_bind_int64(sql, COLUMN_AT(capture, start_mono_ns), m->zero_mono_ns);
+    bind_known(sql, COLUMN_AT(capture, duration), m->duration_ns);
+    bind_known(sql, COLUMN_AT(capture, exit_status), status);
+    bind_known(sql, COLUMN_AT(capture, exit_signal), signal);
     int code = sqlite3_step(sql);
     sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);

@@ -1,4 +1,5 @@
-/* Captures of earlier versions, brought up to the present schema. Readers then ask one set of
+/* SQL made of the schema: rows inserted, and captures of earlier versions brought up to the present
+ * schema. Of the latter: readers then ask one set of
  * questions whatever the file's age: what it lacks is an empty table, or a column of NULL. A
  * capture that may only be read gets them as temporary objects of the connection, which hide those
  * of the file. */
@@ -9,6 +10,34 @@
 #include "libprof/store/schema.h"
 
 #define MOST_COLUMNS 64
+
+int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool update,
+                       sqlite3_stmt **out)
+{
+    const struct prof_table *t = &prof_tables[table];
+    sqlite3_str *text = sqlite3_str_new(db);
+    for (size_t i = 0; i < t->count; i++)
+        sqlite3_str_appendf(text, i ? ",\"%w\"" : "INSERT INTO \"%w\"(id",
+                            i ? t->columns[i].name : t->name);
+    for (int row = 0; row < rows; row++) {
+        sqlite3_str_appendall(text, row ? ",(?" : ") VALUES(?");
+        for (size_t i = 1; i < t->count; i++)
+            sqlite3_str_appendall(text, ",?");
+        sqlite3_str_appendall(text, ")");
+    }
+    for (size_t i = 1; update && i < t->count; i++) {
+        const char *name = t->columns[i].name;
+        sqlite3_str_appendf(text, "%s\"%w\"=coalesce(excluded.\"%w\",\"%w\")",
+                            i > 1 ? "," : " ON CONFLICT(id) DO UPDATE SET ", name, name, name);
+    }
+    int bytes = sqlite3_str_length(text);
+    char *sql = sqlite3_str_finish(text);
+    *out = NULL;
+    int code = sql ? sqlite3_prepare_v3(db, sql, bytes, SQLITE_PREPARE_PERSISTENT, out, NULL)
+                   : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return code;
+}
 
 static bool run(sqlite3 *db, char *sql)
 {
