@@ -29,6 +29,26 @@ bool prof_intervals_intersection(const struct prof_intervals *a, const struct pr
 bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval window,
                          struct prof_intervals *out);
 
+/* How many of them begin at `time` or before. */
+static inline size_t prof_intervals_begun(const struct prof_intervals *set, int64_t time)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->data[middle].begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static inline bool prof_intervals_has(const struct prof_intervals *set, int64_t time)
+{
+    size_t begun = prof_intervals_begun(set, time);
+    return begun && time < set->data[begun - 1].end;
+}
+
 /* ---- sweep: unions of two classes of intervals that come in order of begin ------------------- */
 
 /* Called for each stretch [begin, end) in which `active` (bit 0: first class, bit 1: second) does

@@ -414,38 +414,14 @@ static bool find_intervals(struct prof_phases *phases, const struct prof_facts *
 /* ---- what is covered --------------------------------------------------------------------------
  */
 
-static size_t interval_before(const struct prof_intervals *set, int64_t time)
-{
-    size_t low = 0, high = set->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->data[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool lies_in(const struct prof_intervals *set, int64_t time)
-{
-    size_t at = interval_before(set, time);
-    return at && time < set->data[at - 1].end;
-}
-
 int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
 {
     const struct prof_intervals *set = &phase->intervals;
-    size_t at = interval_before(set, time);
+    size_t at = prof_intervals_begun(set, time);
     if (!at)
         return 0;
     int64_t end = time < set->data[at - 1].end ? time : set->data[at - 1].end;
     return phase->before[at - 1] + end - set->data[at - 1].begin;
-}
-
-bool prof_phase_has(const struct prof_phase *phase, int64_t time)
-{
-    return lies_in(&phase->intervals, time);
 }
 
 static void cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
@@ -456,16 +432,16 @@ static void cover_op(struct prof_phases *phases, const struct prof_intervals *sk
     coverage->device_ns = prof_add(coverage->device_ns, op->duration);
     for (size_t p = 0; p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
-        if (!prof_phase_has(phase, op->start))
+        if (!prof_intervals_has(&phase->intervals, op->start))
             continue;
         phase->ops++;
         phase->device_ns = prof_add(phase->device_ns, op->duration);
         coverage->analysed_ns = prof_add(coverage->analysed_ns, op->duration);
         return;
     }
-    int64_t *sum = lies_in(skipped, asked)  ? &coverage->skipped_ns
-                   : lies_in(set_up, asked) ? &coverage->set_up_ns
-                                            : NULL;
+    int64_t *sum = prof_intervals_has(skipped, asked)  ? &coverage->skipped_ns
+                   : prof_intervals_has(set_up, asked) ? &coverage->set_up_ns
+                                                       : NULL;
     if (sum)
         *sum = prof_add(*sum, op->duration);
 }
@@ -579,7 +555,7 @@ static bool find_launches(struct prof_phases *phases, const struct prof_facts *f
     for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; known.count && 2 * inside <= all && i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
-            inside += lies_in(&known, prof_op_asked_at(&op));
+            inside += prof_intervals_has(&known, prof_op_asked_at(&op));
         }
     }
     if (ok && 2 * inside <= all)

@@ -76,9 +76,6 @@ void prof_phases_free(struct prof_phases *phases);
 /* Analysed time of the phase before a moment. */
 int64_t prof_phase_before(const struct prof_phase *phase, int64_t time);
 
-/* Is the moment within an analysed interval of the phase? */
-bool prof_phase_has(const struct prof_phase *phase, int64_t time);
-
 /* The iterations for those who take one kind of them only: of the main phase, with those of all
  * phases that are instances of the same range. of_work: for what an iteration does; where that is
  * one launch, the run is one iteration. Free the result also after a failure. */

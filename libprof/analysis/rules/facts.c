@@ -369,22 +369,41 @@ void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, 
     }
 }
 
+/* The kind that is next, and up to when it stays so: before the first of the others. Of those that
+ * start at the same time, the lower kind comes first. */
+static bool choose_kind(const struct prof_facts *facts, struct prof_op_walk *walk)
+{
+    bool any = false;
+    int64_t first = 0;
+    for (int k = PROF_OP_GRAPH; k >= PROF_OP_KERNEL; k--) {
+        const struct prof_ops *ops = &facts->ops[k];
+        size_t at = walk->of[k].at;
+        if (at == ops->count)
+            continue;
+        int64_t start = ops->data[at].start;
+        if (!any || start <= first) {
+            walk->until = any ? first + 1 : INT64_MAX;
+            walk->kind = (enum prof_op_kind)k;
+            first = start;
+        } else if (start < walk->until) {
+            walk->until = start;
+        }
+        any = true;
+    }
+    return any;
+}
+
 const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct prof_op_walk *walk,
                                       enum prof_op_kind *kind)
 {
-    const struct prof_op_kept *first = NULL;
-    for (enum prof_op_kind k = PROF_OP_KERNEL; k <= PROF_OP_GRAPH; k++) {
-        const struct prof_ops *ops = &facts->ops[k];
-        size_t at = walk->of[k].at;
-        if (at < ops->count && (!first || ops->data[at].start < first->start)) {
-            first = &ops->data[at];
-            *kind = k;
-        }
-    }
-    if (!first)
+    const struct prof_ops *ops = &facts->ops[walk->kind];
+    size_t at = walk->of[walk->kind].at;
+    bool goes_on = at < ops->count && ops->data[at].start > 0 && ops->data[at].start < walk->until;
+    if (!goes_on && !choose_kind(facts, walk))
         return NULL;
-    struct prof_op *op = &walk->of[*kind].op;
-    *op = prof_facts_op(facts, *kind, walk->of[*kind].at++);
+    struct prof_op *op = &walk->of[walk->kind].op;
+    *op = prof_facts_op(facts, walk->kind, walk->of[walk->kind].at++);
+    *kind = walk->kind;
     return op;
 }
 

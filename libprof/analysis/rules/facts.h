@@ -260,6 +260,8 @@ struct prof_op_walk {
         size_t at;
         struct prof_op op; /* the one before it, which was returned */
     } of[PROF_OP_GRAPH + 1];
+    enum prof_op_kind kind; /* of the next operation, if that starts before `until` */
+    int64_t until;
 };
 /* Begin a walk some operations before a moment, so that those that last until then are seen. */
 void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, int64_t time);
@@ -278,7 +280,8 @@ static inline int64_t prof_facts_window_ns(const struct prof_facts *facts)
 
 static inline bool prof_facts_has(const struct prof_facts *facts, int64_t time)
 {
-    return time >= facts->begin && time < facts->end && prof_phase_has(facts->phase, time);
+    return time >= facts->begin && time < facts->end &&
+           prof_intervals_has(&facts->phase->intervals, time);
 }
 
 static inline bool prof_is_copy(const struct prof_shape *shape)

@@ -73,9 +73,13 @@ static enum prof_slice copy_slice(const struct prof_shape *shape)
                                         : PROF_SLICE_COPY_OTHER;
 }
 
-/* Within the window only. */
-static int64_t within(const struct prof_facts *f, int64_t begin, int64_t end)
+/* Within the window only: mostly within the interval that the sweep is in. */
+static int64_t within(const struct prof_facts *f, const struct sweep *s, int64_t begin, int64_t end)
 {
+    const struct prof_intervals *all = &f->phase->intervals;
+    const struct prof_interval *own = s->interval < all->count ? &all->data[s->interval] : NULL;
+    if (own && begin >= own->begin && end <= own->end)
+        return end > begin ? end - begin : 0;
     return end > begin && end > f->begin && begin < f->end
                ? prof_phase_before(f->phase, end) - prof_phase_before(f->phase, begin)
                : 0;
@@ -127,7 +131,7 @@ static void note_queued(struct work *w, struct sweep *s)
 static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_t begin,
                   int64_t end, const struct prof_op *op, uint32_t shape)
 {
-    int64_t length = within(w->facts, begin, end);
+    int64_t length = within(w->facts, s, begin, end);
     if (!length)
         return;
     s->facts->slice_ns[slice] += length;
@@ -252,7 +256,7 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         int64_t own = call->start > begin ? call->start : begin;
         spend_between(w, s, bubble_end, end, op);
         spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
-        s->woken += within(w->facts, own_end > begin ? own_end : begin, bubble_end);
+        s->woken += within(w->facts, s, own_end > begin ? own_end : begin, bubble_end);
         spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
         end = own;
     }
@@ -343,7 +347,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
 {
     const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     int64_t begin = s->done, end = op->start;
-    if (within(w->facts, begin, end))
+    if (within(w->facts, s, begin, end))
         s->facts->gaps++;
     bool known = op->call != PROF_UNKNOWN;
     bool on_its_way =
@@ -371,7 +375,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
 static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
-    int64_t length = within(w->facts, op->start, op->start + op->duration);
+    int64_t length = within(w->facts, s, op->start, op->start + op->duration);
     if (!shape->count || op->duration < shape->min_ns)
         shape->min_ns = op->duration;
     if (op->duration > shape->longest.duration || !shape->count)
@@ -435,7 +439,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         *until = end;
         *(kernel ? &s->kernel_shape : &s->copy_shape) = op->shape;
     }
-    bool inside = within(w->facts, op->start, end > op->start ? end : op->start + 1) > 0;
+    bool inside = within(w->facts, s, op->start, end > op->start ? end : op->start + 1) > 0;
     if (inside && kernel)
         count_row(w, s, op->shape);
     else if (!kernel)
