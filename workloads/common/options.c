@@ -1,7 +1,8 @@
-/* The option tables' parser and help printer; see options.h. */
+/* The option tables: parsed by getopt_long, and the help printed from them; see options.h. */
 #include "workloads/common/options.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,17 +42,6 @@ static const struct option_row *row_at(const struct option_set *set, size_t inde
         return &common_rows[index];
     index -= COMMON_COUNT;
     return index < set->row_count ? &set->rows[index] : NULL;
-}
-
-static const struct option_row *find_row(const struct option_set *set, const char *name,
-                                         size_t length)
-{
-    const struct option_row *row;
-
-    for (size_t i = 0; (row = row_at(set, i)) != NULL; i++)
-        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
-            return row;
-    return NULL;
 }
 
 static int complain(const struct option_set *set, const char *what, const char *argument,
@@ -142,32 +132,49 @@ static int set_value(const struct option_set *set, const struct option_row *row,
     return -1;
 }
 
+#define OPTIONS_MAX 64
+#define FIRST_ROW 256 /* what getopt_long returns for row 0: no character */
+
+/* -1 after what getopt_long found wrong (`found`) with the argument before optind. */
+static int complain_about(const struct option_set *set, int found, char **argv)
+{
+    char letter[] = {'-', (char)optopt, '\0'};
+    const char *argument = optopt > 0 && optopt < FIRST_ROW ? letter : argv[optind - 1];
+
+    if (found == ':')
+        return complain(set, "needs a value", argument, "give one after it");
+    if (optopt >= FIRST_ROW)
+        return complain(set, "takes no value", argument, "leave it out");
+    return complain(set, "no such option", argument, "--help lists them");
+}
+
 /* One pass over the arguments; `only` (may be NULL) restricts it to one option. */
 static int apply(const struct option_set *set, int argc, char **argv, const char *only,
                  void *values)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *argument = argv[i], *equals = strchr(argument, '='), *text;
-        const struct option_row *row = NULL;
+    struct option options[OPTIONS_MAX] = {{0}};
+    const struct option_row *row;
+    int found;
 
-        if (strcmp(argument, "-h") == 0)
-            argument = "--help";
-        if (strncmp(argument, "--", 2) == 0)
-            row = find_row(set, argument + 2,
-                           equals ? (size_t)(equals - argument) - 2 : strlen(argument) - 2);
-        if (!row)
-            return complain(set, "no such option", argument, "--help lists them");
-        text = equals ? equals + 1 : NULL;
-        if (row->kind == OPTION_FLAG && text)
-            return complain(set, "takes no value", argument, "leave it out");
-        if (row->kind != OPTION_FLAG && !text) {
-            if (i + 1 >= argc)
-                return complain(set, "needs a value", argument, "give one after it");
-            text = argv[++i];
+    for (int i = 0; i + 1 < OPTIONS_MAX && (row = row_at(set, (size_t)i)) != NULL; i++)
+        options[i] =
+            (struct option){row->name, row->kind == OPTION_FLAG ? no_argument : required_argument,
+                            NULL, FIRST_ROW + i};
+    opterr = 0;
+    optind = 0; /* starts again from the first argument */
+    while ((found = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+        if (found == 'h') {
+            ((struct common_options *)values)->help = true;
+            continue;
         }
-        if ((!only || strcmp(only, row->name) == 0) && set_value(set, row, text, values) != 0)
+        if (found == '?' || found == ':')
+            return complain_about(set, found, argv);
+        row = row_at(set, (size_t)(found - FIRST_ROW));
+        if ((!only || strcmp(only, row->name) == 0) && set_value(set, row, optarg, values) != 0)
             return -1;
     }
+    if (optind < argc)
+        return complain(set, "no such option", argv[optind], "--help lists them");
     return 0;
 }
 
