@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "workloads/common/claims.h"
 #include "workloads/common/json.h"
 #include "workloads/common/measure.h"
 #include "workloads/common/options.h"
 #include "workloads/common/random.h"
+#include "workloads/common/report.h"
 
 START_TEST(statistics)
 {
@@ -131,6 +133,54 @@ START_TEST(json_is_quoted)
 }
 END_TEST
 
+/* Two results, of which the second could not be measured. */
+static void printed_row(struct output *out, const void *context, size_t index)
+{
+    const double *ns = context;
+
+    output_text(out, "variant", "<variant", index ? "far" : "near");
+    if (output_skipped(out, index ? "no device" : "")) {
+        output_note(out, "far: not available: no device");
+        return;
+    }
+    output_duration(out, "wall_ns", "wall", ns[index]);
+    output_count(out, "launches", NULL, 3);
+    output_number(out, NULL, "MB", 1, 1e-6, 2.5e6);
+}
+
+START_TEST(a_row_is_table_and_json)
+{
+    static const double ns[] = {1500, NAN};
+    static const char table[] =
+        "variant     wall   MB\nnear     1500 ns  2.5\nfar          n/a  n/a\n"
+        "  far: not available: no device\n";
+    static const char members[] = "\"results\": [\n    {\n      \"variant\": \"near\",\n"
+                                  "      \"wall_ns\": 1500,\n      \"launches\": 3\n    },\n"
+                                  "    {\n      \"variant\": \"far\",\n"
+                                  "      \"skipped\": \"no device\"\n    }\n  ]\n}\n";
+    struct dev_info info = {.backend = DEV_CPU};
+
+    for (int json = 0; json < 2; json++) {
+        char text[4096] = {0};
+        struct common_options common = {.json = json};
+        FILE *file = tmpfile();
+        struct output out;
+        const char *found;
+
+        ck_assert_int_ge(dup2(fileno(file), STDOUT_FILENO), 0);
+        output_begin(&out, "test", &info, &common);
+        output_rows(&out, "results", NULL, 2, printed_row, ns);
+        output_end(&out, NULL);
+        fflush(stdout);
+        ck_assert_int_gt(pread(fileno(file), text, sizeof text - 1, 0), 0);
+        found = strstr(text, json ? "\"results\"" : "variant");
+        ck_assert_ptr_nonnull(found);
+        ck_assert_str_eq(found, json ? members : table);
+        fclose(file);
+    }
+}
+END_TEST
+
 struct values {
     struct common_options common;
     uint32_t size;
@@ -166,6 +216,8 @@ START_TEST(options_parse_and_complain)
 
     ck_assert_int_eq(PARSE(&v, "--size", "7", "--fast", "--backend=cpu", "--seed", "9"), 0);
     ck_assert(v.size == 7 && v.fast && v.common.backend == DEV_CPU && v.common.seed == 9);
+    ck_assert_int_eq(PARSE(&v, "--siz", "8"), 0); /* the beginning of one name */
+    ck_assert_uint_eq(v.size, 8);
     /* A preset gives way to an explicit size, wherever it stands. */
     ck_assert_int_eq(PARSE(&v, "--size", "7", "--preset", "seed"), 0);
     ck_assert_uint_eq(v.size, 7);
@@ -319,6 +371,7 @@ int main(void)
     tcase_add_test(cases, verdicts_of_claims);
     tcase_add_test(cases, verification_catches);
     tcase_add_test(cases, json_is_quoted);
+    tcase_add_test(cases, a_row_is_table_and_json);
     tcase_add_test(cases, options_parse_and_complain);
     tcase_add_test(cases, options_read_bytes);
     tcase_add_test(cases, random_numbers_are_never_zero);

@@ -1,6 +1,5 @@
-/* The results as tables for people or as one JSON object, by rank 0. */
+/* What the results hold, printed by rank 0. */
 #include <math.h>
-#include <stdio.h>
 
 #include "workloads/allreduce/workload.h"
 #include "workloads/common/report.h"
@@ -11,6 +10,11 @@
     "of step 1, losses of two more, and then the weights, which are the same on all ranks"
 
 _Static_assert(VERIFY_STEPS == 3, "the text above counts them");
+
+struct printed {
+    const struct allreduce_options *options;
+    const struct result *rows;
+};
 
 /* Bus bandwidth of an all-reduce, bytes/s, as nccl-tests counts it: what each link of a ring
  * carries, 2 (n - 1) / n of the message. */
@@ -33,93 +37,17 @@ static double tokens_per_second(const struct allreduce_options *options, const s
     return 1e9 * tokens / row->measured.wall.median;
 }
 
-/* ---- tables --------------------------------------------------------------------------------- */
-
-static void bandwidth_cell(struct table *table, double bytes_per_s)
+static void note_slow_rank(struct output *out, const struct allreduce_options *options,
+                           const struct result *row)
 {
-    if (isnan(bytes_per_s))
-        table_cell(table, "n/a");
+    if (options->slow_by == SLOW_BY_HOST)
+        output_note(out, "%s: rank %u sleeps %u ms before each step", row->variant->name,
+                    row->slow_rank, options->slow_amount);
     else
-        table_cell(table, "%.2f", bytes_per_s / 1e9);
+        output_note(out, "%s: rank %u runs the forward pass %u more time%s in each step",
+                    row->variant->name, row->slow_rank, options->slow_amount,
+                    options->slow_amount == 1 ? "" : "s");
 }
-
-static void result_row(struct table *table, const struct allreduce_options *options,
-                       const struct result *row)
-{
-    const struct rank_result *first = row->ranks;
-    bool verified = options->common.verify;
-
-    table_row(table);
-    table_cell(table, "%s", row->variant->name);
-    if (row->skipped[0]) {
-        for (int i = 0; i < (verified ? 12 : 9); i++)
-            table_cell(table, "n/a");
-        return;
-    }
-    table_cell(table, "%u", row->reductions);
-    table_cell(table, "%.3f", (double)row->bytes / 1e6);
-    table_duration(table, first->busy);
-    table_duration(table, first->exposed);
-    bandwidth_cell(table, bus_bandwidth(row, options->meet.ranks));
-    table_duration(table, row->measured.wall.median);
-    table_cell(table, "%.0f", tokens_per_second(options, row));
-    table_cell(table, "%.3f", row->first_loss);
-    table_cell(table, "%.3f", row->last_loss);
-    if (verified) {
-        check_cell(table, &row->check);
-        check_cell(table, &row->curve);
-        check_cell(table, &row->replicas);
-    }
-}
-
-/* Sentences stand below the table. */
-static void print_notes(const struct allreduce_options *options, const struct results *results)
-{
-    for (size_t i = 0; i < results->count; i++) {
-        const struct result *row = &results->rows[i];
-
-        if (row->skipped[0])
-            printf("  %s: not available: %s\n", row->variant->name, row->skipped);
-        else if (row->variant->slow && options->slow_by == SLOW_BY_HOST)
-            printf("  %s: rank %u sleeps %u ms before each step\n", row->variant->name,
-                   row->slow_rank, options->slow_amount);
-        else if (row->variant->slow)
-            printf("  %s: rank %u runs the forward pass %u more time%s in each step\n",
-                   row->variant->name, row->slow_rank, options->slow_amount,
-                   options->slow_amount == 1 ? "" : "s");
-    }
-}
-
-static void print_tables(const struct allreduce_options *options, const struct dev_info *info,
-                         const struct results *results)
-{
-    static const char *const plain[] = {"<variant", "all-reduces", "MB",   "adding up",
-                                        "exposed",  "bus GB/s",    "wall", "tokens/s",
-                                        "loss",     "to",          NULL};
-    static const char *const checked[] = {
-        "<variant", "all-reduces", "MB", "adding up",      "exposed",        "bus GB/s",     "wall",
-        "tokens/s", "loss",        "to", "gradient error", "training error", "ranks differ", NULL};
-    struct table table;
-
-    report_title("allreduce", info);
-    printf("%u ranks; %u sequences of %u tokens in all, %u different ones; width %u, %u layer%s\n",
-           options->meet.ranks, options->sequences, options->length, options->vocabulary,
-           options->width, options->layers, options->layers == 1 ? "" : "s");
-    printf("medians of %u steps after %u for warm-up; adding up and exposed are means of a step on "
-           "rank 0:\nthe time in all-reduces, and from the end of the backward pass until the sums "
-           "are there\n",
-           options->common.iterations, options->common.warmup);
-    if (options->common.verify)
-        printf("compared with %s\n", COMPARED);
-    putchar('\n');
-    table_begin(&table, options->common.verify ? checked : plain);
-    for (size_t i = 0; i < results->count; i++)
-        result_row(&table, options, &results->rows[i]);
-    table_end(&table);
-    print_notes(options, results);
-}
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void ranks_json(struct json *json, const struct result *row, uint32_t ranks)
 {
@@ -138,65 +66,67 @@ static void ranks_json(struct json *json, const struct result *row, uint32_t ran
     json_array_end(json);
 }
 
-static void result_json(struct json *json, const struct allreduce_options *options,
-                        const struct result *row)
+static void result_row(struct output *out, const void *context, size_t index)
 {
-    json_object_begin(json, NULL);
-    json_text(json, "variant", row->variant->name);
-    if (row->skipped[0]) {
-        json_text(json, "skipped", row->skipped);
-        json_object_end(json);
+    const struct printed *printed = context;
+    const struct allreduce_options *options = printed->options;
+    const struct result *row = &printed->rows[index];
+
+    output_text(out, "variant", "<variant", row->variant->name);
+    if (output_skipped(out, row->skipped)) {
+        output_note(out, "%s: not available: %s", row->variant->name, row->skipped);
         return;
     }
-    measurement_json(json, &row->measured);
-    json_integer(json, "all_reduces", row->reductions);
-    json_integer(json, "all_reduce_bytes", row->bytes);
-    json_number(json, "bus_bytes_per_s", bus_bandwidth(row, options->meet.ranks));
-    json_number(json, "tokens_per_second", tokens_per_second(options, row));
-    json_number(json, "first_loss", row->first_loss);
-    json_number(json, "last_loss", row->last_loss);
-    if (row->variant->slow)
-        json_integer(json, "slow_rank", row->slow_rank);
-    ranks_json(json, row, options->meet.ranks);
-    check_json(json, &row->check);
-    if (row->curve.done) {
-        json_object_begin(json, "training");
-        check_json(json, &row->curve);
-        json_object_end(json);
-        json_object_begin(json, "replicas");
-        check_json(json, &row->replicas);
-        json_object_end(json);
+    output_measurement(out, &row->measured);
+    output_count(out, "all_reduces", "all-reduces", row->reductions);
+    output_count(out, "all_reduce_bytes", NULL, row->bytes);
+    output_number(out, NULL, "MB", 3, 1e-6, (double)row->bytes);
+    output_duration(out, NULL, "adding up", row->ranks[0].busy);
+    output_duration(out, NULL, "exposed", row->ranks[0].exposed);
+    output_number(out, "bus_bytes_per_s", "bus GB/s", 2, 1e-9,
+                  bus_bandwidth(row, options->meet.ranks));
+    output_duration(out, NULL, "wall", row->measured.wall.median);
+    output_number(out, "tokens_per_second", "tokens/s", 0, 1, tokens_per_second(options, row));
+    output_number(out, "first_loss", "loss", 3, 1, row->first_loss);
+    output_number(out, "last_loss", "to", 3, 1, row->last_loss);
+    if (row->variant->slow) {
+        output_count(out, "slow_rank", NULL, row->slow_rank);
+        note_slow_rank(out, options, row);
     }
-    json_object_end(json);
-}
-
-static void print_json(const struct allreduce_options *options, const struct dev_info *info,
-                       const struct results *results)
-{
-    struct json json;
-
-    report_json_begin(&json, "allreduce", info, &options->common);
-    json_integer(&json, "ranks", options->meet.ranks);
-    json_integer(&json, "sequences", options->sequences);
-    json_integer(&json, "length", options->length);
-    json_integer(&json, "width", options->width);
-    json_integer(&json, "heads", options->heads);
-    json_integer(&json, "layers", options->layers);
-    json_integer(&json, "vocabulary", options->vocabulary);
-    if (options->common.verify)
-        json_text(&json, "compared_with", COMPARED);
-    json_array_begin(&json, "results");
-    for (size_t i = 0; i < results->count; i++)
-        result_json(&json, options, &results->rows[i]);
-    json_array_end(&json);
-    json_object_end(&json);
+    if (output_json(out))
+        ranks_json(output_json(out), row, options->meet.ranks);
+    if (options->common.verify) {
+        output_check(out, NULL, "gradient error", &row->check);
+        output_check(out, "training", "training error", &row->curve);
+        output_check(out, "replicas", "ranks differ", &row->replicas);
+    }
 }
 
 void print_results(const struct allreduce_options *options, const struct dev_info *info,
                    const struct results *results)
 {
-    if (options->common.json)
-        print_json(options, info, results);
-    else
-        print_tables(options, info, results);
+    struct printed printed = {options, results->rows};
+    struct output out;
+
+    output_begin(&out, "allreduce", info, &options->common);
+    output_setting(&out, "ranks", options->meet.ranks);
+    output_setting(&out, "sequences", options->sequences);
+    output_setting(&out, "length", options->length);
+    output_setting(&out, "width", options->width);
+    output_setting(&out, "heads", options->heads);
+    output_setting(&out, "layers", options->layers);
+    output_setting(&out, "vocabulary", options->vocabulary);
+    output_line(&out,
+                "%u ranks; %u sequences of %u tokens in all, %u different ones; width %u, %u "
+                "layer%s",
+                options->meet.ranks, options->sequences, options->length, options->vocabulary,
+                options->width, options->layers, options->layers == 1 ? "" : "s");
+    output_line(&out,
+                "medians of %u steps after %u for warm-up; adding up and exposed are means of a "
+                "step on rank 0:\nthe time in all-reduces, and from the end of the backward pass "
+                "until the sums are there",
+                options->common.iterations, options->common.warmup);
+    output_compared(&out, options->common.verify ? COMPARED : NULL);
+    output_rows(&out, "results", "\n", results->count, result_row, &printed);
+    output_end(&out, NULL);
 }

@@ -175,13 +175,10 @@ void claims_print(const struct claims *claims)
                                          "gain",   "claimed", "<here",   "<the seed", NULL};
     struct table table;
 
-    if (claims->count == 0)
-        return;
-    putchar('\n');
     table_begin(&table, header);
     for (size_t i = 0; i < claims->count; i++)
         claim_row(&table, &claims->rows[i]);
-    table_end(&table);
+    table_end(&table, "\n");
     print_reasons(claims);
 }
 

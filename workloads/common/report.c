@@ -1,18 +1,21 @@
-/* The parts of the output that all workloads share; see report.h. */
+/* The printer of results; see report.h. */
 #include "workloads/common/report.h"
 
-#include <stdio.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
 
-void report_title(const char *workload, const struct dev_info *info)
+void output_begin(struct output *out, const char *workload, const struct dev_info *info,
+                  const struct common_options *common)
 {
-    printf("%s on %s: %s (%s), %u compute units\n", workload, dev_backend_name(info->backend),
-           info->name, info->platform, info->compute_units);
-}
+    struct json *json = &out->json;
 
-void report_json_begin(struct json *json, const char *workload, const struct dev_info *info,
-                       const struct common_options *common)
-{
-    *json = (struct json){.file = stdout};
+    *out = (struct output){.as_json = common->json, .json = {.file = stdout}};
+    if (!out->as_json) {
+        printf("%s on %s: %s (%s), %u compute units\n", workload, dev_backend_name(info->backend),
+               info->name, info->platform, info->compute_units);
+        return;
+    }
     json_object_begin(json, NULL);
     json_text(json, "workload", workload);
     json_text(json, "backend", dev_backend_name(info->backend));
@@ -23,6 +26,152 @@ void report_json_begin(struct json *json, const char *workload, const struct dev
     json_integer(json, "iterations", common->iterations);
     json_integer(json, "warmup", common->warmup);
     json_integer(json, "seed", common->seed);
+}
+
+struct json *output_json(struct output *out)
+{
+    return out->as_json ? &out->json : NULL;
+}
+
+void output_line(struct output *out, const char *format, ...)
+{
+    va_list ap;
+
+    if (out->as_json)
+        return;
+    va_start(ap, format);
+    vprintf(format, ap);
+    va_end(ap);
+    putchar('\n');
+}
+
+void output_setting(struct output *out, const char *key, uint64_t number)
+{
+    if (out->as_json)
+        json_integer(&out->json, key, number);
+}
+
+void output_compared(struct output *out, const char *text)
+{
+    if (text && out->as_json)
+        json_text(&out->json, "compared_with", text);
+    else if (text)
+        output_line(out, "compared with %s", text);
+}
+
+static void print_rows_json(struct output *out, const char *key, size_t count, output_row *row,
+                            const void *context)
+{
+    json_array_begin(&out->json, key);
+    for (size_t i = 0; i < count; i++) {
+        json_object_begin(&out->json, NULL);
+        row(out, context, i);
+        json_object_end(&out->json);
+    }
+    json_array_end(&out->json);
+}
+
+void output_rows(struct output *out, const char *key, const char *title, size_t count,
+                 output_row *row, const void *context)
+{
+    char *notes = NULL;
+    size_t bytes = 0;
+
+    if (out->as_json) {
+        if (key)
+            print_rows_json(out, key, count, row, context);
+        return;
+    }
+    out->notes = open_memstream(&notes, &bytes);
+    for (size_t i = 0; i < count; i++) {
+        table_row(&out->table);
+        row(out, context, i);
+    }
+    table_end(&out->table, title);
+    if (out->notes && fclose(out->notes) == 0)
+        fputs(notes, stdout);
+    out->notes = NULL;
+    free(notes);
+}
+
+void output_end(struct output *out, const struct claims *claims)
+{
+    if (!out->as_json) {
+        if (claims)
+            claims_print(claims);
+        return;
+    }
+    if (claims)
+        claims_json(&out->json, claims);
+    json_object_end(&out->json);
+}
+
+/* ---- within a row --------------------------------------------------------------------------- */
+
+void output_text(struct output *out, const char *key, const char *header, const char *text)
+{
+    if (!out->as_json)
+        output_cell(out, header, "%s", text ? text : "");
+    else if (key && text)
+        json_text(&out->json, key, text);
+}
+
+void output_count(struct output *out, const char *key, const char *header, uint64_t number)
+{
+    if (!out->as_json)
+        output_cell(out, header, "%llu", (unsigned long long)number);
+    else if (key)
+        json_integer(&out->json, key, number);
+}
+
+void output_number(struct output *out, const char *key, const char *header, int digits,
+                   double scale, double number)
+{
+    if (out->as_json && key)
+        json_number(&out->json, key, number);
+    else if (isnan(number))
+        output_cell(out, header, "n/a");
+    else
+        output_cell(out, header, "%.*f", digits, number * scale);
+}
+
+void output_duration(struct output *out, const char *key, const char *header, double ns)
+{
+    if (out->as_json && key)
+        json_number(&out->json, key, ns);
+    if (out->as_json || !header)
+        return;
+    table_column(&out->table, header);
+    table_duration(&out->table, ns);
+}
+
+void output_cell(struct output *out, const char *header, const char *format, ...)
+{
+    char text[TABLE_CELL_BYTES];
+    va_list ap;
+
+    if (out->as_json || !header)
+        return;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    table_column(&out->table, header);
+    table_cell(&out->table, "%s", text);
+}
+
+void output_check(struct output *out, const char *key, const char *header,
+                  const struct check *check)
+{
+    output_cell(out, header, "%.1e %s", check->error, check_passed(check) ? "ok" : "FAILED");
+    if (!out->as_json || !check->done)
+        return;
+    if (key)
+        json_object_begin(&out->json, key);
+    json_number(&out->json, "relative_error", check->error);
+    json_number(&out->json, "tolerance", check->tolerance);
+    json_bool(&out->json, "verified", check_passed(check));
+    if (key)
+        json_object_end(&out->json);
 }
 
 void stats_json(struct json *json, const char *key, const struct stats *s)
@@ -37,8 +186,12 @@ void stats_json(struct json *json, const char *key, const struct stats *s)
     json_object_end(json);
 }
 
-void measurement_json(struct json *json, const struct measurement *m)
+void output_measurement(struct output *out, const struct measurement *m)
 {
+    struct json *json = output_json(out);
+
+    if (!json)
+        return;
     stats_json(json, "kernel_ns", &m->kernel);
     stats_json(json, "transfer_ns", &m->transfer);
     stats_json(json, "host_ns", &m->host);
@@ -52,11 +205,14 @@ void measurement_json(struct json *json, const struct measurement *m)
     json_number(json, "bytes_written", m->tally.bytes_written);
 }
 
-void components_json(struct json *json, const char *const *names, const double *mean_ns,
-                     size_t count)
+void output_components(struct output *out, const char *const *names, const double *mean_ns,
+                       size_t count)
 {
+    struct json *json = output_json(out);
     double total = 0;
 
+    if (!json)
+        return;
     for (size_t i = 0; i < count; i++)
         total += mean_ns[i];
     json_array_begin(json, "components");
@@ -71,18 +227,28 @@ void components_json(struct json *json, const char *const *names, const double *
     json_number(json, "components_total_ns", total);
 }
 
-void check_json(struct json *json, const struct check *check)
+bool output_skipped(struct output *out, const char *reason)
 {
-    if (!check->done)
-        return;
-    json_number(json, "relative_error", check->error);
-    json_number(json, "tolerance", check->tolerance);
-    json_bool(json, "verified", check_passed(check));
+    if (!reason || !reason[0])
+        return false;
+    if (out->as_json)
+        json_text(&out->json, "skipped", reason);
+    else
+        table_skip(&out->table);
+    return true;
 }
 
-void check_cell(struct table *table, const struct check *check)
+void output_note(struct output *out, const char *format, ...)
 {
-    table_cell(table, "%.1e %s", check->error, check_passed(check) ? "ok" : "FAILED");
+    va_list ap;
+
+    if (out->as_json || !out->notes)
+        return;
+    fputs("  ", out->notes);
+    va_start(ap, format);
+    vfprintf(out->notes, format, ap);
+    va_end(ap);
+    fputc('\n', out->notes);
 }
 
 bool check_failed(const char *workload, const char *variant, const struct check *check)

@@ -1,125 +1,76 @@
-/* The results as tables for people or as one JSON object. */
-#include <stdio.h>
-
+/* What the results hold. */
 #include "workloads/common/report.h"
 #include "workloads/hash_embedding/workload.h"
 
-/* ---- tables --------------------------------------------------------------------------------- */
+struct printed {
+    const struct hash_options *options;
+    const struct result *rows;
+};
 
-static void where_cell(struct table *table, const struct result *row)
+static void shape_cells(struct output *out, const struct result *row)
 {
+    struct json *json = output_json(out);
+
     if (row->cores == 0)
-        table_cell(table, "device");
+        output_cell(out, "<on", "device");
     else
-        table_cell(table, "%u core%s", row->cores, row->cores == 1 ? "" : "s");
-}
-
-static void result_row(struct table *table, const struct result *row, bool verified)
-{
-    const struct measurement *m = &row->measured;
-
-    table_row(table);
-    table_cell(table, "%s", row->variant);
-    where_cell(table, row);
-    table_cell(table, "%u", row->records);
-    table_cell(table, "%u", row->plots);
+        output_cell(out, "<on", "%u core%s", row->cores, row->cores == 1 ? "" : "s");
+    output_count(out, "records", "records", row->records);
+    output_count(out, "plots", "plots", row->plots);
     if (row->batch)
-        table_cell(table, "%u", row->batch);
+        output_count(out, "batch", "batch", row->batch);
     else
-        table_cell(table, "-");
-    if (row->skipped) {
-        for (int i = 0; i < 7; i++)
-            table_cell(table, "n/a");
-        if (verified)
-            table_cell(table, "-");
-        table_cell(table, "%s", row->skipped);
+        output_cell(out, "batch", "-");
+    if (!json)
         return;
-    }
-    table_duration(table, m->kernel.median);
-    table_duration(table, m->kernel.mad);
-    table_duration(table, m->kernel.min);
-    table_duration(table, m->kernel.max);
-    table_duration(table, m->transfer.median);
-    table_duration(table, m->wall.median);
-    table_cell(table, "%.2f", (m->tally.bytes_read + m->tally.bytes_written) / m->kernel.median);
-    if (verified)
-        check_cell(table, &row->check);
-    table_cell(table, "%s", row->kernel ? row->kernel : "");
-}
-
-static void print_tables(const struct hash_options *options, const struct dev_info *info,
-                         const struct results *results, const struct claims *claims)
-{
-    static const char *const plain[] = {"<variant", "<on",  "records",  "plots", "batch",
-                                        "kernels",  "+-",   "min",      "max",   "copies",
-                                        "wall",     "GB/s", "<hash by", NULL};
-    static const char *const checked[] = {
-        "<variant", "<on",    "records", "plots", "batch",          "kernels",  "+-", "min",
-        "max",      "copies", "wall",    "GB/s",  "relative error", "<hash by", NULL};
-    struct table table;
-
-    report_title("hash_embedding", info);
-    printf("medians of %u iterations after %u for warm-up, +- is the median deviation; dim %u, "
-           "%s records\n\n",
-           options->common.iterations, options->common.warmup, options->dim,
-           options->order == ORDER_SORTED ? "sorted" : "unsorted");
-    table_begin(&table, options->common.verify ? checked : plain);
-    for (size_t i = 0; i < results->count; i++)
-        result_row(&table, &results->rows[i], options->common.verify);
-    table_end(&table);
-    claims_print(claims);
-}
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
-
-static void result_json(struct json *json, const struct result *row)
-{
-    json_object_begin(json, NULL);
-    json_text(json, "variant", row->variant);
     json_text(json, "device", row->device);
     if (row->cores)
         json_integer(json, "cores", row->cores);
-    json_integer(json, "records", row->records);
-    json_integer(json, "plots", row->plots);
     json_bool(json, "sorted", row->sorted);
-    if (row->batch)
-        json_integer(json, "batch", row->batch);
-    if (row->kernel)
-        json_text(json, "hash_kernel", row->kernel);
-    if (row->skipped) {
-        json_text(json, "skipped", row->skipped);
-        json_object_end(json);
-        return;
-    }
-    measurement_json(json, &row->measured);
-    check_json(json, &row->check);
-    json_object_end(json);
 }
 
-static void print_json(const struct hash_options *options, const struct dev_info *info,
-                       const struct results *results, const struct claims *claims)
+static void result_row(struct output *out, const void *context, size_t index)
 {
-    struct json json;
+    const struct printed *printed = context;
+    const struct result *row = &printed->rows[index];
+    const struct measurement *m = &row->measured;
 
-    report_json_begin(&json, "hash_embedding", info, &options->common);
-    json_integer(&json, "dim", options->dim);
-    json_array_begin(&json, "results");
-    for (size_t i = 0; i < results->count; i++)
-        result_json(&json, &results->rows[i]);
-    json_array_end(&json);
-    claims_json(&json, claims);
-    json_object_end(&json);
+    output_text(out, "variant", "<variant", row->variant);
+    shape_cells(out, row);
+    if (output_skipped(out, row->skipped)) {
+        output_note(out, "%s: not available: %s", row->variant, row->skipped);
+        return;
+    }
+    output_measurement(out, m);
+    output_duration(out, NULL, "kernels", m->kernel.median);
+    output_duration(out, NULL, "+-", m->kernel.mad);
+    output_duration(out, NULL, "min", m->kernel.min);
+    output_duration(out, NULL, "max", m->kernel.max);
+    output_duration(out, NULL, "copies", m->transfer.median);
+    output_duration(out, NULL, "wall", m->wall.median);
+    output_cell(out, "GB/s", "%.2f",
+                (m->tally.bytes_read + m->tally.bytes_written) / m->kernel.median);
+    if (printed->options->common.verify)
+        output_check(out, NULL, "relative error", &row->check);
+    output_text(out, "hash_kernel", "<hash by", row->kernel);
 }
 
 void print_results(const struct hash_options *options, const struct dev_info *info,
                    const struct results *results)
 {
+    struct printed printed = {options, results->rows};
     struct claims claims = {0};
+    struct output out;
 
+    output_begin(&out, "hash_embedding", info, &options->common);
+    output_setting(&out, "dim", options->dim);
+    output_line(&out,
+                "medians of %u iterations after %u for warm-up, +- is the median deviation; dim "
+                "%u, %s records",
+                options->common.iterations, options->common.warmup, options->dim,
+                options->order == ORDER_SORTED ? "sorted" : "unsorted");
+    output_rows(&out, "results", "\n", results->count, result_row, &printed);
     claims_evaluate(results, info, &claims);
-    if (options->common.json)
-        print_json(options, info, results, &claims);
-    else
-        print_tables(options, info, results, &claims);
+    output_end(&out, &claims);
     claims_free(&claims);
 }

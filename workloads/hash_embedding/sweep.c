@@ -18,8 +18,8 @@ enum density { TYPICAL, DENSE, DENSITIES };
 struct progress {
     const struct hash_options *options;
     struct session *session;
-    struct json json;
-    struct table table, failures;
+    struct output out;
+    struct table failures;
     uint32_t points, passed;
     double worst;         /* of auto over best, */
     char worst_text[120]; /* and where */
@@ -47,10 +47,10 @@ static void note_point(struct progress *progress, const struct point *point)
         point_text(point, progress->worst_text, sizeof progress->worst_text);
     }
     if (progress->options->common.json) {
-        point_json(&progress->json, point);
+        point_json(&progress->out.json, point);
         return;
     }
-    point_row(&progress->table, point);
+    point_row(&progress->out.table, point);
     if (!point_passed(point))
         note_failure(progress, point);
 }
@@ -70,14 +70,6 @@ static int measure_size(struct progress *progress, uint32_t records)
     return 0;
 }
 
-static void end_tables(struct progress *progress)
-{
-    table_end(&progress->table);
-    if (progress->passed < progress->points)
-        printf("\nFAILED, with the median deviation of each kernel\n");
-    table_end(&progress->failures);
-}
-
 static int measure_all(struct progress *progress)
 {
     static const char *const header[] = {"records", "plots", "<order",    "basic",        "shared",
@@ -86,25 +78,24 @@ static int measure_all(struct progress *progress)
     const struct dev_info *info = dev_info(progress->session->dev);
     int status = 0;
 
-    if (options->common.json) {
-        report_json_begin(&progress->json, "hash_embedding", info, &options->common);
-        json_integer(&progress->json, "dim", options->dim);
-        json_array_begin(&progress->json, "sweep");
-    } else {
-        report_title("hash_embedding --sweep", info);
-        printf("kernel times, medians of %u to %u samples, more of the short ones, after %u for "
-               "warm-up; dim %u\n\n",
-               options->common.iterations, POINT_MOST_ROUNDS * options->common.iterations,
-               options->common.warmup, options->dim);
-        table_begin(&progress->table, header);
-    }
+    output_begin(&progress->out, "hash_embedding", info, &options->common);
+    output_setting(&progress->out, "dim", options->dim);
+    output_line(&progress->out,
+                "--sweep: kernel times, medians of %u to %u samples, more of the short ones, after "
+                "%u for warm-up; dim %u\n",
+                options->common.iterations, POINT_MOST_ROUNDS * options->common.iterations,
+                options->common.warmup, options->dim);
+    if (options->common.json)
+        json_array_begin(&progress->out.json, "sweep");
+    else
+        table_begin(&progress->out.table, header);
     for (uint64_t records = FIRST_RECORDS; records <= progress->last_records && status == 0;
          records *= 2)
         status = measure_size(progress, (uint32_t)records);
     if (options->common.json)
-        json_array_end(&progress->json);
-    else
-        end_tables(progress);
+        json_array_end(&progress->out.json);
+    table_end(&progress->out.table, NULL);
+    table_end(&progress->failures, "\nFAILED, with the median deviation of each kernel\n");
     return status;
 }
 
@@ -124,15 +115,11 @@ static void conclude(struct progress *progress, bool passed)
         snprintf(claim->figure, sizeof claim->figure, "%u of %u shapes; the worst: %s",
                  progress->passed, progress->points, progress->worst_text);
     }
-    if (progress->options->common.json) {
-        claims_json(&progress->json, &claims);
-        json_bool(&progress->json, "passed", passed);
-        json_object_end(&progress->json);
-    } else {
-        claims_print(&claims);
-        printf("\n%s: auto within 10 %% of the best at %u of %u shapes\n",
-               passed ? "PASSED" : "FAILED", progress->passed, progress->points);
-    }
+    if (output_json(&progress->out))
+        json_bool(&progress->out.json, "passed", passed);
+    output_end(&progress->out, &claims);
+    output_line(&progress->out, "\n%s: auto within 10 %% of the best at %u of %u shapes",
+                passed ? "PASSED" : "FAILED", progress->passed, progress->points);
     claims_free(&claims);
 }
 

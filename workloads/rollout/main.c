@@ -91,8 +91,8 @@ static int check_options(void *values)
     return 0;
 }
 
-static void print_results(const struct rollout_options *options, struct dev *dev,
-                          const struct result *measured, size_t count)
+static void print_measured(const struct rollout_options *options, struct dev *dev,
+                           const struct result *measured, size_t count)
 {
     const struct dev_info *info = dev_info(dev);
     struct dev_memory memory = dev_memory(dev);
@@ -102,15 +102,9 @@ static void print_results(const struct rollout_options *options, struct dev *dev
                               .capacity =
                                   memory.limit_bytes ? memory.limit_bytes : info->global_bytes,
                               .limited = memory.limit_bytes != 0};
-    struct claims claims = {0};
 
     perfkit_range_push("output");
-    claims_evaluate(&results, info, &claims);
-    if (options->common.json)
-        print_json(options, info, &results, &claims);
-    else
-        print_tables(options, info, &results, &claims);
-    claims_free(&claims);
+    print_results(options, info, &results);
     perfkit_range_pop();
 }
 
@@ -136,7 +130,7 @@ static int run_everything(const void *values, struct dev *dev)
     if (status == 0)
         status = run_variants(options, &model, dev, results, &count);
     if (status == 0)
-        print_results(options, dev, results, count);
+        print_measured(options, dev, results, count);
     for (size_t i = 0; i < count && status >= 0; i++) {
         if (result_passed(&results[i]))
             continue;

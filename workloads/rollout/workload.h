@@ -207,12 +207,8 @@ int run_variants(const struct rollout_options *options, const struct model *mode
 void claims_evaluate(const struct results *results, const struct dev_info *info,
                      struct claims *claims);
 
-/* How fp16 and bf16 are computed with here. */
-const char *arithmetic(const struct dev_info *info);
-
-void print_tables(const struct rollout_options *options, const struct dev_info *info,
-                  const struct results *results, const struct claims *claims);
-void print_json(const struct rollout_options *options, const struct dev_info *info,
-                const struct results *results, const struct claims *claims);
+/* Tables on stdout, or JSON with --json. */
+void print_results(const struct rollout_options *options, const struct dev_info *info,
+                   const struct results *results);
 
 #endif
