@@ -119,9 +119,11 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
 }
 
 /* Record and judge; where that does not decide, once more with more runs. */
-static enum prof_status judge(struct gate_recorder *recorder, const struct options *asked,
-                              const struct gate_config *config, struct gate_runs sides[2],
-                              struct prof_comparison *result, struct prof_error *err)
+static enum prof_status compare_recorded(struct gate_recorder *recorder,
+                                         const struct options *asked,
+                                         const struct gate_config *config,
+                                         struct gate_runs sides[2], struct prof_comparison *result,
+                                         struct prof_error *err)
 {
     unsigned looks = asked->max_runs > asked->runs ? 2 : 1;
     enum prof_status status = PROF_OK;
@@ -137,8 +139,8 @@ static enum prof_status judge(struct gate_recorder *recorder, const struct optio
     return status;
 }
 
-static int tell(const struct options *asked, const struct gate_config *config,
-                const struct gate_runs sides[2], const struct prof_comparison *result)
+static int write_ab_report(const struct options *asked, const struct gate_config *config,
+                           const struct gate_runs sides[2], const struct prof_comparison *result)
 {
     char texts[2][400];
     for (int side = BASE; side <= CAND; side++)
@@ -151,10 +153,10 @@ static int tell(const struct options *asked, const struct gate_config *config,
         .files = (const char *const *)sides[CAND].names,
         .file_count = asked->keep ? sides[CAND].count : 0,
     };
-    return gate_tell("ab", &asked->gate, config, &report);
+    return gate_write_results("ab", &asked->gate, config, &report);
 }
 
-static bool options_make_sense(const struct options *asked, unsigned *warmup)
+static bool check_ab_options(const struct options *asked, unsigned *warmup)
 {
     char *end = NULL;
     *warmup = asked->warmup ? (unsigned)strtoul(asked->warmup, &end, 10) : 1;
@@ -187,16 +189,16 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
     unsigned warmup;
     if (!cli_parse(command, argc, argv, &asked, &none, &exit_status))
         return exit_status;
-    if (!options_make_sense(&asked, &warmup) ||
+    if (!check_ab_options(&asked, &warmup) ||
         !gate_configure(command->name, &asked.gate, NULL, &config))
         return CLI_USAGE;
     enum prof_status status = gate_record_open(&recorder, command->name, asked.keep, &err);
     status = status ? status : warm_up(&recorder, &asked, warmup, &err);
-    status = status ? status : judge(&recorder, &asked, &config, sides, &result, &err);
+    status = status ? status : compare_recorded(&recorder, &asked, &config, sides, &result, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     gate_record_close(&recorder);
-    exit_status = status ? CLI_USAGE : tell(&asked, &config, sides, &result);
+    exit_status = status ? CLI_USAGE : write_ab_report(&asked, &config, sides, &result);
     prof_comparison_free(&result);
     gate_runs_free(&sides[BASE]);
     gate_runs_free(&sides[CAND]);

@@ -78,7 +78,8 @@ struct call {
     struct prof_error err;
 };
 
-static enum prof_status open_file(struct call *call, bool write, struct prof_baseline_file **file)
+static enum prof_status open_baseline_file(struct call *call, bool write,
+                                           struct prof_baseline_file **file)
 {
     return prof_baseline_open(call->config->baselines, write, file, &call->err);
 }
@@ -131,7 +132,7 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     enum prof_status status = gate_runs_session(runs, call->asked->label, &session, &call->err);
     if (status)
         return status;
-    status = open_file(call, true, &file);
+    status = open_baseline_file(call, true, &file);
     status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
@@ -144,7 +145,7 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     return status;
 }
 
-static int save(struct call *call)
+static int save_baseline(struct call *call)
 {
     struct gate_runs runs = {0};
     if (call->count < 2) {
@@ -186,7 +187,7 @@ static int list(struct call *call)
 {
     struct prof_baseline_file *file;
     struct prof_baseline_list all;
-    if (open_file(call, false, &file))
+    if (open_baseline_file(call, false, &file))
         return CLI_USAGE;
     enum prof_status status = prof_baseline_summaries(file, &all, &call->err);
     prof_baseline_close(file);
@@ -289,7 +290,7 @@ static void show_environment(const struct prof_baseline *baseline)
 static enum prof_status load_named(struct call *call, struct prof_baseline *baseline)
 {
     struct prof_baseline_file *file;
-    enum prof_status status = open_file(call, false, &file);
+    enum prof_status status = open_baseline_file(call, false, &file);
     if (status)
         return status;
     status = prof_baseline_load(file, call->values[0], 0, baseline, &call->err);
@@ -297,7 +298,7 @@ static enum prof_status load_named(struct call *call, struct prof_baseline *base
     return status;
 }
 
-static int show(struct call *call)
+static int show_baseline(struct call *call)
 {
     struct prof_baseline baseline;
     if (call->count != 1) {
@@ -330,10 +331,10 @@ static int rm(struct call *call)
         return CLI_USAGE;
     }
     /* Not made only to find nothing in it. */
-    if (open_file(call, false, &file))
+    if (open_baseline_file(call, false, &file))
         return CLI_USAGE;
     prof_baseline_close(file);
-    if (open_file(call, true, &file))
+    if (open_baseline_file(call, true, &file))
         return CLI_USAGE;
     enum prof_status status =
         prof_baseline_remove(file, call->values[0], call->asked->keep, &removed, &call->err);
@@ -344,7 +345,7 @@ static int rm(struct call *call)
     return status ? CLI_USAGE : CLI_OK;
 }
 
-static int export_one(struct call *call)
+static int export_baseline(struct call *call)
 {
     struct prof_baseline baseline;
     if (call->count != 2) {
@@ -370,8 +371,9 @@ static int export_one(struct call *call)
     return status ? CLI_USAGE : CLI_OK;
 }
 
-static enum prof_status import_one(struct call *call, struct prof_baseline_file *from,
-                                   struct prof_baseline_file *to, const char *name, const char *as)
+static enum prof_status import_baseline(struct call *call, struct prof_baseline_file *from,
+                                        struct prof_baseline_file *to, const char *name,
+                                        const char *as)
 {
     struct prof_baseline baseline;
     size_t added;
@@ -403,10 +405,10 @@ static int import_all(struct call *call)
         status = prof_fail(&call->err, PROF_INVALID,
                            "%s holds %zu baselines, which one name cannot take: leave NAME out",
                            call->values[0], names.count);
-    status = status ? status : open_file(call, true, &to);
+    status = status ? status : open_baseline_file(call, true, &to);
     for (size_t i = 0; !status && i < names.count; i++) {
         const char *name = names.rows[i].name;
-        status = import_one(call, from, to, name, call->count == 2 ? call->values[1] : name);
+        status = import_baseline(call, from, to, name, call->count == 2 ? call->values[1] : name);
     }
     prof_baseline_summaries_free(&names);
     prof_baseline_close(from);
@@ -421,8 +423,8 @@ static const struct {
     const char *name;
     int (*run)(struct call *call);
 } verb_table[] = {
-    {"save", save}, {"list", list},         {"show", show},
-    {"rm", rm},     {"export", export_one}, {"import", import_all},
+    {"save", save_baseline},     {"list", list},         {"show", show_baseline}, {"rm", rm},
+    {"export", export_baseline}, {"import", import_all},
 };
 static const char *const verbs[] = {"save", "list", "show", "rm", "export", "import", NULL};
 

@@ -19,8 +19,9 @@
 #define LINE_NS 200000000ull
 #define FULL_PATIENCE_NS 5000000000ull /* in all */
 #define FULL_PAUSE_MS 250
-#define ABANDON_BYTES (256u << 10) /* what running processes add faster than it is worth reading   \
-                                    */
+#define ABANDON_BYTES                                                                              \
+    (256u << 10) /* what running processes add faster than it is worth reading                     \
+                  */
 
 struct progress_line {
     const char *command;
@@ -29,7 +30,7 @@ struct progress_line {
     bool shown;
 };
 
-static void show_progress(struct progress_line *line, const struct prof_ingest_progress *progress)
+static void show_backlog(struct progress_line *line, const struct prof_ingest_progress *progress)
 {
     uint64_t now = prof_now_ns();
     if (progress->backlog_bytes > line->most_bytes)
@@ -72,7 +73,7 @@ static bool patient(struct capture_end *end, enum prof_status status, const stru
     return now - end->full_since_ns < FULL_PATIENCE_NS;
 }
 
-static enum prof_status drain(struct capture_end *end, struct prof_error *err)
+static enum prof_status drain_spools(struct capture_end *end, struct prof_error *err)
 {
     struct progress_line line = {.command = end->command, .start_ns = prof_now_ns()};
     struct prof_ingest_progress progress;
@@ -87,7 +88,7 @@ static enum prof_status drain(struct capture_end *end, struct prof_error *err)
         }
         if (progress.backlog_bytes <= (end->abandon ? ABANDON_BYTES : 0) || !progress.records)
             break;
-        show_progress(&line, &progress);
+        show_backlog(&line, &progress);
     }
     clear_progress(&line);
     return PROF_OK;
@@ -119,9 +120,9 @@ static void name_stacks(struct capture_end *end)
                 end->final);
 }
 
-static enum prof_status finish(struct capture_end *end, struct prof_error *err)
+static enum prof_status finish_ingest(struct capture_end *end, struct prof_error *err)
 {
-    enum prof_status status = drain(end, err);
+    enum prof_status status = drain_spools(end, err);
     if (!status && end->pid)
         status = prof_ingest_reaped(end->ingest, (uint32_t)end->pid, end->wait_status, err);
     while (!status) {
@@ -140,7 +141,7 @@ static enum prof_status finish(struct capture_end *end, struct prof_error *err)
 }
 
 /* A reader that holds on leaves a -wal file, which the next report joins: worth a word, no more. */
-static enum prof_status publish(struct capture_end *end, struct prof_error *err)
+static enum prof_status publish_capture(struct capture_end *end, struct prof_error *err)
 {
     enum prof_status status;
     do
@@ -164,9 +165,9 @@ static enum prof_status publish(struct capture_end *end, struct prof_error *err)
 bool capture_end(struct capture_end *end)
 {
     struct prof_error err = {0};
-    enum prof_status status = finish(end, &err);
+    enum prof_status status = finish_ingest(end, &err);
     if (!status)
-        status = publish(end, &err);
+        status = publish_capture(end, &err);
     prof_store_close(end->store);
     end->store = NULL;
     if (status) {

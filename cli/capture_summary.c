@@ -102,7 +102,7 @@ static bool list_recorded(const struct prof_trust *trust, char *out, size_t size
     return used > 0;
 }
 
-static void say_trust(const char *command, const struct prof_trust *trust)
+static void print_trust_status(const char *command, const struct prof_trust *trust)
 {
     if (trust->complete)
         return;
@@ -120,7 +120,7 @@ static void say_trust(const char *command, const struct prof_trust *trust)
 
 /* CUPTI serves one tool: when the program wanted it too, or was given it, figures of one side lack.
  */
-static bool say_contention(const char *command, const struct prof_trust *trust)
+static bool print_contention(const char *command, const struct prof_trust *trust)
 {
     const char *first = NULL;
     size_t more = 0;
@@ -138,7 +138,7 @@ static bool say_contention(const char *command, const struct prof_trust *trust)
 }
 
 /* A pattern with a slip in it must not look like a program without kernels. */
-static bool say_filtered(const char *command, const struct prof_trust *trust, const char *filter)
+static bool print_filtered(const char *command, const struct prof_trust *trust, const char *filter)
 {
     int64_t kept = trust->graphs.kernels, left = trust->graphs.filtered;
     for (size_t i = 0; i < trust->total_count; i++) {
@@ -159,7 +159,7 @@ static bool say_filtered(const char *command, const struct prof_trust *trust, co
 
 /* What was asked for beside the trace and did not come (counters, samples): a run of which all
  * calls are there is told complete, and who waits for the rest must hear of it. */
-static void say_degraded(const char *command, const struct prof_trust *trust)
+static void print_degraded(const char *command, const struct prof_trust *trust)
 {
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *s = &trust->statements[i];
@@ -177,8 +177,8 @@ static const char *nothing_seen(const char *trace)
 }
 
 /* The likely reason is among the statements. */
-static void say_nothing(const char *command, const struct prof_trust *trust, const char *trace,
-                        const char *reason)
+static void print_nothing_recorded(const char *command, const struct prof_trust *trust,
+                                   const char *trace, const char *reason)
 {
     bool called = false;
     for (size_t i = 0; i < trust->total_count; i++)
@@ -218,17 +218,17 @@ void capture_summary(const char *command, const char *path, const char *shown, c
                 trust.complete ? prof_trust_status_words(trust.status) : "", ending);
     else
         nothing = true;
-    bool contended = say_contention(command, &trust);
-    if (say_filtered(command, &trust, info->kernel_filter))
+    bool contended = print_contention(command, &trust);
+    if (print_filtered(command, &trust, info->kernel_filter))
         nothing = false;                      /* that is the reason */
     bool told = contended || !trust.complete; /* why, by another line */
     if (nothing && (reason || !told))
-        say_nothing(command, &trust, info->trace, reason);
+        print_nothing_recorded(command, &trust, info->trace, reason);
     else if (nothing)
         cli_say(command, "nothing was recorded%s", ending);
     else
-        say_degraded(command, &trust);
-    say_trust(command, &trust);
+        print_degraded(command, &trust);
+    print_trust_status(command, &trust);
     cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
             prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",
             shell_quoted(shown, quoted, sizeof quoted));

@@ -21,7 +21,7 @@ const struct cli_option cli_help_option = {
 #define TEXT (4 * LINE) /* so many bytes of a message are looked at */
 
 /* What is wrong stands in front and how to mend it at the end: a long name loses its middle. */
-static void put_text(char *out, size_t room, const char *text)
+static void put_shortened(char *out, size_t room, const char *text)
 {
     size_t length = strlen(text), half = (room - sizeof " ... ") / 2;
     if (length < room)
@@ -51,7 +51,7 @@ void cli_say(const char *command, const char *format, ...)
     va_end(args);
     /* Names come from the user, the program and the capture: none may steer the terminal. */
     prof_report_clean_into(text, clean, sizeof clean);
-    put_text(line + used, sizeof line - used - 1, clean);
+    put_shortened(line + used, sizeof line - used - 1, clean);
     used = strlen(line);
     line[used++] = '\n';
     /* Nobody may be left to read it; there is nowhere else to say that. */
@@ -69,7 +69,7 @@ const struct cli_command *cli_find(const char *name)
 }
 
 /* Levenshtein distance, one row at a time; long words are never near. */
-static size_t distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
     size_t row[64];
     size_t width = strlen(b);
@@ -100,7 +100,7 @@ const char *cli_nearest(const char *word, const char *(*next)(const void *table,
     size_t best_distance = strlen(word) / 3 + 2; /* at most this minus one edits */
     const char *candidate;
     for (size_t i = 0; (candidate = next(table, i)); i++) {
-        size_t d = distance(word, candidate);
+        size_t d = edit_distance(word, candidate);
         if (d < best_distance && d < strlen(candidate)) {
             best_distance = d;
             best = candidate;
@@ -114,7 +114,7 @@ static const char *option_name(const void *table, size_t i)
     return ((const struct cli_option *)table)[i].name;
 }
 
-static const char *word_at(const void *table, size_t i)
+static const char *table_word(const void *table, size_t i)
 {
     return ((const char *const *)table)[i];
 }
@@ -230,7 +230,7 @@ static bool bad_word(const struct cli_command *command, const struct cli_option 
     char all[256], word[64];
     list_words(option->words, all, sizeof all);
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), text);
-    const char *near = cli_nearest(word, word_at, option->words);
+    const char *near = cli_nearest(word, table_word, option->words);
     cli_say(command->name, "--%s does not know '%s': %s%s%suse one of %s", option->name, word,
             near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
     return false;
@@ -342,8 +342,8 @@ struct reader {
 };
 
 /* The value of an option that needs one: the rest of this argument, or the next one. */
-static bool take_value(struct reader *r, const struct cli_option *option, const char *rest,
-                       const char **value)
+static bool read_option_value(struct reader *r, const struct cli_option *option, const char *rest,
+                              const char **value)
 {
     if (rest) {
         *value = rest;
@@ -379,7 +379,7 @@ static bool read_long(struct reader *r)
         return true;
     }
     const char *value = option->implied;
-    return ((value && !rest) || take_value(r, option, rest, &value)) &&
+    return ((value && !rest) || read_option_value(r, option, rest, &value)) &&
            store(r->command, option, value, r->values);
 }
 
@@ -397,7 +397,7 @@ static bool read_short(struct reader *r)
             store(r->command, option, NULL, r->values);
         } else {
             const char *value;
-            return take_value(r, option, p[1] ? p + 1 : NULL, &value) &&
+            return read_option_value(r, option, p[1] ? p + 1 : NULL, &value) &&
                    store(r->command, option, value, r->values);
         }
     }

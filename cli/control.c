@@ -16,7 +16,8 @@
 
 #define PATIENCE_NS 1000000000ull /* for another writer, which needs microseconds */
 
-static enum prof_status map(struct control *control, const char *path, struct prof_error *err)
+static enum prof_status map_control(struct control *control, const char *path,
+                                    struct prof_error *err)
 {
     void *at = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, control->fd, 0);
     if (at == MAP_FAILED) {
@@ -28,7 +29,7 @@ static enum prof_status map(struct control *control, const char *path, struct pr
     return PROF_OK;
 }
 
-static bool path_of(const char *folder, char path[PATH_MAX])
+static bool control_path(const char *folder, char path[PATH_MAX])
 {
     int length = snprintf(path, PATH_MAX, "%s/" CONTROL_FILE, folder);
     return length > 0 && length < PATH_MAX;
@@ -39,7 +40,7 @@ enum prof_status control_make(struct control *control, const char *folder, bool 
 {
     char path[PATH_MAX];
     *control = (struct control){.fd = -1};
-    if (!path_of(folder, path))
+    if (!control_path(folder, path))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder);
     control->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (control->fd < 0)
@@ -50,7 +51,7 @@ enum prof_status control_make(struct control *control, const char *folder, bool 
         errno = failed;
         return prof_fail_errno(err, PROF_IO, "cannot make %s", path);
     }
-    enum prof_status status = map(control, path, err);
+    enum prof_status status = map_control(control, path, err);
     if (status)
         return status;
     struct control_page *page = control->page;
@@ -71,7 +72,7 @@ enum prof_status control_find(struct control *control, const char *folder, struc
     char path[PATH_MAX];
     struct stat info;
     *control = (struct control){.fd = -1};
-    if (!path_of(folder, path))
+    if (!control_path(folder, path))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder);
     control->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (control->fd < 0 && errno == ENOENT)
@@ -87,7 +88,7 @@ enum prof_status control_find(struct control *control, const char *folder, struc
         return prof_fail(err, PROF_CORRUPT,
                          "%s is not what perfkit run made: the capture cannot be controlled", path);
     }
-    enum prof_status status = map(control, path, err);
+    enum prof_status status = map_control(control, path, err);
     if (status)
         return status;
     if (atomic_load_explicit(&control->page->magic, memory_order_acquire) == CONTROL_MAGIC &&

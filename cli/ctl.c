@@ -144,8 +144,8 @@ static bool print_running(void *context, const char *folder, const char *live, c
     return true;
 }
 
-static int turn(const struct cli_command *command, const struct ctl_target *target,
-                struct control *control, bool open_now)
+static int switch_recording(const struct cli_command *command, const struct ctl_target *target,
+                            struct control *control, bool open_now)
 {
     struct prof_error err = {0};
     uint64_t changed;
@@ -195,7 +195,7 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
         return CLI_FAILED;
     }
     status = verb == 2 ? print_status(&target, &control, options.json)
-                       : turn(command, &target, &control, verb == 0);
+                       : switch_recording(command, &target, &control, verb == 0);
     control_close(&control);
     return status;
 }

@@ -24,7 +24,7 @@ struct search {
     unsigned found;
 };
 
-static bool serves(const char *folder, long pid)
+static bool serves_process(const char *folder, long pid)
 {
     struct control control;
     if (control_find(&control, folder, NULL))
@@ -35,12 +35,12 @@ static bool serves(const char *folder, long pid)
     return yes;
 }
 
-static bool compare(void *context, const char *folder, const char *live, const char *final)
+static bool match_ctl_target(void *context, const char *folder, const char *live, const char *final)
 {
     struct search *search = context;
     if (search->path && strcmp(search->path, live) != 0 && strcmp(search->path, final) != 0)
         return true;
-    if (search->pid && !serves(folder, search->pid))
+    if (search->pid && !serves_process(folder, search->pid))
         return true;
     if (search->found++ == 0) {
         snprintf(search->target->folder, PATH_MAX, "%s", folder);
@@ -50,7 +50,7 @@ static bool compare(void *context, const char *folder, const char *live, const c
 }
 
 /* A folder that something else named. */
-static bool take(struct ctl_target *target, const char *folder)
+static bool use_spool_folder(struct ctl_target *target, const char *folder)
 {
     struct spool_capture capture;
     struct spool_folder spool = {.owner_fd = -1};
@@ -69,7 +69,7 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
     struct search search = {.target = target, .path = real};
     if (!realpath(file, real))
         return prof_fail_errno(err, PROF_NOTFOUND, "cannot open %s", file);
-    spool_find_running(compare, &search);
+    spool_find_running(match_ctl_target, &search);
     if (search.found)
         return PROF_OK;
     struct prof_capture *capture;
@@ -82,7 +82,7 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
                            "%s is finished: only a capture that is being recorded can be "
                            "controlled",
                            file);
-    else if (!info->spool || !take(target, info->spool))
+    else if (!info->spool || !use_spool_folder(target, info->spool))
         status = prof_fail(err, PROF_NOTFOUND,
                            "nobody records into %s any more, or not this user: `perfkit recover` "
                            "finishes it",
@@ -95,7 +95,8 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
 static bool by_environment(pid_t pid, struct ctl_target *target)
 {
     char folder[PATH_MAX];
-    return process_variable(pid, "PERFKIT_DIR", folder, sizeof folder) && take(target, folder);
+    return process_variable(pid, "PERFKIT_DIR", folder, sizeof folder) &&
+           use_spool_folder(target, folder);
 }
 
 static bool by_children(pid_t pid, struct ctl_target *target)
@@ -106,7 +107,7 @@ static bool by_children(pid_t pid, struct ctl_target *target)
     while (dir && !found && (entry = readdir(dir))) {
         pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
         found = child > 0 && process_parent(child) == pid && by_environment(child, target) &&
-                serves(target->folder, pid);
+                serves_process(target->folder, pid);
     }
     if (dir)
         closedir(dir);
@@ -116,7 +117,7 @@ static bool by_children(pid_t pid, struct ctl_target *target)
 static enum prof_status by_pid(long pid, struct ctl_target *target, struct prof_error *err)
 {
     struct search search = {.target = target, .pid = pid};
-    spool_find_running(compare, &search);
+    spool_find_running(match_ctl_target, &search);
     if (search.found || by_children((pid_t)pid, target) || by_environment((pid_t)pid, target))
         return PROF_OK;
     return prof_fail(err, PROF_NOTFOUND,
@@ -143,7 +144,7 @@ enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *
         return by_pid(pid, target, err);
     }
     struct search search = {.target = target};
-    spool_find_running(compare, &search);
+    spool_find_running(match_ctl_target, &search);
     if (search.found == 1)
         return PROF_OK;
     *several = search.found > 1;

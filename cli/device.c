@@ -56,7 +56,7 @@ static const struct cli_option device_options[] = {
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
 /* "cuda", "opencl:0", "cpu" */
-static bool is_named(const struct device_entry *entry, const char *operand)
+static bool entry_matches_operand(const struct device_entry *entry, const char *operand)
 {
     size_t length = strlen(entry->api);
     char *end;
@@ -76,7 +76,7 @@ static bool select_devices(const char *command, struct device_list *list,
     for (int o = 0; o < operands->count; o++) {
         bool any = false;
         for (size_t i = 0; i < list->count; i++) {
-            bool named = is_named(&list->entries[i], operands->values[o]);
+            bool named = entry_matches_operand(&list->entries[i], operands->values[o]);
             wanted[i] |= named;
             any |= named;
         }
@@ -207,7 +207,7 @@ static void print_ceilings(const struct device_entry *entry)
     printf("  measured %s\n", date);
 }
 
-static void print_text(const struct device_list *list)
+static void print_devices_text(const struct device_list *list)
 {
     bool colour = terminal_colour(stdout);
     for (size_t i = 0; i < list->count; i++) {
@@ -299,8 +299,9 @@ static void put_libraries(struct prof_json *json, const struct device_measuremen
     prof_json_end(json);
 }
 
-static enum prof_status print_json(const struct device_list *list,
-                                   const struct device_measurement *results, struct prof_error *err)
+static enum prof_status print_devices_json(const struct device_list *list,
+                                           const struct device_measurement *results,
+                                           struct prof_error *err)
 {
     struct prof_json json;
     prof_json_to_file(&json, stdout, 2);
@@ -395,12 +396,12 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
     bool ok = true;
     if (options.measure)
         ok = measure_all(command->name, &list, folder, &options, results);
-    if (options.json && print_json(&list, results, &err)) {
+    if (options.json && print_devices_json(&list, results, &err)) {
         cli_say(command->name, "%s", err.message);
         return CLI_FAILED;
     }
     if (!options.json)
-        print_text(&list);
+        print_devices_text(&list);
     for (size_t i = 0; i < list.count && !options.json; i++) {
         print_missing(&list.entries[i], &results[i]);
         print_comparison(&list.entries[i], &results[i]);

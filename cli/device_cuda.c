@@ -37,7 +37,7 @@ struct driver {
     int (*bus)(char *, int, int);
 };
 
-static bool load(struct driver *driver)
+static bool load_cuda_driver(struct driver *driver)
 {
     const struct {
         const char *name;
@@ -63,7 +63,7 @@ static bool load(struct driver *driver)
 }
 
 /* As the collector takes it. */
-static void driver_version(char *out, size_t size)
+static void read_driver_version(char *out, size_t size)
 {
     FILE *in = fopen("/sys/module/nvidia/version", "re");
     if (in && !fgets(out, (int)size, in))
@@ -74,7 +74,7 @@ static void driver_version(char *out, size_t size)
 }
 
 /* As nvidia-smi prints it. */
-static void uuid_text(const unsigned char bytes[16], char *out, size_t size)
+static void format_cuda_uuid(const unsigned char bytes[16], char *out, size_t size)
 {
     size_t at = (size_t)snprintf(out, size, "GPU-");
     for (int i = 0; i < 16 && at + 3 < size; i++)
@@ -82,7 +82,7 @@ static void uuid_text(const unsigned char bytes[16], char *out, size_t size)
                                i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
 }
 
-static double read_number(const char *bus, const char *file)
+static double read_pci_number(const char *bus, const char *file)
 {
     char path[256];
     double number = NAN;
@@ -104,12 +104,13 @@ static double link_bandwidth(const struct driver *driver, int handle)
         return NAN;
     for (char *c = bus; *c; c++)
         *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
-    double transfers = read_number(bus, "max_link_speed"),
-           lanes = read_number(bus, "max_link_width");
+    double transfers = read_pci_number(bus, "max_link_speed"),
+           lanes = read_pci_number(bus, "max_link_width");
     return lanes * transfers * 1e9 / 8 * (transfers > 5 ? 128.0 / 130 : 0.8);
 }
 
-static void describe(const struct driver *driver, int handle, struct device_entry *entry)
+static void describe_cuda_device(const struct driver *driver, int handle,
+                                 struct device_entry *entry)
 {
     struct prof_device *d = &entry->device;
     const struct {
@@ -149,7 +150,7 @@ void device_add_cuda(struct device_list *list)
 {
     struct driver driver;
     int count = 0;
-    if (!load(&driver) || driver.init(0) != 0 || driver.count(&count) != 0)
+    if (!load_cuda_driver(&driver) || driver.init(0) != 0 || driver.count(&count) != 0)
         return;
     for (int i = 0; i < count; i++) {
         struct device_entry *entry = device_add(list, "cuda", (uint32_t)i);
@@ -159,10 +160,10 @@ void device_add_cuda(struct device_list *list)
             return;
         driver.name(entry->name, sizeof entry->name, handle);
         if (driver.uuid(uuid, handle) == 0)
-            uuid_text(uuid, entry->uuid, sizeof entry->uuid);
-        driver_version(entry->driver, sizeof entry->driver);
+            format_cuda_uuid(uuid, entry->uuid, sizeof entry->uuid);
+        read_driver_version(entry->driver, sizeof entry->driver);
         snprintf(entry->vendor, sizeof entry->vendor, "NVIDIA");
-        describe(&driver, handle, entry);
+        describe_cuda_device(&driver, handle, entry);
         entry->link_bandwidth = link_bandwidth(&driver, handle);
     }
 }

@@ -67,14 +67,14 @@ struct question {
     void (*add)(struct device_list *list);
 };
 
-static void ask(void *context, char *reply, size_t size)
+static void answer_question(void *context, char *reply, size_t size)
 {
     const struct question *question = context;
     question->add(question->answer);
     snprintf(reply, size, "ok");
 }
 
-static void ask_in_child(struct device_list *list, void (*add)(struct device_list *list))
+static void list_in_child(struct device_list *list, void (*add)(struct device_list *list))
 {
     char reply[PROBE_REPLY];
     struct question question = {.add = add};
@@ -83,19 +83,19 @@ static void ask_in_child(struct device_list *list, void (*add)(struct device_lis
     if (shared == MAP_FAILED)
         return;
     question.answer = shared;
-    if (probe_run(ask, &question, reply, sizeof reply))
+    if (probe_run(answer_question, &question, reply, sizeof reply))
         for (size_t i = 0; i < question.answer->count && i < DEVICES && list->count < DEVICES; i++)
             list->entries[list->count++] = question.answer->entries[i];
     munmap(shared, sizeof *list);
 }
 
-static const char *known(const char *text)
+static const char *text_or_null(const char *text)
 {
     return *text ? text : NULL;
 }
 
 /* Constant texts of the child stand at the same addresses here: a fork, no exec. */
-static void finish(struct device_entry *entry, const char *folder, int64_t id)
+static void complete_device_entry(struct device_entry *entry, const char *folder, int64_t id)
 {
     struct prof_device *d = &entry->device;
     struct prof_ceiling_file *file = &entry->measured;
@@ -103,10 +103,10 @@ static void finish(struct device_entry *entry, const char *folder, int64_t id)
     entry->driver[sizeof entry->driver - 1] = entry->uuid[sizeof entry->uuid - 1] = '\0';
     d->id = d->physical = id;
     d->api = entry->api;
-    d->name = known(entry->name);
-    d->vendor = known(entry->vendor);
-    d->driver = known(entry->driver);
-    d->uuid = known(entry->uuid);
+    d->name = text_or_null(entry->name);
+    d->vendor = text_or_null(entry->vendor);
+    d->driver = text_or_null(entry->driver);
+    d->uuid = text_or_null(entry->uuid);
     snprintf(file->api, sizeof file->api, "%s", entry->api);
     snprintf(file->name, sizeof file->name, "%s", entry->name);
     snprintf(file->uuid, sizeof file->uuid, "%s", entry->uuid);
@@ -119,9 +119,9 @@ static void finish(struct device_entry *entry, const char *folder, int64_t id)
 void device_find_all(struct device_list *list, const char *folder)
 {
     list->count = 0;
-    ask_in_child(list, device_add_cuda);
-    ask_in_child(list, device_add_opencl);
+    list_in_child(list, device_add_cuda);
+    list_in_child(list, device_add_opencl);
     add_cpu(list);
     for (size_t i = 0; i < list->count; i++)
-        finish(&list->entries[i], folder, (int64_t)i + 1);
+        complete_device_entry(&list->entries[i], folder, (int64_t)i + 1);
 }

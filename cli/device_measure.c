@@ -30,9 +30,9 @@ static enum prof_status find_tool(char out[PATH_MAX], struct prof_error *err)
                           "perfkit again");
 }
 
-static enum prof_status start(const struct device_entry *entry,
-                              const struct device_request *request, pid_t *child, FILE **lines,
-                              struct prof_error *err)
+static enum prof_status start_ceiling_tool(const struct device_entry *entry,
+                                           const struct device_request *request, pid_t *child,
+                                           FILE **lines, struct prof_error *err)
 {
     char path[PATH_MAX], nth[16];
     char *arguments[10];
@@ -76,7 +76,7 @@ struct reading {
     bool other_device;
 };
 
-static void take_remark(struct device_remark *list, size_t *count, const char *name, double value,
+static void read_remark(struct device_remark *list, size_t *count, const char *name, double value,
                         const char *text)
 {
     if (*count == REMARKS)
@@ -97,12 +97,12 @@ static bool refused(struct reading *reading, const char *name, double value)
         return false;
     snprintf(text, sizeof text, "%s: %s is %.2f times the theoretical %s: not a measurement", name,
              device_figure(kind, value).text, value / peak, device_figure(kind, peak).text);
-    take_remark(reading->result->missing, &reading->result->missing_count, name, NAN, text);
+    read_remark(reading->result->missing, &reading->result->missing_count, name, NAN, text);
     return true;
 }
 
 /* A ceiling that is measured anew, and what is sustained of it, which is told after it. */
-static bool take_ceiling(struct reading *reading, const char *name, double value, const char *how)
+static bool read_ceiling(struct reading *reading, const char *name, double value, const char *how)
 {
     char row[sizeof reading->entry->measured.rows[0].name];
     struct prof_ceiling_file *file = &reading->entry->measured;
@@ -114,7 +114,7 @@ static bool take_ceiling(struct reading *reading, const char *name, double value
     return true;
 }
 
-static void take_sustained(struct reading *reading, const char *name, double value)
+static void read_sustained_rate(struct reading *reading, const char *name, double value)
 {
     char row[sizeof reading->entry->measured.rows[0].name];
     enum prof_ceiling_kind kind = prof_ceiling_named(name);
@@ -126,7 +126,7 @@ static void take_sustained(struct reading *reading, const char *name, double val
 }
 
 /* What, name, value, text; see kernels/ceiling/main.c. */
-static void take_line(struct reading *reading, char *line)
+static void read_result_line(struct reading *reading, char *line)
 {
     char *rest = line, *what = strsep(&rest, "\t"), *name = strsep(&rest, "\t");
     char *value = strsep(&rest, "\t"), *end;
@@ -139,17 +139,17 @@ static void take_line(struct reading *reading, char *line)
     if (strcmp(what, "device") == 0)
         /* Cut and padded differently here and there. */
         reading->other_device = strncmp(name, reading->entry->name, 32) != 0;
-    else if (strcmp(what, "ceiling") == 0 && ok && take_ceiling(reading, name, number, rest))
+    else if (strcmp(what, "ceiling") == 0 && ok && read_ceiling(reading, name, number, rest))
         result->measured++;
     else if (strcmp(what, "sustained") == 0 && ok)
-        take_sustained(reading, name, number);
+        read_sustained_rate(reading, name, number);
     else if (strcmp(what, "library") == 0 && ok)
-        take_remark(result->libraries, &result->library_count, name, number, rest);
+        read_remark(result->libraries, &result->library_count, name, number, rest);
     else if (strcmp(what, "none") == 0)
-        take_remark(result->missing, &result->missing_count, name, NAN, rest);
+        read_remark(result->missing, &result->missing_count, name, NAN, rest);
 }
 
-static void show_progress(const struct device_entry *entry, const char *line)
+static void show_measurement(const struct device_entry *entry, const char *line)
 {
     const char *tab = strchr(line, '\t');
     if (!tab || !isatty(STDERR_FILENO))
@@ -168,12 +168,12 @@ enum prof_status device_measure(struct device_entry *entry, const struct device_
     FILE *lines;
     int ending = 0;
     *result = (struct device_measurement){.measured = 0};
-    enum prof_status status = start(entry, request, &child, &lines, err);
+    enum prof_status status = start_ceiling_tool(entry, request, &child, &lines, err);
     if (status)
         return status;
     while (fgets(line, sizeof line, lines)) {
-        show_progress(entry, line);
-        take_line(&reading, line);
+        show_measurement(entry, line);
+        read_result_line(&reading, line);
     }
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);

@@ -42,7 +42,7 @@ struct loader {
     int (*info)(handle, uint32_t, size_t, void *, size_t *);
 };
 
-static bool load(struct loader *loader)
+static bool load_opencl_loader(struct loader *loader)
 {
     void *library = dlopen(OPENCL_LOADER_NAME, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -54,14 +54,15 @@ static bool load(struct loader *loader)
 }
 
 /* Answers are 4 or 8 bytes wide; machines that perfkit runs on have the low ones first. */
-static int64_t number(const struct loader *loader, handle device, uint32_t what)
+static int64_t opencl_device_number(const struct loader *loader, handle device, uint32_t what)
 {
     uint64_t value = 0;
     return loader->info(device, what, sizeof value, &value, NULL) == 0 ? (int64_t)value
                                                                        : PROF_UNKNOWN;
 }
 
-static void text(const struct loader *loader, handle device, uint32_t what, char *out, size_t size)
+static void opencl_device_text(const struct loader *loader, handle device, uint32_t what, char *out,
+                               size_t size)
 {
     char value[1024] = "";
     if (loader->info(device, what, sizeof value - 1, value, NULL) != 0)
@@ -69,16 +70,17 @@ static void text(const struct loader *loader, handle device, uint32_t what, char
     snprintf(out, size, "%.*s", (int)size - 1, value);
 }
 
-static void vendor_part(const struct loader *loader, handle device, struct device_entry *entry)
+static void describe_vendor_part(const struct loader *loader, handle device,
+                                 struct device_entry *entry)
 {
     char extensions[8192] = "";
     unsigned char uuid[16];
     if (loader->info(device, EXTENSIONS, sizeof extensions - 1, extensions, NULL) != 0)
         return;
     if (strstr(extensions, "cl_nv_device_attribute_query")) {
-        entry->device.compute_major = number(loader, device, NV_MAJOR);
-        entry->device.compute_minor = number(loader, device, NV_MINOR);
-        entry->device.warp = number(loader, device, NV_WARP);
+        entry->device.compute_major = opencl_device_number(loader, device, NV_MAJOR);
+        entry->device.compute_minor = opencl_device_number(loader, device, NV_MINOR);
+        entry->device.warp = opencl_device_number(loader, device, NV_WARP);
     }
     if (strstr(extensions, "cl_khr_device_uuid") &&
         loader->info(device, UUID, sizeof uuid, uuid, NULL) == 0)
@@ -86,32 +88,34 @@ static void vendor_part(const struct loader *loader, handle device, struct devic
             snprintf(entry->uuid + 2 * i, 3, "%02x", uuid[i]);
 }
 
-static const char *kind_of(uint64_t type)
+static const char *opencl_device_kind(uint64_t type)
 {
     return type & TYPE_GPU ? "gpu" : type & TYPE_CPU ? "cpu" : "other";
 }
 
-static void describe(const struct loader *loader, handle device, struct device_entry *entry)
+static void describe_opencl_device(const struct loader *loader, handle device,
+                                   struct device_entry *entry)
 {
     struct prof_device *d = &entry->device;
-    int64_t mhz = number(loader, device, CLOCK_MHZ), type = number(loader, device, DEVICE_TYPE);
-    text(loader, device, NAME, entry->name, sizeof entry->name);
-    text(loader, device, VENDOR, entry->vendor, sizeof entry->vendor);
-    text(loader, device, DRIVER, entry->driver, sizeof entry->driver);
-    d->units = number(loader, device, UNITS);
+    int64_t mhz = opencl_device_number(loader, device, CLOCK_MHZ),
+            type = opencl_device_number(loader, device, DEVICE_TYPE);
+    opencl_device_text(loader, device, NAME, entry->name, sizeof entry->name);
+    opencl_device_text(loader, device, VENDOR, entry->vendor, sizeof entry->vendor);
+    opencl_device_text(loader, device, DRIVER, entry->driver, sizeof entry->driver);
+    d->units = opencl_device_number(loader, device, UNITS);
     d->clock_khz = mhz == PROF_UNKNOWN ? PROF_UNKNOWN : mhz * 1000;
-    d->max_block = number(loader, device, MAX_GROUP);
-    d->memory_bytes = number(loader, device, MEMORY_BYTES);
-    d->l2_bytes = number(loader, device, CACHE_BYTES);
-    d->shared_per_block_bytes = number(loader, device, LOCAL_BYTES);
-    d->kind = type == PROF_UNKNOWN ? "other" : kind_of((uint64_t)type);
+    d->max_block = opencl_device_number(loader, device, MAX_GROUP);
+    d->memory_bytes = opencl_device_number(loader, device, MEMORY_BYTES);
+    d->l2_bytes = opencl_device_number(loader, device, CACHE_BYTES);
+    d->shared_per_block_bytes = opencl_device_number(loader, device, LOCAL_BYTES);
+    d->kind = type == PROF_UNKNOWN ? "other" : opencl_device_kind((uint64_t)type);
     d->ordinal = entry->nth;
-    vendor_part(loader, device, entry);
+    describe_vendor_part(loader, device, entry);
 }
 
-static bool is_of(const struct loader *loader, handle device, uint64_t wanted)
+static bool is_wanted_device(const struct loader *loader, handle device, uint64_t wanted)
 {
-    uint64_t type = (uint64_t)number(loader, device, DEVICE_TYPE);
+    uint64_t type = (uint64_t)opencl_device_number(loader, device, DEVICE_TYPE);
     return wanted != TYPE_ALL || !(type & (TYPE_GPU | TYPE_ACCELERATOR));
 }
 
@@ -121,7 +125,8 @@ void device_add_opencl(struct device_list *list)
     struct loader loader;
     handle platforms[PLATFORMS], devices[PER_PLATFORM];
     uint32_t platform_count = 0, nth = 0;
-    if (!load(&loader) || loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
+    if (!load_opencl_loader(&loader) ||
+        loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
         return;
     for (size_t kind = 0; kind < sizeof order / sizeof order[0]; kind++) {
         for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
@@ -129,11 +134,11 @@ void device_add_opencl(struct device_list *list)
             if (loader.devices(platforms[p], order[kind], PER_PLATFORM, devices, &count) != 0)
                 continue;
             for (uint32_t i = 0; i < count && i < PER_PLATFORM; i++) {
-                struct device_entry *entry = is_of(&loader, devices[i], order[kind])
+                struct device_entry *entry = is_wanted_device(&loader, devices[i], order[kind])
                                                  ? device_add(list, "opencl", nth++)
                                                  : NULL;
                 if (entry)
-                    describe(&loader, devices[i], entry);
+                    describe_opencl_device(&loader, devices[i], entry);
             }
         }
     }

@@ -105,9 +105,9 @@ static enum prof_status flamegraph(const struct options *asked, char *const file
 /* ---- comparison -------------------------------------------------------------------------------
  */
 
-static enum prof_status compare(const struct options *asked, char *const files[2],
-                                struct gate_runs sides[2], struct prof_comparison *result,
-                                struct prof_error *err)
+static enum prof_status compare_files(const struct options *asked, char *const files[2],
+                                      struct gate_runs sides[2], struct prof_comparison *result,
+                                      struct prof_error *err)
 {
     struct gate_options none = {0};
     struct gate_config config = {0};
@@ -125,10 +125,11 @@ static enum prof_status compare(const struct options *asked, char *const files[2
     return status;
 }
 
-static enum prof_status tell(const struct options *asked, char *const files[2],
-                             const struct prof_comparison *result, struct prof_error *err)
+static enum prof_status write_diff_report(const struct options *asked, char *const files[2],
+                                          const struct prof_comparison *result,
+                                          struct prof_error *err)
 {
-    size_t width = terminal_columns_asked();
+    size_t width = terminal_columns_set();
     struct prof_gate_report report = {
         .comparison = result,
         .base = files[0],
@@ -157,8 +158,8 @@ static int diff_run(const struct cli_command *command, int argc, char **argv)
     if (asked.flamegraph) {
         status = flamegraph(&asked, files.values, &err);
     } else {
-        status = compare(&asked, files.values, sides, &result, &err);
-        status = status ? status : tell(&asked, files.values, &result, &err);
+        status = compare_files(&asked, files.values, sides, &result, &err);
+        status = status ? status : write_diff_report(&asked, files.values, &result, &err);
     }
     if (status)
         cli_say(command->name, "%s", err.message);

@@ -50,7 +50,7 @@ static const struct cli_option doctor_options[] = {
     {0},
 };
 
-static bool print_json(const struct doctor *doctor)
+static bool print_doctor_json(const struct doctor *doctor)
 {
     struct prof_json json;
     prof_json_to_file(&json, stdout, 2);
@@ -77,7 +77,7 @@ static bool print_json(const struct doctor *doctor)
     return prof_json_finish(&json, NULL) == PROF_OK;
 }
 
-static void print_text(const struct doctor *doctor)
+static void print_doctor_text(const struct doctor *doctor)
 {
     bool colour = terminal_colour(stdout);
     const char *group = "";
@@ -119,9 +119,9 @@ static int doctor_run(const struct cli_command *command, int argc, char **argv)
         checks[i](&doctor);
     bool ok = true;
     if (options.json)
-        ok = print_json(&doctor);
+        ok = print_doctor_json(&doctor);
     else
-        print_text(&doctor);
+        print_doctor_text(&doctor);
     return ok && (doctor.can_cuda || doctor.can_opencl || doctor.can_nvtx) ? CLI_OK : CLI_FAILED;
 }
 

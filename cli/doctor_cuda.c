@@ -71,7 +71,7 @@ static const struct {
 };
 
 /* Load what a place names; the path goes to path[size]. */
-static void *open_place(const char *place, char *path, size_t size)
+static void *open_library_path(const char *place, char *path, size_t size)
 {
     if (!strchr(place, '/')) {
         snprintf(path, size, "%s", place);
@@ -97,10 +97,10 @@ static void probe_cupti(void *context, char *reply, size_t size)
     (void)context;
     char path[1024];
     const char *given = getenv(CUPTI_VARIABLE);
-    void *library = given && *given ? open_place(given, path, sizeof path) : NULL;
+    void *library = given && *given ? open_library_path(given, path, sizeof path) : NULL;
     bool known = true;
     for (size_t i = 0; !library && i < sizeof cupti_places / sizeof cupti_places[0]; i++) {
-        library = open_place(cupti_places[i].place, path, sizeof path);
+        library = open_library_path(cupti_places[i].place, path, sizeof path);
         known = cupti_places[i].collector;
     }
     if (!library) {

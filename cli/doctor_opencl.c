@@ -26,7 +26,7 @@ struct loader {
     int (*info)(handle, uint32_t, size_t, void *, size_t *);
 };
 
-static bool load(struct loader *loader, char *reply, size_t size)
+static bool load_opencl_icd(struct loader *loader, char *reply, size_t size)
 {
     void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -47,7 +47,7 @@ static void probe_devices(void *context, char *reply, size_t size)
 {
     (void)context;
     struct loader loader;
-    if (!load(&loader, reply, size))
+    if (!load_opencl_icd(&loader, reply, size))
         return;
     handle platforms[PLATFORMS], devices[DEVICES];
     uint32_t platform_count = 0, total = 0;
@@ -94,7 +94,7 @@ static void probe_layer(void *context, char *reply, size_t size)
     uint32_t count;
     unsetenv("PERFKIT_DIR"); /* this is no program to record */
     setenv("OPENCL_LAYERS", context, 1);
-    if (!load(&loader, reply, size))
+    if (!load_opencl_icd(&loader, reply, size))
         return;
     loader.platforms(PLATFORMS, platforms, &count);
     snprintf(reply, size, "%s", is_mapped(context) ? "loaded" : "!the loader did not load it");

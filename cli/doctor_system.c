@@ -107,7 +107,7 @@ static void check_limit(struct doctor *doctor, const char *name, int which, cons
                    prof_bytes((double)limit.rlim_cur).text);
 }
 
-static void check_kernel(struct doctor *doctor)
+static void check_linux_kernel(struct doctor *doctor)
 {
     struct utsname name;
     uname(&name);
@@ -184,7 +184,7 @@ void doctor_system(struct doctor *doctor)
                 "raise it (ulimit -f unlimited): a spool cannot grow past it, and records are then "
                 "dropped");
     check_limit(doctor, "locked memory", RLIMIT_MEMLOCK, NULL);
-    check_kernel(doctor);
+    check_linux_kernel(doctor);
     check_perf_events(doctor);
     check_symbolizer(doctor);
 }

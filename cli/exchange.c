@@ -15,7 +15,7 @@
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal)
+static void on_exchange_interrupt(int signal)
 {
     interrupted = signal;
 }
@@ -44,7 +44,7 @@ bool exchange_is_file(const struct cli_command *command, const char *output)
 
 void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet)
 {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_exchange_interrupt, .sa_flags = (int)SA_RESETHAND};
     *shown = (struct exchange_shown){.command = command,
                                      .what = what,
                                      .quiet = quiet || !isatty(STDERR_FILENO),

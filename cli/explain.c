@@ -43,7 +43,7 @@ struct part {
 };
 #define PARTS 9
 
-static void parts_of(const struct prof_rule_page *page, struct part parts[PARTS])
+static void page_parts(const struct prof_rule_page *page, struct part parts[PARTS])
 {
     const struct part all[PARTS] = {
         {"Fires", "fires", page->fires},    {"Why", "why", page->why},
@@ -59,11 +59,11 @@ static void parts_of(const struct prof_rule_page *page, struct part parts[PARTS]
 
 #define INDENT 10
 
-static void print_text(const struct prof_rule_page *page)
+static void print_page_text(const struct prof_rule_page *page)
 {
     struct part parts[PARTS];
     size_t width = terminal_width(stdout);
-    parts_of(page, parts);
+    page_parts(page, parts);
     printf("%s: %s\n\n", page->id, page->title);
     for (size_t i = 0; i < PARTS; i++) {
         if (!parts[i].text)
@@ -98,7 +98,7 @@ static void put_markdown(const char *text)
 static void print_markdown(const struct prof_rule_page *page)
 {
     struct part parts[PARTS];
-    parts_of(page, parts);
+    page_parts(page, parts);
     printf("## %s\n\n%s.\n\n", page->id, page->title);
     for (size_t i = 0; i < PARTS; i++) {
         if (!parts[i].text)
@@ -114,7 +114,7 @@ static void print_markdown(const struct prof_rule_page *page)
 static void put_json(struct prof_json *json, const struct prof_rule_page *page)
 {
     struct part parts[PARTS];
-    parts_of(page, parts);
+    page_parts(page, parts);
     prof_json_object(json, NULL);
     prof_json_string(json, "rule", page->id);
     prof_json_string(json, "title", page->title);
@@ -146,11 +146,11 @@ static int print_all(unsigned format)
     return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
 }
 
-static int print_one(const struct prof_rule_page *page, unsigned format)
+static int print_rule_page(const struct prof_rule_page *page, unsigned format)
 {
     struct prof_json json;
     if (format == TEXT)
-        print_text(page);
+        print_page_text(page);
     else if (format == MARKDOWN)
         print_markdown(page);
     if (format != JSON)
@@ -188,7 +188,7 @@ static int explain_run(const struct cli_command *command, int argc, char **argv)
         return print_all(format);
     const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
     if (page)
-        return print_one(page, format);
+        return print_rule_page(page, format);
     const char *near = near_rule(operands.values[0]);
     if (near)
         cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],

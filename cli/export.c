@@ -67,7 +67,7 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
     }
     const char *output = asked.output ? asked.output : operands.values[files];
     const char *path = operands.values[0];
-    if (!files && is_capture(AT_FDCWD, output)) {
+    if (!files && is_capture_file(AT_FDCWD, output)) {
         cli_say(command->name, "where to? %s is a capture: name the file to write, too", output);
         return CLI_USAGE;
     }

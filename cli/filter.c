@@ -34,7 +34,7 @@ static const char *list_text(const struct list *list)
 }
 
 /* The whole of `text` as a number, or PROF_UNKNOWN. */
-static int64_t number(const char *text)
+static int64_t parse_whole_number(const char *text)
 {
     char *end;
     if (*text < '0' || *text > '9')
@@ -45,18 +45,18 @@ static int64_t number(const char *text)
 
 /* ---- process --------------------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
+static bool same_text_or_null(const char *a, const char *b)
 {
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static enum prof_status find_process(struct prof_capture *capture, const char *text,
-                                     struct prof_filter *filter, struct prof_error *err)
+static enum prof_status find_filter_process(struct prof_capture *capture, const char *text,
+                                            struct prof_filter *filter, struct prof_error *err)
 {
     const struct prof_process *all, *found = NULL;
     struct list list = {0};
     size_t count = prof_processes(capture, &all);
-    int64_t pid = number(text);
+    int64_t pid = parse_whole_number(text);
     for (size_t i = 0; i < count; i++) {
         char item[32];
         snprintf(item, sizeof item, "%lld", (long long)all[i].pid);
@@ -64,7 +64,7 @@ static enum prof_status find_process(struct prof_capture *capture, const char *t
             list_add(&list, item);
         if (pid == PROF_UNKNOWN || all[i].pid != pid)
             continue;
-        if (found && !same_text(found->host, all[i].host))
+        if (found && !same_text_or_null(found->host, all[i].host))
             return prof_fail(err, PROF_INVALID, "--process %s: processes of several hosts have it",
                              text);
         if (!found || all[i].has_events)
@@ -83,13 +83,14 @@ static enum prof_status find_process(struct prof_capture *capture, const char *t
 /* An exact name of a device, or 2 for a part of its name, 0 for neither. */
 static int device_match(const struct prof_device *device, const char *text)
 {
-    int64_t ordinal = number(text);
+    int64_t ordinal = parse_whole_number(text);
     if (ordinal != PROF_UNKNOWN)
         return device->ordinal == ordinal;
     const char *colon = strchr(text, ':');
     if (colon && device->api && strlen(device->api) == (size_t)(colon - text) &&
-        !strncmp(device->api, text, (size_t)(colon - text)) && number(colon + 1) != PROF_UNKNOWN)
-        return device->ordinal == number(colon + 1);
+        !strncmp(device->api, text, (size_t)(colon - text)) &&
+        parse_whole_number(colon + 1) != PROF_UNKNOWN)
+        return device->ordinal == parse_whole_number(colon + 1);
     if ((device->uuid && !strcmp(device->uuid, text)) || !strcmp(device->title, text))
         return 1;
     return *text && device->name && strstr(device->name, text) ? 2 : 0;
@@ -157,7 +158,7 @@ static enum prof_status find_streams(struct prof_capture *capture, const char *t
     const struct prof_stream *all;
     struct list list = {0};
     size_t count = prof_streams(capture, &all);
-    int64_t native = number(text);
+    int64_t native = parse_whole_number(text);
     out->streams = calloc(count + 1, sizeof *out->streams);
     if (!out->streams)
         return prof_fail(err, PROF_NOMEM, "out of memory");
@@ -182,8 +183,8 @@ static enum prof_status find_streams(struct prof_capture *capture, const char *t
 /* ---- NVTX ranges and kernels ----------------------------------------------------------------- */
 
 /* NAME[@DOMAIN], split at the first @ that no backslash stands before. */
-static enum prof_status split_range(const char *text, struct cli_filter *out,
-                                    struct prof_error *err)
+static enum prof_status split_range_filter(const char *text, struct cli_filter *out,
+                                           struct prof_error *err)
 {
     char *at = out->range = malloc(strlen(text) + 1), *domain = NULL;
     if (!at)
@@ -218,8 +219,9 @@ static bool any_kernel(const struct prof_capture *capture, const char *text)
 }
 
 /* Whether there is such a range; a bad kernel pattern is found here too, before any output. */
-static enum prof_status check(struct prof_capture *capture, const struct prof_filter *filter,
-                              struct prof_error *err)
+static enum prof_status check_filter_matches(struct prof_capture *capture,
+                                             const struct prof_filter *filter,
+                                             struct prof_error *err)
 {
     struct prof_filter only = {.range = filter->range,
                                .range_domain = filter->range_domain,
@@ -245,9 +247,9 @@ static enum prof_status check(struct prof_capture *capture, const struct prof_fi
     return status;
 }
 
-static enum prof_status set_times(const struct prof_capture *capture,
-                                  const struct cli_filter_options *options,
-                                  struct prof_filter *filter, struct prof_error *err)
+static enum prof_status set_filter_times(const struct prof_capture *capture,
+                                         const struct cli_filter_options *options,
+                                         struct prof_filter *filter, struct prof_error *err)
 {
     uint64_t from = options->from == CLI_NO_TIME ? 0 : options->from;
     int64_t length = prof_info(capture)->duration_ns; /* not known while it is recorded */
@@ -275,21 +277,21 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
 {
     *out = (struct cli_filter){0};
     out->any = cli_filter_any(options);
-    enum prof_status status = set_times(capture, options, &out->filter, err);
+    enum prof_status status = set_filter_times(capture, options, &out->filter, err);
     if (!status && options->process)
-        status = find_process(capture, options->process, &out->filter, err);
+        status = find_filter_process(capture, options->process, &out->filter, err);
     if (!status && options->device)
         status = find_device(capture, options->device, &out->filter, err);
     if (!status && options->stream)
         status = find_streams(capture, options->stream, out, err);
     if (!status && options->nvtx)
-        status = split_range(options->nvtx, out, err);
+        status = split_range_filter(options->nvtx, out, err);
     out->filter.kernel_pattern = options->kernel;
     out->filter.iteration = options->iteration;
     out->filter.skips = options->skip != CLI_NO_SKIP;
     out->filter.skip = out->filter.skips ? (int64_t)options->skip : 0;
     if (!status && (options->nvtx || options->kernel))
-        status = check(capture, &out->filter, err);
+        status = check_filter_matches(capture, &out->filter, err);
     if (!status && (options->iteration || options->skip != CLI_NO_SKIP))
         status = prof_iterations_check(capture, &out->filter, err);
     return status;

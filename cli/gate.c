@@ -116,7 +116,7 @@ static enum prof_status load_files(const struct cli_operands *files,
 
 /* The first `given` captures of the candidate are the caller's; the others were recorded here, from
  * its command, and are gone when this ends. */
-static void describe(struct sides *sides, size_t given, const char *rerun)
+static void describe_sides(struct sides *sides, size_t given, const char *rerun)
 {
     size_t runs = sides->base.count, sessions = sides->baseline.session_count;
     snprintf(sides->base_text, sizeof sides->base_text, "%s: %s, %s", sides->baseline.name,
@@ -150,9 +150,11 @@ static enum prof_status record_more(const struct options *asked, struct gate_rec
     return status;
 }
 
-static enum prof_status judge(const struct options *asked, const struct gate_config *config,
-                              struct gate_recorder *recorder, struct sides *sides,
-                              struct prof_comparison *result, struct prof_error *err)
+static enum prof_status compare_with_baseline(const struct options *asked,
+                                              const struct gate_config *config,
+                                              struct gate_recorder *recorder, struct sides *sides,
+                                              struct prof_comparison *result,
+                                              struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     if (asked->rerun && !sides->cand.count)
@@ -173,8 +175,8 @@ static enum prof_status judge(const struct options *asked, const struct gate_con
                                  result, err);
 }
 
-static int judge_and_tell(const struct options *asked, const struct gate_config *config,
-                          struct sides *sides, struct prof_error *err)
+static int run_gate(const struct options *asked, const struct gate_config *config,
+                    struct sides *sides, struct prof_error *err)
 {
     struct gate_recorder recorder = {0};
     struct prof_comparison result = {0};
@@ -182,14 +184,14 @@ static int judge_and_tell(const struct options *asked, const struct gate_config 
     size_t given = sides->cand.count;
     if (asked->rerun)
         status = gate_record_open(&recorder, "gate", asked->keep, err);
-    status = status ? status : judge(asked, config, &recorder, sides, &result, err);
+    status = status ? status : compare_with_baseline(asked, config, &recorder, sides, &result, err);
     if (status)
         cli_say("gate", "%s", err->message);
     if (asked->rerun)
         gate_record_close(&recorder);
     int exit_status = CLI_USAGE;
     if (!status) {
-        describe(sides, given, asked->rerun);
+        describe_sides(sides, given, asked->rerun);
         struct prof_gate_report report = {
             .comparison = &result,
             .base = sides->base_text,
@@ -198,13 +200,13 @@ static int judge_and_tell(const struct options *asked, const struct gate_config 
             .files = (const char *const *)sides->cand.names,
             .file_count = asked->keep ? sides->cand.count : given,
         };
-        exit_status = gate_tell("gate", &asked->gate, config, &report);
+        exit_status = gate_write_results("gate", &asked->gate, config, &report);
     }
     prof_comparison_free(&result);
     return exit_status;
 }
 
-static bool options_make_sense(const struct options *asked, const struct cli_operands *files)
+static bool check_gate_options(const struct options *asked, const struct cli_operands *files)
 {
     const char *wrong = NULL;
     if (!asked->baseline)
@@ -227,7 +229,7 @@ static int gate_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &asked, &files, &exit_status))
         return exit_status;
-    if (!options_make_sense(&asked, &files) ||
+    if (!check_gate_options(&asked, &files) ||
         !gate_configure(command->name, &asked.gate, asked.baselines, &config))
         return CLI_USAGE;
     struct sides sides = {0};
@@ -238,7 +240,7 @@ static int gate_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "%s", err.message);
         exit_status = CLI_USAGE;
     } else {
-        exit_status = judge_and_tell(&asked, &config, &sides, &err);
+        exit_status = run_gate(&asked, &config, &sides, &err);
     }
     gate_runs_free(&sides.base);
     gate_runs_free(&sides.cand);

@@ -84,7 +84,7 @@ struct maker {
     struct prof_error *err;
 };
 
-static enum prof_status wrong(const struct maker *m, unsigned line, const char *what)
+static enum prof_status fail_setting(const struct maker *m, unsigned line, const char *what)
 {
     return prof_fail(m->err, PROF_FORMAT, "%s:%u: %s", m->settings->path, line, what);
 }
@@ -96,7 +96,7 @@ struct key_list {
     const char *names[sizeof keys / sizeof keys[0]];
 };
 
-static const char *listed(const void *table, size_t i)
+static const char *listed_key(const void *table, size_t i)
 {
     return ((const struct key_list *)table)->names[i];
 }
@@ -112,10 +112,10 @@ static enum prof_status unknown_key(const struct maker *m, const struct setting 
                                      row->name);
             list.names[count++] = row->name;
         }
-    const char *near = cli_nearest(s->key, listed, &list);
+    const char *near = cli_nearest(s->key, listed_key, &list);
     snprintf(text, sizeof text, "unknown setting '%.60s': %s%s%sthere are %s here", s->key,
              near ? "did you mean '" : "", near ? near : "", near ? "'? " : "", all);
-    return wrong(m, s->line, text);
+    return fail_setting(m, s->line, text);
 }
 
 static const char *family_name(const void *table, size_t i)
@@ -138,10 +138,10 @@ static enum prof_status unknown_section(const struct maker *m,
              "unknown section '%.60s': %s%s%sthere are [[override]], [[ignore]] and one for each "
              "metric ([wall], [kernel], [launches], ...: docs/gate.md)",
              section->name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
-    return wrong(m, section->line, text);
+    return fail_setting(m, section->line, text);
 }
 
-static unsigned place_of(const struct settings_section *section)
+static unsigned section_scope(const struct settings_section *section)
 {
     if (!*section->name)
         return IN_FILE;
@@ -156,7 +156,7 @@ static unsigned place_of(const struct settings_section *section)
 
 /* 0.05, or "5 %". A number of 1 or more was meant for percent: 5 would let pass all that takes six
  * times as long, and say nothing. */
-static bool share_of(const struct setting *s, double *share)
+static bool read_share(const struct setting *s, double *share)
 {
     *share = s->number;
     if (s->kind == SETTING_NUMBER && s->number >= 1)
@@ -190,14 +190,14 @@ static enum prof_status check_value(const struct maker *m, const struct key_row 
     else if (row->takes == TAKES_AMOUNT && (s->kind != SETTING_NUMBER || s->number < 0 ||
                                             s->number > 1e15 || s->number != floor(s->number)))
         what = "is a whole number from 0 up";
-    else if (row->takes == TAKES_SHARE && !share_of(s, &share))
+    else if (row->takes == TAKES_SHARE && !read_share(s, &share))
         what = "is a share: 0.05, or \"5 %\" (1 and more in percent only)";
-    else if (row->key == KEY_ALPHA && (!share_of(s, &share) || share <= 0 || share > 0.5))
+    else if (row->key == KEY_ALPHA && (!read_share(s, &share) || share <= 0 || share > 0.5))
         what = "is a chance above 0 and at most 0.5";
     if (!what)
         return PROF_OK;
     snprintf(text, sizeof text, "'%s' %s", row->name, what);
-    return wrong(m, s->line, text);
+    return fail_setting(m, s->line, text);
 }
 
 /* A pattern is for the whole text of a metric, METRIC:NAME ...: one for a name alone would fit
@@ -218,7 +218,7 @@ static bool fits_any_family(const char *pattern)
 }
 
 /* A copy that lives as long as the configuration. */
-static char *keep(struct gate_config *config, const char *text)
+static char *keep_config_text(struct gate_config *config, const char *text)
 {
     char *copy = strdup(text);
     if (!copy || !prof_array_room(&config->texts, &config->text_room, config->text_count + 1,
@@ -249,9 +249,9 @@ static enum prof_status set_action(const struct maker *m, const struct setting *
         override->action = actions[i].action;
         return PROF_OK;
     }
-    return wrong(m, s->line,
-                 "'action' is \"fail\", \"warn\" or \"info\": what is not to be compared "
-                 "goes into [[ignore]], with a reason");
+    return fail_setting(m, s->line,
+                        "'action' is \"fail\", \"warn\" or \"info\": what is not to be compared "
+                        "goes into [[ignore]], with a reason");
 }
 
 static enum prof_status set_override(const struct maker *m, const struct key_row *row,
@@ -259,7 +259,7 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
 {
     double share = 0;
     if (row->takes == TAKES_SHARE)
-        share_of(s, &share);
+        read_share(s, &share);
     switch (row->key) {
     case KEY_DELTA:
         override->min_effect = share;
@@ -280,13 +280,14 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
         return set_action(m, s, override);
     case KEY_MATCH:
         if (!fits_any_family(s->text))
-            return wrong(m, s->line,
-                         "'match' fits no metric: it begins with one, as in \"kernel:gemm*\", or "
-                         "with \"*:\" for all (docs/gate.md)");
-        override->match = keep(m->config, s->text);
+            return fail_setting(
+                m, s->line,
+                "'match' fits no metric: it begins with one, as in \"kernel:gemm*\", or "
+                "with \"*:\" for all (docs/gate.md)");
+        override->match = keep_config_text(m->config, s->text);
         return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
     case KEY_REASON:
-        override->reason = keep(m->config, s->text);
+        override->reason = keep_config_text(m->config, s->text);
         return override->reason ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
     default:
         break;
@@ -308,7 +309,7 @@ static enum prof_status add_expired(const struct maker *m, unsigned line, const 
                                     const char *date)
 {
     struct gate_config *c = m->config;
-    char *kept_match = keep(c, match), *kept_date = keep(c, date);
+    char *kept_match = keep_config_text(c, match), *kept_date = keep_config_text(c, date);
     if (!kept_match || !kept_date ||
         !prof_array_room(&c->expired, &c->expired_room, c->expired_count + 1, sizeof *c->expired))
         return prof_fail(m->err, PROF_NOMEM, "out of memory");
@@ -341,7 +342,7 @@ static bool is_past(const char *date)
 static enum prof_status make_override(const struct maker *m, unsigned index)
 {
     const struct settings_section *section = &m->settings->sections[index];
-    unsigned place = place_of(section);
+    unsigned place = section_scope(section);
     struct prof_override override = nothing;
     const char *expires = NULL;
     enum prof_status status = PROF_OK;
@@ -357,21 +358,21 @@ static enum prof_status make_override(const struct maker *m, unsigned index)
         if (!status && row->key == KEY_EXPIRES) {
             expires = s->text;
             if (!is_date(expires))
-                status = wrong(m, s->line, "'expires' is a day: \"2026-12-31\"");
+                status = fail_setting(m, s->line, "'expires' is a day: \"2026-12-31\"");
         }
     }
     if (status)
         return status;
     if (place == IN_OVERRIDE || place == IN_IGNORE) {
         if (!override.match)
-            return wrong(m, section->line,
-                         "needs a 'match': which metrics, as in \"kernel:gemm*\"");
+            return fail_setting(m, section->line,
+                                "needs a 'match': which metrics, as in \"kernel:gemm*\"");
         if (!override.reason)
-            return wrong(m, section->line,
-                         "needs a 'reason': whoever reads the report asks for it");
+            return fail_setting(m, section->line,
+                                "needs a 'reason': whoever reads the report asks for it");
     } else {
         snprintf(match, sizeof match, "%s%s*", section->name, place == IN_FILE ? "" : ":");
-        override.match = keep(m->config, match);
+        override.match = keep_config_text(m->config, match);
         if (!override.match)
             return prof_fail(m->err, PROF_NOMEM, "out of memory");
     }
@@ -393,15 +394,17 @@ static enum prof_status check_sections(const struct maker *m)
 {
     for (size_t i = 0; i < m->settings->section_count; i++) {
         const struct settings_section *section = &m->settings->sections[i];
-        unsigned place = place_of(section);
+        unsigned place = section_scope(section);
         if (!place)
             return unknown_section(m, section);
         if ((place == IN_OVERRIDE || place == IN_IGNORE) && !section->repeated)
-            return wrong(m, section->line,
-                         "write [[override]] and [[ignore]] with two brackets each: there may be "
-                         "several");
+            return fail_setting(
+                m, section->line,
+                "write [[override]] and [[ignore]] with two brackets each: there may be "
+                "several");
         if (place == IN_FAMILY && section->repeated)
-            return wrong(m, section->line, "a section of a metric has one bracket: [kernel]");
+            return fail_setting(m, section->line,
+                                "a section of a metric has one bracket: [kernel]");
     }
     return PROF_OK;
 }
@@ -414,9 +417,9 @@ static enum prof_status check_sense(const struct maker *m, const struct setting 
     bool for_noisy = row->key == KEY_DELTA || row->key == KEY_TARGET || row->key == KEY_MIN_SHARE;
     const struct prof_metric_info *info = prof_metric_info(prof_metric_named(section));
     if (info && info->exact && for_noisy)
-        return wrong(m, s->line, "this metric is exact: give it a 'tolerance'");
+        return fail_setting(m, s->line, "this metric is exact: give it a 'tolerance'");
     if (info && !info->exact && for_exact)
-        return wrong(m, s->line, "this metric is a time: give it a 'delta'");
+        return fail_setting(m, s->line, "this metric is a time: give it a 'delta'");
     return PROF_OK;
 }
 
@@ -424,7 +427,7 @@ static enum prof_status check_keys(const struct maker *m)
 {
     for (size_t i = 0; i < m->settings->count; i++) {
         const struct setting *s = &m->settings->rows[i];
-        unsigned place = place_of(&m->settings->sections[s->section]);
+        unsigned place = section_scope(&m->settings->sections[s->section]);
         const struct key_row *row = keys;
         while (row->name && (strcmp(row->name, s->key) || !(row->places & place)))
             row++;
@@ -445,7 +448,7 @@ static bool absolute(const char *path)
 }
 
 /* "folder/of/file" of a path, "" = this one. */
-static void folder_of(const char *path, char *out, size_t size)
+static void config_folder(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
     snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
@@ -455,7 +458,7 @@ static void set_file_key(struct gate_config *config, const struct setting *s)
 {
     char folder[PATH_MAX];
     if (!strcmp(s->key, "baselines")) {
-        folder_of(config->path, folder, sizeof folder);
+        config_folder(config->path, folder, sizeof folder);
         if (absolute(s->text))
             folder[0] = '\0';
         int length = snprintf(config->baselines, sizeof config->baselines, "%s", folder);
@@ -466,7 +469,7 @@ static void set_file_key(struct gate_config *config, const struct setting *s)
     } else if (!strcmp(s->key, "skip")) {
         config->skip = (unsigned)s->number;
     } else if (!strcmp(s->key, "alpha")) {
-        share_of(s, &config->alpha);
+        read_share(s, &config->alpha);
     } else if (!strcmp(s->key, "strict")) {
         config->strict = s->number != 0;
     } else if (!strcmp(s->key, "allow_single")) {
@@ -486,7 +489,7 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
     status = status ? status : check_keys(&m);
     for (size_t pass = 0; !status && pass < sizeof order / sizeof order[0]; pass++)
         for (unsigned i = 0; !status && i < settings->section_count; i++)
-            if (place_of(&settings->sections[i]) & order[pass])
+            if (section_scope(&settings->sections[i]) & order[pass])
                 status = make_override(&m, i);
     for (size_t i = 0; !status && i < settings->count; i++)
         if (settings->rows[i].section == 0)

@@ -125,8 +125,8 @@ static void list_notes(const struct gate_config *config, struct notes *notes)
 /* ---- output -----------------------------------------------------------------------------------
  */
 
-static bool save(const char *command, const char *writer, const struct prof_gate_report *report,
-                 const char *path)
+static bool save_gate_output(const char *command, const char *writer,
+                             const struct prof_gate_report *report, const char *path)
 {
     struct prof_error err = {0};
     if (!path || !prof_gate_save(prof_gate_writer(prof_gate_writers, writer), report, path, &err))
@@ -135,7 +135,8 @@ static bool save(const char *command, const char *writer, const struct prof_gate
     return false;
 }
 
-static bool print(const char *command, const char *writer, const struct prof_gate_report *report)
+static bool print_gate_output(const char *command, const char *writer,
+                              const struct prof_gate_report *report)
 {
     struct prof_error err = {0};
     if (!prof_gate_writer(prof_gate_writers, writer)->write(report, stdout, &err))
@@ -160,8 +161,8 @@ static void warn(const char *command, const struct prof_gate_report *report)
         cli_say(command, "times were not compared: %s", c->note ? c->note : "see the report");
 }
 
-int gate_tell(const char *command, const struct gate_options *options,
-              const struct gate_config *config, struct prof_gate_report *report)
+int gate_write_results(const char *command, const struct gate_options *options,
+                       const struct gate_config *config, struct prof_gate_report *report)
 {
     struct notes notes = {0};
     list_notes(config, &notes);
@@ -172,17 +173,17 @@ int gate_tell(const char *command, const struct gate_options *options,
     report->config = config->path[0] ? config->path : NULL;
     report->exit_status = exit_status_of(report->comparison, options->strict);
     report->top = options->top;
-    report->width = terminal_columns_asked();
+    report->width = terminal_columns_set();
     if (!report->width && isatty(STDOUT_FILENO))
         report->width = terminal_width(stdout);
     report->colour = terminal_colour(stdout);
     cli_leave_no_half_report();
-    bool good = print(command, gate_formats[options->format], report);
+    bool good = print_gate_output(command, gate_formats[options->format], report);
     if (options->github && strcmp(gate_formats[options->format], "github"))
-        good = print(command, "github", report) && good;
-    good = save(command, "markdown", report, options->markdown) && good;
-    good = save(command, "junit", report, options->junit) && good;
-    good = save(command, "json", report, options->json_file) && good;
+        good = print_gate_output(command, "github", report) && good;
+    good = save_gate_output(command, "markdown", report, options->markdown) && good;
+    good = save_gate_output(command, "junit", report, options->junit) && good;
+    good = save_gate_output(command, "json", report, options->json_file) && good;
     if (strcmp(gate_formats[options->format], "text") != 0)
         warn(command, report);
     for (size_t i = 0; i < notes.count; i++)

@@ -86,8 +86,8 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
 
 /* Fill in what report the options ask for, write it to standard output and into files. Returns the
  * exit status: by the verdict, or CLI_USAGE when something could not be written. */
-int gate_tell(const char *command, const struct gate_options *options,
-              const struct gate_config *config, struct prof_gate_report *report);
+int gate_write_results(const char *command, const struct gate_options *options,
+                       const struct gate_config *config, struct prof_gate_report *report);
 
 /* What is an iteration, once gate_configure has looked into the configuration. */
 struct prof_run_options gate_iterations(const struct gate_options *options);

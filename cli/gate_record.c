@@ -38,9 +38,10 @@ static bool is_of_terminal(int number)
     return false;
 }
 
-/* While a program runs, it is asked to end as well, and `run` ends perfkit when it has: whatever it
- * made of that, no further run is started. Between two runs nothing may be left on disk. */
-static void end(int number)
+/* While a program runs, it is asked to end as well, and `run_to_end` ends perfkit when it has:
+ * whatever it made of that, no further run is started. Between two runs nothing may be left on
+ * disk. */
+static void on_end_signal(int number)
 {
     int saved = errno;
     asked = number;
@@ -58,9 +59,9 @@ static void end(int number)
     errno = saved;
 }
 
-static void watch(void)
+static void watch_signals(void)
 {
-    const struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
+    const struct sigaction action = {.sa_handler = on_end_signal, .sa_flags = SA_RESTART};
     asked = 0;
     for (size_t i = 0; i < WATCHED; i++) {
         sigaction(watched[i].number, NULL, &before[i]);
@@ -83,7 +84,7 @@ enum prof_status gate_record_open(struct gate_recorder *recorder, const char *co
 {
     *recorder = (struct gate_recorder){.command = command, .keep = keep != NULL};
     const char *base = getenv("TMPDIR");
-    watch();
+    watch_signals();
     if (keep) {
         snprintf(recorder->folder, sizeof recorder->folder, "%s", keep);
         if (mkdir(keep, 0777) && errno != EEXIST)
@@ -103,7 +104,7 @@ enum prof_status gate_record_open(struct gate_recorder *recorder, const char *co
 }
 
 /* A perfkit that is killed takes its child along. */
-static pid_t start(char *const argv[], const sigset_t *mask)
+static pid_t start_child(char *const argv[], const sigset_t *mask)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid)
@@ -119,20 +120,21 @@ static pid_t start(char *const argv[], const sigset_t *mask)
     _exit(127);
 }
 
-/* No signal comes between the birth of the child and the moment from which `end` knows it. */
+/* No signal comes between the birth of the child and the moment from which `on_end_signal` knows
+ * it. */
 static pid_t start_watched(char *const argv[])
 {
     sigset_t all, was;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &was);
-    pid_t pid = start(argv, &was);
+    pid_t pid = start_child(argv, &was);
     child = pid;
     sigprocmask(SIG_SETMASK, &was, NULL);
     return pid;
 }
 
-static enum prof_status run(struct gate_recorder *recorder, char *const argv[], const char *line,
-                            struct prof_error *err)
+static enum prof_status run_to_end(struct gate_recorder *recorder, char *const argv[],
+                                   const char *line, struct prof_error *err)
 {
     int how = 0;
     fflush(NULL);
@@ -158,7 +160,7 @@ enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *li
                                   struct prof_error *err)
 {
     char *const argv[] = {"/bin/sh", "-c", (char *)line, NULL};
-    return run(recorder, argv, line, err);
+    return run_to_end(recorder, argv, line, err);
 }
 
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
@@ -170,7 +172,7 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
     capture = recorder->keep ? NULL : path;
     char *const argv[] = {"/proc/self/exe", "run", "--quiet",    "-o", path, "--",
                           "/bin/sh",        "-c",  (char *)line, NULL};
-    enum prof_status status = run(recorder, argv, line, err);
+    enum prof_status status = run_to_end(recorder, argv, line, err);
     if (!status)
         status = gate_runs_add_capture(runs, path, iterations, session, err);
     if (!recorder->keep)

@@ -12,8 +12,8 @@
  */
 
 /* Takes the run, name and identity, also when it fails. */
-static enum prof_status add(struct gate_runs *runs, struct prof_run run, char *name, char *identity,
-                            int64_t recorded_s, struct prof_error *err)
+static enum prof_status add_gate_run(struct gate_runs *runs, struct prof_run run, char *name,
+                                     char *identity, int64_t recorded_s, struct prof_error *err)
 {
     size_t need = runs->count + 1;
     if (identity && prof_array_room(&runs->data, &runs->room, need, sizeof *runs->data) &&
@@ -41,9 +41,9 @@ static char *identity_of(const struct prof_info *info)
                : text;
 }
 
-static enum prof_status reduce(struct prof_capture *capture, const char *path,
-                               const struct prof_run_options *iterations, struct prof_run *run,
-                               struct prof_error *err)
+static enum prof_status reduce_capture(struct prof_capture *capture, const char *path,
+                                       const struct prof_run_options *iterations,
+                                       struct prof_run *run, struct prof_error *err)
 {
     enum prof_state state = prof_info(capture)->state;
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING)
@@ -61,12 +61,12 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
     enum prof_status status = prof_open(path, &capture, err);
     if (status)
         return status;
-    status = reduce(capture, path, iterations, &run, err);
+    status = reduce_capture(capture, path, iterations, &run, err);
     if (!status) {
         const struct prof_info *info = prof_info(capture);
         run.session = session;
-        status = add(runs, run, strdup(path), identity_of(info),
-                     info->start_realtime_ns / 1000000000, err);
+        status = add_gate_run(runs, run, strdup(path), identity_of(info),
+                              info->start_realtime_ns / 1000000000, err);
     }
     prof_close(capture);
     return status;
@@ -88,8 +88,8 @@ enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
                 return prof_fail(err, status, "baseline '%s', session %lld: %s", baseline->name,
                                  (long long)session->id, why.message);
             run.session = session->id;
-            status = add(runs, run, from->capture ? strdup(from->capture) : NULL,
-                         strdup(from->identity), from->recorded_s, err);
+            status = add_gate_run(runs, run, from->capture ? strdup(from->capture) : NULL,
+                                  strdup(from->identity), from->recorded_s, err);
         }
     }
     return status;
@@ -129,8 +129,8 @@ static bool put_facts(const struct prof_run *from, struct prof_baseline_run *to)
     return to->facts != NULL;
 }
 
-static enum prof_status put_run(const struct gate_runs *runs, size_t i,
-                                struct prof_baseline_run *to, struct prof_error *err)
+static enum prof_status encode_run(const struct gate_runs *runs, size_t i,
+                                   struct prof_baseline_run *to, struct prof_error *err)
 {
     enum prof_status status =
         prof_run_encode(&runs->data[i], &to->metrics, &to->metrics_bytes, err);
@@ -156,7 +156,7 @@ enum prof_status gate_runs_session(const struct gate_runs *runs, const char *lab
     if (!session->runs || (label && !session->label))
         status = prof_fail(err, PROF_NOMEM, "out of memory");
     for (; !status && session->run_count < runs->count; session->run_count++)
-        status = put_run(runs, session->run_count, &session->runs[session->run_count], err);
+        status = encode_run(runs, session->run_count, &session->runs[session->run_count], err);
     if (status)
         prof_baseline_session_free(session);
     return status;

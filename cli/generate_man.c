@@ -7,7 +7,7 @@
 #include "cli/generate.h"
 
 /* Text with what roff would take for itself escaped. `start` = at the beginning of a line. */
-static void put(FILE *out, const char *text, bool start)
+static void put_roff(FILE *out, const char *text, bool start)
 {
     for (; *text; text++) {
         if (start && (*text == '.' || *text == '\''))
@@ -33,7 +33,7 @@ static void put(FILE *out, const char *text, bool start)
 
 static void put_line(FILE *out, const char *text)
 {
-    put(out, text, true);
+    put_roff(out, text, true);
     fputc('\n', out);
 }
 
@@ -58,11 +58,11 @@ static void put_option(FILE *out, const struct cli_option *option)
     if (option->letter)
         fprintf(out, "\\fB\\-%c\\fR, ", option->letter);
     fputs("\\fB\\-\\-", out);
-    put(out, option->name, false);
+    put_roff(out, option->name, false);
     fputs("\\fR", out);
     if (option->argument) {
         fputs(option->implied ? "[=\\fI" : " \\fI", out);
-        put(out, option->argument, false);
+        put_roff(out, option->argument, false);
         fputs(option->implied ? "\\fR]" : "\\fR", out);
     }
     fputc('\n', out);
@@ -80,7 +80,7 @@ static void put_rows(FILE *out, const char *heading, const struct cli_text_row *
     fprintf(out, ".SH %s\n", heading);
     for (; rows->left; rows++) {
         fputs(".TP\n\\fB", out);
-        put(out, rows->left, false);
+        put_roff(out, rows->left, false);
         fputs("\\fR\n", out);
         put_line(out, rows->text);
     }

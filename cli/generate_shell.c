@@ -28,7 +28,7 @@ static void put_rules(FILE *out)
 }
 
 /* Text inside single quotes, for zsh also with its own special characters escaped. */
-static void put_quoted(FILE *out, const char *text, const char *special)
+static void put_shell_quoted(FILE *out, const char *text, const char *special)
 {
     for (; *text; text++) {
         if (*text == '\'')
@@ -174,11 +174,11 @@ static void zsh_option(FILE *out, const struct cli_option *option)
                 option->implied    ? "=-"
                 : option->argument ? "="
                                    : "");
-    put_quoted(out, option->text, "[]:\\");
+    put_shell_quoted(out, option->text, "[]:\\");
     fputc(']', out);
     if (option->argument) {
         fputs(option->implied ? "::" : ":", out);
-        put_quoted(out, option->argument, "[]:\\");
+        put_shell_quoted(out, option->argument, "[]:\\");
         fputc(':', out);
         if (option->words && option->type == CLI_WORDS)
             fputs("_values -s , word ", out), put_words(out, option->words, " ");
@@ -202,7 +202,7 @@ void generate_zsh(FILE *out)
     FOR_COMMANDS(c)
     {
         fprintf(out, "    '%s:", (*c)->name);
-        put_quoted(out, (*c)->summary, ":\\");
+        put_shell_quoted(out, (*c)->summary, ":\\");
         fputs("'\n", out);
     }
     fputs("  )\n"
@@ -260,7 +260,7 @@ static void fish_option(FILE *out, const char *command, const struct cli_option 
               out);
     }
     fputs(" -d '", out);
-    put_quoted(out, option->text, "");
+    put_shell_quoted(out, option->text, "");
     fputs("'\n", out);
 }
 
@@ -270,7 +270,7 @@ void generate_fish(FILE *out)
     FOR_COMMANDS(c)
     {
         fprintf(out, "complete -c perfkit -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
-        put_quoted(out, (*c)->summary, "");
+        put_shell_quoted(out, (*c)->summary, "");
         fputs("'\n", out);
         FOR_OPTIONS(o, *c)
         fish_option(out, (*c)->name, o);

@@ -71,7 +71,7 @@ static void open_many(void)
     }
 }
 
-static void say_offset(const char *name, const struct prof_merge_part *part)
+static void print_clock_offset(const char *name, const struct prof_merge_part *part)
 {
     char drift[48] = "";
     if (part->drift != 0)
@@ -97,7 +97,7 @@ static bool is_same_host(const struct prof_merge_part *a, const struct prof_merg
 }
 
 /* Files on the first one's clock need no words. */
-static void say_clocks(const char *name, const struct prof_merge_result *result)
+static void print_clocks(const char *name, const struct prof_merge_result *result)
 {
     size_t same = 0, others = 0, hosts = 0;
     int64_t worst = -1;
@@ -112,7 +112,7 @@ static void say_clocks(const char *name, const struct prof_merge_result *result)
         if (part->clock == PROF_MERGE_COLLECTIVES && part->error_ns > worst)
             worst = part->error_ns;
         if (!is_same_host(before, part) && hosts++ < MOST_LINES)
-            say_offset(name, part);
+            print_clock_offset(name, part);
         before = part;
     }
     if (hosts > MOST_LINES)
@@ -127,7 +127,7 @@ static void say_clocks(const char *name, const struct prof_merge_result *result)
                 same, same + others, prof_duration_ns(worst).text);
 }
 
-static void say_missing(const char *name, const struct prof_merge_result *result)
+static void print_missing_parts(const char *name, const struct prof_merge_result *result)
 {
     size_t said = 0;
     for (size_t i = 0; i < result->count; i++) {
@@ -144,7 +144,7 @@ static void say_missing(const char *name, const struct prof_merge_result *result
 }
 
 /* "; AT RISK": that of the worst part. "" when OUT is no file that can be read back. */
-static const char *status_of(const char *output, char status[64])
+static const char *merged_trust_status(const char *output, char status[64])
 {
     struct prof_capture *capture = NULL;
     struct prof_trust trust;
@@ -157,7 +157,8 @@ static const char *status_of(const char *output, char status[64])
     return status;
 }
 
-static void say_result(const char *name, const struct prof_merge_result *result, const char *output)
+static void print_merge_result(const char *name, const struct prof_merge_result *result,
+                               const char *output)
 {
     size_t files = 0;
     char status[64];
@@ -165,7 +166,8 @@ static void say_result(const char *name, const struct prof_merge_result *result,
         files += !result->parts[i].left_out;
     cli_say(name, "wrote %s: %s of %s%s", output,
             prof_counted((int64_t)result->rows, "event", "events").text,
-            prof_counted((int64_t)files, "file", "files").text, status_of(output, status));
+            prof_counted((int64_t)files, "file", "files").text,
+            merged_trust_status(output, status));
 }
 
 static int merge_run(const struct cli_command *command, int argc, char **argv)
@@ -198,10 +200,10 @@ static int merge_run(const struct cli_command *command, int argc, char **argv)
     if (exit_status)
         return exit_status;
     bool complete = result.complete;
-    say_missing(command->name, &result);
+    print_missing_parts(command->name, &result);
     if (!asked.quiet) {
-        say_clocks(command->name, &result);
-        say_result(command->name, &result, asked.output);
+        print_clocks(command->name, &result);
+        print_merge_result(command->name, &result, asked.output);
     }
     prof_merge_result_free(&result);
     return complete ? CLI_OK : CLI_REFUSED;

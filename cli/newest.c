@@ -16,7 +16,7 @@
 #define SUFFIX ".sqlite"
 #define APPLICATION_ID_AT 68 /* in the header of an SQLite file, big-endian */
 
-bool is_capture(int folder, const char *name)
+bool is_capture_file(int folder, const char *name)
 {
     unsigned char id[4];
     int fd = prof_open_regular(folder, name, O_RDONLY);
@@ -41,7 +41,7 @@ static struct timespec written(int folder, const char *name)
     return info.st_mtim;
 }
 
-static bool later(struct timespec a, struct timespec b)
+static bool is_later(struct timespec a, struct timespec b)
 {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
@@ -60,7 +60,7 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
             strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX) != 0)
             continue;
         struct timespec time = written(dirfd(dir), entry->d_name);
-        if (!later(time, best) || !is_capture(dirfd(dir), entry->d_name))
+        if (!is_later(time, best) || !is_capture_file(dirfd(dir), entry->d_name))
             continue;
         best = time;
         if (strcmp(folder, ".") == 0)

@@ -8,7 +8,7 @@
 #include "libprof/base/error.h"
 
 /* Is `name`, seen from the open folder (or AT_FDCWD), a capture by the mark inside the file? */
-bool is_capture(int folder, const char *name);
+bool is_capture_file(int folder, const char *name);
 
 /* The capture of `folder` that was written to last, by the mark inside the file, whatever its
  * *.sqlite name. PROF_NOTFOUND when there is none. */

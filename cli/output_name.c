@@ -16,7 +16,7 @@ struct name {
     struct prof_error *err;
 };
 
-static enum prof_status add(struct name *name, const char *text, size_t length)
+static enum prof_status add_name_text(struct name *name, const char *text, size_t length)
 {
     if (length >= PATH_MAX - name->used)
         return prof_fail(name->err, PROF_INVALID, "the name given with -o is too long");
@@ -30,7 +30,7 @@ static enum prof_status add(struct name *name, const char *text, size_t length)
 static enum prof_status add_foreign(struct name *name, const char *text)
 {
     size_t from = name->used;
-    enum prof_status status = add(name, text, strlen(text));
+    enum prof_status status = add_name_text(name, text, strlen(text));
     for (size_t i = from; i < name->used; i++) {
         unsigned char byte = (unsigned char)name->out[i];
         if (byte < 0x20 || byte == 0x7f)
@@ -39,11 +39,11 @@ static enum prof_status add_foreign(struct name *name, const char *text)
     return status;
 }
 
-static enum prof_status add_number(struct name *name, long number)
+static enum prof_status add_name_number(struct name *name, long number)
 {
     char text[24];
     int length = snprintf(text, sizeof text, "%ld", number);
-    return add(name, text, (size_t)length);
+    return add_name_text(name, text, (size_t)length);
 }
 
 static enum prof_status add_host(struct name *name)
@@ -68,7 +68,7 @@ static enum prof_status add_rank(struct name *name)
                          "-o %s: there is no rank in the environment (RANK, OMPI_COMM_WORLD_RANK, "
                          "PMI_RANK, SLURM_PROCID ...): let the launcher start perfkit, or use %%p",
                          name->asked);
-    return add_number(name, rank.rank);
+    return add_name_number(name, rank.rank);
 }
 
 /* `at` stands behind "%q". */
@@ -98,11 +98,11 @@ static enum prof_status add_pattern(struct name *name, const char **at)
     char letter = *(*at)++;
     switch (letter) {
     case '%':
-        return add(name, "%", 1);
+        return add_name_text(name, "%", 1);
     case 'h':
         return add_host(name);
     case 'p':
-        return add_number(name, (long)getpid());
+        return add_name_number(name, (long)getpid());
     case 'r':
         return add_rank(name);
     case 'q':
@@ -120,7 +120,7 @@ enum prof_status output_name(const char *asked, char out[PATH_MAX], struct prof_
     out[0] = '\0';
     for (const char *at = asked; *at && !status;) {
         size_t plain = strcspn(at, "%");
-        status = plain ? add(&name, at, plain) : PROF_OK;
+        status = plain ? add_name_text(&name, at, plain) : PROF_OK;
         at += plain;
         if (*at && !status) {
             at++;

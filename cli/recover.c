@@ -31,14 +31,25 @@ struct recover_options {
 
 #define AT(field) .offset = offsetof(struct recover_options, field)
 static const struct cli_option recover_options[] = {
-    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
-     .fallback = "where perfkit run was to put it", .text = "capture file to write"},
-    {.name = "wait", .letter = 'w', .type = CLI_FLAG, AT(wait),
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "FILE",
+     .fallback = "where perfkit run was to put it",
+     .text = "capture file to write"},
+    {.name = "wait",
+     .letter = 'w',
+     .type = CLI_FLAG,
+     AT(wait),
      .text = "go on recording until the program's processes have ended"},
     CLI_FORCE_ROW(recover_options, force,
                   "finish now although processes of the program still run; what they do afterwards "
                   "is not recorded"),
-    {.name = "keep", .letter = 'k', .type = CLI_FLAG, AT(keep),
+    {.name = "keep",
+     .letter = 'k',
+     .type = CLI_FLAG,
+     AT(keep),
      .text = "leave the spool folder where it is"},
     CLI_QUIET_ROW(recover_options, quiet, "print no summary, only errors"),
     {0},
@@ -64,7 +75,7 @@ struct recover {
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal)
+static void on_recover_interrupt(int signal)
 {
     (void)signal;
     interrupted = 1;
@@ -81,8 +92,7 @@ static bool has_bytes(const char *path)
 static enum prof_status choose_output(struct recover *recover, struct prof_error *err)
 {
     const char *live = recover->capture.live, *final = recover->capture.final;
-    enum prof_status status =
-        spool_folder_read_capture(&recover->spool, &recover->capture, err);
+    enum prof_status status = spool_folder_read_capture(&recover->spool, &recover->capture, err);
     if (status && !recover->options.output)
         return status;
     if (recover->options.output) {
@@ -138,7 +148,7 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
     return status;
 }
 
-static enum prof_status take_up(struct recover *recover, struct prof_error *err)
+static enum prof_status open_spool(struct recover *recover, struct prof_error *err)
 {
     if (!has_bytes(recover->capture.live))
         return start_anew(recover, err);
@@ -174,7 +184,7 @@ static bool is_anothers(const struct recover *recover, const char *path)
 static bool catch_up(struct recover *recover)
 {
     struct prof_error err = {0};
-    struct sigaction action = {.sa_handler = on_interrupt};
+    struct sigaction action = {.sa_handler = on_recover_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     do {
@@ -183,8 +193,8 @@ static bool catch_up(struct recover *recover)
             cli_say(recover->name, "%s", err.message);
             return status == PROF_FULL;
         }
-        recover->alive = recover->progress.alive ? recover->progress.alive
-                                                 : spool_folder_users(&recover->spool);
+        recover->alive =
+            recover->progress.alive ? recover->progress.alive : spool_folder_users(&recover->spool);
         if (recover->alive == 0 || recover->options.force)
             return true;
         if (!recover->options.wait && recover->progress.backlog_bytes == 0)
@@ -201,7 +211,7 @@ static bool catch_up(struct recover *recover)
     return false;
 }
 
-static int give_up(struct recover *recover, const struct prof_error *err)
+static int abandon_recovery(struct recover *recover, const struct prof_error *err)
 {
     if (err)
         cli_say(recover->name, "%s", err->message);
@@ -259,7 +269,7 @@ static bool remove_stillborn(const char *name, const char *path, bool quiet)
 }
 
 /* A capture file stands for its spool folder, also when a living perfkit serves that. */
-static const char *spool_of(const char *operand, char folder[PATH_MAX])
+static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
 {
     struct stat info;
     struct ctl_target running;
@@ -290,7 +300,7 @@ static enum prof_status find_capture(struct recover *recover, const char *path,
     return PROF_OK;
 }
 
-static int write_end(struct recover *recover)
+static int write_recovered_end(struct recover *recover)
 {
     struct capture_end end = {
         .command = recover->name,
@@ -328,19 +338,19 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
         (!is_spool_folder(operands.values[0]) && list_found(command->name, operands.values[0])))
         return CLI_OK;
     char folder[PATH_MAX];
-    const char *path = spool_of(operands.values[0], folder);
+    const char *path = spool_of_operand(operands.values[0], folder);
     if (path == operands.values[0] && is_finished(path)) {
         if (!recover.options.quiet)
             cli_say(command->name, "%s is complete: nothing to do", path);
         return CLI_OK;
     }
     if (find_capture(&recover, path, &err))
-        return give_up(&recover, &err);
+        return abandon_recovery(&recover, &err);
     /* Killed between the last record and the last move: only that is left to do. */
     const char *live = recover.capture.live, *final = recover.capture.final;
     if (strcmp(live, final) != 0 && is_finished(live) && prof_store_settle(live) &&
         output_move(live, final, &err))
-        return give_up(&recover, &err);
+        return abandon_recovery(&recover, &err);
     if (is_finished(final)) {
         prof_store_settle(final);
         if (!recover.options.quiet)
@@ -349,11 +359,11 @@ static int recover_run(const struct cli_command *command, int argc, char **argv)
             spool_folder_remove(&recover.spool);
         return CLI_OK;
     }
-    if (take_up(&recover, &err))
-        return give_up(&recover, &err);
+    if (open_spool(&recover, &err))
+        return abandon_recovery(&recover, &err);
     if (!catch_up(&recover))
-        return give_up(&recover, NULL);
-    return write_end(&recover);
+        return abandon_recovery(&recover, NULL);
+    return write_recovered_end(&recover);
 }
 
 const struct cli_command recover_command = {

@@ -193,7 +193,7 @@ struct ticker {
     bool shown;
 };
 
-static void tick(void *context, int64_t done, int64_t total)
+static void show_report_progress(void *context, int64_t done, int64_t total)
 {
     struct ticker *ticker = context;
     uint64_t now = prof_now_ns();
@@ -223,7 +223,7 @@ static bool is_standard(const char *path)
 }
 
 /* Flame graph tools say no more of an empty file than that it is one. */
-static void say_no_stacks(enum prof_flame_weight weight)
+static void print_no_stacks(enum prof_flame_weight weight)
 {
     bool sampled = weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED;
     cli_say("report", "note: the flame graph is empty: there is nothing to weigh by %s%s",
@@ -235,7 +235,7 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
                                    struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
-    options.progress = tick;
+    options.progress = show_report_progress;
     options.progress_context = &ticker;
     size_t stacks = SIZE_MAX;
     options.stacks = &stacks;
@@ -247,11 +247,11 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     if (!status && !standard && !quiet)
         cli_say("report", "wrote %s", path);
     if (!status && !stacks && !quiet)
-        say_no_stacks(options.weight);
+        print_no_stacks(options.weight);
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool path_has_extension(const char *text, const char *end)
 {
     size_t length = strlen(text), tail = strlen(end);
     return length >= tail && strcmp(text + length - tail, end) == 0;
@@ -262,7 +262,7 @@ static const char *roofline_writer(const char *path)
 {
     static const char *const writers[] = {"roofline-svg", "roofline-png", "roofline-script"};
     for (size_t i = 0; path && i < sizeof writers / sizeof writers[0]; i++)
-        if (ends_with(path, prof_report_find(writers[i])->extension))
+        if (path_has_extension(path, prof_report_find(writers[i])->extension))
             return writers[i];
     return path && is_standard(path) ? "roofline-svg" : NULL;
 }
@@ -288,7 +288,7 @@ static void list_files(const struct report_options *asked,
 }
 
 /* format_words and enum prof_report_format are in one order, but for the word of none. */
-static enum prof_report_findings findings_of(const struct report_options *asked)
+static enum prof_report_findings chosen_findings(const struct report_options *asked)
 {
     if (asked->findings != UINT_MAX)
         return (enum prof_report_findings)asked->findings;
@@ -306,7 +306,7 @@ static enum prof_status write_stats(struct prof_capture *capture,
                                     struct prof_report_options options, struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = "--stats"};
-    options.progress = isatty(STDOUT_FILENO) ? NULL : tick;
+    options.progress = isatty(STDOUT_FILENO) ? NULL : show_report_progress;
     options.progress_context = &ticker;
     enum prof_status status =
         prof_report_write_stats(capture, &options, asked->stats, stats_format(asked), stdout, err);
@@ -392,10 +392,11 @@ static enum prof_status write_files(struct prof_capture *capture,
     return status;
 }
 
-static enum prof_status show(struct prof_capture *capture, const struct report_options *asked,
-                             struct prof_report_options options, struct prof_error *err)
+static enum prof_status show_report(struct prof_capture *capture,
+                                    const struct report_options *asked,
+                                    struct prof_report_options options, struct prof_error *err)
 {
-    options.width = terminal_columns_asked();
+    options.width = terminal_columns_set();
     if (!options.width && isatty(STDOUT_FILENO))
         options.width = terminal_width(stdout);
     options.colour = terminal_colour(stdout);
@@ -409,16 +410,16 @@ static enum prof_status show(struct prof_capture *capture, const struct report_o
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
 
-static enum prof_status write_all(struct prof_capture *capture, struct prof_capture *baseline,
-                                  const struct report_options *asked,
-                                  const struct cli_output_file files[OUTPUT_FILES],
-                                  const struct prof_filter *filter, struct prof_error *err)
+static enum prof_status write_reports(struct prof_capture *capture, struct prof_capture *baseline,
+                                      const struct report_options *asked,
+                                      const struct cli_output_file files[OUTPUT_FILES],
+                                      const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_report_options options = {.filter = filter,
                                           .top = asked->top,
                                           .all = asked->all,
                                           .baseline = baseline,
-                                          .findings = findings_of(asked),
+                                          .findings = chosen_findings(asked),
                                           .roofline = (enum prof_roofline_group)asked->roofline_of,
                                           .weight = (enum prof_flame_weight)asked->weight};
     bool any_file = asked->plots != NULL;
@@ -431,7 +432,7 @@ static enum prof_status write_all(struct prof_capture *capture, struct prof_capt
     if (any_file && asked->format == FORMAT_NONE && !one_part)
         return status;
     struct prof_error own = {0};
-    enum prof_status shown = show(capture, asked, options, &own);
+    enum prof_status shown = show_report(capture, asked, options, &own);
     if (shown)
         *err = own;
     return shown ? shown : status;
@@ -480,8 +481,8 @@ static bool options_agree(const char *command, const struct report_options *aske
 }
 
 /* Options as the rest of this file wants them. False: what is wrong was said. */
-static bool check_options(const char *command, struct report_options *asked,
-                          struct cli_output_file *files)
+static bool check_report_options(const char *command, struct report_options *asked,
+                                 struct cli_output_file *files)
 {
     list_files(asked, files);
     if (!options_agree(command, asked, files))
@@ -540,7 +541,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
         return exit_status;
     asked.format++;
-    if (!check_options(command->name, &asked, files))
+    if (!check_report_options(command->name, &asked, files))
         return CLI_USAGE;
     if (!stats_named(command, &asked, &exit_status))
         return exit_status;
@@ -555,8 +556,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status =
-            write_all(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL, &err);
+        status = write_reports(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL,
+                               &err);
     }
     cli_filter_free(&filter);
     prof_close(baseline);

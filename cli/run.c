@@ -29,91 +29,180 @@ static const char *const wait_words[] = {"all", "primary", NULL};
 
 #define AT(field) .offset = offsetof(struct run_options, field)
 static const struct cli_option run_options[] = {
-    {.name = "output", .letter = 'o', .type = CLI_FILE, AT(output), .argument = "FILE",
-     .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...", .group = "Output",
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "FILE",
+     .fallback = "PROGRAM.sqlite, then PROGRAM-2.sqlite, ...",
+     .group = "Output",
      .text = "capture file to write; in its name, " OUTPUT_PATTERNS " are replaced"},
     CLI_FORCE_ROW(run_options, force, "overwrite the capture file if it exists"),
     CLI_QUIET_ROW(run_options, quiet, "print no summary at the end, only errors"),
-    {.name = "trace", .letter = 't', .type = CLI_WORDS, AT(trace), .argument = "LIST",
-     .fallback = "cuda,nvtx,opencl", .group = "What is recorded",
-     .text = "sources to record, separated by commas: cuda, nvtx, opencl", .words = run_domains},
-    {.name = "kernel", .letter = 'k', .type = CLI_TEXT, AT(scope.kernel), .argument = "REGEX",
+    {.name = "trace",
+     .letter = 't',
+     .type = CLI_WORDS,
+     AT(trace),
+     .argument = "LIST",
+     .fallback = "cuda,nvtx,opencl",
+     .group = "What is recorded",
+     .text = "sources to record, separated by commas: cuda, nvtx, opencl",
+     .words = run_domains},
+    {.name = "kernel",
+     .letter = 'k',
+     .type = CLI_TEXT,
+     AT(scope.kernel),
+     .argument = "REGEX",
      .text = "keep only kernels whose readable name matches the POSIX extended regular expression "
              "somewhere; the others are counted"},
-    {.name = "cuda-graph", .type = CLI_CHOICE, AT(scope.graph), .argument = "WHAT",
+    {.name = "cuda-graph",
+     .type = CLI_CHOICE,
+     AT(scope.graph),
+     .argument = "WHAT",
      .fallback = "node",
      .text = "record each `node` of a CUDA graph, or each launch of a `graph` as a whole, which "
              "costs less",
      .words = scope_graph},
-    {.name = "cuda-managed", .type = CLI_CHOICE, AT(scope.managed), .argument = "WHAT",
+    {.name = "cuda-managed",
+     .type = CLI_CHOICE,
+     AT(scope.managed),
+     .argument = "WHAT",
      .fallback = "moves",
      .text = "of CUDA's unified memory: `moves` between host and devices, page `faults` too, which "
              "costs the program time, or `off`",
      .words = scope_managed},
-    {.name = "cupti", .type = CLI_CHOICE, AT(scope.cupti), .argument = "HOW", .fallback = "own",
+    {.name = "cupti",
+     .type = CLI_CHOICE,
+     AT(scope.cupti),
+     .argument = "HOW",
+     .fallback = "own",
      .text = "`own` CUPTI, `yield` it to a program that profiles itself (NVTX is still recorded), "
              "or leave it `off`",
      .words = scope_cupti},
-    {.name = "cupti-dump", .type = CLI_FOLDER, AT(scope.dump), .argument = "DIR",
+    {.name = "cupti-dump",
+     .type = CLI_FOLDER,
+     AT(scope.dump),
+     .argument = "DIR",
      .text = "also write CUPTI's buffers there as they come, for bug reports"},
-    {.name = "stacks", .type = CLI_TEXT, AT(stacks.kinds), .argument = "KIND[:N],...",
+    {.name = "stacks",
+     .type = CLI_TEXT,
+     AT(stacks.kinds),
+     .argument = "KIND[:N],...",
      .implied = STACKS_ALL,
      .text = "take the call stack of the program where it makes calls of these kinds: launch (all "
              "that gives the device work or makes code for it), alloc, sync (waits); all three "
              "without a list; with :N of every Nth call of a thread only"},
-    {.name = "stack-depth", .type = CLI_COUNT, AT(stacks.depth), .argument = "FRAMES",
-     .fallback = "128", .most = STACKS_MOST_DEPTH, .text = "most callers that a stack keeps, the innermost ones; up to 250"},
-    {.name = "pytorch", .type = CLI_WORDS, AT(pytorch), .argument = "LIST", .implied = PYTORCH_ALL,
-     .text = "name PyTorch's operators (ops) and modules (modules) by NVTX ranges, without a change "
-             "to the program; both without a list",
+    {.name = "stack-depth",
+     .type = CLI_COUNT,
+     AT(stacks.depth),
+     .argument = "FRAMES",
+     .fallback = "128",
+     .most = STACKS_MOST_DEPTH,
+     .text = "most callers that a stack keeps, the innermost ones; up to 250"},
+    {.name = "pytorch",
+     .type = CLI_WORDS,
+     AT(pytorch),
+     .argument = "LIST",
+     .implied = PYTORCH_ALL,
+     .text =
+         "name PyTorch's operators (ops) and modules (modules) by NVTX ranges, without a change "
+         "to the program; both without a list",
      .words = pytorch_words},
-    {.name = "counters", .type = CLI_TEXT, AT(counters.set), .argument = "SET",
-     .text = "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
-             "memory, activity of each pipe) or memory (the bytes only, which costs less to read); "
-             "or count FLOP and bytes of single launches: exact:KERNEL, those of kernels whose name "
-             "matches the pattern"},
-    {.name = "counters-interval", .type = CLI_TIME, AT(counters.interval_ns), .argument = "TIME",
-     .fallback = "20us", .most = COUNTERS_MOST_INTERVAL_NS,
+    {.name = "counters",
+     .type = CLI_TEXT,
+     AT(counters.set),
+     .argument = "SET",
+     .text =
+         "also sample hardware counters of NVIDIA GPUs: roofline (bytes through each level of "
+         "memory, activity of each pipe) or memory (the bytes only, which costs less to read); "
+         "or count FLOP and bytes of single launches: exact:KERNEL, those of kernels whose name "
+         "matches the pattern"},
+    {.name = "counters-interval",
+     .type = CLI_TIME,
+     AT(counters.interval_ns),
+     .argument = "TIME",
+     .fallback = "20us",
+     .most = COUNTERS_MOST_INTERVAL_NS,
      .text = "time between two samples within a burst"},
-    {.name = "counters-duty", .type = CLI_TEXT, AT(counters.duty), .argument = "PERCENT",
-     .fallback = "what costs a tenth of a core", .text = "share of the time that is sampled"},
-    {.name = "cpu-sample", .type = CLI_COUNT, AT(cpu.hz), .argument = "HZ", .implied = "199",
+    {.name = "counters-duty",
+     .type = CLI_TEXT,
+     AT(counters.duty),
+     .argument = "PERCENT",
+     .fallback = "what costs a tenth of a core",
+     .text = "share of the time that is sampled"},
+    {.name = "cpu-sample",
+     .type = CLI_COUNT,
+     AT(cpu.hz),
+     .argument = "HZ",
+     .implied = "199",
      .most = CPU_MOST_HZ,
-     .text = "also sample where the program's threads run, HZ times a second of each busy processor "
-             "(199 without a number), and where and how long they block"},
-    {.name = "cpu-sample-stack", .type = CLI_CHOICE, AT(cpu.stack), .argument = "HOW",
+     .text =
+         "also sample where the program's threads run, HZ times a second of each busy processor "
+         "(199 without a number), and where and how long they block"},
+    {.name = "cpu-sample-stack",
+     .type = CLI_CHOICE,
+     AT(cpu.stack),
+     .argument = "HOW",
      .fallback = "dwarf",
      .text = "callers by unwind tables and a copy of the stack (`dwarf`), or by frame pointers "
              "(`fp`), which costs less and misses the callers of code that keeps none",
      .words = cpu_stack_words},
-    {.name = "cpu-sample-blocked", .type = CLI_CHOICE, AT(cpu.blocked), .argument = "WHAT",
+    {.name = "cpu-sample-blocked",
+     .type = CLI_CHOICE,
+     AT(cpu.blocked),
+     .argument = "WHAT",
      .fallback = "on",
      .text = "`off` leaves out the time in which threads do not run: for programs that block and "
              "wake very often",
      .words = cpu_blocked_words},
-    {.name = "wait", .letter = 'w', .type = CLI_CHOICE, AT(wait), .argument = "WHO", .fallback = "all",
+    {.name = "wait",
+     .letter = 'w',
+     .type = CLI_CHOICE,
+     AT(wait),
+     .argument = "WHO",
+     .fallback = "all",
      .text = "end when `all` processes of the program have ended, or when the `primary` one, the "
              "command itself, has",
      .words = wait_words},
-    {.name = "no-preload", .type = CLI_FLAG, AT(no_preload),
+    {.name = "no-preload",
+     .type = CLI_FLAG,
+     AT(no_preload),
      .text = "do not use LD_PRELOAD; how processes end is then known less exactly"},
-    {.name = "delay", .type = CLI_TIME, AT(scope.delay_ns), .argument = "TIME",
+    {.name = "delay",
+     .type = CLI_TIME,
+     AT(scope.delay_ns),
+     .argument = "TIME",
      .group = "When it is recorded",
      .text = "begin TIME after the program's start (seconds, or 500ms, 2s, 1m)"},
-    {.name = "duration", .type = CLI_TIME, AT(scope.duration_ns), .argument = "TIME",
+    {.name = "duration",
+     .type = CLI_TIME,
+     AT(scope.duration_ns),
+     .argument = "TIME",
      .text = "stop recording TIME after it began; the program runs on"},
-    {.name = "capture-range", .type = CLI_TEXT, AT(scope.range), .argument = "RANGE",
+    {.name = "capture-range",
+     .type = CLI_TEXT,
+     AT(scope.range),
+     .argument = "RANGE",
      .text = "record only inside every instance of a range: cudaProfilerApi (between "
              "cudaProfilerStart and cudaProfilerStop) or nvtx:NAME[@DOMAIN] (the NVTX range of "
              "that name; in the default domain without @DOMAIN, in any with @*; a name that holds "
              "an @ itself needs one more at its end)"},
-    {.name = "dormant", .type = CLI_FLAG, AT(scope.dormant),
+    {.name = "dormant",
+     .type = CLI_FLAG,
+     AT(scope.dormant),
      .text = "be ready but record nothing until `perfkit ctl start`"},
-    {.name = "spool-limit", .type = CLI_SIZE, AT(spool_limit), .argument = "SIZE", .fallback = "1G",
+    {.name = "spool-limit",
+     .type = CLI_SIZE,
+     AT(spool_limit),
+     .argument = "SIZE",
+     .fallback = "1G",
      .group = "Spool",
      .text = "most memory that one process may have waiting to be read; beyond it records are "
              "dropped and counted"},
-    {.name = "spool-dir", .type = CLI_FOLDER, AT(spool_dir), .argument = "DIR",
+    {.name = "spool-dir",
+     .type = CLI_FOLDER,
+     AT(spool_dir),
+     .argument = "DIR",
      .fallback = "/dev/shm, TMPDIR or /tmp, the first with room",
      .text = "folder in which the private spool folder is made"},
     {0},
@@ -131,7 +220,8 @@ static const struct cli_text_row run_statuses[] = {
 static const struct cli_text_row run_examples[] = {
     {"perfkit run -- ./train --steps 100", "Record into train.sqlite."},
     {"perfkit run -o before.sqlite -- python3 infer.py", "Choose the name of the capture."},
-    {"srun perfkit run -o train-%r.sqlite -- ./train", "One capture a rank; `perfkit merge` joins them."},
+    {"srun perfkit run -o train-%r.sqlite -- ./train",
+     "One capture a rank; `perfkit merge` joins them."},
     {"perfkit run --trace=nvtx,opencl --wait=primary -- ./server",
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
@@ -171,8 +261,8 @@ static char *quoted_command(char *const *argv)
     return text;
 }
 
-static enum prof_status open_ingest(struct run *run, const struct prof_moment *start,
-                                    struct prof_error *err)
+static enum prof_status open_run_ingest(struct run *run, const struct prof_moment *start,
+                                        struct prof_error *err)
 {
     char *command = quoted_command(run->argv);
     char *directory = getcwd(NULL, 0);
@@ -201,7 +291,7 @@ static enum prof_status open_ingest(struct run *run, const struct prof_moment *s
 }
 
 /* Everything that can fail, before anything is started. */
-static enum prof_status prepare(struct run *run, struct prof_error *err)
+static enum prof_status prepare_run(struct run *run, struct prof_error *err)
 {
     const struct run_options *options = &run->options;
     const char *program = run->argv[0];
@@ -247,7 +337,7 @@ static enum prof_status prepare(struct run *run, struct prof_error *err)
     struct prof_moment start = prof_moment_now();
     status = spool_folder_write_capture(&run->spool, run->output.live, run->output.final,
                                         start.mono_ns, err);
-    status = status ? status : open_ingest(run, &start, err);
+    status = status ? status : open_run_ingest(run, &start, err);
     if (!status)
         scope_ready(&run->scope);
     return status;
@@ -264,7 +354,7 @@ static void undo(struct run *run)
     scope_undo(&run->scope);
     spool_folder_remove(&run->spool);
     environment_free(&run->environment);
-    inherited_forget(&run->inherited);
+    inherited_free(&run->inherited);
 }
 
 static int cannot_start(struct run *run, int error, int in_exec)
@@ -278,14 +368,15 @@ static int cannot_start(struct run *run, int error, int in_exec)
     if (error == ENOENT && !run->target.found) {
         bool is_number = *program && program[strspn(program, "0123456789")] == '\0';
         cli_say(run->name, "%s: command not found: check the spelling%s", program,
-                is_number                ? "; of an option with = it is the value (--cpu-sample=99)"
+                is_number              ? "; of an option with = it is the value (--cpu-sample=99)"
                 : strchr(program, '/') ? ""
-                                         : ", or give its path (./NAME)");
+                                       : ", or give its path (./NAME)");
         return CLI_RUN_NOT_FOUND;
     }
     if (error == ENOENT) {
-        cli_say(run->name, "%s: its interpreter or loader is not there: look at its first line "
-                           "(#!), or install what it was built for",
+        cli_say(run->name,
+                "%s: its interpreter or loader is not there: look at its first line "
+                "(#!), or install what it was built for",
                 program);
         return CLI_RUN_NOT_FOUND;
     }
@@ -301,7 +392,7 @@ static int cannot_start(struct run *run, int error, int in_exec)
 
 /* Options and operands before anything is made. Returns CLI_OK, or the status to end with; what is
  * wrong was said. */
-static int check_options(struct run *run, char **argv)
+static int check_run_options(struct run *run, char **argv)
 {
     struct run_options *options = &run->options;
     struct prof_error err = {0};
@@ -343,28 +434,28 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     int status;
     if (!cli_parse(command, argc, argv, &run.options, &operands, &status))
         return status;
-    status = check_options(&run, operands.values);
+    status = check_run_options(&run, operands.values);
     if (status)
         return status;
     memory_watch_init(&run.memory, run.options.trace);
     inherited_list(&run.inherited);
     signals_install();
-    if (prepare(&run, &err)) {
+    if (prepare_run(&run, &err)) {
         cli_say(command->name, "%s", err.message);
         undo(&run);
         return CLI_RUN_FAILED;
     }
     counters_start(&run.counters, &run.options.counters,
                    &(struct counters_run){run.spool.path, &run.inherited, run.ingest});
-    int in_exec, early = run.counters.pid ? signals_asked_early() : 0; /* that took seconds */
+    int in_exec, early = run.counters.pid ? signals_pending_end() : 0; /* that took seconds */
     if (early) {
         undo(&run);
         signals_end_as(early);
     }
     run.cpu = (struct cpu){.options = &run.options.cpu, .spool = run.spool.path};
     struct spawn_hold hold = {cpu_attach, &run.cpu};
-    int error = spawn_target(run.argv, run.environment.variables,
-                             run.options.cpu.hz ? &hold : NULL, &run.pid, &in_exec);
+    int error = spawn_target(run.argv, run.environment.variables, run.options.cpu.hz ? &hold : NULL,
+                             &run.pid, &in_exec);
     if (error) {
         status = cannot_start(&run, error, in_exec);
         undo(&run);
@@ -372,7 +463,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     }
     scope_started(&run.scope, (int)run.pid);
     cpu_start(&run.cpu, command->name, run.ingest);
-    spool_folder_tell_outer(getenv("PERFKIT_DIR"), run.output.final);
+    spool_folder_note_in_outer(getenv("PERFKIT_DIR"), run.output.final);
     output_started(&run.output);
     inherited_let_go(&run.inherited);
     signals_release(run.pid);
@@ -390,14 +481,15 @@ const struct cli_command run_command = {
     .name = "run",
     .summary = "record a program into a capture file",
     .operands = "[--] COMMAND [ARG...]",
-    .text = "Runs the command and records what it and the processes it starts do on the GPU: "
-            "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
-            "perfkit: output, exit status, signals and environment are its own.\n\n"
-            "Without further options everything is recorded, from start to end. What begins outside "
-            "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "
-            "not; what began inside is recorded to its end.\n\n"
-            "The capture is one SQLite file; it can be read while it is written. If perfkit is "
-            "killed, `perfkit recover` finishes it from the spool folder.",
+    .text =
+        "Runs the command and records what it and the processes it starts do on the GPU: "
+        "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
+        "perfkit: output, exit status, signals and environment are its own.\n\n"
+        "Without further options everything is recorded, from start to end. What begins outside "
+        "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "
+        "not; what began inside is recorded to its end.\n\n"
+        "The capture is one SQLite file; it can be read while it is written. If perfkit is "
+        "killed, `perfkit recover` finishes it from the spool folder.",
     .options = run_options,
     .examples = run_examples,
     .statuses = run_statuses,

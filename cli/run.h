@@ -52,7 +52,7 @@ struct run {
     struct prof_ingest_progress progress;
     pid_t pid;
     int wait_status;
-    bool end_told;
+    bool end_ingested;
     enum prof_status trouble; /* of the last step, to say each kind once */
 };
 

@@ -70,7 +70,7 @@ static bool check_exact(const char *command, const struct counters_options *opti
                          "--counters-duty");
         return false;
     }
-    if (!trace_has(trace, "cuda")) {
+    if (!trace_names_domain(trace, "cuda")) {
         cli_say(command, "--counters=exact counts kernels of CUDA: add cuda to --trace");
         return false;
     }
@@ -105,7 +105,7 @@ bool counters_check(const char *command, const struct counters_options *options,
                 options->set, sets);
         return false;
     }
-    if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {
+    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl")) {
         cli_say(command, "--counters needs kernels to tell of: add cuda to --trace");
         return false;
     }
@@ -123,7 +123,7 @@ bool counters_check(const char *command, const struct counters_options *options,
     return true;
 }
 
-static void note(struct prof_ingest *ingest, const char *text)
+static void note_degraded_counters(struct prof_ingest *ingest, const char *text)
 {
     prof_ingest_note(ingest, "counters degraded", text, NULL);
 }
@@ -134,7 +134,7 @@ struct arguments {
     char **environment;
 };
 
-static void add(struct arguments *arguments, char *text)
+static void add_argument(struct arguments *arguments, char *text)
 {
     size_t count = 0;
     while (arguments->list[count])
@@ -146,23 +146,23 @@ static void make_arguments(struct arguments *arguments, const struct counters_op
                            const char *spool)
 {
     const char *cupti = getenv(CUPTI_VARIABLE);
-    add(arguments, arguments->path);
+    add_argument(arguments, arguments->path);
     snprintf(arguments->directory, sizeof arguments->directory, "dir=%s", spool);
-    add(arguments, arguments->directory);
+    add_argument(arguments, arguments->directory);
     snprintf(arguments->set, sizeof arguments->set, "set=%s", options->set);
-    add(arguments, arguments->set);
+    add_argument(arguments, arguments->set);
     if (cupti && *cupti) {
         snprintf(arguments->cupti, sizeof arguments->cupti, "cupti=%s", cupti);
-        add(arguments, arguments->cupti);
+        add_argument(arguments, arguments->cupti);
     }
     if (options->interval_ns != COUNTERS_OWN_INTERVAL) {
         snprintf(arguments->interval, sizeof arguments->interval, "interval=%llu",
                  (unsigned long long)options->interval_ns);
-        add(arguments, arguments->interval);
+        add_argument(arguments, arguments->interval);
     }
     if (options->duty) {
         snprintf(arguments->duty, sizeof arguments->duty, "duty=%.9g", duty_of(options->duty));
-        add(arguments, arguments->duty);
+        add_argument(arguments, arguments->duty);
     }
 }
 
@@ -202,7 +202,7 @@ static bool wait_ready(int fd)
 {
     struct pollfd end = {.fd = fd};
     for (int waited = 0; waited < START_MS; waited += LOOK_MS) {
-        if (poll(&end, 1, LOOK_MS) > 0 || signals_asked_early())
+        if (poll(&end, 1, LOOK_MS) > 0 || signals_pending_end())
             return true;
     }
     return false;
@@ -247,8 +247,8 @@ void counters_start(struct counters *counters, const struct counters_options *op
     if (!options->set || exact_pattern(options))
         return;
     if (!beside_self(places, arguments.path)) {
-        note(run->ingest,
-             "nothing was sampled: " SAMPLER " is not beside perfkit: install perfkit again");
+        note_degraded_counters(run->ingest, "nothing was sampled: " SAMPLER
+                                            " is not beside perfkit: install perfkit again");
         return;
     }
     make_arguments(&arguments, options, run->spool);
@@ -259,11 +259,12 @@ void counters_start(struct counters *counters, const struct counters_options *op
         char text[160];
         snprintf(text, sizeof text, "nothing was sampled: cannot start " SAMPLER ": %s",
                  strerror(error));
-        note(run->ingest, text);
+        note_degraded_counters(run->ingest, text);
         return;
     }
     if (!wait_ready(ready))
-        note(run->ingest, "the sampler was slow to start: the program's beginning has no samples");
+        note_degraded_counters(
+            run->ingest, "the sampler was slow to start: the program's beginning has no samples");
     close(ready);
 }
 
@@ -304,5 +305,5 @@ void counters_stop(struct counters *counters, struct prof_ingest *ingest)
                  WEXITSTATUS(status));
     else
         return;
-    note(ingest, text);
+    note_degraded_counters(ingest, text);
 }

@@ -39,7 +39,7 @@ struct counters_run {
 };
 
 /* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or
- * the user wants perfkit to end (signals_asked_early). What goes wrong is a note of the capture:
+ * the user wants perfkit to end (signals_pending_end). What goes wrong is a note of the capture:
  * the run goes on. */
 void counters_start(struct counters *counters, const struct counters_options *options,
                     const struct counters_run *run);

@@ -45,7 +45,7 @@ static bool find_command(const char *command, char out[PATH_MAX])
     }
 }
 
-static bool read_at(int fd, void *out, size_t size, uint64_t offset)
+static bool read_target_at(int fd, void *out, size_t size, uint64_t offset)
 {
     return offset <= INT64_MAX && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
 }
@@ -88,7 +88,7 @@ static void find_sanitizer(int fd, const ElfW(Phdr) * headers, unsigned count,
     size_t size = dynamic->p_filesz < sizeof entries ? dynamic->p_filesz : sizeof entries;
     size_t number = size / sizeof entries[0];
     uint64_t strings = 0;
-    if (!read_at(fd, entries, number * sizeof entries[0], dynamic->p_offset))
+    if (!read_target_at(fd, entries, number * sizeof entries[0], dynamic->p_offset))
         return;
     for (size_t i = 0; i < number; i++)
         if (entries[i].d_tag == DT_STRTAB &&
@@ -117,11 +117,11 @@ static bool same_loader(const char *interpreter)
         int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         ElfW(Ehdr) file;
         ElfW(Phdr) header;
-        if (fd >= 0 && read_at(fd, &file, sizeof file, 0))
+        if (fd >= 0 && read_target_at(fd, &file, sizeof file, 0))
             for (unsigned i = 0; i < file.e_phnum && i < MOST_HEADERS; i++)
-                if (read_at(fd, &header, sizeof header, file.e_phoff + i * sizeof header) &&
+                if (read_target_at(fd, &header, sizeof header, file.e_phoff + i * sizeof header) &&
                     header.p_type == PT_INTERP && header.p_filesz < sizeof own &&
-                    read_at(fd, own, header.p_filesz, header.p_offset))
+                    read_target_at(fd, own, header.p_filesz, header.p_offset))
                     ours = own;
         if (fd >= 0)
             close(fd);
@@ -135,13 +135,13 @@ static void read_elf(int fd, struct elf_facts *facts)
 {
     ElfW(Ehdr) file;
     static ElfW(Phdr) headers[MOST_HEADERS];
-    if (!read_at(fd, &file, sizeof file, 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0)
+    if (!read_target_at(fd, &file, sizeof file, 0) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0)
         return;
     facts->elf = true;
     const unsigned char own_class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
     ElfW(Ehdr) self = {0};
     int self_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    bool known = self_fd >= 0 && read_at(self_fd, &self, sizeof self, 0);
+    bool known = self_fd >= 0 && read_target_at(self_fd, &self, sizeof self, 0);
     if (self_fd >= 0)
         close(self_fd);
     if (file.e_ident[EI_CLASS] != own_class || (known && file.e_machine != self.e_machine)) {
@@ -151,13 +151,13 @@ static void read_elf(int fd, struct elf_facts *facts)
     }
     unsigned count = file.e_phnum < MOST_HEADERS ? file.e_phnum : MOST_HEADERS;
     if (file.e_phentsize != sizeof headers[0] ||
-        !read_at(fd, headers, count * sizeof headers[0], file.e_phoff))
+        !read_target_at(fd, headers, count * sizeof headers[0], file.e_phoff))
         return;
     for (unsigned i = 0; i < count; i++) {
         char interpreter[PATH_MAX] = "";
         if (headers[i].p_type == PT_INTERP && headers[i].p_filesz < sizeof interpreter) {
             facts->dynamic = true;
-            if (read_at(fd, interpreter, headers[i].p_filesz, headers[i].p_offset))
+            if (read_target_at(fd, interpreter, headers[i].p_filesz, headers[i].p_offset))
                 facts->foreign = !same_loader(interpreter);
         } else if (headers[i].p_type == PT_DYNAMIC) {
             find_sanitizer(fd, headers, count, &headers[i], facts);

@@ -31,7 +31,7 @@ note(struct run_environment *environment, const char *item, const char *format, 
 
 const char *const run_domains[] = {"cuda", "nvtx", "opencl", NULL};
 
-bool trace_has(const char *trace, const char *domain)
+bool trace_names_domain(const char *trace, const char *domain)
 {
     if (!trace)
         return true;
@@ -46,7 +46,7 @@ bool trace_has(const char *trace, const char *domain)
     }
 }
 
-static char **find(const struct run_environment *environment, const char *name)
+static char **find_variable(const struct run_environment *environment, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < environment->count; i++)
@@ -58,16 +58,16 @@ static char **find(const struct run_environment *environment, const char *name)
 
 static const char *get(const struct run_environment *environment, const char *name)
 {
-    char **place = find(environment, name);
+    char **place = find_variable(environment, name);
     return place ? *place + strlen(name) + 1 : NULL;
 }
 
-static bool set(struct run_environment *environment, const char *name, const char *value)
+static bool set_variable(struct run_environment *environment, const char *name, const char *value)
 {
     char *text;
     if (asprintf(&text, "%s=%s", name, value) < 0)
         return false;
-    char **place = find(environment, name);
+    char **place = find_variable(environment, name);
     if (place) {
         free(*place);
         *place = text;
@@ -82,7 +82,7 @@ static bool set(struct run_environment *environment, const char *name, const cha
     return true;
 }
 
-static bool copy_own(struct run_environment *environment)
+static bool copy_environment(struct run_environment *environment)
 {
     size_t count = 0;
     while (environ[count])
@@ -101,7 +101,7 @@ static bool copy_own(struct run_environment *environment)
 }
 
 /* Is `path` one of the parts of a list separated by any of `separators`? */
-static bool listed(const char *list, const char *path, const char *separators)
+static bool is_list_part(const char *list, const char *path, const char *separators)
 {
     size_t length = strlen(path);
     while (*list) {
@@ -120,13 +120,13 @@ static bool add_to_list(struct run_environment *environment, const char *name, c
 {
     const char *old = get(environment, name);
     if (!old || !*old)
-        return set(environment, name, path);
-    if (listed(old, path, separators))
+        return set_variable(environment, name, path);
+    if (is_list_part(old, path, separators))
         return true;
     char *list;
     if (asprintf(&list, "%s:%s", in_front ? path : old, in_front ? old : path) < 0)
         return false;
-    bool ok = set(environment, name, list);
+    bool ok = set_variable(environment, name, list);
     free(list);
     return ok;
 }
@@ -139,14 +139,14 @@ static void inject(struct run_environment *environment, const char *domain)
 }
 
 /* One path only is possible: perfkit's wins, and the capture says what it took the place of. */
-static bool take_over(struct run_environment *environment, const char *item, const char *name,
-                      const char *path)
+static bool override_variable(struct run_environment *environment, const char *item,
+                              const char *name, const char *path)
 {
     inject(environment, item);
     const char *old = get(environment, name);
     if (old && *old && strcmp(old, path) != 0)
         note(environment, item, "%s was set to %s; perfkit took its place", name, old);
-    return set(environment, name, path);
+    return set_variable(environment, name, path);
 }
 
 /* Why the library is not preloaded, or NULL. What LD_PRELOAD adds are lifecycle hooks only. */
@@ -206,18 +206,19 @@ static bool add_opencl(struct run_environment *environment, const struct run_inj
 static bool add_domains(struct run_environment *environment, const struct run_injection *injection)
 {
     bool ok = true;
-    if (trace_has(injection->trace, "nvtx"))
-        ok = ok && take_over(environment, "nvtx", "NVTX_INJECTION64_PATH", injection->collector);
-    if (trace_has(injection->trace, "opencl")) {
+    if (trace_names_domain(injection->trace, "nvtx"))
+        ok = ok &&
+             override_variable(environment, "nvtx", "NVTX_INJECTION64_PATH", injection->collector);
+    if (trace_names_domain(injection->trace, "opencl")) {
         if (PERFKIT_HAVE_OPENCL)
             ok = ok && add_opencl(environment, injection);
         else if (injection->trace)
             note(environment, "opencl", "not recorded: this perfkit is built without OpenCL");
     }
-    if (trace_has(injection->trace, "cuda")) {
+    if (trace_names_domain(injection->trace, "cuda")) {
         if (PERFKIT_HAVE_CUDA)
-            ok =
-                ok && take_over(environment, "cuda", "CUDA_INJECTION64_PATH", injection->collector);
+            ok = ok && override_variable(environment, "cuda", "CUDA_INJECTION64_PATH",
+                                         injection->collector);
         else if (injection->trace || access("/proc/driver/nvidia/version", F_OK) == 0)
             note(environment, "cuda",
                  "not recorded: this perfkit is built without the CUDA collector (see perfkit "
@@ -265,7 +266,7 @@ static bool add_options(struct run_environment *environment, const struct run_in
                                    (unsigned long long)injection->spool_limit);
     bool first = true;
     for (size_t i = 0; injection->trace && run_domains[i]; i++) {
-        if (!trace_has(injection->trace, run_domains[i]))
+        if (!trace_names_domain(injection->trace, run_domains[i]))
             continue;
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", first ? ",trace=" : "+",
                                  run_domains[i]);
@@ -302,16 +303,16 @@ static bool add_options(struct run_environment *environment, const struct run_in
     if (!environment->preloaded && layers && !strchr(layers, ',') &&
         used + strlen(layers) + 32 < sizeof text)
         snprintf(text + used, sizeof text - used, ",opencl_layers=%s", layers);
-    return set(environment, "PERFKIT_OPTIONS", text);
+    return set_variable(environment, "PERFKIT_OPTIONS", text);
 }
 
 bool environment_build(struct run_environment *environment, const struct run_injection *injection)
 {
     *environment = (struct run_environment){0};
-    if (!copy_own(environment))
+    if (!copy_environment(environment))
         return false;
     note_target(environment, injection->target);
-    return set(environment, "PERFKIT_DIR", injection->spool) &&
+    return set_variable(environment, "PERFKIT_DIR", injection->spool) &&
            add_preload(environment, injection) && add_domains(environment, injection) &&
            add_pytorch(environment, injection) && add_options(environment, injection);
 }
@@ -350,7 +351,7 @@ void environment_look(struct run_environment *environment, pid_t pid, struct pro
     for (size_t i = 0; environment->watched && i < sizeof variables / sizeof variables[0]; i++) {
         if (environment->changed & 1u << i || !strstr(environment->injected, variables[i].domain) ||
             !process_variable(pid, variables[i].name, value, sizeof value) ||
-            listed(value, environment->watched, ":"))
+            is_list_part(value, environment->watched, ":"))
             continue;
         environment->changed |= 1u << i;
         snprintf(text, sizeof text,

@@ -59,6 +59,6 @@ void environment_look(struct run_environment *environment, pid_t pid, struct pro
 extern const char *const run_domains[];
 
 /* Is `domain` within the list (NULL = all)? */
-bool trace_has(const char *trace, const char *domain);
+bool trace_names_domain(const char *trace, const char *domain);
 
 #endif

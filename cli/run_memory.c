@@ -34,14 +34,15 @@ static void open_driver(struct memory_watch *watch)
         watch->count++;
 }
 
-static bool is_news(const struct watched_device *device, const struct prof_ingest_memory *sample)
+static bool is_memory_change(const struct watched_device *device,
+                             const struct prof_ingest_memory *sample)
 {
     return !device->kept_ns || device->used_bytes != sample->used_bytes ||
            sample->mono_ns - device->kept_ns >= AT_LEAST_NS;
 }
 
-static void look(struct memory_watch *watch, struct watched_device *device,
-                 struct prof_ingest *ingest)
+static void sample_device_memory(struct memory_watch *watch, struct watched_device *device,
+                                 struct prof_ingest *ingest)
 {
     struct prof_nvml_process processes[PROCESSES];
     struct prof_ingest_memory sample = {
@@ -56,7 +57,7 @@ static void look(struct memory_watch *watch, struct watched_device *device,
     if (met)
         prof_ingest_device_memory(ingest, &device->before, 1, NULL);
     device->known |= met;
-    if (!device->known || !is_news(device, &sample))
+    if (!device->known || !is_memory_change(device, &sample))
         return;
     if (watch->pids_are_real) {
         sample.process_count = prof_nvml_processes(watch->nvml, device->uuid, processes, PROCESSES);
@@ -90,7 +91,7 @@ void memory_watch_step(struct memory_watch *watch, struct prof_ingest *ingest)
     if (!watch->tried)
         open_driver(watch);
     for (unsigned i = 0; i < watch->count; i++) {
-        look(watch, &watch->devices[i], ingest);
+        sample_device_memory(watch, &watch->devices[i], ingest);
         look_at_clocks(watch, &watch->devices[i], ingest);
     }
 }

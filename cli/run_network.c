@@ -14,7 +14,8 @@ void network_watch_begin(struct network_watch *watch)
     watch->count = prof_network_read(SYS_CLASS, watch->before);
 }
 
-static const struct prof_network_port *before(const struct network_watch *watch, const char *name)
+static const struct prof_network_port *find_port_before(const struct network_watch *watch,
+                                                        const char *name)
 {
     for (size_t i = 0; i < watch->count; i++) {
         if (strcmp(watch->before[i].name, name) == 0)
@@ -29,7 +30,7 @@ void network_watch_end(const struct network_watch *watch, struct prof_ingest *in
     struct prof_network_port now[PROF_NETWORK_PORTS];
     size_t count = prof_network_read(SYS_CLASS, now), kept = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct prof_network_port *then = before(watch, now[i].name);
+        const struct prof_network_port *then = find_port_before(watch, now[i].name);
         if (!then || now[i].received < then->received || now[i].sent < then->sent)
             continue;
         now[kept] = now[i];

@@ -97,7 +97,7 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
 
 /* The program's name as the start of a file name: control characters and a leading dash would be a
  * nuisance in every later command. */
-static void base_name(const char *program, char out[128])
+static void program_file_name(const char *program, char out[128])
 {
     const char *slash = strrchr(program, '/');
     const char *name = slash ? slash + 1 : program;
@@ -116,7 +116,7 @@ static enum prof_status automatic(struct run_output *output, const char *program
                                   struct prof_error *err)
 {
     char base[128], name[160];
-    base_name(program, base);
+    program_file_name(program, base);
     for (unsigned n = 1; n < MOST_NAMES; n++) {
         if (n == 1)
             snprintf(name, sizeof name, "%s" SUFFIX, base);
@@ -181,7 +181,8 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
     enum prof_status status = prof_replaceable(output->final, err);
     if (status)
         return status;
-    if (stat(output->final, &info) == 0 && info.st_size > 0 && !is_capture(AT_FDCWD, output->final))
+    if (stat(output->final, &info) == 0 && info.st_size > 0 &&
+        !is_capture_file(AT_FDCWD, output->final))
         return prof_fail(err, PROF_EXISTS,
                          "%s is no capture, and --force overwrites nothing else: choose another "
                          "name, or remove it",
@@ -195,7 +196,7 @@ static enum prof_status set_aside(struct run_output *output, struct prof_error *
     return PROF_OK;
 }
 
-static enum prof_status reserve(const char *path, struct prof_error *err)
+static enum prof_status reserve_output_file(const char *path, struct prof_error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST)
@@ -206,8 +207,8 @@ static enum prof_status reserve(const char *path, struct prof_error *err)
     return PROF_OK;
 }
 
-static enum prof_status make(struct run_output *output, const char *spool,
-                             struct prof_store **store, struct prof_error *err)
+static enum prof_status make_live_store(struct run_output *output, const char *spool,
+                                        struct prof_store **store, struct prof_error *err)
 {
     if (!output->network) {
         strcpy(output->live, output->final);
@@ -218,7 +219,7 @@ static enum prof_status make(struct run_output *output, const char *spool,
     int length = snprintf(output->live, sizeof output->live, "%s/capture.sqlite", spool);
     if (length < 0 || length >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "%s is too long a path", spool);
-    enum prof_status status = reserve(output->final, err);
+    enum prof_status status = reserve_output_file(output->final, err);
     output->made = status == PROF_OK;
     return status ? status : prof_store_create(output->live, false, store, err);
 }
@@ -234,7 +235,7 @@ enum prof_status output_create(struct run_output *output, const char *asked, con
             status = set_aside(output, err);
         if (status)
             return status;
-        status = make(output, spool, store, err);
+        status = make_live_store(output, spool, store, err);
     } while (status == PROF_EXISTS && !asked && !force);
     if (status)
         output_discard(output);

@@ -13,7 +13,7 @@ const char *const pytorch_words[] = {"ops", "modules", NULL};
 
 bool pytorch_check(const char *command, const char *list, const char *trace)
 {
-    if (list && !trace_has(trace, "nvtx")) {
+    if (list && !trace_names_domain(trace, "nvtx")) {
         cli_say(command, "--pytorch needs the NVTX source: add nvtx to --trace");
         return false;
     }

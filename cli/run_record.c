@@ -17,7 +17,7 @@
 #define MUCH_BACKLOG (1u << 20)
 #define PATIENCE_NS 1000000000ull /* before saying for whom perfkit waits */
 
-static void step(struct run *run)
+static void step_ingest(struct run *run)
 {
     struct prof_error err = {0};
     enum prof_status status = prof_ingest_step(run->ingest, &run->progress, &err);
@@ -59,12 +59,12 @@ static bool look_at_target(struct run *run)
 }
 
 /* Ingest learns how the command ended. On a full disk it is told again later. */
-static void tell_end(struct run *run)
+static void ingest_program_end(struct run *run)
 {
     struct prof_error err = {0};
     enum prof_status status =
         prof_ingest_reaped(run->ingest, (uint32_t)run->pid, run->wait_status, &err);
-    run->end_told = status == PROF_OK;
+    run->end_ingested = status == PROF_OK;
     if (status && status != PROF_FULL)
         cli_say(run->name, "%s", err.message);
 }
@@ -80,14 +80,14 @@ void run_record(struct run *run)
     int pause = EAGER_MS;
     while (!look_at_target(run)) {
         environment_look(&run->environment, run->pid, run->ingest);
-        step(run);
+        step_ingest(run);
         memory_watch_step(&run->memory, run->ingest);
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
     }
     signals_phase(SIGNALS_WAITING);
-    tell_end(run);
-    step(run);
+    ingest_program_end(run);
+    step_ingest(run);
 }
 
 /* Processes of the target that still run. Those that ingest knows of, and when it knows none, those
@@ -107,7 +107,7 @@ bool run_wait_for_others(struct run *run)
     int pause = EAGER_MS;
     unsigned alive;
     while ((alive = others_alive(run)) > 0) {
-        if (run->options.wait == WAIT_PRIMARY || signals_asked_to_end())
+        if (run->options.wait == WAIT_PRIMARY || signals_end_requested())
             return true;
         if (!told && prof_now_ns() - since > PATIENCE_NS) {
             told = true;
@@ -118,16 +118,16 @@ bool run_wait_for_others(struct run *run)
         }
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
-        step(run);
+        step_ingest(run);
         memory_watch_step(&run->memory, run->ingest);
-        if (!run->end_told)
-            tell_end(run);
+        if (!run->end_ingested)
+            ingest_program_end(run);
     }
     return false;
 }
 
 /* What a perfkit run inside the program took over is in its own capture, not in this one. */
-static void tell_inner(struct run *run)
+static void note_inner_runs(struct run *run)
 {
     char first[PATH_MAX], note[PATH_MAX + 128], more[32] = "";
     unsigned count = spool_folder_inner(&run->spool, first);
@@ -159,15 +159,15 @@ void run_finish(struct run *run, bool abandon)
         .store = run->store,
         .ingest = run->ingest,
         .spool = &run->spool,
-        .stop = signals_asked_to_end,
+        .stop = signals_end_requested,
         .live = run->output.live,
         .final = run->output.final,
         .state = "complete",
         .abandon = abandon,
-        .pid = run->end_told ? 0 : run->pid,
+        .pid = run->end_ingested ? 0 : run->pid,
         .wait_status = run->wait_status,
     };
-    tell_inner(run);
+    note_inner_runs(run);
     bool done = capture_end(&end);
     if (done && !run->options.quiet) {
         const char *slash = strrchr(run->output.final, '/');

@@ -25,7 +25,7 @@ const char *const scope_graph[] = {"node", "graph", NULL};
 const char *const scope_managed[] = {"moves", "faults", "off", NULL};
 
 /* NAME and DOMAIN of nvtx:NAME[@DOMAIN]; the last @ divides. Empty domain = the default one. */
-static const char *split_range(const char *range, size_t *name_bytes)
+static const char *split_scope_range(const char *range, size_t *name_bytes)
 {
     const char *name = range + strlen(NVTX_WORD);
     const char *at = strrchr(name, '@');
@@ -41,7 +41,7 @@ static bool is_nvtx(const char *range)
 static bool check_range(const char *command, const char *range, const char *trace)
 {
     if (strcmp(range, PROFILER_WORD) == 0) {
-        if (trace_has(trace, "cuda"))
+        if (trace_names_domain(trace, "cuda"))
             return true;
         cli_say(command, "--capture-range=" PROFILER_WORD " needs the CUDA source: add cuda to "
                          "--trace");
@@ -55,7 +55,7 @@ static bool check_range(const char *command, const char *range, const char *trac
         return false;
     }
     size_t bytes;
-    const char *domain = split_range(range, &bytes);
+    const char *domain = split_scope_range(range, &bytes);
     if (bytes == 0 || bytes > MOST_NAME_BYTES || strlen(domain) > MOST_DOMAIN_BYTES) {
         if (bytes == 0)
             cli_say(
@@ -72,7 +72,7 @@ static bool check_range(const char *command, const char *range, const char *trac
                 MOST_DOMAIN_BYTES);
         return false;
     }
-    if (!trace_has(trace, "nvtx")) {
+    if (!trace_names_domain(trace, "nvtx")) {
         cli_say(command, "--capture-range=nvtx:NAME needs the NVTX source: add nvtx to --trace");
         return false;
     }
@@ -101,11 +101,11 @@ bool scope_check_pattern(const char *command, const char *option, const char *pa
     return true;
 }
 
-static bool check_kernel(const char *command, const char *pattern, const char *trace)
+static bool check_kernel_scope(const char *command, const char *pattern, const char *trace)
 {
     if (!scope_check_pattern(command, "--kernel=", pattern))
         return false;
-    if (trace_has(trace, "cuda") || trace_has(trace, "opencl"))
+    if (trace_names_domain(trace, "cuda") || trace_names_domain(trace, "opencl"))
         return true;
     cli_say(command, "--kernel needs a source that has kernels: add cuda or opencl to --trace");
     return false;
@@ -138,7 +138,7 @@ bool scope_check(const char *command, struct scope_options *options, const char 
                         "either the program's range or `perfkit ctl start` begins the recording");
     if (options->range && !check_range(command, options->range, trace))
         return false;
-    if (options->kernel && !check_kernel(command, options->kernel, trace))
+    if (options->kernel && !check_kernel_scope(command, options->kernel, trace))
         return false;
     const struct {
         bool given;
@@ -150,7 +150,7 @@ bool scope_check(const char *command, struct scope_options *options, const char 
     for (size_t i = 0; i < sizeof cuda / sizeof cuda[0]; i++) {
         if (!cuda[i].given)
             continue;
-        if (!trace_has(trace, "cuda")) {
+        if (!trace_names_domain(trace, "cuda")) {
             cli_say(command, "%s needs the CUDA source: add cuda to --trace", cuda[i].name);
             return false;
         }
@@ -226,7 +226,7 @@ bool scope_hand_over(const struct scope *scope, char *text, size_t size)
         APPEND(",capture=" PROFILER_WORD);
     } else if (asked->range) {
         size_t bytes;
-        const char *domain = split_range(asked->range, &bytes);
+        const char *domain = split_scope_range(asked->range, &bytes);
         APPEND(",capture=nvtx,capture-name=");
         used = scope_append_escaped(text, used, size, asked->range + strlen(NVTX_WORD), bytes);
         APPEND(",capture-domain=");
@@ -290,7 +290,7 @@ void scope_ready(struct scope *scope)
 }
 
 /* A writer that does not let go is met again at the next step. */
-static bool turn(struct scope *scope, bool open_now, uint64_t *changed_ns)
+static bool switch_scope(struct scope *scope, bool open_now, uint64_t *changed_ns)
 {
     return control_set(&scope->control, open_now, WIRE_WINDOW_TIME, changed_ns, NULL) == PROF_OK;
 }
@@ -298,13 +298,13 @@ static bool turn(struct scope *scope, bool open_now, uint64_t *changed_ns)
 int scope_step(struct scope *scope)
 {
     uint64_t now = prof_now_ns(), changed;
-    if (scope->opens_at_ns && now >= scope->opens_at_ns && turn(scope, true, &changed)) {
+    if (scope->opens_at_ns && now >= scope->opens_at_ns && switch_scope(scope, true, &changed)) {
         scope->opens_at_ns = 0;
         if (scope->closes_at_ns) /* counted from when it really opened */
             scope->closes_at_ns = changed + scope->asked->duration_ns;
     }
     if (!scope->opens_at_ns && scope->closes_at_ns && now >= scope->closes_at_ns &&
-        turn(scope, false, &changed))
+        switch_scope(scope, false, &changed))
         scope->closes_at_ns = 0;
     uint64_t next = scope->opens_at_ns ? scope->opens_at_ns : scope->closes_at_ns;
     if (!next)
@@ -324,7 +324,7 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
                               : "nothing was recorded: the program ended before --delay was over";
     if (asked->range && is_nvtx(asked->range)) {
         size_t bytes;
-        const char *domain = split_range(asked->range, &bytes);
+        const char *domain = split_scope_range(asked->range, &bytes);
         bool any = strcmp(domain, "*") == 0, named = *domain && !any;
         snprintf(text, size,
                  "nothing was recorded: no NVTX range '%.*s' began in %s%s%s%s: check the name%s",

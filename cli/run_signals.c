@@ -49,7 +49,7 @@ static volatile sig_atomic_t phase, requests, continued, stop_asked;
 static volatile int end_status;
 static const char *volatile finishing_first, *volatile finishing_second;
 
-static void print(const char *text)
+static void write_error_text(const char *text)
 {
     if (text && write(STDERR_FILENO, text, strlen(text)) < 0) {
     }
@@ -69,9 +69,9 @@ static void request(void)
     if (phase != SIGNALS_FINISHING)
         return;
     if (requests == 1) {
-        print(finishing_first);
+        write_error_text(finishing_first);
     } else {
-        print(finishing_second);
+        write_error_text(finishing_second);
         signals_end_as(end_status);
     }
 }
@@ -115,7 +115,7 @@ void signals_install(void)
     }
 }
 
-int signals_asked_early(void)
+int signals_pending_end(void)
 {
     sigset_t waiting;
     sigpending(&waiting);
@@ -156,7 +156,7 @@ void signals_phase(enum signals_phase next)
         requests = 0;
 }
 
-bool signals_asked_to_end(void)
+bool signals_end_requested(void)
 {
     return requests > 0;
 }

@@ -20,7 +20,7 @@ void signals_install(void);
 
 /* Before signals_release: the number of a waiting signal by which the user wants perfkit to end, 0
  * = none. It would not reach a target that is started later: the terminal has sent it already. */
-int signals_asked_early(void);
+int signals_pending_end(void);
 
 /* In the child between fork and exec: dispositions and mask as perfkit found them. Async-safe. */
 void signals_restore(void);
@@ -31,7 +31,7 @@ void signals_release(pid_t target);
 void signals_phase(enum signals_phase phase);
 
 /* In WAITING: a request to end has come. */
-bool signals_asked_to_end(void);
+bool signals_end_requested(void);
 
 /* In FINISHING: what is printed on stderr at the first and second request to end. The second one
  * ends perfkit at once, the way the target ended. Static storage or NULL. */

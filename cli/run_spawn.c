@@ -36,7 +36,7 @@ void inherited_list(struct inherited_fds *inherited)
     closedir(dir);
 }
 
-void inherited_forget(struct inherited_fds *inherited)
+void inherited_free(struct inherited_fds *inherited)
 {
     free(inherited->fds);
     *inherited = (struct inherited_fds){0};
@@ -46,7 +46,7 @@ void inherited_let_go(struct inherited_fds *inherited)
 {
     for (int i = 0; i < inherited->count; i++)
         close(inherited->fds[i]);
-    inherited_forget(inherited);
+    inherited_free(inherited);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return;

@@ -13,7 +13,7 @@ struct inherited_fds {
 void inherited_list(struct inherited_fds *inherited);
 
 /* Forget them without closing. */
-void inherited_forget(struct inherited_fds *inherited);
+void inherited_free(struct inherited_fds *inherited);
 
 /* Close perfkit's copies, and its stdin and stdout, so that pipes end and locks go when the target
  * ends. */

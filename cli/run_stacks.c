@@ -82,7 +82,7 @@ bool stacks_check(const char *command, const struct stacks_options *options, con
         cli_say(command, "--stacks: the list is too long: give each kind once");
         return false;
     }
-    if (!trace_has(trace, "cuda") && !trace_has(trace, "opencl")) {
+    if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl")) {
         cli_say(command, "--stacks needs a source with calls of a GPU's API: add cuda or opencl to "
                          "--trace");
         return false;

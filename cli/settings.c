@@ -22,7 +22,7 @@ struct reader {
     char *at; /* in the line being read */
 };
 
-static enum prof_status wrong(const struct reader *r, const char *what, const char *word)
+static enum prof_status fail_line(const struct reader *r, const char *what, const char *word)
 {
     return prof_fail(r->err, PROF_FORMAT, "%s:%u: %s%s%s", r->settings->path, r->line, what,
                      word ? " " : "", word ? word : "");
@@ -38,7 +38,7 @@ static void skip_blanks(struct reader *r)
 static enum prof_status expect_end(struct reader *r)
 {
     skip_blanks(r);
-    return !*r->at || *r->at == '#' ? PROF_OK : wrong(r, "this does not belong here:", r->at);
+    return !*r->at || *r->at == '#' ? PROF_OK : fail_line(r, "this does not belong here:", r->at);
 }
 
 static size_t word_length(const char *text)
@@ -58,7 +58,7 @@ static bool escaped(char c, char *out)
     return found != NULL;
 }
 
-static enum prof_status read_string(struct reader *r, struct setting *setting)
+static enum prof_status read_setting_string(struct reader *r, struct setting *setting)
 {
     char quote = *r->at++, *out = malloc(strlen(r->at) + 1);
     size_t used = 0;
@@ -71,29 +71,29 @@ static enum prof_status read_string(struct reader *r, struct setting *setting)
         if (c == '\\' && quote == '"') {
             r->at++;
             if (!escaped(*r->at, &c))
-                return wrong(r,
-                             "a backslash in \"...\" stands before \\, \", n or t only: write "
-                             "'...' for a text as it is",
-                             NULL);
+                return fail_line(r,
+                                 "a backslash in \"...\" stands before \\, \", n or t only: write "
+                                 "'...' for a text as it is",
+                                 NULL);
         }
         out[used++] = c;
     }
     out[used] = '\0';
     if (*r->at != quote)
-        return wrong(r, "the text has no end: close it with", quote == '"' ? "\"" : "'");
+        return fail_line(r, "the text has no end: close it with", quote == '"' ? "\"" : "'");
     r->at++;
     return PROF_OK;
 }
 
-static enum prof_status read_number(struct reader *r, struct setting *setting)
+static enum prof_status read_setting_number(struct reader *r, struct setting *setting)
 {
     char *end;
     errno = 0;
     setting->kind = SETTING_NUMBER;
     setting->number = strtod(r->at, &end);
     if (end == r->at || errno || !isfinite(setting->number) || word_length(end))
-        return wrong(r, "give a number, true, false, or a text in quotes, not",
-                     *r->at ? r->at : "nothing");
+        return fail_line(r, "give a number, true, false, or a text in quotes, not",
+                         *r->at ? r->at : "nothing");
     r->at = end;
     return PROF_OK;
 }
@@ -101,11 +101,11 @@ static enum prof_status read_number(struct reader *r, struct setting *setting)
 static enum prof_status read_value(struct reader *r, struct setting *setting)
 {
     if (*r->at == '"' || *r->at == '\'')
-        return read_string(r, setting);
+        return read_setting_string(r, setting);
     size_t length = word_length(r->at);
     bool yes = length == 4 && !strncmp(r->at, "true", 4);
     if (!yes && !(length == 5 && !strncmp(r->at, "false", 5)))
-        return read_number(r, setting);
+        return read_setting_number(r, setting);
     setting->kind = SETTING_BOOL;
     setting->number = yes;
     r->at += length;
@@ -147,8 +147,8 @@ static enum prof_status read_section(struct reader *r)
     r->at += length;
     skip_blanks(r);
     if (!length || strncmp(r->at, repeated ? "]]" : "]", repeated ? 2 : 1))
-        return wrong(r, "a section is written [name], or [[name]] where there may be several",
-                     NULL);
+        return fail_line(r, "a section is written [name], or [[name]] where there may be several",
+                         NULL);
     r->at += repeated ? 2 : 1;
     enum prof_status status = expect_end(r);
     return status ? status : add_section(r, name, length, repeated);
@@ -179,7 +179,7 @@ static enum prof_status read_setting(struct reader *r)
     r->at += length;
     skip_blanks(r);
     if (!length || *r->at != '=')
-        status = wrong(r, "give a setting as key = value", NULL);
+        status = fail_line(r, "give a setting as key = value", NULL);
     if (!status) {
         r->at++;
         skip_blanks(r);
@@ -194,13 +194,13 @@ static enum prof_status read_setting(struct reader *r)
     return status;
 }
 
-static enum prof_status read_line(struct reader *r, char *line, size_t length)
+static enum prof_status read_setting_line(struct reader *r, char *line, size_t length)
 {
     while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
         length--;
     line[length] = '\0';
     if (strlen(line) != length)
-        return wrong(r, "holds a NUL byte: this is not a text file", NULL);
+        return fail_line(r, "holds a NUL byte: this is not a text file", NULL);
     r->at = line;
     skip_blanks(r);
     if (!*r->at || *r->at == '#')
@@ -209,7 +209,7 @@ static enum prof_status read_line(struct reader *r, char *line, size_t length)
 }
 
 /* A pipe would be waited for without end. */
-static enum prof_status open_file(const char *path, FILE **in, struct prof_error *err)
+static enum prof_status open_settings_file(const char *path, FILE **in, struct prof_error *err)
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -232,7 +232,7 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
     *settings = (struct settings){.path = path};
     struct reader r = {.settings = settings, .err = err};
     FILE *in;
-    enum prof_status status = open_file(path, &in, err);
+    enum prof_status status = open_settings_file(path, &in, err);
     if (status)
         return status;
     status = add_section(&r, "", 0, false);
@@ -244,8 +244,8 @@ enum prof_status settings_read(const char *path, struct settings *settings, stru
         total += (size_t)length;
         /* the byte order mark that editors put in front */
         size_t mark = r.line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-        status = total > MOST_BYTES ? wrong(&r, "the file is too long for settings", NULL)
-                                    : read_line(&r, line + mark, (size_t)length - mark);
+        status = total > MOST_BYTES ? fail_line(&r, "the file is too long for settings", NULL)
+                                    : read_setting_line(&r, line + mark, (size_t)length - mark);
     }
     if (!status && ferror(in))
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);

@@ -1,6 +1,6 @@
 /* After a SIGKILL nobody tells the user the name of the spool folder, so it is looked up: in the
- * places where `run` makes one unless told otherwise, by the lock that a living perfkit holds; and in
- * captures, which name their folder while they grow. */
+ * places where `run` makes one unless told otherwise, by the lock that a living perfkit holds; and
+ * in captures, which name their folder while they grow. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "libprof/include/prof.h"
 
 /* Ours, and a living perfkit holds the lock, or none does. */
-static bool is_wanted(const char *folder, bool running)
+static bool is_wanted_spool(const char *folder, bool running)
 {
     char path[PATH_MAX + 8];
     struct stat info;
@@ -41,11 +41,10 @@ bool spool_is_stillborn(const char *folder)
     struct stat info;
     const char *slash = strrchr(folder, '/');
     if (!slash || strlen(slash + 1) != NAME_BYTES || lstat(folder, &info) < 0 ||
-        !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
-        time(NULL) - info.st_mtime < MAKING_S)
+        !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || time(NULL) - info.st_mtime < MAKING_S)
         return false;
     snprintf(path, sizeof path, "%s/owner", folder);
-    if (access(path, F_OK) == 0 && !is_wanted(folder, false))
+    if (access(path, F_OK) == 0 && !is_wanted_spool(folder, false))
         return false;
     return !spool_folder_has_more(folder);
 }
@@ -63,7 +62,7 @@ static bool look_in(const char *base, bool running, spool_found found, void *con
         int length = snprintf(folder.path, sizeof folder.path, "%s/%s", base, entry->d_name);
         if (length >= PATH_MAX)
             continue;
-        if (is_wanted(folder.path, running) &&
+        if (is_wanted_spool(folder.path, running) &&
             spool_folder_read_capture(&folder, &capture, NULL) == PROF_OK)
             more = found(context, folder.path, capture.live, capture.final);
         else if (!running && spool_is_stillborn(folder.path))
@@ -74,13 +73,12 @@ static bool look_in(const char *base, bool running, spool_found found, void *con
     return more;
 }
 
-static bool look(bool running, spool_found found, void *context)
+static bool look_in_folders(bool running, spool_found found, void *context)
 {
     const char *temporary = getenv("TMPDIR");
     if (!look_in("/dev/shm", running, found, context))
         return false;
-    if (temporary && strcmp(temporary, "/tmp") != 0 &&
-        !look_in(temporary, running, found, context))
+    if (temporary && strcmp(temporary, "/tmp") != 0 && !look_in(temporary, running, found, context))
         return false;
     return look_in("/tmp", running, found, context);
 }
@@ -92,7 +90,8 @@ static bool named_by(const char *path, char folder[PATH_MAX])
     if (prof_open(path, &capture, NULL))
         return false;
     const char *spool = prof_info(capture)->spool;
-    bool there = spool && spool[0] == '/' && strlen(spool) < PATH_MAX && is_wanted(spool, false);
+    bool there =
+        spool && spool[0] == '/' && strlen(spool) < PATH_MAX && is_wanted_spool(spool, false);
     if (there)
         strcpy(folder, spool);
     prof_close(capture);
@@ -114,7 +113,7 @@ static bool is_usual(const char *folder)
 
 void spool_find(spool_found found, void *context)
 {
-    if (!look(false, found, context))
+    if (!look_in_folders(false, found, context))
         return;
     DIR *dir = opendir(".");
     struct dirent *entry;
@@ -122,7 +121,7 @@ void spool_find(spool_found found, void *context)
         struct spool_folder folder = {.owner_fd = -1};
         struct spool_capture capture;
         const char *dot = strrchr(entry->d_name, '.');
-        if (dot && strcmp(dot, ".sqlite") == 0 && is_capture(dirfd(dir), entry->d_name) &&
+        if (dot && strcmp(dot, ".sqlite") == 0 && is_capture_file(dirfd(dir), entry->d_name) &&
             named_by(entry->d_name, folder.path) && !is_usual(folder.path) &&
             spool_folder_read_capture(&folder, &capture, NULL) == PROF_OK)
             more = found(context, folder.path, capture.live, capture.final);
@@ -140,12 +139,12 @@ void spool_find_below(const char *base, spool_found found, void *context)
 
 void spool_find_running(spool_found found, void *context)
 {
-    look(true, found, context);
+    look_in_folders(true, found, context);
 }
 
 bool spool_is_running(const char *folder)
 {
-    return is_wanted(folder, true);
+    return is_wanted_spool(folder, true);
 }
 
 struct search {
@@ -154,7 +153,8 @@ struct search {
     bool done;
 };
 
-static bool compare(void *context, const char *folder, const char *live, const char *final)
+static bool match_spool_capture(void *context, const char *folder, const char *live,
+                                const char *final)
 {
     struct search *search = context;
     if (strcmp(search->wanted, live) != 0 && strcmp(search->wanted, final) != 0)
@@ -169,6 +169,6 @@ bool spool_find_for(const char *capture, char folder[PATH_MAX])
     struct search search = {.folder = folder};
     if (!realpath(capture, search.wanted))
         return false;
-    look(false, compare, &search);
+    look_in_folders(false, match_spool_capture, &search);
     return search.done || named_by(search.wanted, folder);
 }

@@ -27,7 +27,7 @@
 /* The collector copies PERFKIT_DIR into a buffer of 200 bytes. */
 #define PATH_LIMIT 190
 
-static bool join(char out[PATH_MAX], const char *folder, const char *name)
+static bool join_spool_path(char out[PATH_MAX], const char *folder, const char *name)
 {
     int length = snprintf(out, PATH_MAX, "%s/%s", folder, name);
     return length > 0 && length < PATH_MAX;
@@ -64,7 +64,7 @@ static const char *choose_base(uint64_t room_bytes)
 static enum prof_status lock_owner(struct spool_folder *folder, int flags, struct prof_error *err)
 {
     char path[PATH_MAX];
-    if (!join(path, folder->path, OWNER_FILE))
+    if (!join_spool_path(path, folder->path, OWNER_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
     int fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | flags);
     bool read_only = fd < 0 && (errno == EROFS || errno == EACCES);
@@ -151,7 +151,7 @@ enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *pat
 }
 
 /* Paths may hold any byte; a newline would end the line. */
-static void write_path(FILE *out, const char *key, const char *path)
+static void write_spool_path(FILE *out, const char *key, const char *path)
 {
     fprintf(out, "%s ", key);
     for (; *path; path++)
@@ -186,13 +186,13 @@ enum prof_status spool_folder_write_capture(const struct spool_folder *folder, c
                                             struct prof_error *err)
 {
     char path[PATH_MAX];
-    if (!join(path, folder->path, CAPTURE_FILE))
+    if (!join_spool_path(path, folder->path, CAPTURE_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
     FILE *out = fopen(path, "we");
     if (!out)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    write_path(out, "live", live);
-    write_path(out, "final", final);
+    write_spool_path(out, "live", live);
+    write_spool_path(out, "final", final);
     fprintf(out, "start %" PRIu64 "\n", start_ns);
     if (!prof_close_stream(out))
         return prof_fail_errno(err, PROF_IO, "cannot write %s", path);
@@ -205,7 +205,7 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
     char path[PATH_MAX];
     capture->live[0] = capture->final[0] = '\0';
     capture->start_ns = 0;
-    if (!join(path, folder->path, CAPTURE_FILE))
+    if (!join_spool_path(path, folder->path, CAPTURE_FILE))
         return prof_fail(err, PROF_INVALID, "%s is too long a path", folder->path);
     FILE *in = prof_read_regular(path);
     if (!in && errno == ENOENT)
@@ -238,7 +238,7 @@ bool spool_folder_plain_collector(const struct spool_folder *folder, char collec
     char path[PATH_MAX];
     if (!strpbrk(collector, special))
         return true;
-    if (!join(path, folder->path, COLLECTOR_FILE) || strpbrk(path, special) ||
+    if (!join_spool_path(path, folder->path, COLLECTOR_FILE) || strpbrk(path, special) ||
         symlink(collector, path) < 0)
         return false;
     strcpy(collector, path);
@@ -246,13 +246,14 @@ bool spool_folder_plain_collector(const struct spool_folder *folder, char collec
 }
 
 /* Appended with one write, by whichever perfkit; the reader takes whole lines. */
-void spool_folder_tell_outer(const char *outer, const char *final)
+void spool_folder_note_in_outer(const char *outer, const char *final)
 {
     char path[PATH_MAX], line[PATH_MAX + 1];
     struct stat info;
     if (!outer || outer[0] != '/' || strpbrk(final, "\n\r") || lstat(outer, &info) < 0 ||
-        !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || !join(path, outer, OWNER_FILE) ||
-        access(path, F_OK) < 0 || !join(path, outer, INNER_FILE))
+        !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+        !join_spool_path(path, outer, OWNER_FILE) || access(path, F_OK) < 0 ||
+        !join_spool_path(path, outer, INNER_FILE))
         return;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
@@ -267,7 +268,7 @@ void spool_folder_tell_outer(const char *outer, const char *final)
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX])
 {
     char path[PATH_MAX];
-    FILE *in = join(path, folder->path, INNER_FILE) ? prof_read_regular(path) : NULL;
+    FILE *in = join_spool_path(path, folder->path, INNER_FILE) ? prof_read_regular(path) : NULL;
     unsigned count = 0;
     first[0] = '\0';
     for (char line[PATH_MAX + 1]; in && fgets(line, sizeof line, in); count++)
@@ -288,20 +289,21 @@ unsigned spool_folder_users(const struct spool_folder *folder)
 static const char *const fixed_names[] = {OWNER_FILE,   CAPTURE_FILE, LIFECYCLE_FILE,
                                           CONTROL_FILE, INNER_FILE,   COLLECTOR_FILE};
 
-static bool ends_with(const char *name, const char *suffix)
+static bool name_has_suffix(const char *name, const char *suffix)
 {
     size_t length = strlen(name), tail = strlen(suffix);
     return length > tail && strcmp(name + length - tail, suffix) == 0;
 }
 
 /* Only files that perfkit or its collector makes: a folder named by mistake loses nothing else. */
-static bool is_ours(const char *name)
+static bool is_spool_file(const char *name)
 {
     for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
         if (strcmp(name, fixed_names[i]) == 0)
             return true;
-    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 || ends_with(name, SPOOL_SUFFIX) ||
-           ends_with(name, ".blocks") || ends_with(name, ".blocks.tmp");
+    return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 ||
+           name_has_suffix(name, SPOOL_SUFFIX) || name_has_suffix(name, ".blocks") ||
+           name_has_suffix(name, ".blocks.tmp");
 }
 
 /* By which `recover` knows what the folder is of: they go last, so that it can still tell that all
@@ -330,7 +332,7 @@ void spool_folder_remove(struct spool_folder *folder)
     if (dir) {
         struct dirent *entry;
         while ((entry = readdir(dir)))
-            if (is_ours(entry->d_name) && !is_needed_last(entry->d_name))
+            if (is_spool_file(entry->d_name) && !is_needed_last(entry->d_name))
                 unlinkat(dirfd(dir), entry->d_name, 0);
         unlinkat(dirfd(dir), CAPTURE_FILE, 0);
         unlinkat(dirfd(dir), OWNER_FILE, 0);
@@ -338,7 +340,7 @@ void spool_folder_remove(struct spool_folder *folder)
     } else if (folder->path[0]) { /* no descriptor is left to list it with */
         char path[PATH_MAX];
         for (size_t i = 0; i < sizeof fixed_names / sizeof fixed_names[0]; i++)
-            if (join(path, folder->path, fixed_names[i]))
+            if (join_spool_path(path, folder->path, fixed_names[i]))
                 unlink(path);
     }
     if (folder->path[0])

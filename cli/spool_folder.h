@@ -51,7 +51,7 @@ unsigned spool_folder_users(const struct spool_folder *folder);
 
 /* A perfkit run inside a recorded program tells the outer one (its folder by PERFKIT_DIR, or NULL)
  * where that part of the program goes. */
-void spool_folder_tell_outer(const char *outer, const char *final);
+void spool_folder_note_in_outer(const char *outer, const char *final);
 /* How many did, and the first one's capture. */
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX]);
 

@@ -25,7 +25,7 @@ struct shown {
     uint64_t start_ns, last_ns;
 };
 
-static bool show(void *user, uint64_t done, uint64_t all, const char *path)
+static bool show_symbol_progress(void *user, uint64_t done, uint64_t all, const char *path)
 {
     struct shown *shown = user;
     uint64_t now = prof_now_ns();
@@ -50,7 +50,7 @@ enum prof_status stack_names(const char *command, struct prof_store *store,
                           .quiet = quiet || !isatty(STDERR_FILENO),
                           .start_ns = prof_now_ns()};
     const struct prof_symbolize_options options = {
-        .helper = helper, .folders = folders, .progress = show, .user = &shown};
+        .helper = helper, .folders = folders, .progress = show_symbol_progress, .user = &shown};
     *result = (struct prof_symbolize_result){0};
     if (!prof_symbolize_has(store))
         return PROF_OK;

@@ -43,7 +43,7 @@ static const struct cli_text_row symbolize_examples[] = {
 #define MOST_FOLDERS 32
 
 /* Splits `text` in place. */
-static void split(char *text, const char *folders[MOST_FOLDERS + 1])
+static void split_debug_folders(char *text, const char *folders[MOST_FOLDERS + 1])
 {
     size_t count = 0;
     char *rest;
@@ -54,7 +54,7 @@ static void split(char *text, const char *folders[MOST_FOLDERS + 1])
 }
 
 /* A word that was mistyped would look like debug files that do not fit. */
-static void say_absent(const char *name, const char *const *folders)
+static void print_absent_files(const char *name, const char *const *folders)
 {
     struct stat info;
     for (; *folders; folders++)
@@ -65,17 +65,18 @@ static void say_absent(const char *name, const char *const *folders)
 
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int signal)
+static void on_symbolize_interrupt(int signal)
 {
     interrupted = signal;
 }
 
-static bool is_interrupted(void)
+static bool symbolize_is_interrupted(void)
 {
     return interrupted != 0;
 }
 
-static void say(const char *name, const char *path, const struct prof_symbolize_result *result)
+static void print_symbolize_result(const char *name, const char *path,
+                                   const struct prof_symbolize_result *result)
 {
     if (!result->frames) {
         cli_say(name, "%s has no native stacks: record them with `perfkit run --stacks`", path);
@@ -112,13 +113,14 @@ static enum prof_status symbolize(const char *name, const char *path,
     enum prof_status status = prof_store_reopen(path, &store, err);
     if (status)
         return status;
-    status = stack_names(name, store, folders, asked->quiet, is_interrupted, &result, err);
+    status =
+        stack_names(name, store, folders, asked->quiet, symbolize_is_interrupted, &result, err);
     enum prof_status end = prof_store_publish(store, status ? NULL : err);
     if (!status && end != PROF_BUSY) /* it is read now: the next report joins it */
         status = end;
     prof_store_close(store);
     if (!status && !asked->quiet)
-        say(name, path, &result);
+        print_symbolize_result(name, path, &result);
     if (!status && result.stopped)
         cli_say(name, "interrupted: what was found until then is kept");
     return status;
@@ -151,10 +153,10 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
         return CLI_USAGE;
     }
     char *list = asked.folders ? strdup(asked.folders) : NULL;
-    split(list, folders);
+    split_debug_folders(list, folders);
     if (!asked.quiet)
-        say_absent(command->name, folders);
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+        print_absent_files(command->name, folders);
+    struct sigaction action = {.sa_handler = on_symbolize_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     enum prof_status status = symbolize(command->name, path, &asked, folders, &err);

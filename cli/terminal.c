@@ -15,7 +15,7 @@ size_t terminal_width(FILE *stream)
     return 80;
 }
 
-size_t terminal_columns_asked(void)
+size_t terminal_columns_set(void)
 {
     const char *text = getenv("COLUMNS");
     char *end;

@@ -10,7 +10,7 @@
 size_t terminal_width(FILE *stream);
 
 /* COLUMNS of the environment, when somebody set it to a usable number; else 0. */
-size_t terminal_columns_asked(void);
+size_t terminal_columns_set(void);
 
 /* True on a terminal unless NO_COLOR is set or TERM is "dumb". */
 bool terminal_colour(FILE *stream);

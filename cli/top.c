@@ -150,7 +150,7 @@ static void pause_for(long ns)
 /* ---- without a screen ---------------------------------------------------------------------- */
 
 /* Until everything that is there was read. */
-static enum prof_status read_all(struct tui_app *app, struct prof_error *err)
+static enum prof_status read_whole_capture(struct tui_app *app, struct prof_error *err)
 {
     enum prof_status status;
     do {
@@ -165,8 +165,8 @@ static enum prof_status read_all(struct tui_app *app, struct prof_error *err)
 static enum prof_status print_once(struct tui_app *app, const struct top_options *options,
                                    struct prof_error *err)
 {
-    size_t width = terminal_columns_asked();
-    enum prof_status status = read_all(app, err);
+    size_t width = terminal_columns_set();
+    enum prof_status status = read_whole_capture(app, err);
     if (status)
         return status;
     app->stale = true;
@@ -243,9 +243,9 @@ static enum prof_status on_screen(struct tui_app *app, const struct top_options 
 #endif
 }
 
-static enum prof_status show(const struct top_capture *capture, const struct top_options *options,
-                             unsigned views, int first, bool *finished, int *ended_by,
-                             struct prof_error *err)
+static enum prof_status show_top(const struct top_capture *capture,
+                                 const struct top_options *options, unsigned views, int first,
+                                 bool *finished, int *ended_by, struct prof_error *err)
 {
     struct tui_app app;
     bool utf8 = setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
@@ -314,9 +314,10 @@ static enum prof_status check_iterations(const char *path, const struct top_opti
     return status;
 }
 
-static enum prof_status find(const struct top_options *options, const struct cli_operands *operands,
-                             char **program, struct top_capture *capture, int *exit_status,
-                             struct prof_error *err)
+static enum prof_status find_top_capture(const struct top_options *options,
+                                         const struct cli_operands *operands, char **program,
+                                         struct top_capture *capture, int *exit_status,
+                                         struct prof_error *err)
 {
     int ended = CLI_FAILED;
     enum prof_status status;
@@ -346,8 +347,9 @@ static bool is_time(const char *text)
     return found;
 }
 
-static const char *wrong(const struct top_options *options, const struct cli_operands *operands,
-                         char **program, unsigned views)
+static const char *top_options_error(const struct top_options *options,
+                                     const struct cli_operands *operands, char **program,
+                                     unsigned views)
 {
     if (options->once && options->json)
         return "--once and --json are two things: give one";
@@ -406,7 +408,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
         return CLI_USAGE;
     }
     unsigned views = views_of(options.view, &first);
-    const char *why = wrong(&options, &operands, program, views);
+    const char *why = top_options_error(&options, &operands, program, views);
     if (why || !views) {
         cli_say(command->name, why ? "%s" : "--view %s: no such view, see perfkit help top",
                 why ? why : options.view);
@@ -414,9 +416,10 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     }
     if (options.interval < 100000000)
         options.interval = 100000000;
-    enum prof_status status = find(&options, &operands, program, &capture, &exit_status, &err);
+    enum prof_status status =
+        find_top_capture(&options, &operands, program, &capture, &exit_status, &err);
     if (!status) {
-        status = show(&capture, &options, views, first, &finished, &ended_by, &err);
+        status = show_top(&capture, &options, views, first, &finished, &ended_by, &err);
         exit_status = cli_exit_status(status);
         leave_program(command, &capture, finished, ended_by);
     }

@@ -30,7 +30,8 @@ struct list {
     const char *only; /* a real path: only the capture that will be there; NULL = all */
 };
 
-static bool keep(void *context, const char *folder, const char *live, const char *final)
+static bool list_running_capture(void *context, const char *folder, const char *live,
+                                 const char *final)
 {
     struct list *list = context;
     (void)folder;
@@ -54,14 +55,14 @@ void top_named(const char *file, struct top_capture *capture)
     snprintf(capture->path, PATH_MAX, "%s", file);
     if (list && realpath(file, real)) {
         list->only = real;
-        spool_find_running(keep, list);
+        spool_find_running(list_running_capture, list);
         if (list->count == 1)
             *capture = list->found[0];
     }
     free(list);
 }
 
-static const char *name_of(const struct top_capture *capture)
+static const char *top_capture_name(const struct top_capture *capture)
 {
     return *capture->final ? capture->final : capture->path;
 }
@@ -70,7 +71,7 @@ static const char *name_of(const struct top_capture *capture)
 static void show_choice(size_t number, const struct top_capture *choice)
 {
     struct prof_capture *capture = NULL;
-    char *name = prof_report_clean(name_of(choice));
+    char *name = prof_report_clean(top_capture_name(choice));
     fprintf(stderr, "  %zu  %s", number, name ? name : "");
     if (!prof_open(choice->path, &capture, NULL)) {
         const struct prof_info *info = prof_info(capture);
@@ -87,7 +88,7 @@ static void show_choice(size_t number, const struct top_capture *choice)
 }
 
 /* The user's answer; -1 = none of them. */
-static int ask_which(const struct list *list)
+static int prompt_for_capture(const struct list *list)
 {
     char line[32];
     fprintf(stderr, "Captures that are being recorded:\n");
@@ -103,10 +104,10 @@ static int ask_which(const struct list *list)
     }
 }
 
-static enum prof_status choose(const struct list *list, bool ask, struct top_capture *capture,
-                               struct prof_error *err)
+static enum prof_status choose_capture(const struct list *list, bool ask,
+                                       struct top_capture *capture, struct prof_error *err)
 {
-    int which = list->count == 1 ? 0 : ask && list->count ? ask_which(list) : -1;
+    int which = list->count == 1 ? 0 : ask && list->count ? prompt_for_capture(list) : -1;
     if (!list->count)
         return prof_fail(
             err, PROF_NOTFOUND,
@@ -115,7 +116,7 @@ static enum prof_status choose(const struct list *list, bool ask, struct top_cap
     if (which < 0)
         return prof_fail(err, PROF_INVALID,
                          "%zu captures are being recorded, %s the first: name one", list->count,
-                         name_of(&list->found[0]));
+                         top_capture_name(&list->found[0]));
     *capture = list->found[which];
     return PROF_OK;
 }
@@ -125,8 +126,8 @@ enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_
     struct list *list = calloc(1, sizeof *list);
     if (!list)
         return prof_fail(err, PROF_NOMEM, "out of memory");
-    spool_find_running(keep, list);
-    enum prof_status status = choose(list, ask, capture, err);
+    spool_find_running(list_running_capture, list);
+    enum prof_status status = choose_capture(list, ask, capture, err);
     free(list);
     return status;
 }
@@ -198,7 +199,7 @@ static enum prof_status wait_for_capture(struct top_capture *capture, int *statu
         bool found = false;
         if (list) {
             list->only = capture->path;
-            spool_find_running(keep, list);
+            spool_find_running(list_running_capture, list);
             found = list->count == 1 && *list->found[0].final;
             grown = list->found[0];
             free(list);

@@ -37,7 +37,8 @@ static bool usage_of(int64_t pid, double *cpu_s, int64_t *bytes)
     return true;
 }
 
-static void measure(struct top_usage *usage, int64_t pid, double *share, int64_t *bytes)
+static void measure_process_usage(struct top_usage *usage, int64_t pid, double *share,
+                                  int64_t *bytes)
 {
     double cpu;
     uint64_t now = prof_now_ns();
@@ -125,7 +126,8 @@ void top_measure(void *context, struct tui_health *health)
             control_close(&control);
         }
     }
-    measure(&m->recorder, health->recorder_pid, &health->recorder_cpu, &health->recorder_bytes);
+    measure_process_usage(&m->recorder, health->recorder_pid, &health->recorder_cpu,
+                          &health->recorder_bytes);
     measure_machine(m, &health->machine_cpu);
-    measure(&m->own, getpid(), &health->own_cpu, &health->own_bytes);
+    measure_process_usage(&m->own, getpid(), &health->own_cpu, &health->own_bytes);
 }

@@ -31,7 +31,7 @@ static const struct {
 };
 #define FEATURES (sizeof features / sizeof features[0])
 
-static int print_json(void)
+static int print_version_json(void)
 {
     struct prof_json json;
     prof_json_to_file(&json, stdout, 2);
@@ -57,7 +57,7 @@ static int version_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &options, &operands, &status))
         return status;
     if (options.json)
-        return print_json();
+        return print_version_json();
     printf("perfkit %s\n", PERFKIT_VERSION);
     printf("capture format %d, spool format %d, SQLite %s\n", PROF_FORMAT_VERSION, WIRE_VERSION,
            sqlite3_libversion());

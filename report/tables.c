@@ -8,7 +8,8 @@
 #define ADDRESS(name) &prof_report_##name##_table,
 const struct prof_report_table *const prof_report_tables[] = {PROF_REPORT_TABLES(ADDRESS) NULL};
 
-void prof_report_say_wall(const struct prof_report_data *data, char *out, size_t size, size_t used)
+void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,
+                             size_t used)
 {
     if (data->utilisation.count > 1 && used < size)
         snprintf(out + used, size - used, "; of wall: 100 %% is one of %s devices",

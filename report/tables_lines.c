@@ -58,7 +58,7 @@ static void line_totals(const struct prof_report_data *data, char *out, size_t s
             out + used, size - used, "; %s without a stack, %s",
             prof_counted(lines->unknown_operations, "operation", "operations").text,
             prof_duration_ns(lines->unknown_ns).text);
-    prof_report_say_wall(data, out, size, used);
+    prof_report_append_wall(data, out, size, used);
 }
 
 const struct prof_report_table prof_report_lines_table = {

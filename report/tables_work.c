@@ -78,7 +78,7 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
         n += snprintf(out + n, size - (size_t)n, "; %s not seen to end",
                       prof_count(all->unfinished).text);
     if (n > 0)
-        prof_report_say_wall(data, out, size, (size_t)n);
+        prof_report_append_wall(data, out, size, (size_t)n);
 }
 
 const struct prof_report_table prof_report_kernels_table = {
@@ -147,7 +147,7 @@ static const void *transfer_rows(const struct prof_report_data *data, size_t *co
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     prof_memory_operations_text(&data->transfers.total, out, size);
-    prof_report_say_wall(data, out, size, strlen(out));
+    prof_report_append_wall(data, out, size, strlen(out));
 }
 
 const struct prof_report_table prof_report_transfers_table = {

@@ -57,6 +57,19 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 
+/* For qsort: int64_t and double in ascending order. */
+static inline int prof_ascending_int64(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static inline int prof_ascending_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* Index of an id in a list sorted by id (first member int64_t id), or SIZE_MAX. Ids are normally
  * 1, 2, 3 ...: tried first. */
 static inline size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)

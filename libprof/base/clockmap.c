@@ -22,15 +22,14 @@ static ptrdiff_t last_before(const struct prof_clockmap *map, uint64_t source_ns
     return (ptrdiff_t)low - 1;
 }
 
-static void take_out(struct prof_clockmap *map, size_t at)
+static void remove_anchor(struct prof_clockmap *map, size_t at)
 {
-    memmove(&map->anchors[at], &map->anchors[at + 1],
-            (map->count - at - 1) * sizeof *map->anchors);
+    memmove(&map->anchors[at], &map->anchors[at + 1], (map->count - at - 1) * sizeof *map->anchors);
     map->count--;
     map->rejected++;
 }
 
-static void thin(struct prof_clockmap *map)
+static void thin_anchors(struct prof_clockmap *map)
 {
     size_t half = map->count / 2, kept = 0;
     for (size_t i = 0; i < map->count; i++) {
@@ -56,7 +55,7 @@ bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t m
             map->rejected++;
             return true;
         }
-        take_out(map, (size_t)before--);
+        remove_anchor(map, (size_t)before--);
     }
     size_t at = (size_t)(before + 1);
     while (at < map->count && map->anchors[at].mono_ns <= mono_ns) {
@@ -64,14 +63,14 @@ bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t m
             map->rejected++;
             return true;
         }
-        take_out(map, at);
+        remove_anchor(map, at);
     }
 
     memmove(&map->anchors[at + 1], &map->anchors[at], (map->count - at) * sizeof *map->anchors);
     map->anchors[at] = (struct prof_clock_anchor){source_ns, mono_ns, error_ns};
     map->count++;
     if (map->count >= PROF_CLOCKMAP_ANCHORS)
-        thin(map);
+        thin_anchors(map);
     return true;
 }
 

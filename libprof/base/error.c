@@ -21,7 +21,8 @@ const char *prof_status_text(enum prof_status status)
     return status_text[status];
 }
 
-static void fill(struct prof_error *err, enum prof_status status, const char *format, va_list args)
+static void fill_error(struct prof_error *err, enum prof_status status, const char *format,
+                       va_list args)
 {
     err->status = status;
     vsnprintf(err->message, sizeof err->message, format, args);
@@ -45,7 +46,7 @@ enum prof_status prof_fail(struct prof_error *err, enum prof_status status, cons
     if (err) {
         va_list args;
         va_start(args, format);
-        fill(err, status, format, args);
+        fill_error(err, status, format, args);
         va_end(args);
     } else {
         prof_note(status);
@@ -69,7 +70,7 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
     if (err) {
         va_list args;
         va_start(args, format);
-        fill(err, status, format, args);
+        fill_error(err, status, format, args);
         va_end(args);
         size_t used = strlen(err->message);
         char reason[128];

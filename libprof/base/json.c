@@ -15,7 +15,7 @@
 #define NUMBER_BYTES 32u         /* of the longest integer or time */
 
 /* Write what is in the buffer, but for the last, incomplete block unless `all`. */
-static void flush(struct prof_json *json, bool all)
+static void flush_json(struct prof_json *json, bool all)
 {
     size_t now = all ? json->count : json->count - json->count % BLOCK_BYTES;
     if (!json->file || json->status)
@@ -30,14 +30,14 @@ static void flush(struct prof_json *json, bool all)
 }
 
 /* Room for `length` bytes more; a document that goes to a file makes it by writing. */
-static bool make_room(struct prof_json *json, size_t length)
+static bool make_json_room(struct prof_json *json, size_t length)
 {
     size_t need = json->count + length + 1;
     if (json->status)
         return false;
     if (json->file) {
         if (json->capacity)
-            flush(json, false);
+            flush_json(json, false);
         need = json->count + length < FLUSH_BYTES ? FLUSH_BYTES : json->count + length;
     }
     if (!json->status && !prof_array_room(&json->data, &json->capacity, need, 1))
@@ -49,12 +49,12 @@ static bool make_room(struct prof_json *json, size_t length)
  * error. A trace passes here a hundred million times. */
 static inline char *room(struct prof_json *json, size_t length)
 {
-    if (json->capacity - json->count < length && !make_room(json, length))
+    if (json->capacity - json->count < length && !make_json_room(json, length))
         return NULL;
     return json->data + json->count;
 }
 
-static inline void put(struct prof_json *json, const char *text, size_t length)
+static inline void append_bytes(struct prof_json *json, const char *text, size_t length)
 {
     char *at = room(json, length);
     if (!at)
@@ -63,9 +63,9 @@ static inline void put(struct prof_json *json, const char *text, size_t length)
     json->count += length;
 }
 
-static void put_text(struct prof_json *json, const char *text)
+static void append_text(struct prof_json *json, const char *text)
 {
-    put(json, text, strlen(text));
+    append_bytes(json, text, strlen(text));
 }
 
 static void newline(struct prof_json *json)
@@ -73,10 +73,10 @@ static void newline(struct prof_json *json)
     static const char spaces[] = "                                ";
     if (!json->indent)
         return;
-    put(json, "\n", 1);
+    append_bytes(json, "\n", 1);
     for (size_t left = (size_t)(json->indent * json->depth); left;) {
         size_t now = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
-        put(json, spaces, now);
+        append_bytes(json, spaces, now);
         left -= now;
     }
 }
@@ -99,19 +99,19 @@ static size_t utf8_length(const unsigned char *text, size_t left)
     return length;
 }
 
-static void put_escaped(struct prof_json *json, unsigned char c)
+static void append_escaped(struct prof_json *json, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
-    static const char shorts[] = {['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
-                                  ['\t'] = 't', ['\b'] = 'b', ['\f'] = 'f'};
+    static const char shorts[] = {['"'] = '"',  ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
+                                  ['\t'] = 't', ['\b'] = 'b',  ['\f'] = 'f'};
     if (c < sizeof shorts && shorts[c])
-        put(json, (char[]){'\\', shorts[c]}, 2);
+        append_bytes(json, (char[]){'\\', shorts[c]}, 2);
     else
-        put(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        append_bytes(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
 }
 
 /* In a text: neither escaped nor part of a longer sequence. */
-static inline bool is_plain(unsigned char c)
+static inline bool is_unescaped(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
@@ -129,17 +129,17 @@ static bool eight_plain(const unsigned char *s)
     return !(special & tops);
 }
 
-static void put_quoted(struct prof_json *json, const char *text, size_t length)
+static void append_quoted(struct prof_json *json, const char *text, size_t length)
 {
     const unsigned char *s = (const unsigned char *)text;
     size_t plain = 0; /* start of the run that needs no escape */
-    put(json, "\"", 1);
+    append_bytes(json, "\"", 1);
     for (size_t i = 0; i < length;) {
         if (length - i >= 8 && eight_plain(s + i)) {
             i += 8;
             continue;
         }
-        if (is_plain(s[i])) {
+        if (is_unescaped(s[i])) {
             i++;
             continue;
         }
@@ -148,27 +148,27 @@ static void put_quoted(struct prof_json *json, const char *text, size_t length)
             i += bytes;
             continue;
         }
-        put(json, text + plain, i - plain);
+        append_bytes(json, text + plain, i - plain);
         if (s[i] < 0x80)
-            put_escaped(json, s[i]);
+            append_escaped(json, s[i]);
         else
-            put(json, "\\ufffd", 6);
+            append_bytes(json, "\\ufffd", 6);
         plain = ++i;
     }
-    put(json, text + plain, length - plain);
-    put(json, "\"", 1);
+    append_bytes(json, text + plain, length - plain);
+    append_bytes(json, "\"", 1);
 }
 
 /* The key with its quotes and colon in one go. False, and nothing was put: it is not a short text
  * without escapes, as almost all keys are, or there is an error. */
-static inline bool put_short_key(struct prof_json *json, const char *key)
+static inline bool append_short_key(struct prof_json *json, const char *key)
 {
     char *at = room(json, KEY_BYTES + sizeof "\"\": ");
     size_t length = 0;
     if (!at)
         return false;
     *at++ = '"';
-    for (; length < KEY_BYTES && is_plain((unsigned char)key[length]); length++)
+    for (; length < KEY_BYTES && is_unescaped((unsigned char)key[length]); length++)
         at[length] = key[length];
     if (key[length])
         return false;
@@ -182,7 +182,7 @@ static inline bool put_short_key(struct prof_json *json, const char *key)
 }
 
 /* What stands before every value: comma, line break, key. */
-static void before(struct prof_json *json, const char *key)
+static void begin_value(struct prof_json *json, const char *key)
 {
     if (json->status)
         return;
@@ -198,25 +198,25 @@ static void before(struct prof_json *json, const char *key)
         return;
     }
     if (json->has_items[level])
-        put(json, ",", 1);
+        append_bytes(json, ",", 1);
     json->has_items[level] = true;
     newline(json);
-    if (key && !put_short_key(json, key)) {
-        put_quoted(json, key, strlen(key));
-        put(json, ": ", json->indent || json->spaced ? 2 : 1);
+    if (key && !append_short_key(json, key)) {
+        append_quoted(json, key, strlen(key));
+        append_bytes(json, ": ", json->indent || json->spaced ? 2 : 1);
     }
 }
 
-static void begin(struct prof_json *json, const char *key, bool is_array)
+static void begin_container(struct prof_json *json, const char *key, bool is_array)
 {
-    before(json, key);
+    begin_value(json, key);
     if (json->status)
         return;
     if (json->depth >= PROF_JSON_DEPTH) {
         json->status = PROF_INVALID;
         return;
     }
-    put(json, is_array ? "[" : "{", 1);
+    append_bytes(json, is_array ? "[" : "{", 1);
     json->is_array[json->depth] = is_array;
     json->has_items[json->depth] = false;
     json->depth++;
@@ -234,12 +234,12 @@ void prof_json_to_memory(struct prof_json *json, int indent)
 
 void prof_json_object(struct prof_json *json, const char *key)
 {
-    begin(json, key, false);
+    begin_container(json, key, false);
 }
 
 void prof_json_array(struct prof_json *json, const char *key)
 {
-    begin(json, key, true);
+    begin_container(json, key, true);
 }
 
 void prof_json_end(struct prof_json *json)
@@ -253,7 +253,7 @@ void prof_json_end(struct prof_json *json)
     int level = --json->depth;
     if (json->has_items[level])
         newline(json);
-    put(json, json->is_array[level] ? "]" : "}", 1);
+    append_bytes(json, json->is_array[level] ? "]" : "}", 1);
 }
 
 void prof_json_members(struct prof_json *json, const char *members, size_t length)
@@ -265,9 +265,9 @@ void prof_json_members(struct prof_json *json, const char *members, size_t lengt
         return;
     }
     if (json->has_items[json->depth - 1])
-        put(json, ",", 1);
+        append_bytes(json, ",", 1);
     json->has_items[json->depth - 1] = true;
-    put(json, members, length);
+    append_bytes(json, members, length);
 }
 
 void prof_json_string(struct prof_json *json, const char *key, const char *text)
@@ -277,16 +277,16 @@ void prof_json_string(struct prof_json *json, const char *key, const char *text)
 
 void prof_json_bytes(struct prof_json *json, const char *key, const char *text, size_t length)
 {
-    before(json, key);
+    begin_value(json, key);
     if (text)
-        put_quoted(json, text, length);
+        append_quoted(json, text, length);
     else
-        put_text(json, "null");
+        append_text(json, "null");
 }
 
 void prof_json_int(struct prof_json *json, const char *key, int64_t value)
 {
-    before(json, key);
+    begin_value(json, key);
     char *at = room(json, NUMBER_BYTES);
     if (at)
         json->count += prof_print_int(at, value);
@@ -294,7 +294,7 @@ void prof_json_int(struct prof_json *json, const char *key, int64_t value)
 
 void prof_json_uint(struct prof_json *json, const char *key, uint64_t value)
 {
-    before(json, key);
+    begin_value(json, key);
     char *at = room(json, NUMBER_BYTES);
     if (at)
         json->count += prof_print_uint(at, value);
@@ -315,8 +315,8 @@ void prof_json_real(struct prof_json *json, const char *key, double value)
         prof_json_null(json, key);
         return;
     }
-    before(json, key);
-    put(json, text, prof_print_real(text, value));
+    begin_value(json, key);
+    append_bytes(json, text, prof_print_real(text, value));
 }
 
 void prof_json_fixed(struct prof_json *json, const char *key, double value, int decimals)
@@ -330,15 +330,15 @@ void prof_json_fixed(struct prof_json *json, const char *key, double value, int 
         prof_json_real(json, key, value);
         return;
     }
-    before(json, key);
-    put(json, text, prof_print_fixed(text, value, decimals));
+    begin_value(json, key);
+    append_bytes(json, text, prof_print_fixed(text, value, decimals));
 }
 
 void prof_json_us(struct prof_json *json, const char *key, int64_t ns)
 {
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     unsigned part = (unsigned)(size % 1000);
-    before(json, key);
+    begin_value(json, key);
     char *at = room(json, NUMBER_BYTES);
     if (!at)
         return;
@@ -354,14 +354,14 @@ void prof_json_us(struct prof_json *json, const char *key, int64_t ns)
 
 void prof_json_bool(struct prof_json *json, const char *key, bool value)
 {
-    before(json, key);
-    put_text(json, value ? "true" : "false");
+    begin_value(json, key);
+    append_text(json, value ? "true" : "false");
 }
 
 void prof_json_null(struct prof_json *json, const char *key)
 {
-    before(json, key);
-    put_text(json, "null");
+    begin_value(json, key);
+    append_text(json, "null");
 }
 
 enum prof_status prof_json_finish(struct prof_json *json, struct prof_error *err)
@@ -369,9 +369,9 @@ enum prof_status prof_json_finish(struct prof_json *json, struct prof_error *err
     while (json->depth && !json->status)
         prof_json_end(json);
     if (json->indent)
-        put(json, "\n", 1);
+        append_bytes(json, "\n", 1);
     if (json->file) {
-        flush(json, true);
+        flush_json(json, true);
         if (!json->status && fflush(json->file)) {
             json->status = PROF_IO;
             json->saved_errno = errno;

@@ -9,7 +9,7 @@
 
 /* Finaliser of MurmurHash3: correlation ids are sequential and pointers are aligned, so the low
  * bits alone would cluster. */
-static uint64_t mix(uint64_t x)
+static uint64_t hash_map_key(uint64_t x)
 {
     x ^= x >> 33;
     x *= 0xff51afd7ed558ccdull;
@@ -18,9 +18,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-static size_t find(const struct prof_map *map, uint64_t key)
+static size_t find_slot(const struct prof_map *map, uint64_t key)
 {
-    size_t mask = map->capacity - 1, i = (size_t)mix(key) & mask;
+    size_t mask = map->capacity - 1, i = (size_t)hash_map_key(key) & mask;
     while (map->used[i] && map->slots[i].key != key)
         i = (i + 1) & mask;
     return i;
@@ -39,7 +39,7 @@ static bool grow(struct prof_map *map)
     for (size_t i = 0; i < map->capacity; i++) {
         if (!map->used[i])
             continue;
-        size_t at = find(&next, map->slots[i].key);
+        size_t at = find_slot(&next, map->slots[i].key);
         next.used[at] = 1;
         next.slots[at] = map->slots[i];
     }
@@ -53,7 +53,7 @@ bool prof_map_put(struct prof_map *map, uint64_t key, uint64_t value)
 {
     if ((map->count + 1) * 4 > map->capacity * 3 && !grow(map))
         return false;
-    size_t i = find(map, key);
+    size_t i = find_slot(map, key);
     if (!map->used[i]) {
         map->used[i] = 1;
         map->count++;
@@ -66,7 +66,7 @@ uint64_t *prof_map_get(const struct prof_map *map, uint64_t key)
 {
     if (!map->count)
         return NULL;
-    size_t i = find(map, key);
+    size_t i = find_slot(map, key);
     return map->used[i] ? &map->slots[i].value : NULL;
 }
 
@@ -74,14 +74,14 @@ bool prof_map_remove(struct prof_map *map, uint64_t key, uint64_t *value)
 {
     if (!map->count)
         return false;
-    size_t mask = map->capacity - 1, hole = find(map, key);
+    size_t mask = map->capacity - 1, hole = find_slot(map, key);
     if (!map->used[hole])
         return false;
     if (value)
         *value = map->slots[hole].value;
     /* Pull back every later entry of the run whose home is not past the hole. */
     for (size_t i = (hole + 1) & mask; map->used[i]; i = (i + 1) & mask) {
-        size_t home = (size_t)mix(map->slots[i].key) & mask;
+        size_t home = (size_t)hash_map_key(map->slots[i].key) & mask;
         if (((i - home) & mask) >= ((i - hole) & mask)) {
             map->slots[hole] = map->slots[i];
             hole = i;
@@ -124,7 +124,7 @@ static uint32_t hash_bytes(const char *key, size_t length)
     uint64_t h = 0xcbf29ce484222325ull;
     for (size_t i = 0; i < length; i++)
         h = (h ^ (unsigned char)key[i]) * 0x100000001b3ull;
-    return (uint32_t)mix(h);
+    return (uint32_t)hash_map_key(h);
 }
 
 static size_t find_name(const struct prof_names *names, uint32_t hash, const char *key,

@@ -16,7 +16,7 @@
 #define WORD_BYTES 4 /* that the data counters of InfiniBand count */
 
 /* The first line of a file, without its end; false where there is none. */
-static bool read_line(const char *folder, const char *name, char line[64])
+static bool read_first_line(const char *folder, const char *name, char line[64])
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -29,16 +29,16 @@ static bool read_line(const char *folder, const char *name, char line[64])
     return ok;
 }
 
-static bool read_number(const char *folder, const char *name, uint64_t *number)
+static bool read_counter_file(const char *folder, const char *name, uint64_t *number)
 {
     char line[64], *end;
-    if (!read_line(folder, name, line) || *line < '0' || *line > '9')
+    if (!read_first_line(folder, name, line) || *line < '0' || *line > '9')
         return false;
     *number = strtoull(line, &end, 10);
     return end != line && !*end;
 }
 
-static bool exists(const char *folder, const char *name)
+static bool file_exists_in(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -50,7 +50,8 @@ struct list {
     size_t count;
 };
 
-static void add(struct list *list, const struct prof_network_port *port, const char *name)
+static void add_network_port(struct list *list, const struct prof_network_port *port,
+                             const char *name)
 {
     if (list->count == PROF_NETWORK_PORTS || strlen(name) >= PROF_NETWORK_NAME)
         return;
@@ -64,41 +65,42 @@ static void add_interface(struct list *list, const char *folder, const char *nam
     struct prof_network_port port = {.link_rate = NAN};
     uint64_t type, megabits;
     char state[64];
-    if (!read_number(folder, "type", &type) || type == TYPE_LOOPBACK || type == TYPE_INFINIBAND ||
-        (read_line(folder, "operstate", state) && strcmp(state, "down") == 0) ||
-        !read_number(folder, "statistics/rx_bytes", &port.received) ||
-        !read_number(folder, "statistics/tx_bytes", &port.sent))
+    if (!read_counter_file(folder, "type", &type) || type == TYPE_LOOPBACK ||
+        type == TYPE_INFINIBAND ||
+        (read_first_line(folder, "operstate", state) && strcmp(state, "down") == 0) ||
+        !read_counter_file(folder, "statistics/rx_bytes", &port.received) ||
+        !read_counter_file(folder, "statistics/tx_bytes", &port.sent))
         return;
-    port.kind = exists(folder, "device") ? "ethernet" : "virtual";
-    if (read_number(folder, "speed", &megabits) && megabits > 0 && megabits < INT32_MAX)
+    port.kind = file_exists_in(folder, "device") ? "ethernet" : "virtual";
+    if (read_counter_file(folder, "speed", &megabits) && megabits > 0 && megabits < INT32_MAX)
         port.link_rate = (double)megabits * 1e6 / 8;
-    add(list, &port, name);
+    add_network_port(list, &port, name);
 }
 
 /* "200 Gb/sec (4X HDR)" */
-static double rate_of(const char *folder)
+static double read_link_rate(const char *folder)
 {
     char line[64], *end;
-    if (!read_line(folder, "rate", line))
+    if (!read_first_line(folder, "rate", line))
         return NAN;
     double gigabits = strtod(line, &end);
     return end != line && strncmp(end, " Gb/sec", 7) == 0 && gigabits > 0 ? gigabits * 1e9 / 8
                                                                           : NAN;
 }
 
-static void add_port(struct list *list, const char *folder, const char *name)
+static void add_infiniband_port(struct list *list, const char *folder, const char *name)
 {
-    struct prof_network_port port = {.link_rate = rate_of(folder)};
+    struct prof_network_port port = {.link_rate = read_link_rate(folder)};
     char layer[64] = "", state[64];
-    if ((read_line(folder, "state", state) && !strstr(state, "ACTIVE")) ||
-        !read_number(folder, "counters/port_rcv_data", &port.received) ||
-        !read_number(folder, "counters/port_xmit_data", &port.sent))
+    if ((read_first_line(folder, "state", state) && !strstr(state, "ACTIVE")) ||
+        !read_counter_file(folder, "counters/port_rcv_data", &port.received) ||
+        !read_counter_file(folder, "counters/port_xmit_data", &port.sent))
         return;
     port.received *= WORD_BYTES;
     port.sent *= WORD_BYTES;
-    read_line(folder, "link_layer", layer);
+    read_first_line(folder, "link_layer", layer);
     port.kind = strcmp(layer, "Ethernet") == 0 ? "roce" : "infiniband";
-    add(list, &port, name);
+    add_network_port(list, &port, name);
 }
 
 /* Calls `found` with each entry of a folder, in the order of names. */
@@ -128,7 +130,7 @@ static void add_numbered_port(struct list *list, const char *path, const char *n
     if (!device)
         return;
     snprintf(name, sizeof name, "%.*s/%s", (int)(ports - device), device, number);
-    add_port(list, path, name);
+    add_infiniband_port(list, path, name);
 }
 
 static void add_adapter(struct list *list, const char *path, const char *name)

@@ -51,7 +51,7 @@ static const struct {
 #undef ROW
 };
 
-static bool load(struct prof_nvml *nvml)
+static bool load_nvml_symbols(struct prof_nvml *nvml)
 {
     bool ok = true;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
@@ -68,7 +68,7 @@ struct prof_nvml *prof_nvml_open(void)
     if (!nvml)
         return NULL;
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (nvml->library && load(nvml))
+    if (nvml->library && load_nvml_symbols(nvml))
         return nvml;
     if (nvml->library)
         dlclose(nvml->library);
@@ -86,7 +86,7 @@ void prof_nvml_close(struct prof_nvml *nvml)
     free(nvml);
 }
 
-static int64_t number(int (*ask)(void *, unsigned *), void *device)
+static int64_t nvml_number(int (*ask)(void *, unsigned *), void *device)
 {
     unsigned value;
     return ask && ask(device, &value) == 0 ? (int64_t)value : PROF_UNKNOWN;
@@ -174,11 +174,11 @@ static struct prof_nvml_reading unknown_reading(void)
         none, none, none, false, {no, no, no, no, no, no, no, no, no, no, no, none}};
 }
 
-static void read_clocks(struct prof_nvml *nvml, void *device, struct prof_nvml_reading *r)
+static void read_nvml_clocks(struct prof_nvml *nvml, void *device, struct prof_nvml_reading *r)
 {
     unsigned long long reasons;
-    r->power_mw = number(nvml->power, device);
-    r->power_limit_mw = number(nvml->power_limit, device);
+    r->power_mw = nvml_number(nvml->power, device);
+    r->power_limit_mw = nvml_number(nvml->power_limit, device);
     r->sm_mhz = typed(nvml->clock, device, CLOCK_SM);
     r->sm_max_mhz = typed(nvml->max_clock, device, CLOCK_SM);
     r->memory_mhz = typed(nvml->clock, device, CLOCK_MEMORY);
@@ -192,7 +192,7 @@ struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uu
     struct prof_nvml_reading r = unknown_reading();
     void *device;
     if (nvml && uuid && nvml->by_uuid(uuid, &device) == 0)
-        read_clocks(nvml, device, &r);
+        read_nvml_clocks(nvml, device, &r);
     return r;
 }
 
@@ -212,7 +212,7 @@ struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid
         r.used_bytes = (int64_t)memory.used;
         r.total_bytes = (int64_t)memory.total;
     }
-    read_clocks(nvml, device, &r);
+    read_nvml_clocks(nvml, device, &r);
     read_activity(nvml, device, &r);
     return r;
 }

@@ -30,7 +30,7 @@ static const struct {
 };
 #define METRICS (sizeof metrics / sizeof metrics[0])
 
-static double *value_of(struct prof_nvml_activity *activity, size_t metric)
+static double *activity_value(struct prof_nvml_activity *activity, size_t metric)
 {
     return (double *)(void *)((char *)activity + metrics[metric].offset);
 }
@@ -39,7 +39,7 @@ static struct prof_nvml_activity nothing(void)
 {
     struct prof_nvml_activity activity = {.span_ns = PROF_UNKNOWN};
     for (size_t i = 0; i < METRICS; i++)
-        *value_of(&activity, i) = NAN;
+        *activity_value(&activity, i) = NAN;
     return activity;
 }
 
@@ -67,7 +67,8 @@ bool prof_nvml_has_activity(struct prof_nvml *nvml, struct prof_nvml_device *dev
     return device->has_gpm;
 }
 
-static void tell(struct prof_nvml *nvml, struct prof_nvml_device *device, uint64_t span_ns)
+static void read_activity_metrics(struct prof_nvml *nvml, struct prof_nvml_device *device,
+                                  uint64_t span_ns)
 {
     struct prof_gpm_request *request = nvml->request;
     *request = (struct prof_gpm_request){.version = 1,
@@ -82,7 +83,7 @@ static void tell(struct prof_nvml *nvml, struct prof_nvml_device *device, uint64
     for (size_t i = 0; i < METRICS; i++) {
         const struct prof_gpm_metric *metric = &request->metrics[i];
         if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
-            *value_of(&device->activity, i) = metric->value * metrics[i].unit;
+            *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
     }
 }
 
@@ -98,7 +99,7 @@ void prof_nvml_sample_activity(struct prof_nvml *nvml, struct prof_nvml_device *
     }
     device->newest = !device->newest;
     if (device->sampled_ns && span <= MOST_SPAN_NS)
-        tell(nvml, device, span);
+        read_activity_metrics(nvml, device, span);
     device->sampled_ns = now;
 }
 

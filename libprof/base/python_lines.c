@@ -11,7 +11,7 @@ struct table {
     const uint8_t *at, *end;
 };
 
-static uint32_t known(int64_t line)
+static uint32_t line_or_zero(int64_t line)
 {
     return line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
 }
@@ -26,13 +26,13 @@ static uint32_t line_of_pairs(struct table table, uint32_t first_line, uint32_t 
         if (difference != -128)
             line += difference;
         if (offset < end)
-            return difference == -128 ? 0 : known(line);
+            return difference == -128 ? 0 : line_or_zero(line);
     }
     return 0;
 }
 
 /* Six bits a byte, the lowest first; a set seventh bit says that more follow. */
-static bool read_number(struct table *table, uint32_t *value)
+static bool read_varint_six(struct table *table, uint32_t *value)
 {
     *value = 0;
     for (unsigned shift = 0; table->at < table->end && shift < 30; shift += 6) {
@@ -69,11 +69,11 @@ static bool read_difference(struct table *table, unsigned kind, int64_t *differe
     uint32_t value;
     if (kind == NONE)
         return true;
-    if (!read_number(table, &value))
+    if (!read_varint_six(table, &value))
         return false;
     *difference = value & 1u ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
     for (unsigned i = 0; kind == LONG && i < 3; i++) {
-        if (!read_number(table, &value))
+        if (!read_varint_six(table, &value))
             return false;
     }
     return true;
@@ -91,7 +91,7 @@ static uint32_t line_of_entries(struct table table, uint32_t first_line, uint32_
         line += difference;
         end += ((head & 7u) + 1) * 2;
         if (offset < end)
-            return kind == NONE ? 0 : known(line);
+            return kind == NONE ? 0 : line_or_zero(line);
     }
     return 0;
 }

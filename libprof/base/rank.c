@@ -28,7 +28,7 @@ static const char *const jobs[] = {"SLURM_JOB_ID", "PBS_JOBID",           "LSB_J
                                    "PMI_JOBID"};
 
 /* A plain decimal number, or -1. */
-static int32_t number(const char *name)
+static int32_t environment_number(const char *name)
 {
     const char *text = getenv(name);
     int64_t value = 0;
@@ -48,7 +48,7 @@ const char *prof_rank_misread(void)
     return NULL;
 }
 
-static void read_job(char job[PROF_RANK_JOB_BYTES])
+static void read_job_id(char job[PROF_RANK_JOB_BYTES])
 {
     job[0] = '\0';
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
@@ -68,12 +68,13 @@ void prof_rank_read(struct prof_rank *rank)
     for (size_t i = 0; rank->rank < 0 && i < sizeof launchers / sizeof launchers[0]; i++) {
         if (launchers[i].needs && !getenv(launchers[i].needs))
             continue;
-        int32_t found = number(launchers[i].rank), size = number(launchers[i].world_size);
+        int32_t found = environment_number(launchers[i].rank),
+                size = environment_number(launchers[i].world_size);
         if (found < 0 || size == 0 || (size > 0 && found >= size))
             continue;
         rank->rank = found;
-        rank->local_rank = number(launchers[i].local_rank);
+        rank->local_rank = environment_number(launchers[i].local_rank);
         rank->world_size = size;
     }
-    read_job(rank->job);
+    read_job_id(rank->job);
 }

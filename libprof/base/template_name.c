@@ -36,7 +36,7 @@ struct writer {
     bool full;
 };
 
-static void put(struct writer *w, const char *text, size_t length)
+static void append_writer_text(struct writer *w, const char *text, size_t length)
 {
     if (w->full || length > w->room - w->length) {
         w->full = true;
@@ -83,7 +83,7 @@ static bool well_formed(const char *name)
 }
 
 /* First byte in [p, end) that is `mark` outside of brackets; end where there is none. */
-static const char *find(const char *p, const char *end, char mark)
+static const char *find_mark(const char *p, const char *end, char mark)
 {
     int depth = 0;
     for (; p < end; p++) {
@@ -104,11 +104,11 @@ static struct span trim(struct span s)
 }
 
 /* The next one of a list, `mark` between them; false at the end of it. */
-static bool next(struct span *rest, char mark, struct span *item)
+static bool next_list_item(struct span *rest, char mark, struct span *item)
 {
     if (rest->begin >= rest->end)
         return false;
-    const char *to = find(rest->begin, rest->end, mark);
+    const char *to = find_mark(rest->begin, rest->end, mark);
     *item = trim((struct span){rest->begin, to});
     rest->begin = to < rest->end ? to + (mark == ':' ? 2 : 1) : rest->end;
     return true;
@@ -139,7 +139,7 @@ static bool plain_word(const char *word, size_t length)
 }
 
 /* A number, a value of an enumeration, "(Layout)1", or a type of the language or made of such. */
-static bool is_plain(struct span s)
+static bool is_plain_argument(struct span s)
 {
     if (starts(s, "(") && !starts(s, "(anonymous"))
         return true;
@@ -162,11 +162,11 @@ static bool names_something(struct span part)
 }
 
 /* The parts of a path that name something, as many of the last as fit `parts`. */
-static size_t parts_of(struct span path, struct span parts[PARTS])
+static size_t named_path_parts(struct span path, struct span parts[PARTS])
 {
     size_t count = 0;
     struct span part;
-    while (next(&path, ':', &part)) {
+    while (next_list_item(&path, ':', &part)) {
         if (!names_something(part))
             continue;
         if (count == PARTS)
@@ -177,7 +177,7 @@ static size_t parts_of(struct span path, struct span parts[PARTS])
 }
 
 /* Of "name<list>(int) const": the name, and what is between the brackets. */
-static struct span split(struct span part, struct span *list)
+static struct span split_arguments(struct span part, struct span *list)
 {
     const char *open = part.begin;
     while (open < part.end && !strchr("<(", *open))
@@ -185,18 +185,18 @@ static struct span split(struct span part, struct span *list)
     *list = (struct span){part.end, part.end};
     if (open < part.end && *open == '<') {
         list->begin = open + 1;
-        list->end = find(open + 1, part.end, '>');
+        list->end = find_mark(open + 1, part.end, '>');
     }
     return trim((struct span){part.begin, open});
 }
 
 /* How many of a list say something, the last of them in *telling. */
-static size_t telling_of(struct span list, struct span *telling)
+static size_t count_naming_arguments(struct span list, struct span *telling)
 {
     size_t count = 0;
     struct span item;
-    while (next(&list, ',', &item)) {
-        if (is_plain(item))
+    while (next_list_item(&list, ',', &item)) {
+        if (is_plain_argument(item))
             continue;
         *telling = item;
         count++;
@@ -206,53 +206,53 @@ static size_t telling_of(struct span list, struct span *telling)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put_argument(struct writer *w, struct span argument, int depth);
+static void append_argument(struct writer *w, struct span argument, int depth);
 
-static void put_list(struct writer *w, struct span list, int depth)
+static void append_list(struct writer *w, struct span list, int depth)
 {
     struct span item, telling;
-    bool none = !telling_of(list, &telling), any = false;
+    bool none = !count_naming_arguments(list, &telling), any = false;
     if (list.begin >= list.end || depth >= w->form->depth || (none && depth && !w->form->lists))
         return;
-    put(w, "<", 1);
-    while (next(&list, ',', &item)) {
-        bool plain = is_plain(item);
+    append_writer_text(w, "<", 1);
+    while (next_list_item(&list, ',', &item)) {
+        bool plain = is_plain_argument(item);
         if (plain && !none && !w->form->plain)
             continue;
         if (any)
-            put(w, ", ", 2);
+            append_writer_text(w, ", ", 2);
         any = true;
         if (plain)
-            put(w, item.begin, (size_t)(item.end - item.begin));
+            append_writer_text(w, item.begin, (size_t)(item.end - item.begin));
         else
-            put_argument(w, item, depth + 1);
+            append_argument(w, item, depth + 1);
     }
-    put(w, ">", 1);
+    append_writer_text(w, ">", 1);
 }
 
-static void put_part(struct writer *w, struct span part, int depth)
+static void append_part(struct writer *w, struct span part, int depth)
 {
-    struct span list, name = split(part, &list);
-    put(w, name.begin, (size_t)(name.end - name.begin));
-    put_list(w, list, depth);
+    struct span list, name = split_arguments(part, &list);
+    append_writer_text(w, name.begin, (size_t)(name.end - name.begin));
+    append_list(w, list, depth);
 }
 
-static void put_argument(struct writer *w, struct span argument, int depth)
+static void append_argument(struct writer *w, struct span argument, int depth)
 {
     struct span parts[PARTS];
-    size_t count = parts_of(argument, parts);
+    size_t count = named_path_parts(argument, parts);
     for (int i = 0; count && i < w->form->unpacked; i++) {
         struct span list, only;
-        split(parts[count - 1], &list);
-        if (telling_of(list, &only) != 1)
+        split_arguments(parts[count - 1], &list);
+        if (count_naming_arguments(list, &only) != 1)
             break;
         argument = only;
-        count = parts_of(argument, parts);
+        count = named_path_parts(argument, parts);
     }
     if (count)
-        put_part(w, parts[count - 1], depth);
+        append_part(w, parts[count - 1], depth);
     else
-        put(w, argument.begin, (size_t)(argument.end - argument.begin));
+        append_writer_text(w, argument.begin, (size_t)(argument.end - argument.begin));
 }
 
 /* The last `kept` parts of a function's path. */
@@ -262,10 +262,10 @@ static bool write_name(struct writer *w, const struct span *parts, size_t count,
     w->full = false;
     for (size_t i = count - kept; i < count; i++) {
         if (i > count - kept)
-            put(w, "::", 2);
-        put_part(w, parts[i], 0);
+            append_writer_text(w, "::", 2);
+        append_part(w, parts[i], 0);
     }
-    put(w, "", 1);
+    append_writer_text(w, "", 1);
     return !w->full;
 }
 
@@ -303,8 +303,9 @@ static bool write_in(struct writer *w, const struct span *parts, size_t count, s
         return false;
     if (prof_report_cells(w->text) > cells) {
         struct span list, telling;
-        split(parts[count - 1], &list);
-        bool none = !telling_of(list, &telling); /* then the name says more than its arguments */
+        split_arguments(parts[count - 1], &list);
+        bool none = !count_naming_arguments(
+            list, &telling); /* then the name says more than its arguments */
         return list.begin < list.end && shorten_head(w, cells, none ? LEAST_NAME : w->form->head);
     }
     if (w->form->plain && write_name(w, parts, count, count) && prof_report_cells(w->text) <= cells)
@@ -330,7 +331,8 @@ char *prof_name_reduced(const char *name, size_t cells)
     struct span parts[PARTS];
     if (!well_formed(name))
         return NULL;
-    size_t length = strlen(name), count = parts_of((struct span){name, name + length}, parts);
+    size_t length = strlen(name),
+           count = named_path_parts((struct span){name, name + length}, parts);
     if (count && *parts[count - 1].begin == '<')
         return NULL;                            /* markup: nothing is in front of the bracket */
     struct writer w = {.room = length * 2 + 1}; /* ", " where the name had "," */
@@ -343,8 +345,8 @@ char *prof_name_reduced(const char *name, size_t cells)
             return w.text;
     }
     struct span list, telling;
-    split(parts[count - 1], &list);
-    if (telling_of(list, &telling)) /* what the caller cuts then is not that alone */
+    split_arguments(parts[count - 1], &list);
+    if (count_naming_arguments(list, &telling)) /* what the caller cuts then is not that alone */
         keep_of_head(&w, strcspn(w.text, "<"), LEAST_HEAD);
     return w.text;
 }

@@ -147,7 +147,7 @@ char *prof_report_clean(const char *text)
 }
 
 /* First byte after as many whole characters from `text` as fit `cells`. */
-static const char *take_head(const char *text, const char *end, size_t cells)
+static const char *copy_head(const char *text, const char *end, size_t cells)
 {
     size_t used = 0;
     while (text < end) {
@@ -163,7 +163,7 @@ static const char *take_head(const char *text, const char *end, size_t cells)
 }
 
 /* First byte of the longest tail that fits `cells`. */
-static const char *take_tail(const char *text, const char *end, size_t cells)
+static const char *copy_tail(const char *text, const char *end, size_t cells)
 {
     const char *at = text;
     size_t left = cells_between(text, end);
@@ -202,8 +202,8 @@ static char *cut_middle(char *clean, char *name, size_t cells)
     }
     size_t room = cells - strlen(dots), tail_cells = tail_room(name, room);
     const char *end = name + strlen(name);
-    const char *head = take_head(name, end, room - tail_cells);
-    const char *tail = take_tail(head, end, tail_cells);
+    const char *head = copy_head(name, end, room - tail_cells);
+    const char *tail = copy_tail(head, end, tail_cells);
     while (head > name && head[-1] == '.') /* the text was cut before: its dots and ours are one */
         head--;
     while (*tail == '.')

@@ -44,7 +44,7 @@ static struct spool_chunk *chunk_of(const struct prof_spool *spool, uint32_t num
                                           (size_t)number * SPOOL_CHUNK_BYTES);
 }
 
-static enum prof_status check_header(const struct prof_spool *spool, struct prof_error *err)
+static enum prof_status check_spool_header(const struct prof_spool *spool, struct prof_error *err)
 {
     const struct spool_header *header = header_of(spool);
     if (atomic_load_explicit(&header->magic, memory_order_acquire) != SPOOL_MAGIC)
@@ -61,8 +61,8 @@ static enum prof_status check_header(const struct prof_spool *spool, struct prof
 }
 
 /* Map the first `bytes` of the file, in place of what was mapped of it. */
-static enum prof_status map(struct prof_spool *spool, const char *path, size_t bytes,
-                            struct prof_error *err)
+static enum prof_status map_spool(struct prof_spool *spool, const char *path, size_t bytes,
+                                  struct prof_error *err)
 {
     if (spool->base)
         munmap(spool->base, spool->mapped);
@@ -73,7 +73,8 @@ static enum prof_status map(struct prof_spool *spool, const char *path, size_t b
     return spool->base ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot map %s", path);
 }
 
-static enum prof_status map_file(struct prof_spool *spool, const char *path, struct prof_error *err)
+static enum prof_status map_spool_file(struct prof_spool *spool, const char *path,
+                                       struct prof_error *err)
 {
     struct stat st;
     if (fstat(spool->fd, &st) != 0)
@@ -82,13 +83,14 @@ static enum prof_status map_file(struct prof_spool *spool, const char *path, str
         return prof_fail(err, PROF_FORMAT, "%s is not a perfkit spool, or cut short", path);
     spool->file_bytes = (size_t)st.st_size;
     /* The first look is at the header only: it says how far the file may grow. */
-    enum prof_status status = map(spool, path, SPOOL_FIRST_CHUNK, err);
+    enum prof_status status = map_spool(spool, path, SPOOL_FIRST_CHUNK, err);
     if (status == PROF_OK)
-        status = check_header(spool, err);
+        status = check_spool_header(spool, err);
     if (status != PROF_OK)
         return status;
     spool->max_chunks = header_of(spool)->max_chunks;
-    return map(spool, path, SPOOL_FIRST_CHUNK + (size_t)spool->max_chunks * SPOOL_CHUNK_BYTES, err);
+    return map_spool(spool, path, SPOOL_FIRST_CHUNK + (size_t)spool->max_chunks * SPOOL_CHUNK_BYTES,
+                     err);
 }
 
 enum prof_status prof_spool_open(const char *path, bool writable, struct prof_spool **out,
@@ -106,7 +108,7 @@ enum prof_status prof_spool_open(const char *path, bool writable, struct prof_sp
     }
     spool->fd = fd;
     spool->writable = writable;
-    enum prof_status status = map_file(spool, path, err);
+    enum prof_status status = map_spool_file(spool, path, err);
     if (status != PROF_OK) {
         prof_spool_close(spool);
         return status;
@@ -132,7 +134,7 @@ enum prof_status prof_spool_open_memory(const void *data, size_t bytes, struct p
     spool->fd = -1;
     spool->base = copy;
     spool->mapped = spool->file_bytes = bytes;
-    enum prof_status status = check_header(spool, err);
+    enum prof_status status = check_spool_header(spool, err);
     if (status != PROF_OK) {
         prof_spool_close(spool);
         return status;
@@ -201,7 +203,7 @@ void prof_spool_restore(struct prof_spool *spool, const struct prof_spool_cursor
 }
 
 /* Add the span of one chunk when it has something new, or is closed and not yet known to be. */
-static bool add_span(struct prof_spool *spool, uint32_t number, uint32_t state)
+static bool add_chunk_span(struct prof_spool *spool, uint32_t number, uint32_t state)
 {
     struct spool_chunk *chunk = chunk_of(spool, number);
     struct chunk_cursor *cursor = &spool->cursors.data[number];
@@ -311,7 +313,7 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
         qsort(spool->spans.data, listed, sizeof *spool->spans.data, latest_first);
     for (size_t k = 0; ok && k < listed; k++) {
         struct prof_spool_span seen = spool->spans.data[k];
-        ok = add_span(spool, seen.chunk, seen.from);
+        ok = add_chunk_span(spool, seen.chunk, seen.from);
     }
     /* (3) definitions last, so they cover every id of the prefixes above. */
     taken = sequence_now(spool);
@@ -320,7 +322,7 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
     for (uint32_t i = 0; ok && i < now; i++) {
         uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
         if (is_definitions(state) && sequence_of(spool, i) <= taken)
-            ok = add_span(spool, i, state);
+            ok = add_chunk_span(spool, i, state);
     }
     if (!ok)
         return prof_fail(err, PROF_NOMEM, "out of memory while reading a spool");

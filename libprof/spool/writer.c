@@ -28,7 +28,7 @@ static bool over_file_limit(uint64_t bytes)
 
 /* Give the file room for [offset, offset + bytes). File systems without fallocate get zeros
  * written, which reserves as well. */
-static bool reserve(int fd, uint64_t offset, uint64_t bytes)
+static bool reserve_file_range(int fd, uint64_t offset, uint64_t bytes)
 {
     static const char zeros[4096];
     if (over_file_limit(offset + bytes)) {
@@ -98,7 +98,7 @@ static uint32_t granted(const struct spool_writer *writer)
     return chunks < writer->max_chunks ? chunks : writer->max_chunks;
 }
 
-static void ask_reader(struct spool_writer *writer, uint32_t chunks)
+static void wake_reader(struct spool_writer *writer, uint32_t chunks)
 {
     uint32_t limit = writer->max_chunks;
     atomic_store(&writer->header->wanted, chunks < limit ? chunks : limit);
@@ -114,7 +114,7 @@ void spool_writer_check(struct spool_writer *writer, uint32_t more)
     struct stat info;
     uint32_t have = atomic_load(&writer->header->reserved);
     if (atomic_load(&writer->header->wanted) <= have && stat(writer->path, &info) != 0)
-        ask_reader(writer, have + more);
+        wake_reader(writer, have + more);
 }
 
 bool spool_writer_grow(struct spool_writer *writer, uint32_t more)
@@ -131,10 +131,10 @@ bool spool_writer_grow(struct spool_writer *writer, uint32_t more)
     if (ok)
         more = granted(writer) - have;
     else if (fd < 0)
-        ask_reader(writer, have + more);
+        wake_reader(writer, have + more);
     while (fd >= 0) {
-        ok = reserve(fd, SPOOL_FIRST_CHUNK + (uint64_t)have * SPOOL_CHUNK_BYTES,
-                     (uint64_t)more * SPOOL_CHUNK_BYTES);
+        ok = reserve_file_range(fd, SPOOL_FIRST_CHUNK + (uint64_t)have * SPOOL_CHUNK_BYTES,
+                                (uint64_t)more * SPOOL_CHUNK_BYTES);
         why = errno;
         if (ok || more == 1)
             break;
@@ -210,7 +210,7 @@ bool spool_writer_create(struct spool_writer *writer, const char *directory,
     if (chunks < MIN_CHUNKS)
         chunks = MIN_CHUNKS;
     void *base = MAP_FAILED;
-    bool ok = reserve(fd, 0, SPOOL_FIRST_CHUNK);
+    bool ok = reserve_file_range(fd, 0, SPOOL_FIRST_CHUNK);
     for (; ok && chunks >= MIN_CHUNKS; chunks /= 2) {
         writer->mapped_bytes = SPOOL_FIRST_CHUNK + (size_t)chunks * SPOOL_CHUNK_BYTES;
         base = mmap(NULL, writer->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

@@ -83,7 +83,7 @@ static char *schema_script(void)
     return script;
 }
 
-static bool run(sqlite3 *db, const char *sql)
+bool prof_sql_run(sqlite3 *db, const char *sql)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -92,7 +92,7 @@ static bool pragma(sqlite3 *db, const char *name, long value)
 {
     char sql[128];
     snprintf(sql, sizeof sql, "PRAGMA %s=%ld", name, value);
-    return run(db, sql);
+    return prof_sql_run(db, sql);
 }
 
 /* First column of the first row as a number; `otherwise` when there is none. */
@@ -167,11 +167,11 @@ static enum prof_status fill_new(struct prof_store *store, bool alone, struct pr
     if (!script)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     sqlite3_busy_timeout(db, READER_WAIT_MS);
-    bool ok = pragma(db, "page_size", PAGE_BYTES) && run(db, "PRAGMA synchronous=OFF") &&
-              (!alone || run(db, "PRAGMA journal_mode=OFF")) && run(db, "BEGIN") &&
-              pragma(db, "application_id", PROF_APPLICATION_ID) &&
-              pragma(db, "user_version", PROF_FORMAT_VERSION) && run(db, script) &&
-              run(db, "COMMIT");
+    bool ok = pragma(db, "page_size", PAGE_BYTES) && prof_sql_run(db, "PRAGMA synchronous=OFF") &&
+              (!alone || prof_sql_run(db, "PRAGMA journal_mode=OFF")) &&
+              prof_sql_run(db, "BEGIN") && pragma(db, "application_id", PROF_APPLICATION_ID) &&
+              pragma(db, "user_version", PROF_FORMAT_VERSION) && prof_sql_run(db, script) &&
+              prof_sql_run(db, "COMMIT");
     free(script);
     if (!ok)
         return prof_store_fail(store, "create", err);
@@ -468,7 +468,7 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
     if (status)
         return status;
     if (sqlite3_open_v2(path, &(*store)->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
-        probe((*store)->db) || !run((*store)->db, "PRAGMA synchronous=OFF"))
+        probe((*store)->db) || !prof_sql_run((*store)->db, "PRAGMA synchronous=OFF"))
         status = prof_store_fail(*store, "open", err);
     else if (!answers((*store)->db, "PRAGMA journal_mode=WAL", "wal")) {
         int code = sqlite3_errcode((*store)->db);

@@ -60,6 +60,9 @@ void prof_store_close(struct prof_store *store);
 /* What a result code of SQLite, primary or extended, is among ours; PROF_SQL for the rest. */
 enum prof_status prof_sql_status(int code);
 
+/* Runs statements that return no rows; false: one failed. */
+bool prof_sql_run(sqlite3 *db, const char *sql);
+
 /* Why the connection's last statement failed, for people: SQLite calls every fault of a file "disk
  * I/O error", the system's own word says which. Valid until the connection is used again. */
 const char *prof_sql_reason(sqlite3 *db);

@@ -10,7 +10,7 @@
 
 #define FLUSH_BYTES (64u << 10)
 
-static void flush(struct answer *answer)
+static void flush_answer(struct answer *answer)
 {
     for (size_t at = 0; at < answer->count && !answer->failed;) {
         ssize_t n = send(answer->fd, answer->buffer + at, answer->count - at, MSG_NOSIGNAL);
@@ -22,7 +22,7 @@ static void flush(struct answer *answer)
     answer->count = 0;
 }
 
-static void put(struct answer *answer, const void *data, size_t bytes)
+static void append_answer(struct answer *answer, const void *data, size_t bytes)
 {
     if (!prof_array_room(&answer->buffer, &answer->capacity, answer->count + bytes, 1)) {
         answer->failed = true;
@@ -33,15 +33,15 @@ static void put(struct answer *answer, const void *data, size_t bytes)
     answer->count += bytes;
 }
 
-static void put_record(struct answer *answer, uint32_t type, const void *first, size_t first_bytes,
-                       const void *second, size_t second_bytes)
+static void append_answer_record(struct answer *answer, uint32_t type, const void *first,
+                                 size_t first_bytes, const void *second, size_t second_bytes)
 {
     struct symbols_record record = {type, (uint32_t)(first_bytes + second_bytes)};
-    put(answer, &record, sizeof record);
-    put(answer, first, first_bytes);
-    put(answer, second, second_bytes);
+    append_answer(answer, &record, sizeof record);
+    append_answer(answer, first, first_bytes);
+    append_answer(answer, second, second_bytes);
     if (answer->count >= FLUSH_BYTES)
-        flush(answer);
+        flush_answer(answer);
 }
 
 /* The number of a text, sent when it is new; 0 for NULL and "". */
@@ -58,7 +58,7 @@ static uint32_t answer_text(struct answer *answer, const char *text)
         answer->failed = true;
         return 0;
     }
-    put_record(answer, SYMBOLS_TEXT, text, length, NULL, 0);
+    append_answer_record(answer, SYMBOLS_TEXT, text, length, NULL, 0);
     return number;
 }
 
@@ -93,21 +93,21 @@ void answer_level(struct answer *answer, const char *function, const char *file,
 void answer_frame(struct answer *answer, uint32_t index)
 {
     if (answer->level_count)
-        put_record(answer, SYMBOLS_FRAME, &index, sizeof index, answer->levels,
-                   answer->level_count * sizeof *answer->levels);
+        append_answer_record(answer, SYMBOLS_FRAME, &index, sizeof index, answer->levels,
+                             answer->level_count * sizeof *answer->levels);
     answer->level_count = 0;
 }
 
 void answer_state(struct answer *answer, enum symbols_quality quality, const char *text)
 {
     uint32_t number = quality;
-    put_record(answer, SYMBOLS_STATE, &number, sizeof number, text, strlen(text));
+    append_answer_record(answer, SYMBOLS_STATE, &number, sizeof number, text, strlen(text));
 }
 
 bool answer_end(struct answer *answer)
 {
-    put_record(answer, SYMBOLS_END, NULL, 0, NULL, 0);
-    flush(answer);
+    append_answer_record(answer, SYMBOLS_END, NULL, 0, NULL, 0);
+    flush_answer(answer);
     prof_names_free(&answer->texts);
     free(answer->buffer);
     return !answer->failed;

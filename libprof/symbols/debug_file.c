@@ -31,7 +31,7 @@ static bool is_crc(const struct elf_image *image, uint32_t expected)
 
 /* Does what was opened belong to the object? The build id says it; without one the checksum does.
  */
-static bool belongs(const struct finder *f)
+static bool belongs_to_object(const struct finder *f)
 {
     if (f->search->build_id[0])
         return strcmp(f->found->build_id, f->search->build_id) == 0;
@@ -44,7 +44,7 @@ static bool try_path(struct finder *f)
         return false;
     if (elf_image_open(f->path, f->found))
         return false;
-    if (belongs(f))
+    if (belongs_to_object(f))
         return true;
     elf_image_close(f->found);
     return false;
@@ -66,7 +66,7 @@ static bool try_name(struct finder *f, const char *folder, const char *between, 
 }
 
 /* The folder of the object's path with its '/', in `out`. */
-static void folder_of(const char *path, char *out, size_t size)
+static void object_folder(const char *path, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/');
     snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
@@ -121,7 +121,7 @@ bool debug_file_find(const struct debug_search *search, struct elf_image *found,
     struct finder f = {.search = search, .found = found, .path = path, .size = size};
     char own[4100];
     read_link(&f);
-    folder_of(search->path, own, sizeof own);
+    object_folder(search->path, own, sizeof own);
     for (const char *folder = search->folders; *folder; folder += strlen(folder) + 1) {
         if (try_folder(&f, folder, own))
             return true;

@@ -72,7 +72,7 @@ struct dwarf_names *dwarf_names_open(const char *path)
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-static bool add_ranges(struct ranges *ranges, Dwarf_Die *die)
+static bool add_die_ranges(struct ranges *ranges, Dwarf_Die *die)
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
@@ -85,14 +85,14 @@ static bool add_ranges(struct ranges *ranges, Dwarf_Die *die)
     return true;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_range_start(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;
     return x->start != y->start ? (x->start < y->start ? -1 : 1)
                                 : (x->end > y->end ? -1 : x->end < y->end);
 }
 
-static const struct range *find(const struct ranges *ranges, uint64_t address)
+static const struct range *find_range(const struct ranges *ranges, uint64_t address)
 {
     size_t low = 0, high = ranges->count;
     while (low < high) {
@@ -109,10 +109,10 @@ static const struct range *find(const struct ranges *ranges, uint64_t address)
     return NULL;
 }
 
-static void sort(struct ranges *ranges)
+static void sort_ranges(struct ranges *ranges)
 {
     if (ranges->count)
-        qsort(ranges->data, ranges->count, sizeof *ranges->data, by_start);
+        qsort(ranges->data, ranges->count, sizeof *ranges->data, by_range_start);
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -124,10 +124,10 @@ static bool list_units(struct dwarf_names *names)
     Dwarf_Die die;
     names->has_units = true;
     while (dwarf_get_units(names->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
-        if (!add_ranges(&names->units, &die))
+        if (!add_die_ranges(&names->units, &die))
             return false;
     }
-    sort(&names->units);
+    sort_ranges(&names->units);
     return true;
 }
 
@@ -144,12 +144,12 @@ static bool find_unit(struct dwarf_names *names, uint64_t address, Dwarf_Die *un
     }
     if (!names->has_units && !list_units(names))
         return false;
-    const struct range *range = find(&names->units, address);
+    const struct range *range = find_range(&names->units, address);
     return range && dwarf_offdie(names->dwarf, range->offset, unit);
 }
 
 /* Where the DIEs are: in the unit itself, or in the .dwo file that it speaks of. */
-static void body_of(Dwarf_Die *unit, Dwarf_Die *body)
+static void unit_body(Dwarf_Die *unit, Dwarf_Die *body)
 {
     uint8_t type;
     Dwarf_Die split;
@@ -182,7 +182,7 @@ static bool list_functions(struct ranges *functions, Dwarf_Die *parent, int dept
         return true;
     do {
         int tag = dwarf_tag(&die);
-        if ((tag == DW_TAG_subprogram && !add_ranges(functions, &die)) ||
+        if ((tag == DW_TAG_subprogram && !add_die_ranges(functions, &die)) ||
             (may_hold_functions(tag) && !list_functions(functions, &die, depth + 1)))
             return false;
     } while (dwarf_siblingof(&die, &die) == 0);
@@ -201,7 +201,7 @@ static struct unit *read_unit(struct dwarf_names *names, Dwarf_Off offset, Dwarf
     if (!prof_map_put(&names->known, offset, names->list.count - 1) ||
         !list_functions(&unit->functions, body, 0))
         return NULL;
-    sort(&unit->functions);
+    sort_ranges(&unit->functions);
     return unit;
 }
 
@@ -221,7 +221,7 @@ static const char *linkage_name(Dwarf_Die *die)
 
 /* Of functions that no other unit can call, only the symbol table says in which namespace they are.
  */
-static const char *name_of(Dwarf_Die *die, const char *symbol)
+static const char *die_name(Dwarf_Die *die, const char *symbol)
 {
     const char *name = linkage_name(die);
     if (!name && symbol && strncmp(symbol, "_Z", 2) == 0)
@@ -255,7 +255,7 @@ struct place {
     uint32_t line;
 };
 
-static uint32_t number_of(Dwarf_Die *die, unsigned name)
+static uint32_t die_number(Dwarf_Die *die, unsigned name)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word value;
@@ -265,18 +265,18 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 }
 
 /* Where the function around an inlined one calls it. */
-static struct place call_place(Dwarf_Die *unit, Dwarf_Die *call)
+static struct place call_location(Dwarf_Die *unit, Dwarf_Die *call)
 {
-    struct place place = {NULL, number_of(call, DW_AT_call_line)};
+    struct place place = {NULL, die_number(call, DW_AT_call_line)};
     Dwarf_Files *files;
     size_t count;
-    uint32_t file = number_of(call, DW_AT_call_file);
+    uint32_t file = die_number(call, DW_AT_call_file);
     if (dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
         place.file = dwarf_filesrc(files, file, NULL, NULL);
     return place;
 }
 
-static struct place line_place(Dwarf_Die *unit, uint64_t address)
+static struct place line_location(Dwarf_Die *unit, uint64_t address)
 {
     struct place place = {0};
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
@@ -288,7 +288,7 @@ static struct place line_place(Dwarf_Die *unit, uint64_t address)
     return place;
 }
 
-static void add_level(struct answer *answer, const char *function, struct place place)
+static void answer_inline_level(struct answer *answer, const char *function, struct place place)
 {
     answer_level(answer, function, place.file, place.file ? place.line : 0);
 }
@@ -299,21 +299,21 @@ bool dwarf_names_at(struct dwarf_names *names, uint64_t address, const char *sym
     Dwarf_Die unit, body, function, calls[DEEPEST];
     if (!find_unit(names, address, &unit))
         return false;
-    body_of(&unit, &body);
+    unit_body(&unit, &body);
     struct unit *read = read_unit(names, dwarf_dieoffset(&unit), &body);
-    const struct range *range = read ? find(&read->functions, address) : NULL;
-    struct place place = line_place(&unit, address);
+    const struct range *range = read ? find_range(&read->functions, address) : NULL;
+    struct place place = line_location(&unit, address);
     Dwarf *dwarf = dwarf_cu_getdwarf(body.cu);
     if (!range || !dwarf_offdie(dwarf, range->offset, &function)) {
         if (place.file)
-            add_level(answer, symbol, place);
+            answer_inline_level(answer, symbol, place);
         return place.file != NULL;
     }
     for (int i = inlined_calls(&function, address, calls); i-- > 0;) {
-        add_level(answer, name_of(&calls[i], NULL), place);
-        place = call_place(&body, &calls[i]);
+        answer_inline_level(answer, die_name(&calls[i], NULL), place);
+        place = call_location(&body, &calls[i]);
     }
-    const char *name = name_of(&function, symbol);
-    add_level(answer, name ? name : symbol, place);
+    const char *name = die_name(&function, symbol);
+    answer_inline_level(answer, name ? name : symbol, place);
     return true;
 }

@@ -7,7 +7,7 @@
 #include "libprof/symbols/elf_image.h"
 
 /* Of two names for one place the better one. */
-static int rank_of(unsigned char info, uint64_t size)
+static int symbol_rank(unsigned char info, uint64_t size)
 {
     static const int ranks[16] = {[STB_LOCAL] = 1, [STB_WEAK] = 2, [STB_GLOBAL] = 3};
     int rank = ranks[ELF64_ST_BIND(info)];
@@ -20,7 +20,7 @@ struct candidate {
     uint32_t order;
 };
 
-static int by_start(const void *a, const void *b)
+static int by_function_start(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
     if (x->function.start != y->function.start)
@@ -59,7 +59,7 @@ static bool add_candidate(struct candidates *found, const struct elf_symbol *sym
     uint64_t room = UINT64_MAX - symbol->start;
     *candidate = (struct candidate){
         {symbol->start, symbol->start + (symbol->size < room ? symbol->size : room), symbol->name},
-        rank_of(symbol->info, symbol->size),
+        symbol_rank(symbol->info, symbol->size),
         (uint32_t)found->count};
     return true;
 }
@@ -99,7 +99,7 @@ static uint64_t end_of_section(const struct elf_image *image, uint64_t address)
 static void make_list(const struct elf_image *image, struct candidates *found,
                       struct elf_functions *functions)
 {
-    qsort(found->data, found->count, sizeof *found->data, by_start);
+    qsort(found->data, found->count, sizeof *found->data, by_function_start);
     size_t kept = 0;
     for (size_t i = 0; i < found->count; i++) {
         struct elf_function one = found->data[i].function;
@@ -117,8 +117,8 @@ static void make_list(const struct elf_image *image, struct candidates *found,
 }
 
 /* Frees the candidates. */
-static bool take_list(const struct elf_image *image, struct candidates *found, bool ok,
-                      struct elf_functions *functions)
+static bool merge_symbol_list(const struct elf_image *image, struct candidates *found, bool ok,
+                              struct elf_functions *functions)
 {
     functions->list = ok && found->count ? malloc(found->count * sizeof *functions->list) : NULL;
     ok = ok && (functions->list || !found->count);
@@ -141,7 +141,7 @@ bool elf_functions_read(const struct elf_image *image, struct elf_functions *fun
                 ok = read_table(image, &table, &found);
         }
     }
-    ok = take_list(image, &found, ok, functions);
+    ok = merge_symbol_list(image, &found, ok, functions);
     functions->only_exported = !all;
     return ok;
 }
@@ -155,7 +155,7 @@ bool elf_functions_of(const struct elf_image *image, elf_symbol_next *next, void
     *functions = (struct elf_functions){0};
     while (ok && next(user, &symbol))
         ok = add_candidate(&found, &symbol);
-    return take_list(image, &found, ok, functions);
+    return merge_symbol_list(image, &found, ok, functions);
 }
 
 const struct elf_function *elf_functions_at(const struct elf_functions *functions, uint64_t address)

@@ -67,7 +67,7 @@ bool elf_image_find(const struct elf_image *image, const char *name, Elf64_Shdr 
     return false;
 }
 
-static void find_build_id(struct elf_image *image)
+static void find_image_build_id(struct elf_image *image)
 {
     Elf64_Phdr segment;
     Elf64_Shdr section;
@@ -100,7 +100,7 @@ const char *elf_image_of(const void *data, size_t size, struct elf_image *image)
         if (!image->header.e_shnum && elf_image_section(image, 0, &first))
             image->sections = first.sh_size < UINT32_MAX ? (uint32_t)first.sh_size : 0;
     }
-    find_build_id(image);
+    find_image_build_id(image);
     return NULL;
 }
 

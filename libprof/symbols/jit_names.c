@@ -29,7 +29,7 @@ struct claims {
     uint32_t count;
 };
 
-static const char *map_file(const char *path, struct file *file)
+static const char *map_jit_file(const char *path, struct file *file)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -76,7 +76,7 @@ static void claim_code(struct claims *claims, uint64_t start, uint64_t size, con
         claims->list[i] = (struct claim){.name = name, .name_bytes = (uint32_t)bytes};
 }
 
-static const char *text_of(char *buffer, const char *text, uint32_t bytes)
+static const char *copy_jit_text(char *buffer, const char *text, uint32_t bytes)
 {
     uint32_t length = bytes < SYMBOLS_MOST_TEXT ? bytes : SYMBOLS_MOST_TEXT;
     if (!length)
@@ -100,12 +100,12 @@ static const char *answer_claims(struct claims *claims, struct answer *answer)
     static char name[SYMBOLS_MOST_TEXT + 1], source[SYMBOLS_MOST_TEXT + 1];
     for (uint32_t i = 0; i < claims->count; i++) {
         const struct claim *claim = &claims->list[i];
-        if (!text_of(name, claim->name, claim->name_bytes))
+        if (!copy_jit_text(name, claim->name, claim->name_bytes))
             continue;
         if (strncmp(name, "py::", 4) == 0)
             answer_python(answer, name);
         else
-            answer_level(answer, name, text_of(source, claim->source, claim->source_bytes),
+            answer_level(answer, name, copy_jit_text(source, claim->source, claim->source_bytes),
                          claim->source_bytes ? claim->line : 0);
         answer_frame(answer, i);
     }
@@ -114,7 +114,7 @@ static const char *answer_claims(struct claims *claims, struct answer *answer)
 
 /* ---- perf maps ------------------------------------------------------------------------------- */
 
-static bool hexadecimal(const char **at, const char *end, uint64_t *value)
+static bool read_hexadecimal(const char **at, const char *end, uint64_t *value)
 {
     const char *start = *at;
     *value = 0;
@@ -131,11 +131,11 @@ static bool hexadecimal(const char **at, const char *end, uint64_t *value)
     return *at != start;
 }
 
-static void read_line(struct claims *claims, const char *at, const char *end)
+static void read_map_line(struct claims *claims, const char *at, const char *end)
 {
     uint64_t start, size;
-    if (!hexadecimal(&at, end, &start) || at == end || *at++ != ' ' ||
-        !hexadecimal(&at, end, &size) || at == end || *at++ != ' ')
+    if (!read_hexadecimal(&at, end, &start) || at == end || *at++ != ' ' ||
+        !read_hexadecimal(&at, end, &size) || at == end || *at++ != ' ')
         return;
     claim_code(claims, start, size, at, (size_t)(end - at));
 }
@@ -145,7 +145,7 @@ const char *jit_names_perf_map(const char *path, int64_t not_before_s, const uin
 {
     struct file file;
     struct claims claims = {calloc(count, sizeof *claims.list), addresses, count};
-    const char *why = claims.list ? map_file(path, &file) : "there is no memory";
+    const char *why = claims.list ? map_jit_file(path, &file) : "there is no memory";
     if (!why && file.changed_s < not_before_s) {
         why = "it is of an earlier process with the same number";
         unmap_file(&file);
@@ -154,7 +154,7 @@ const char *jit_names_perf_map(const char *path, int64_t not_before_s, const uin
         for (const char *at = file.data; at < end;) {
             const char *stop = memchr(at, '\n', (size_t)(end - at));
             stop = stop ? stop : end;
-            read_line(&claims, at, stop);
+            read_map_line(&claims, at, stop);
             at = stop + 1;
         }
         why = answer_claims(&claims, answer);
@@ -205,7 +205,8 @@ struct lines {
     const char *at, *end;
 };
 
-static void load(struct claims *claims, const char *at, const char *end, const struct lines *lines)
+static void read_code_load(struct claims *claims, const char *at, const char *end,
+                           const struct lines *lines)
 {
     struct dump_load code;
     if ((size_t)(end - at) < sizeof code)
@@ -274,7 +275,7 @@ static const char *read_dump(struct claims *claims, const struct file *file)
         const char *body = file->data + at + sizeof record, *end = file->data + at + record.bytes;
         struct dump_lines head;
         if (record.id == DUMP_LOAD) {
-            load(claims, body, end, &lines);
+            read_code_load(claims, body, end, &lines);
             lines.count = 0;
         } else if (record.id == DUMP_MOVE) {
             move(claims, body, end);
@@ -291,7 +292,7 @@ const char *jit_names_jitdump(const char *path, const uint64_t *addresses, uint3
 {
     struct file file;
     struct claims claims = {calloc(count, sizeof *claims.list), addresses, count};
-    const char *why = claims.list ? map_file(path, &file) : "there is no memory";
+    const char *why = claims.list ? map_jit_file(path, &file) : "there is no memory";
     if (!why) {
         why = read_dump(&claims, &file);
         if (!why)

@@ -28,7 +28,7 @@ struct job {
     uint64_t *addresses;
 };
 
-static void limit(int what, rlim_t value)
+static void limit_resource(int what, rlim_t value)
 {
     struct rlimit now;
     if (getrlimit(what, &now) == 0 && (now.rlim_max == RLIM_INFINITY || now.rlim_max > value))
@@ -38,10 +38,10 @@ static void limit(int what, rlim_t value)
 static void set_limits(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, MOST_CPU_S);
+    limit_resource(RLIMIT_CORE, 0);
+    limit_resource(RLIMIT_CPU, MOST_CPU_S);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit(RLIMIT_DATA, MOST_MEMORY); /* the shadow of a sanitizer is larger */
+    limit_resource(RLIMIT_DATA, MOST_MEMORY); /* the shadow of a sanitizer is larger */
 #endif
 }
 
@@ -57,7 +57,7 @@ static bool read_whole(int fd, void *out, size_t bytes)
 }
 
 /* `bytes` of text and a NUL. */
-static char *read_text(int fd, uint32_t bytes)
+static char *read_request_text(int fd, uint32_t bytes)
 {
     char *text = bytes > (1u << 20) ? NULL : malloc((size_t)bytes + 2);
     if (!text || !read_whole(fd, text, bytes)) {
@@ -68,14 +68,14 @@ static char *read_text(int fd, uint32_t bytes)
     return text;
 }
 
-static bool read_job(int fd, struct job *job)
+static bool read_symbols_job(int fd, struct job *job)
 {
     *job = (struct job){0};
     if (!read_whole(fd, &job->request, sizeof job->request) || job->request.magic != SYMBOLS_MAGIC)
         return false;
-    job->path = read_text(fd, job->request.path_bytes);
-    job->build_id = job->path ? read_text(fd, job->request.build_id_bytes) : NULL;
-    job->folders = job->build_id ? read_text(fd, job->request.folder_bytes) : NULL;
+    job->path = read_request_text(fd, job->request.path_bytes);
+    job->build_id = job->path ? read_request_text(fd, job->request.build_id_bytes) : NULL;
+    job->folders = job->build_id ? read_request_text(fd, job->request.folder_bytes) : NULL;
     job->addresses = malloc(((size_t)job->request.count + 1) * sizeof *job->addresses);
     return job->folders && job->addresses &&
            read_whole(fd, job->addresses, job->request.count * sizeof *job->addresses);
@@ -270,7 +270,7 @@ int main(int argc, char **argv)
         return 0;
     }
     set_limits();
-    if (!read_job(STDIN_FILENO, &job)) {
+    if (!read_symbols_job(STDIN_FILENO, &job)) {
         free_job(&job);
         return 2;
     }

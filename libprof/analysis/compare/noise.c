@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/compare/noise.h"
+#include "libprof/base/array.h"
 #include "libprof/base/distribution.h"
 
 #define LEAST_EXCESS                                                                               \
@@ -26,17 +27,11 @@ struct work {
     double *floor;   /* [key]: v, 0 where not known */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double prof_median(double *values, size_t count)
 {
     if (!count)
         return NAN;
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, prof_ascending_double);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 

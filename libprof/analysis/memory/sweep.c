@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/memory/profile.h"
+#include "libprof/base/array.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"
 
@@ -61,12 +62,6 @@ static void sample(const struct memory_work *w, struct samples *samples, size_t 
         samples->live[p * samples->steps + step] = w->places.data[p].live;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Theil's incomplete method: the median of the slopes from each step to the one half the run later.
  * One that allocates once moves few of them. */
 static double growth_of(const int64_t *live, size_t steps, double *slopes)
@@ -76,7 +71,7 @@ static double growth_of(const int64_t *live, size_t steps, double *slopes)
         return NAN;
     for (size_t i = 0; i < half; i++)
         slopes[i] = (double)(live[i + half] - live[i]) / (double)half;
-    qsort(slopes, half, sizeof *slopes, by_value);
+    qsort(slopes, half, sizeof *slopes, prof_ascending_double);
     return half % 2 ? slopes[half / 2] : (slopes[half / 2 - 1] + slopes[half / 2]) / 2;
 }
 

@@ -15,17 +15,11 @@ const char *prof_rank_cause_text(enum prof_rank_cause cause)
     return (unsigned)cause < PROF_CAUSES ? texts[cause] : "unknown";
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 double rank_median(int64_t *values, size_t count)
 {
     if (count == 0)
         return NAN;
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, prof_ascending_int64);
     return count % 2 ? (double)values[count / 2]
                      : ((double)values[count / 2 - 1] + (double)values[count / 2]) / 2;
 }

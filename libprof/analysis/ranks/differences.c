@@ -20,18 +20,12 @@ static bool is_same(const struct rank_count *a, const struct rank_count *b)
     return a->kind == b->kind && a->key == b->key && a->key2 == b->key2;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value that most units have; of two, that of the first unit. `scratch` has room for all. */
 static int64_t usual_of(const int64_t *values, int64_t *scratch, size_t count, int64_t *ranks)
 {
     int64_t usual = values[0];
     memcpy(scratch, values, count * sizeof *values);
-    qsort(scratch, count, sizeof *scratch, by_number);
+    qsort(scratch, count, sizeof *scratch, prof_ascending_int64);
     *ranks = 0;
     for (size_t i = 0; i < count; i++) /* how many have the first unit's */
         *ranks += values[i] == values[0];

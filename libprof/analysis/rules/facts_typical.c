@@ -58,12 +58,6 @@ void prof_typical_idle_add(struct prof_typical_idle *idle, size_t iteration,
     idle->any = true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Three or more, all as far apart as the first two. */
 static bool is_even(const struct prof_typical_idle *idle, size_t state, int64_t limit)
 {
@@ -88,7 +82,7 @@ static int64_t out_of_line(const struct prof_typical_idle *idle, size_t state, i
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++)
         sorted[i] = idle->ns[(idle->first + i) * IDLE_STATES + state];
-    qsort(sorted, count, sizeof *sorted, by_size);
+    qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
     int64_t limit = sorted[(count - 1) * 3 / 4];
     limit = limit > INT64_MAX / FAR ? INT64_MAX : FAR * limit;
     if (is_even(idle, state, limit))

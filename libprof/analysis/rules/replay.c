@@ -105,12 +105,6 @@ static void mark_waits(struct prof_replay *r)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* 10th percentile of the times from a call to the start. */
 static int64_t typical(const struct prof_replay *r)
 {
@@ -123,7 +117,7 @@ static int64_t typical(const struct prof_replay *r)
             samples[count++] = item->op_start - item->start;
     }
     if (count)
-        qsort(samples, count, sizeof *samples, by_value);
+        qsort(samples, count, sizeof *samples, prof_ascending_int64);
     int64_t result = count ? samples[count / 10] : otherwise;
     free(samples);
     return result;

@@ -58,7 +58,7 @@ void feed_close(struct feed *feed)
     prof_map_free(&feed->by_global);
 }
 
-static bool out_of_memory(struct feed *feed)
+static bool fail_feed_no_memory(struct feed *feed)
 {
     prof_fail(feed->err, PROF_NOMEM, "out of memory");
     return false;
@@ -141,7 +141,7 @@ bool feed_string(struct feed *feed, struct feed_process *process, int64_t number
                    : define_text(feed, process, "(unnamed)", 9, id);
     sqlite3_reset(feed->string);
     if (ok && !prof_map_put(&process->strings, (uint64_t)number, *id))
-        return out_of_memory(feed);
+        return fail_feed_no_memory(feed);
     return ok;
 }
 
@@ -158,7 +158,7 @@ bool feed_text(struct feed *feed, struct feed_process *process, const char *text
     }
     if (!define_text(feed, process, text, length, id))
         return false;
-    return prof_names_put(&process->texts, text, length, *id) || out_of_memory(feed);
+    return prof_names_put(&process->texts, text, length, *id) || fail_feed_no_memory(feed);
 }
 
 /* ---- processes --------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ struct feed_process *feed_process(struct feed *feed, int64_t global)
     if (!slot || !prof_map_put(&feed->by_global, (uint64_t)global, feed->processes.count - 1)) {
         feed->processes.count -= slot != NULL;
         free(process);
-        out_of_memory(feed);
+        fail_feed_no_memory(feed);
         return NULL;
     }
     *slot = process;
@@ -216,7 +216,7 @@ static int opencl_flags(struct feed *feed, int64_t device)
     return flags;
 }
 
-static uint32_t source_of(struct feed *feed, int64_t device)
+static uint32_t event_source(struct feed *feed, int64_t device)
 {
     return opencl_flags(feed, device) < 0 ? WIRE_SOURCE_CUDA : WIRE_SOURCE_OPENCL;
 }
@@ -270,7 +270,7 @@ bool feed_device(struct feed *feed, struct feed_process *process, int64_t number
         return true;
     }
     int flags = opencl_flags(feed, number);
-    struct wire_device device = {.source = source_of(feed, number),
+    struct wire_device device = {.source = event_source(feed, number),
                                  .ordinal =
                                      number >= 0 && number <= UINT32_MAX ? (uint32_t)number : 0};
     FEED_HEAD(device, WIRE_DEVICE, flags < 0 ? WIRE_DEVICE_GPU : (unsigned)flags, 0);
@@ -281,7 +281,7 @@ bool feed_device(struct feed *feed, struct feed_process *process, int64_t number
     *id = device.head.aux = ++process->last_id;
     if (!ok || !define(feed, process, &device))
         return false;
-    return prof_map_put(&process->devices, (uint64_t)number, *id) || out_of_memory(feed);
+    return prof_map_put(&process->devices, (uint64_t)number, *id) || fail_feed_no_memory(feed);
 }
 
 static uint64_t context_key(int64_t device, int64_t number)
@@ -297,7 +297,8 @@ static bool context_within(struct feed *feed, struct feed_process *process, int6
         *id = (uint32_t)*known;
         return true;
     }
-    struct wire_context context = {.native = (uint64_t)number, .source = source_of(feed, device)};
+    struct wire_context context = {.native = (uint64_t)number,
+                                   .source = event_source(feed, device)};
     if (!feed_device(feed, process, device, &context.device))
         return false;
     FEED_HEAD(context, WIRE_CONTEXT, 0, ++process->last_id);
@@ -314,7 +315,7 @@ static bool context_within(struct feed *feed, struct feed_process *process, int6
     *id = context.head.aux;
     /* Known before its parent is looked for: a chain that comes back to itself ends here. */
     if (!prof_map_put(&process->contexts, context_key(device, number), *id))
-        return out_of_memory(feed);
+        return fail_feed_no_memory(feed);
     if (parent && parent != number && depth < DEEPEST_CONTEXT &&
         !context_within(feed, process, device, parent, depth + 1, &context.parent))
         return false;
@@ -359,7 +360,7 @@ bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device
         *id = *known;
         return true;
     }
-    struct wire_stream stream = {.native = (uint64_t)number, .source = source_of(feed, device)};
+    struct wire_stream stream = {.native = (uint64_t)number, .source = event_source(feed, device)};
     if (!feed_device(feed, process, device, &stream.device) ||
         !feed_context(feed, process, device, context, &stream.context))
         return false;
@@ -369,7 +370,7 @@ bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device
     if (!define(feed, process, &stream))
         return false;
     return prof_names_put(&process->streams, (const char *)key, sizeof key, *id) ||
-           out_of_memory(feed);
+           fail_feed_no_memory(feed);
 }
 
 bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
@@ -389,5 +390,5 @@ bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
     if (!define(feed, process, config))
         return false;
     return prof_names_put(&process->configs, (const char *)&key, sizeof key, *id) ||
-           out_of_memory(feed);
+           fail_feed_no_memory(feed);
 }

@@ -11,7 +11,7 @@
 
 #include "libprof/store/exchange/folder.h"
 
-static bool ends_with(const char *name, const char *suffix)
+static bool has_file_suffix(const char *name, const char *suffix)
 {
     size_t length = strlen(name), wanted = strlen(suffix);
     return length > wanted && !strcmp(name + length - wanted, suffix);
@@ -23,8 +23,8 @@ static bool is_dots(const char *name)
 }
 
 /* Counts what is in the folder; *foreign: what has another name or is no file. */
-static enum prof_status look(const char *path, const char *suffix, size_t *count, size_t *foreign,
-                             struct prof_error *err)
+static enum prof_status count_folder_files(const char *path, const char *suffix, size_t *count,
+                                           size_t *foreign, struct prof_error *err)
 {
     DIR *folder = opendir(path);
     *count = *foreign = 0;
@@ -35,7 +35,7 @@ static enum prof_status look(const char *path, const char *suffix, size_t *count
         if (is_dots(entry->d_name))
             continue;
         ++*count;
-        if (!ends_with(entry->d_name, suffix) ||
+        if (!has_file_suffix(entry->d_name, suffix) ||
             fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
             !S_ISREG(info.st_mode))
             ++*foreign;
@@ -53,7 +53,7 @@ enum prof_status folder_free(const char *output, const char *suffix, bool overwr
         return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", output);
     if (!S_ISDIR(info.st_mode))
         return prof_fail(err, PROF_INVALID, "%s is not a folder: give another name", output);
-    enum prof_status status = look(output, suffix, &count, &foreign, err);
+    enum prof_status status = count_folder_files(output, suffix, &count, &foreign, err);
     if (status || !count)
         return status;
     if (!overwrite)
@@ -121,7 +121,7 @@ void folder_remove(const char *path, const char *suffix)
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (ends_with(entry->d_name, suffix))
+        if (has_file_suffix(entry->d_name, suffix))
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
     rmdir(path);

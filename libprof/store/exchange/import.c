@@ -137,29 +137,29 @@ static enum prof_status stage_trace(struct import *im)
 /* ---- what is said of it -----------------------------------------------------------------------
  */
 
-static bool say(struct import *im, const char *item, const char *text)
+static bool note_import(struct import *im, const char *item, const char *text)
 {
     return foreign_health(im->feed.ingest, "import", item, NULL, text) &&
            exchange_note(im->result, "%s", text);
 }
 
-static bool sayf(struct import *im, const char *item, const char *format, ...)
+static bool note_importf(struct import *im, const char *item, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool sayf(struct import *im, const char *item, const char *format, ...)
+static bool note_importf(struct import *im, const char *item, const char *format, ...)
 {
     char *text;
     va_list args;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
-    bool ok = length >= 0 && say(im, item, text);
+    bool ok = length >= 0 && note_import(im, item, text);
     if (length >= 0)
         free(text);
     return ok;
 }
 
-static bool say_source(struct import *im)
+static bool note_source(struct import *im)
 {
     char product[64], version[64], schema[32];
     nsys_meta(im->source, "EXPORT_PRODUCT_NAME", product, sizeof product);
@@ -167,16 +167,18 @@ static bool say_source(struct import *im)
     nsys_meta(im->source, "EXPORT_SCHEMA_VERSION", schema, sizeof schema);
     long minor = 0;
     sscanf(schema, "%*d.%ld", &minor);
-    bool ok = sayf(im, "source", "imported from %s%s%s%s%s: %s",
-                   *product ? product : "an export of Nsight Systems", *version ? " " : "", version,
-                   *schema ? ", schema " : "", schema, im->path);
+    bool ok = note_importf(im, "source", "imported from %s%s%s%s%s: %s",
+                           *product ? product : "an export of Nsight Systems", *version ? " " : "",
+                           version, *schema ? ", schema " : "", schema, im->path);
     if (ok && *schema && (minor < 20 || minor > 28))
-        ok = sayf(im, "schema",
-                  "schema %s is not one of those that were tried (3.20 to 3.28): columns are read "
-                  "by name",
-                  schema);
-    return ok && say(im, "conservation",
-                     "the source does not count calls: whether all were recorded is not known");
+        ok = note_importf(
+            im, "schema",
+            "schema %s is not one of those that were tried (3.20 to 3.28): columns are read "
+            "by name",
+            schema);
+    return ok &&
+           note_import(im, "conservation",
+                       "the source does not count calls: whether all were recorded is not known");
 }
 
 /* Tables with events of which a capture has no kind. */
@@ -196,7 +198,7 @@ static const struct {
     {"CUDA_HOST_CALLBACK", "host callbacks"},
 };
 
-static bool say_unread(struct import *im)
+static bool note_unread_tables(struct import *im)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof unread / sizeof *unread; i++) {
@@ -206,8 +208,8 @@ static bool say_unread(struct import *im)
         char *sql = sqlite3_mprintf("SELECT count(*) FROM src.%s", unread[i].table);
         if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) &&
             sqlite3_step(row) == SQLITE_ROW && feed_int(row, 0))
-            ok = sayf(im, "left out", "left out: %lld %s (%s)", (long long)feed_int(row, 0),
-                      unread[i].what, unread[i].table);
+            ok = note_importf(im, "left out", "left out: %lld %s (%s)", (long long)feed_int(row, 0),
+                              unread[i].what, unread[i].table);
         sqlite3_finalize(row);
         sqlite3_free(sql);
     }
@@ -222,7 +224,7 @@ static bool is_text(sqlite3_stmt *row, int column, const char *text)
 
 /* What the source said of itself: warnings of nsys, and what the trace reader did not understand.
  */
-static bool say_theirs(struct import *im)
+static bool note_source_messages(struct import *im)
 {
     static const char sql[] =
         "SELECT 'source says: ' || text, NULL FROM (SELECT DISTINCT text FROM "
@@ -235,22 +237,23 @@ static bool say_theirs(struct import *im)
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
         return true;
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = say(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
-                 (const char *)sqlite3_column_text(row, 0));
+        ok = note_import(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
+                         (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
     return ok;
 }
 
-static enum prof_status say_all(struct import *im)
+static enum prof_status note_all_limits(struct import *im)
 {
     struct feed *feed = &im->feed;
-    bool ok = say_source(im) && say_unread(im) && say_theirs(im);
+    bool ok = note_source(im) && note_unread_tables(im) && note_source_messages(im);
     if (ok && feed->backwards)
-        ok = sayf(im, "backwards", "%llu events end before they begin: their ends are not known",
-                  (unsigned long long)feed->backwards);
+        ok = note_importf(im, "backwards",
+                          "%llu events end before they begin: their ends are not known",
+                          (unsigned long long)feed->backwards);
     if (ok && feed->unnamed)
-        ok = sayf(im, "unnamed", "%llu numbers of names are not in StringIds",
-                  (unsigned long long)feed->unnamed);
+        ok = note_importf(im, "unnamed", "%llu numbers of names are not in StringIds",
+                          (unsigned long long)feed->unnamed);
     return ok ? PROF_OK : foreign_fail(feed->ingest, im->err);
 }
 
@@ -258,7 +261,7 @@ static enum prof_status say_all(struct import *im)
  */
 
 /* One text or number of the source; NULL when it does not say. Free it. */
-static char *ask(struct import *im, const char *sql)
+static char *query_text(struct import *im, const char *sql)
 {
     sqlite3_stmt *row = NULL;
     char *text = NULL;
@@ -269,9 +272,9 @@ static char *ask(struct import *im, const char *sql)
     return text;
 }
 
-static int64_t ask_number(struct import *im, const char *sql)
+static int64_t query_number(struct import *im, const char *sql)
 {
-    char *text = ask(im, sql);
+    char *text = query_text(im, sql);
     int64_t number = text ? strtoll(text, NULL, 10) : 0;
     free(text);
     return number;
@@ -282,31 +285,31 @@ static int64_t ask_number(struct import *im, const char *sql)
 #define OF_CAPTURE(name)                                                                           \
     "SELECT value FROM n_META_DATA_CAPTURE WHERE name = '" name "' AND value NOT NULL"
 
-static enum prof_status open_ingest(struct import *im)
+static enum prof_status open_import_ingest(struct import *im)
 {
     struct feed *feed = &im->feed;
-    char *command = ask(
+    char *command = query_text(
         im,
         OF_CAPTURE("PERFKIT_COMMAND") " UNION ALL SELECT name FROM n_PROCESSES WHERE globalPid IN "
                                       "(SELECT globalTid & " NSYS_GLOBAL_PID_MASK
                                       " FROM n_RUNTIME LIMIT 1) LIMIT 1");
-    char *host =
-        ask(im, OF_CAPTURE("PERFKIT_HOST") " UNION ALL " OF_ENVIRONMENT("Hostname") " LIMIT 1");
-    char *cpu = ask(
+    char *host = query_text(
+        im, OF_CAPTURE("PERFKIT_HOST") " UNION ALL " OF_ENVIRONMENT("Hostname") " LIMIT 1");
+    char *cpu = query_text(
         im, OF_CAPTURE("PERFKIT_CPU") " UNION ALL " OF_ENVIRONMENT("CpuDescription") " LIMIT 1");
-    char *kernel = ask(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
-                               "SoftwareReleaseVersion") " LIMIT 1");
-    char *directory = ask(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
+    char *kernel = query_text(im, OF_CAPTURE("PERFKIT_KERNEL") " UNION ALL " OF_ENVIRONMENT(
+                                      "SoftwareReleaseVersion") " LIMIT 1");
+    char *directory = query_text(im, OF_CAPTURE("PERFKIT_DIRECTORY") " LIMIT 1");
     int64_t epoch =
-        ask_number(im, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
+        query_number(im, "SELECT utcEpochNs FROM n_TARGET_INFO_SESSION_START_TIME LIMIT 1");
     struct foreign_about about = {
         .command = command,
         .host = host,
         .cpu = cpu,
         .kernel = kernel,
         .directory = directory,
-        .cpu_count = ask_number(im, OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT(
-                                        "CpuCores") " LIMIT 1"),
+        .cpu_count = query_number(im, OF_CAPTURE("PERFKIT_CPU_COUNT") " UNION ALL " OF_ENVIRONMENT(
+                                          "CpuCores") " LIMIT 1"),
         .start_realtime_ns = epoch > 0 && epoch < FEED_FARTHEST_NS ? epoch + feed->zero_ns : 0,
     };
     enum prof_status status = foreign_open(im->store, &about, &feed->ingest, im->err);
@@ -327,7 +330,7 @@ static enum prof_status find_times(struct import *im, int64_t *duration)
     *duration = -1;
     enum prof_status status = nsys_first_time(im->source, im->path, &im->feed.zero_ns, im->err);
     if (!status && !strcmp(product, NSYS_PRODUCT)) {
-        int64_t length = ask_number(im, "SELECT duration FROM n_ANALYSIS_DETAILS LIMIT 1");
+        int64_t length = query_number(im, "SELECT duration FROM n_ANALYSIS_DETAILS LIMIT 1");
         im->feed.zero_ns = im->feed.zero_ns < 0 ? im->feed.zero_ns : 0;
         *duration = length > 0 ? length : -1;
     }
@@ -335,7 +338,7 @@ static enum prof_status find_times(struct import *im, int64_t *duration)
     return status;
 }
 
-static enum prof_status fill(struct import *im)
+static enum prof_status import_events(struct import *im)
 {
     struct feed *feed = &im->feed;
     int64_t duration;
@@ -343,13 +346,13 @@ static enum prof_status fill(struct import *im)
     if (!status)
         status = find_times(im, &duration);
     if (!status)
-        status = open_ingest(im);
+        status = open_import_ingest(im);
     if (!status)
         status = feed_open(feed);
     if (!status)
         status = nsys_import_events(feed);
     if (!status)
-        status = say_all(im);
+        status = note_all_limits(im);
     if (!status)
         status = foreign_finish(feed->ingest,
                                 duration >= 0 ? duration : feed->end_ns - feed->zero_ns, im->err);
@@ -358,7 +361,7 @@ static enum prof_status fill(struct import *im)
     return status;
 }
 
-static enum prof_status make(struct import *im, enum shape shape)
+static enum prof_status make_import(struct import *im, enum shape shape)
 {
     enum prof_status status = shape == SHAPE_TRACE ? stage_trace(im) : PROF_OK;
     if (!status)
@@ -374,7 +377,7 @@ static enum prof_status make(struct import *im, enum shape shape)
                              .options = im->options,
                              .result = im->result,
                              .err = im->err};
-    status = fill(im);
+    status = import_events(im);
     if (!status)
         status = prof_store_publish(im->store, im->err);
     prof_store_close(im->store);
@@ -406,7 +409,7 @@ enum prof_status prof_import(const char *path, const char *output,
     if (!status)
         status = exchange_output_free(output, path, options->overwrite, err);
     if (!status)
-        status = make(&im, shape);
+        status = make_import(&im, shape);
     sqlite3_close(im.source);
     if (status)
         discard(im.temporary);

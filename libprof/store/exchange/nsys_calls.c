@@ -63,8 +63,8 @@ static size_t without_version(const char *name, size_t length)
     return suffix ? length - digits - 2 : length;
 }
 
-static bool api_name(struct feed *feed, struct feed_process *process, int64_t number, uint32_t *id,
-                     bool *opencl)
+static bool feed_api_name(struct feed *feed, struct feed_process *process, int64_t number,
+                          uint32_t *id, bool *opencl)
 {
     char name[256];
     *opencl = false;
@@ -96,7 +96,7 @@ static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_s
     bool opencl;
     int64_t start = feed_int(row, CALL_START), end = feed_int(row, CALL_END);
     *call = (struct call){.tid = (uint32_t)(feed_int(row, CALL_TID) & 0xffffff)};
-    if (!api_name(feed, process, feed_int(row, CALL_NAME), &call->record.name, &opencl))
+    if (!feed_api_name(feed, process, feed_int(row, CALL_NAME), &call->record.name, &opencl))
         return false;
     call->record.start = feed_time(feed, start);
     call->record.end = feed_end(feed, start, end);
@@ -114,8 +114,8 @@ static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_s
 /* ---- device records ---------------------------------------------------------------------------
  */
 
-static bool read_config(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
-                        uint32_t *id)
+static bool read_launch_config(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
+                               uint32_t *id)
 {
     struct wire_config config = {0};
     uint8_t flags = 0;
@@ -158,14 +158,14 @@ struct piece {
     struct wire_times times;
 };
 
-static bool put_kernel(struct feed *feed, const struct piece *piece)
+static bool feed_kernel(struct feed *feed, const struct piece *piece)
 {
     struct wire_kernel kernel = {.correlation = piece->correlation, .times = piece->times};
     uint8_t cooperative = feed_int(piece->row, ARGUMENT + 1) >= 2 ? WIRE_COOPERATIVE : 0;
     FEED_HEAD(kernel, WIRE_KERNEL, piece->flags | cooperative, piece->stream);
     kernel.graph_node = (uint64_t)feed_int(piece->row, NODE);
     kernel.graph = feed_u32(piece->row, ARGUMENT + 15);
-    return read_config(feed, piece->process, piece->row, &kernel.config) &&
+    return read_launch_config(feed, piece->process, piece->row, &kernel.config) &&
            feed_record(feed, piece->process, 0, &kernel);
 }
 
@@ -191,7 +191,7 @@ static bool put_migration(struct feed *feed, const struct piece *piece, int64_t 
     return feed_record(feed, piece->process, 0, &moved);
 }
 
-static bool put_copy(struct feed *feed, const struct piece *piece)
+static bool feed_copy(struct feed *feed, const struct piece *piece)
 {
     int64_t kind = feed_int(piece->row, ARGUMENT + 1), bytes = feed_int(piece->row, ARGUMENT);
     if (kind >= 11 && kind <= 13)
@@ -217,7 +217,7 @@ static bool put_copy(struct feed *feed, const struct piece *piece)
     return feed_record(feed, piece->process, 0, &copy);
 }
 
-static bool put_fill(struct feed *feed, const struct piece *piece)
+static bool feed_memset(struct feed *feed, const struct piece *piece)
 {
     int64_t bytes = feed_int(piece->row, ARGUMENT);
     struct wire_memset fill = {.correlation = piece->correlation,
@@ -232,7 +232,7 @@ static bool put_fill(struct feed *feed, const struct piece *piece)
     return feed_record(feed, piece->process, 0, &fill);
 }
 
-static bool put_wait(struct feed *feed, const struct piece *piece)
+static bool feed_synchronization(struct feed *feed, const struct piece *piece)
 {
     struct wire_sync wait = {.correlation = piece->correlation,
                              .start = piece->times.start,
@@ -256,7 +256,7 @@ static bool put_graph(struct feed *feed, const struct piece *piece)
 static bool put_piece(struct feed *feed, struct piece *piece)
 {
     static bool (*const put[])(struct feed *, const struct piece *) = {
-        put_kernel, put_copy, put_fill, put_wait, put_graph};
+        feed_kernel, feed_copy, feed_memset, feed_synchronization, put_graph};
     sqlite3_stmt *row = piece->row;
     int64_t start = feed_int(row, START), end = feed_int(row, END);
     bool any_stream = feed_has(row, STREAM) && feed_int(row, STREAM) != NSYS_NONE;
@@ -277,7 +277,7 @@ struct meeting {
     bool call_here, record_here; /* the statement stands on a row */
 };
 
-static bool next(struct meeting *m, sqlite3_stmt *rows, bool *here)
+static bool next_row_here(struct meeting *m, sqlite3_stmt *rows, bool *here)
 {
     int rc = sqlite3_step(rows);
     *here = rc == SQLITE_ROW;
@@ -287,7 +287,7 @@ static bool next(struct meeting *m, sqlite3_stmt *rows, bool *here)
     return false;
 }
 
-static int compare(const int64_t a[2], const int64_t b[2])
+static int compare_keys(const int64_t a[2], const int64_t b[2])
 {
     if (a[0] != b[0])
         return a[0] < b[0] ? -1 : 1;
@@ -295,7 +295,7 @@ static int compare(const int64_t a[2], const int64_t b[2])
 }
 
 /* The call alone: no record bears its number. */
-static bool put_call(struct feed *feed, struct feed_process *process, struct call *call)
+static bool feed_call_alone(struct feed *feed, struct feed_process *process, struct call *call)
 {
     return feed_record(feed, process, call->tid, &call->record);
 }
@@ -307,7 +307,7 @@ static bool put_launch(struct feed *feed, struct feed_process *process, struct c
     call->record.correlation = (uint64_t)correlation;
     call->record.expects = WIRE_EXPECTS_MANY;
     call->record.klass = WIRE_CLASS_GRAPH_LAUNCH;
-    return put_call(feed, process, call);
+    return feed_call_alone(feed, process, call);
 }
 
 /* The call and its one record get a number that nothing else has: those of a source may come twice.
@@ -321,7 +321,7 @@ static bool put_pair(struct feed *feed, struct piece *piece, struct call *call)
     call->record.expects = WIRE_EXPECTS_ONE;
     call->record.klass = classes[feed_int(piece->row, KIND)];
     call->record.result = 0; /* it did make a record */
-    return put_call(feed, piece->process, call) && put_piece(feed, piece);
+    return feed_call_alone(feed, piece->process, call) && put_piece(feed, piece);
 }
 
 static bool is_of_graph(sqlite3_stmt *row)
@@ -353,32 +353,32 @@ static bool is_wait_call(struct feed *feed, sqlite3_stmt *calls)
 }
 
 /* All that bears one number in one process. */
-static bool put_group(struct meeting *m, const int64_t key[2])
+static bool feed_correlated_group(struct meeting *m, const int64_t key[2])
 {
     struct feed *feed = m->feed;
     struct feed_process *process = feed_process(feed, key[0]);
     struct call call;
     bool waiting = false, waits = false;
     while (process && m->call_here &&
-           !compare(key, (int64_t[2]){feed_int(m->calls, CALL_PID),
-                                      feed_int(m->calls, CALL_CORRELATION)})) {
+           !compare_keys(key, (int64_t[2]){feed_int(m->calls, CALL_PID),
+                                           feed_int(m->calls, CALL_CORRELATION)})) {
         struct call read;
         if (!read_call(feed, process, m->calls, &read))
             return false;
         if (key[1] == 0 || waiting) { /* without a number, or one used twice: it stands alone */
-            if (!put_call(feed, process, &read))
+            if (!feed_call_alone(feed, process, &read))
                 return false;
         } else {
             call = read;
             waiting = true;
             waits = is_wait_call(feed, m->calls);
         }
-        if (!next(m, m->calls, &m->call_here))
+        if (!next_row_here(m, m->calls, &m->call_here))
             return false;
     }
-    while (
-        process && m->record_here &&
-        !compare(key, (int64_t[2]){feed_int(m->records, PID), feed_int(m->records, CORRELATION)})) {
+    while (process && m->record_here &&
+           !compare_keys(
+               key, (int64_t[2]){feed_int(m->records, PID), feed_int(m->records, CORRELATION)})) {
         struct piece piece = {.process = process, .row = m->records};
         bool graph = is_of_graph(m->records), ok;
         if (graph && waiting && !put_launch(feed, process, &call, key[1]))
@@ -393,10 +393,10 @@ static bool put_group(struct meeting *m, const int64_t key[2])
         } else {
             ok = put_piece(feed, &piece);
         }
-        if (!ok || !next(m, m->records, &m->record_here))
+        if (!ok || !next_row_here(m, m->records, &m->record_here))
             return false;
     }
-    return process && (!waiting || put_call(feed, process, &call));
+    return process && (!waiting || feed_call_alone(feed, process, &call));
 }
 
 enum prof_status nsys_import_calls(struct feed *feed)
@@ -406,7 +406,8 @@ enum prof_status nsys_import_calls(struct feed *feed)
         exchange_prepare(feed->source, feed->path, calls_sql, &m.calls, feed->err);
     if (!status)
         status = exchange_prepare(feed->source, feed->path, records_sql, &m.records, feed->err);
-    bool ok = !status && next(&m, m.calls, &m.call_here) && next(&m, m.records, &m.record_here);
+    bool ok = !status && next_row_here(&m, m.calls, &m.call_here) &&
+              next_row_here(&m, m.records, &m.record_here);
     while (ok && (m.call_here || m.record_here)) {
         int64_t call[2] = {INT64_MAX, INT64_MAX}, record[2] = {INT64_MAX, INT64_MAX};
         if (m.call_here) {
@@ -417,8 +418,8 @@ enum prof_status nsys_import_calls(struct feed *feed)
             record[0] = feed_int(m.records, PID);
             record[1] = feed_int(m.records, CORRELATION);
         }
-        ok = put_group(&m, !m.record_here || (m.call_here && compare(call, record) < 0) ? call
-                                                                                        : record);
+        ok = feed_correlated_group(
+            &m, !m.record_here || (m.call_here && compare_keys(call, record) < 0) ? call : record);
     }
     sqlite3_finalize(m.calls);
     sqlite3_finalize(m.records);

@@ -27,7 +27,7 @@ struct export
     struct exchange_watch watch;
 };
 
-static enum prof_status fail_reading(struct export *e)
+static enum prof_status fail_nsys_reading(struct export *e)
 {
     return exchange_sql_fail(e->capture, "read", e->path, e->err);
 }
@@ -37,11 +37,11 @@ static enum prof_status fail_writing(struct export *e)
     return exchange_sql_fail(e->out, "write", e->output, e->err);
 }
 
-static enum prof_status run(struct export *e, sqlite3 *db, const char *sql)
+static enum prof_status run_export_sql(struct export *e, sqlite3 *db, const char *sql)
 {
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return PROF_OK;
-    return db == e->out ? fail_writing(e) : fail_reading(e);
+    return db == e->out ? fail_writing(e) : fail_nsys_reading(e);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------
@@ -82,12 +82,14 @@ static const char maps_sql[] =
     "device d JOIN"
     " nsys_gpu g ON g.id = d.id WHERE d.uuid = c.uuid), c.ordinal) AS gpu FROM counter_device c;";
 
-/* The stacks that calls have, and the names of their frames: a frame's inlined functions are frames of
- * their own there. */
+/* The stacks that calls have, and the names of their frames: a frame's inlined functions are frames
+ * of their own there. */
 static const char stack_tables[] =
-    "CREATE TEMP TABLE nsys_stack AS SELECT stack AS id FROM kernel WHERE stack NOT NULL UNION SELECT"
+    "CREATE TEMP TABLE nsys_stack AS SELECT stack AS id FROM kernel WHERE stack NOT NULL UNION "
+    "SELECT"
     " stack FROM transfer WHERE stack NOT NULL UNION SELECT stack FROM memset WHERE stack NOT NULL"
-    " UNION SELECT stack FROM sync WHERE stack NOT NULL UNION SELECT stack FROM api_call WHERE stack"
+    " UNION SELECT stack FROM sync WHERE stack NOT NULL UNION SELECT stack FROM api_call WHERE "
+    "stack"
     " NOT NULL;"
     "CREATE TEMP TABLE nsys_level AS SELECT f.id AS frame, coalesce(s.level, 0) AS level,"
     " coalesce(n.value, CASE f.kind WHEN 0 THEN '[callers unknown]' ELSE printf('0x%llx',"
@@ -99,7 +101,8 @@ static const char stack_tables[] =
     " nsys_level;"
     "CREATE TEMP TABLE nsys_frame AS SELECT l.frame AS frame, l.level AS level, a.id + (SELECT"
     " coalesce(max(id), 0) FROM string) AS symbol, b.id + (SELECT coalesce(max(id), 0) FROM string)"
-    " AS module, l.unresolved AS unresolved, l.address AS address FROM nsys_level l JOIN nsys_text a"
+    " AS module, l.unresolved AS unresolved, l.address AS address FROM nsys_level l JOIN nsys_text "
+    "a"
     " ON a.value = l.symbol JOIN nsys_text b ON b.value = l.module;"
     "CREATE INDEX temp.nsys_frame_id ON nsys_frame(frame);";
 
@@ -119,7 +122,7 @@ static bool is_taken(const gpu_list *gpus, int64_t number)
 }
 
 /* The number of the device with this identity: its ordinal where that is free. */
-static int64_t number_of(gpu_list *gpus, const char *identity, int64_t ordinal)
+static int64_t gpu_number(gpu_list *gpus, const char *identity, int64_t ordinal)
 {
     for (size_t i = 0; i < gpus->count; i++)
         if (!strcmp(gpus->data[i].identity, identity))
@@ -143,8 +146,8 @@ static enum prof_status number_devices(struct export *e)
 {
     sqlite3_stmt *device = NULL, *insert = NULL;
     gpu_list gpus = {0};
-    enum prof_status status =
-        run(e, e->capture, "CREATE TEMP TABLE nsys_gpu(id INTEGER PRIMARY KEY, gpu INTEGER)");
+    enum prof_status status = run_export_sql(
+        e, e->capture, "CREATE TEMP TABLE nsys_gpu(id INTEGER PRIMARY KEY, gpu INTEGER)");
     if (!status)
         status = exchange_prepare(
             e->capture, e->path,
@@ -158,17 +161,17 @@ static enum prof_status number_devices(struct export *e)
     while (!status && sqlite3_step(device) == SQLITE_ROW) {
         const char *identity = (const char *)sqlite3_column_text(device, 2);
         int64_t number =
-            number_of(&gpus, identity ? identity : "", sqlite3_column_int64(device, 1));
+            gpu_number(&gpus, identity ? identity : "", sqlite3_column_int64(device, 1));
         sqlite3_bind_int64(insert, 1, sqlite3_column_int64(device, 0));
         sqlite3_bind_int64(insert, 2, number);
         if (number < 0)
             status = prof_fail(e->err, PROF_NOMEM, "out of memory");
         else if (sqlite3_step(insert) != SQLITE_DONE)
-            status = fail_reading(e);
+            status = fail_nsys_reading(e);
         sqlite3_reset(insert);
     }
     if (sqlite3_finalize(device) != SQLITE_OK && !status)
-        status = fail_reading(e);
+        status = fail_nsys_reading(e);
     sqlite3_finalize(insert);
     for (size_t i = 0; i < gpus.count; i++)
         free(gpus.data[i].identity);
@@ -203,8 +206,8 @@ static void bind_short_name(sqlite3_stmt *out, int at, const char *name)
 static enum prof_status name_kernels(struct export *e)
 {
     sqlite3_stmt *name = NULL, *insert = NULL, *link = NULL;
-    enum prof_status status =
-        run(e, e->capture, "CREATE TEMP TABLE nsys_short(id INTEGER PRIMARY KEY, short INTEGER)");
+    enum prof_status status = run_export_sql(
+        e, e->capture, "CREATE TEMP TABLE nsys_short(id INTEGER PRIMARY KEY, short INTEGER)");
     if (!status)
         status = exchange_prepare(
             e->capture, e->path,
@@ -227,12 +230,12 @@ static enum prof_status name_kernels(struct export *e)
         bind_short_name(link, 2, text ? text : "");
         sqlite3_bind_int64(link, 1, sqlite3_column_int64(name, 0));
         if (sqlite3_step(insert) != SQLITE_DONE || sqlite3_step(link) != SQLITE_DONE)
-            status = fail_reading(e);
+            status = fail_nsys_reading(e);
         sqlite3_reset(insert);
         sqlite3_reset(link);
     }
     if (sqlite3_finalize(name) != SQLITE_OK && !status)
-        status = fail_reading(e);
+        status = fail_nsys_reading(e);
     sqlite3_finalize(insert);
     sqlite3_finalize(link);
     return status;
@@ -253,7 +256,7 @@ static enum prof_status make_table(struct export *e, const struct nsys_table *ta
 {
     char *sql = sqlite3_mprintf("CREATE TABLE IF NOT EXISTS %s(%s)", table->name, table->columns);
     enum prof_status status =
-        sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
     sqlite3_free(sql);
     return status;
 }
@@ -288,7 +291,7 @@ static enum prof_status prepare_insert(struct export *e, const char *table, int 
     return status;
 }
 
-static bool goes_on(struct export *e)
+static bool continue_nsys_export(struct export *e)
 {
     const struct prof_exchange_options *options = e->options;
     return e->result->rows % ROWS_BETWEEN_LOOKS || !options->progress ||
@@ -314,11 +317,11 @@ static enum prof_status copy(struct export *e, const char *table, const char *se
             status = fail_writing(e);
         sqlite3_reset(to);
         e->result->rows++;
-        if (!status && !goes_on(e))
+        if (!status && !continue_nsys_export(e))
             status = prof_fail(e->err, PROF_INVALID, "interrupted: nothing was written");
     }
     if (!status && rc != SQLITE_DONE)
-        status = fail_reading(e);
+        status = fail_nsys_reading(e);
     sqlite3_finalize(from);
     sqlite3_finalize(to);
     return status;
@@ -366,17 +369,18 @@ static enum prof_status write_enums(struct export *e)
             "CREATE TABLE IF NOT EXISTS %s(id INTEGER NOT NULL PRIMARY KEY, name TEXT, "
             "label TEXT); INSERT INTO %s VALUES(%d, %Q, %Q)",
             row->table, row->table, row->id, row->name, row->label);
-        status = sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        status =
+            sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
         sqlite3_free(sql);
     }
     return status;
 }
 
-static enum prof_status describe(struct export *e, const char *name, const char *value)
+static enum prof_status add_export_meta(struct export *e, const char *name, const char *value)
 {
     char *sql = sqlite3_mprintf("INSERT INTO META_DATA_EXPORT VALUES(%Q, %Q)", name, value);
     enum prof_status status =
-        sql ? run(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
+        sql ? run_export_sql(e, e->out, sql) : prof_fail(e->err, PROF_NOMEM, "out of memory");
     sqlite3_free(sql);
     return status;
 }
@@ -404,7 +408,7 @@ static enum prof_status write_description(struct export *e)
     };
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
-        status = describe(e, rows[i][0], rows[i][1]);
+        status = add_export_meta(e, rows[i][0], rows[i][1]);
     return status;
 }
 
@@ -460,29 +464,29 @@ static enum prof_status write_notes(struct export *e)
 {
     enum prof_status status = PROF_OK;
     for (int i = 0; !status && i < e->result->note_count; i++)
-        status = describe(e, "PERFKIT_NOTE", e->result->notes[i]);
+        status = add_export_meta(e, "PERFKIT_NOTE", e->result->notes[i]);
     return status;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-static enum prof_status write_out(struct export *e)
+static enum prof_status write_nsys_tables(struct export *e)
 {
     /* One read transaction: the rows of one moment, also of a capture that is being recorded. */
-    enum prof_status status = run(e, e->capture, "BEGIN");
+    enum prof_status status = run_export_sql(e, e->capture, "BEGIN");
     if (!status)
         status = number_devices(e);
     if (!status)
-        status = run(e, e->capture, maps_sql);
+        status = run_export_sql(e, e->capture, maps_sql);
     if (!status)
-        status = run(e, e->capture, stack_tables);
+        status = run_export_sql(e, e->capture, stack_tables);
     if (!status)
         status = name_kernels(e);
     if (!status)
-        status =
-            run(e, e->out,
-                "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+        status = run_export_sql(
+            e, e->out,
+            "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
     if (!status)
         status = write_enums(e);
     if (!status)
@@ -495,7 +499,7 @@ static enum prof_status write_out(struct export *e)
         status = write_description(e);
     if (!status)
         status = write_notes(e);
-    return status ? status : run(e, e->out, "COMMIT");
+    return status ? status : run_export_sql(e, e->out, "COMMIT");
 }
 
 enum prof_status prof_export_nsys(const char *path, const char *output,
@@ -519,7 +523,7 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
     if (sqlite3_open_v2(temporary, &e.out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = fail_writing(&e);
     if (!status)
-        status = write_out(&e);
+        status = write_nsys_tables(&e);
     if (sqlite3_close(e.out) != SQLITE_OK && !status)
         status = prof_fail(err, PROF_IO, "cannot write %s", output);
     if (!status)

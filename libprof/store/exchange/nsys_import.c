@@ -56,7 +56,7 @@ enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first,
 /* ---- the rest ---------------------------------------------------------------------------------
  */
 
-static bool put_memory(struct feed *feed, sqlite3_stmt *row)
+static bool feed_memory_event(struct feed *feed, sqlite3_stmt *row)
 {
     struct feed_process *process = feed_process(feed, feed_int(row, 1));
     uint64_t address = (uint64_t)feed_int(row, 4), time = feed_time(feed, feed_int(row, 0));
@@ -113,7 +113,7 @@ static bool put_event(struct feed *feed, sqlite3_stmt *row)
            feed_record(feed, process, 0, &event);
 }
 
-static bool put_overhead(struct feed *feed, sqlite3_stmt *row)
+static bool feed_overhead(struct feed *feed, sqlite3_stmt *row)
 {
     /* ENUM_CUPTI_OVERHEAD_TYPE; above 100 our own kinds, of sources that name them otherwise */
     int64_t kind = feed_int(row, 3);
@@ -189,7 +189,7 @@ enum prof_status nsys_import_events(struct feed *feed)
         {"SELECT start, coalesce(globalPid, 0), deviceId, contextId, address, bytes, memKind, "
          "memoryOperationType "
          "FROM n_CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start, memoryOperationType DESC",
-         put_memory},
+         feed_memory_event},
         {"SELECT start, globalPid, deviceId, address, operationType, minBytesToKeep, "
          "localMemoryPoolReleaseThreshold, "
          "localMemoryPoolSize, localMemoryPoolUtilizedSize FROM n_CUDA_GPU_MEMORY_POOL_EVENTS "
@@ -203,7 +203,7 @@ enum prof_status nsys_import_events(struct feed *feed)
         {"SELECT start, end, coalesce(globalTid, " NSYS_MAIN_PROCESS
          "), overheadType FROM n_OVERHEAD WHERE coalesce(globalTid, " NSYS_MAIN_PROCESS
          ") NOT NULL",
-         put_overhead},
+         feed_overhead},
         {"SELECT start, end, globalTid, jitEntryType, jitOperationType, deviceId, cacheSize, "
          "cachePath FROM n_JIT WHERE "
          "globalTid NOT NULL",

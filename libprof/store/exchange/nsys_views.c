@@ -25,7 +25,7 @@ static const struct {
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", {"start", "address", "bytes", "memoryOperationType", NULL}},
 };
 
-static bool is_word(const char *text, size_t length, const char *word)
+static bool equals_word(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && !strncmp(text, word, length);
 }
@@ -49,8 +49,8 @@ bool nsys_has_table(sqlite3 *db, const char *schema, const char *name)
     return found_row(db, sql);
 }
 
-static bool has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
-                       size_t length)
+static bool table_has_column(sqlite3 *db, const char *schema, const char *table, const char *column,
+                             size_t length)
 {
     char *sql = sqlite3_mprintf("SELECT 1 FROM pragma_table_info(%Q, %Q) WHERE name = '%.*q'",
                                 table, schema, (int)length, column);
@@ -71,17 +71,17 @@ static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const 
     size_t name = space ? (size_t)(space - column) : length;
     const char *type = space ? space + 1 : "INTEGER";
     size_t left = length - name - (space ? 1 : 0);
-    if (!there || !has_column(db, schema, table, column, name))
+    if (!there || !table_has_column(db, schema, table, column, name))
         sqlite3_str_appendf(sql, "NULL AS \"%.*s\"", (int)name, column);
-    else if (is_word(type, left, "TEXT"))
+    else if (equals_word(type, left, "TEXT"))
         sqlite3_str_appendf(
             sql, "CASE WHEN typeof(\"%.*s\") IN ('text', 'integer') THEN \"%.*s\" END AS \"%.*s\"",
             (int)name, column, (int)name, column, (int)name, column);
     else
-        sqlite3_str_appendf(sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"",
-                            (int)name, column,
-                            is_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'",
-                            (int)name, column, (int)name, column);
+        sqlite3_str_appendf(
+            sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"", (int)name, column,
+            equals_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'", (int)name,
+            column, (int)name, column);
 }
 
 static enum prof_status make_view(sqlite3 *db, const char *schema, const char *path,
@@ -115,7 +115,7 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
 static enum prof_status check_column(sqlite3 *db, const char *schema, const char *path,
                                      const char *table, const char *column, struct prof_error *err)
 {
-    if (!has_column(db, schema, table, column, strlen(column)))
+    if (!table_has_column(db, schema, table, column, strlen(column)))
         return prof_fail(err, PROF_CORRUPT,
                          "%s: table %s has no column %s: not an export that can be read", path,
                          table, column);
@@ -195,8 +195,8 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
     if (sqlite3_errcode(db) && (sqlite3_errcode(db) & 0xff) != SQLITE_DONE &&
         (sqlite3_errcode(db) & 0xff) != SQLITE_ROW)
         return exchange_sql_fail(db, "read", path, err);
-    if (!strings || !any || !has_column(db, schema, "StringIds", "id", 2) ||
-        !has_column(db, schema, "StringIds", "value", 5))
+    if (!strings || !any || !table_has_column(db, schema, "StringIds", "id", 2) ||
+        !table_has_column(db, schema, "StringIds", "value", 5))
         return prof_fail(err, PROF_FORMAT,
                          "%s is an SQLite file, but no export of Nsight Systems (no table "
                          "StringIds, or no events): "

@@ -39,7 +39,7 @@ struct parquet_file {
     bool no_memory;
 };
 
-static enum prof_status status_of(const struct parquet_file *file, struct prof_error *err)
+static enum prof_status parquet_file_status(const struct parquet_file *file, struct prof_error *err)
 {
     if (file->no_memory)
         return prof_fail(err, PROF_NOMEM, "out of memory");
@@ -330,7 +330,7 @@ enum prof_status parquet_row(struct parquet_file *file, struct prof_error *err)
         write_group(file);
         file->buffered = 0;
     }
-    return file->failed_errno || file->no_memory ? status_of(file, err) : PROF_OK;
+    return file->failed_errno || file->no_memory ? parquet_file_status(file, err) : PROF_OK;
 }
 
 enum prof_status parquet_close(struct parquet_file *file, struct prof_error *err)
@@ -344,7 +344,7 @@ enum prof_status parquet_close(struct parquet_file *file, struct prof_error *err
     if (close(file->fd) && !file->failed_errno)
         file->failed_errno = errno;
     file->fd = -1;
-    enum prof_status status = status_of(file, err);
+    enum prof_status status = parquet_file_status(file, err);
     parquet_abandon(file);
     return status;
 }

@@ -10,7 +10,8 @@
 #define NO_VALUE UINT32_MAX /* index of a key whose value is NULL */
 #define SHORTEST_RUN 8u
 
-static void put(struct parquet_chunk *chunk, parquet_bytes *to, const void *data, size_t length)
+static void append_chunk_bytes(struct parquet_chunk *chunk, parquet_bytes *to, const void *data,
+                               size_t length)
 {
     if (!prof_array_reserve(to, length)) {
         chunk->failed = true;
@@ -25,7 +26,7 @@ static void put_u32(struct parquet_chunk *chunk, parquet_bytes *to, uint32_t val
 {
     unsigned char bytes[4] = {(unsigned char)value, (unsigned char)(value >> 8),
                               (unsigned char)(value >> 16), (unsigned char)(value >> 24)};
-    put(chunk, to, bytes, sizeof bytes);
+    append_chunk_bytes(chunk, to, bytes, sizeof bytes);
 }
 
 static void put_u64(struct parquet_chunk *chunk, parquet_bytes *to, uint64_t value)
@@ -80,7 +81,7 @@ static void bound_text(struct parquet_bounds *b, const parquet_bytes *in, size_t
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void put_row(struct parquet_chunk *chunk, bool has_value)
+static void append_definition(struct parquet_chunk *chunk, bool has_value)
 {
     unsigned char *defined = prof_array_add(&chunk->defined);
     if (defined)
@@ -97,7 +98,7 @@ static void put_index(struct parquet_chunk *chunk, uint32_t index)
         *at = index;
     else if (index != NO_VALUE)
         chunk->failed = true;
-    put_row(chunk, index != NO_VALUE);
+    append_definition(chunk, index != NO_VALUE);
 }
 
 static void remember(struct parquet_chunk *chunk, uint64_t key, uint32_t index)
@@ -123,14 +124,15 @@ void chunk_null(struct parquet_chunk *chunk)
     if (chunk->key_is_set)
         remember(chunk, (uint64_t)chunk->key, NO_VALUE);
     chunk->key_is_set = false;
-    put_row(chunk, false);
+    append_definition(chunk, false);
 }
 
 /* From a dictionary back to the values themselves. */
 static void spill(struct parquet_chunk *chunk)
 {
     for (size_t i = 0; i < chunk->indices.count; i++)
-        put(chunk, &chunk->plain, chunk->dictionary.data + (size_t)8 * chunk->indices.data[i], 8);
+        append_chunk_bytes(chunk, &chunk->plain,
+                           chunk->dictionary.data + (size_t)8 * chunk->indices.data[i], 8);
     chunk->indices.count = 0;
     chunk->dictionary.count = 0;
     chunk->entries = 0;
@@ -145,7 +147,7 @@ static void put_entry(struct parquet_chunk *chunk, uint64_t key)
 }
 
 /* Eight bytes, a number of any type. */
-static void put_number(struct parquet_chunk *chunk, uint64_t bits)
+static void append_number_value(struct parquet_chunk *chunk, uint64_t bits)
 {
     bool keyed = chunk->key_is_set;
     const uint64_t *index =
@@ -160,7 +162,7 @@ static void put_number(struct parquet_chunk *chunk, uint64_t bits)
     }
     if (!keyed && chunk->no_dictionary) {
         put_u64(chunk, &chunk->plain, bits);
-        put_row(chunk, true);
+        append_definition(chunk, true);
         return;
     }
     put_u64(chunk, &chunk->dictionary, bits);
@@ -170,7 +172,7 @@ static void put_number(struct parquet_chunk *chunk, uint64_t bits)
 void chunk_int(struct parquet_chunk *chunk, int64_t value)
 {
     bound_int(&chunk->bounds, value);
-    put_number(chunk, (uint64_t)value);
+    append_number_value(chunk, (uint64_t)value);
 }
 
 void chunk_double(struct parquet_chunk *chunk, double value)
@@ -178,21 +180,21 @@ void chunk_double(struct parquet_chunk *chunk, double value)
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     bound_double(&chunk->bounds, value);
-    put_number(chunk, bits);
+    append_number_value(chunk, bits);
 }
 
 void chunk_text(struct parquet_chunk *chunk, const char *text, size_t length)
 {
     parquet_bytes *to = chunk->key_is_set ? &chunk->dictionary : &chunk->plain;
     put_u32(chunk, to, (uint32_t)length);
-    put(chunk, to, text, length);
+    append_chunk_bytes(chunk, to, text, length);
     if (chunk->failed)
         return;
     bound_text(&chunk->bounds, to, length);
     if (chunk->key_is_set)
         put_entry(chunk, (uint64_t)chunk->key);
     else
-        put_row(chunk, true);
+        append_definition(chunk, true);
 }
 
 /* ---- runs and packed numbers ----------------------------------------------------------------- */
@@ -218,29 +220,29 @@ static size_t run_at(const struct numbers *n, size_t i)
     return end - i;
 }
 
-static void put_varint(struct parquet_chunk *chunk, parquet_bytes *out, uint64_t value)
+static void append_chunk_varint(struct parquet_chunk *chunk, parquet_bytes *out, uint64_t value)
 {
     unsigned char bytes[10];
     size_t length = 0;
     for (; value >= 0x80; value >>= 7)
         bytes[length++] = (unsigned char)(value | 0x80);
     bytes[length++] = (unsigned char)value;
-    put(chunk, out, bytes, length);
+    append_chunk_bytes(chunk, out, bytes, length);
 }
 
-static void put_run(struct parquet_chunk *chunk, parquet_bytes *out, uint32_t value, size_t length,
-                    unsigned width)
+static void append_repeated_run(struct parquet_chunk *chunk, parquet_bytes *out, uint32_t value,
+                                size_t length, unsigned width)
 {
-    put_varint(chunk, out, (uint64_t)length << 1);
+    append_chunk_varint(chunk, out, (uint64_t)length << 1);
     for (unsigned bits = 0; bits < width; bits += 8) {
         unsigned char byte = (unsigned char)(value >> bits);
-        put(chunk, out, &byte, 1);
+        append_chunk_bytes(chunk, out, &byte, 1);
     }
 }
 
 /* Eight numbers, those beyond the end as 0: `width` bytes, least significant bits first. */
-static void put_group(struct parquet_chunk *chunk, parquet_bytes *out, const struct numbers *n,
-                      size_t first)
+static void append_packed_group(struct parquet_chunk *chunk, parquet_bytes *out,
+                                const struct numbers *n, size_t first)
 {
     uint64_t held = 0;
     unsigned bits = 0;
@@ -248,7 +250,7 @@ static void put_group(struct parquet_chunk *chunk, parquet_bytes *out, const str
         held |= (uint64_t)(i < n->count ? number_at(n, i) : 0) << bits;
         for (bits += n->width; bits >= 8; bits -= 8, held >>= 8) {
             unsigned char byte = (unsigned char)held;
-            put(chunk, out, &byte, 1);
+            append_chunk_bytes(chunk, out, &byte, 1);
         }
     }
 }
@@ -259,16 +261,16 @@ static void put_numbers(struct parquet_chunk *chunk, parquet_bytes *out, const s
     for (size_t i = 0; i < n->count;) {
         size_t run = run_at(n, i), end = i;
         if (run >= SHORTEST_RUN) {
-            put_run(chunk, out, number_at(n, i), run, n->width);
+            append_repeated_run(chunk, out, number_at(n, i), run, n->width);
             i += run;
             continue;
         }
         do
             end += 8;
         while (end < n->count && run_at(n, end) < SHORTEST_RUN);
-        put_varint(chunk, out, (uint64_t)(end - i) / 8 << 1 | 1);
+        append_chunk_varint(chunk, out, (uint64_t)(end - i) / 8 << 1 | 1);
         for (; i < end; i += 8)
-            put_group(chunk, out, n, i);
+            append_packed_group(chunk, out, n, i);
         if (i > n->count)
             i = n->count;
     }
@@ -324,10 +326,10 @@ bool chunk_page(struct parquet_chunk *chunk, bool required, parquet_bytes *out)
                                   .count = chunk->indices.count,
                                   .width = index_width(chunk->entries)};
         unsigned char width = (unsigned char)indices.width;
-        put(chunk, out, &width, 1);
+        append_chunk_bytes(chunk, out, &width, 1);
         put_numbers(chunk, out, &indices);
     } else {
-        put(chunk, out, chunk->plain.data, chunk->plain.count);
+        append_chunk_bytes(chunk, out, chunk->plain.data, chunk->plain.count);
     }
     return !chunk->failed;
 }

@@ -42,7 +42,7 @@ static int find_column(const struct prof_table *table, const char *name)
     return -1;
 }
 
-static bool has_column(const struct parquet_plan *plan, const char *name)
+static bool plan_has_column(const struct parquet_plan *plan, const char *name)
 {
     for (size_t i = 0; i < plan->count; i++)
         if (!strcmp(plan->columns[i].name, name))
@@ -50,8 +50,8 @@ static bool has_column(const struct parquet_plan *plan, const char *name)
     return false;
 }
 
-static bool add(struct parquet_plan *plan, struct parquet_column column,
-                struct parquet_source source)
+static bool add_parquet_column(struct parquet_plan *plan, struct parquet_column column,
+                               struct parquet_source source)
 {
     if (plan->count == PARQUET_COLUMNS)
         return false;
@@ -62,7 +62,7 @@ static bool add(struct parquet_plan *plan, struct parquet_column column,
 }
 
 /* A column whose rows may be of different types, as three. */
-static bool add_any(struct parquet_plan *plan, const char *name, int at)
+static bool add_untyped_columns(struct parquet_plan *plan, const char *name, int at)
 {
     static const struct {
         const char *suffix;
@@ -77,19 +77,19 @@ static bool add_any(struct parquet_plan *plan, const char *name, int at)
             return false;
         char *own = plan->names[plan->count];
         if ((size_t)snprintf(own, room, "%s%s", name, parts[i].suffix) >= room ||
-            !add(plan, (struct parquet_column){.name = own, .type = parts[i].type},
-                 (struct parquet_source){.kind = parts[i].kind, .column = at}))
+            !add_parquet_column(plan, (struct parquet_column){.name = own, .type = parts[i].type},
+                                (struct parquet_source){.kind = parts[i].kind, .column = at}))
             return false;
     }
     return true;
 }
 
-static bool add_own(struct parquet_plan *plan, const struct prof_column *c, int at)
+static bool add_schema_column(struct parquet_plan *plan, const struct prof_column *c, int at)
 {
     struct parquet_column column = {.name = c->name};
     struct parquet_source source = {.column = at};
     if (!*c->type)
-        return add_any(plan, c->name, at);
+        return add_untyped_columns(plan, c->name, at);
     if (c->refers && !strcmp(c->refers, "string")) {
         column.type = PARQUET_TEXT;
         source.kind = SOURCE_LOOKUP;
@@ -104,22 +104,23 @@ static bool add_own(struct parquet_plan *plan, const struct prof_column *c, int 
         column.type = PARQUET_INT64;
         column.required = !strcmp(c->type, "INTEGER PRIMARY KEY");
     }
-    return add(plan, column, source);
+    return add_parquet_column(plan, column, source);
 }
 
 bool parquet_plan(const struct prof_table *table, struct parquet_plan *plan)
 {
     plan->count = 0;
     for (int i = 0; table->columns[i].name; i++)
-        if (!add_own(plan, &table->columns[i], i))
+        if (!add_schema_column(plan, &table->columns[i], i))
             return false;
     for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
         int via = find_column(table, added[i].via);
         if (via < 0 || (added[i].only && strcmp(added[i].only, table->name) != 0) ||
-            has_column(plan, added[i].column))
+            plan_has_column(plan, added[i].column))
             continue;
-        if (!add(plan, (struct parquet_column){.name = added[i].column, .type = added[i].type},
-                 (struct parquet_source){SOURCE_LOOKUP, via, added[i].lookup}))
+        if (!add_parquet_column(
+                plan, (struct parquet_column){.name = added[i].column, .type = added[i].type},
+                (struct parquet_source){SOURCE_LOOKUP, via, added[i].lookup}))
             return false;
     }
     return true;

@@ -42,7 +42,7 @@ struct table_export {
     sqlite3_stmt *lookups[PARQUET_COLUMNS];
 };
 
-static enum prof_status fail_reading(struct export *e)
+static enum prof_status fail_parquet_reading(struct export *e)
 {
     return exchange_sql_fail(e->capture, "read", e->path, e->err);
 }
@@ -81,7 +81,7 @@ static bool make_utf8(struct export *e, const char *text, size_t length)
     return true;
 }
 
-static bool put_text(struct table_export *t, size_t column, sqlite3_stmt *from, int at)
+static bool write_parquet_text(struct table_export *t, size_t column, sqlite3_stmt *from, int at)
 {
     const char *text = sqlite3_column_blob(from, at);
     size_t length = (size_t)sqlite3_column_bytes(from, at);
@@ -99,7 +99,7 @@ static bool put_text(struct table_export *t, size_t column, sqlite3_stmt *from, 
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* A number into a column of numbers; false when it is none, or not of that kind. */
-static bool put_number(struct table_export *t, size_t column, sqlite3_stmt *from, int at)
+static bool write_parquet_number(struct table_export *t, size_t column, sqlite3_stmt *from, int at)
 {
     int have = sqlite3_column_type(from, at);
     if (t->plan.columns[column].type == PARQUET_INT64) {
@@ -120,11 +120,11 @@ static bool put_value(struct table_export *t, size_t column, sqlite3_stmt *from,
     bool is_null = sqlite3_column_type(from, at) == SQLITE_NULL;
     enum parquet_type type = t->plan.columns[column].type;
     if (!is_null && type == PARQUET_TEXT)
-        return put_text(t, column, from, at);
+        return write_parquet_text(t, column, from, at);
     if (!is_null && type == PARQUET_BYTES) {
         const char *data = sqlite3_column_blob(from, at);
         parquet_text(t->file, column, data ? data : "", (size_t)sqlite3_column_bytes(from, at));
-    } else if (is_null || !put_number(t, column, from, at)) {
+    } else if (is_null || !write_parquet_number(t, column, from, at)) {
         t->e->misfits += !is_null;
         parquet_null(t->file, column);
     }
@@ -132,7 +132,8 @@ static bool put_value(struct table_export *t, size_t column, sqlite3_stmt *from,
 }
 
 /* Of a column whose rows may be of any type: the part that this column is for. */
-static bool put_part(struct table_export *t, size_t column, enum parquet_source_kind kind, int at)
+static bool write_parquet_part(struct table_export *t, size_t column, enum parquet_source_kind kind,
+                               int at)
 {
     int have = sqlite3_column_type(t->rows, at);
     bool number = have == SQLITE_INTEGER || have == SQLITE_FLOAT;
@@ -165,10 +166,10 @@ static enum prof_status put_lookup(struct table_export *t, size_t column, int at
     sqlite3_reset(lookup);
     if (!room)
         return prof_fail(t->e->err, PROF_NOMEM, "out of memory");
-    return step == SQLITE_ROW || step == SQLITE_DONE ? PROF_OK : fail_reading(t->e);
+    return step == SQLITE_ROW || step == SQLITE_DONE ? PROF_OK : fail_parquet_reading(t->e);
 }
 
-static enum prof_status put_row(struct table_export *t)
+static enum prof_status write_parquet_row(struct table_export *t)
 {
     for (size_t c = 0; c < t->plan.count; c++) {
         const struct parquet_source *source = &t->plan.sources[c];
@@ -179,7 +180,7 @@ static enum prof_status put_row(struct table_export *t)
         else if (source->kind == SOURCE_COLUMN)
             room = put_value(t, c, t->rows, source->column);
         else
-            room = put_part(t, c, source->kind, source->column);
+            room = write_parquet_part(t, c, source->kind, source->column);
         if (status || !room)
             return status ? status : prof_fail(t->e->err, PROF_NOMEM, "out of memory");
     }
@@ -213,7 +214,7 @@ static enum prof_status prepare_rows(struct table_export *t, const struct prof_t
     return status;
 }
 
-static enum prof_status open_file(struct table_export *t, const struct prof_table *table)
+static enum prof_status open_parquet_file(struct table_export *t, const struct prof_table *table)
 {
     char *path = NULL, *shown = NULL;
     enum prof_status status = PROF_OK;
@@ -235,7 +236,7 @@ static enum prof_status copy_rows(struct table_export *t)
     enum prof_status status = PROF_OK;
     int step;
     while (!status && (step = sqlite3_step(t->rows)) != SQLITE_DONE)
-        status = step == SQLITE_ROW ? put_row(t) : fail_reading(t->e);
+        status = step == SQLITE_ROW ? write_parquet_row(t) : fail_parquet_reading(t->e);
     return status;
 }
 
@@ -246,7 +247,7 @@ static enum prof_status export_table(struct export *e, const struct prof_table *
         return prof_fail(e->err, PROF_INVALID, "table %s has too many columns", table->name);
     enum prof_status status = prepare_rows(&t, table);
     if (!status)
-        status = open_file(&t, table);
+        status = open_parquet_file(&t, table);
     if (!status)
         status = copy_rows(&t);
     if (!status) {
@@ -273,12 +274,12 @@ static enum prof_status note_changes(struct export *e)
     return PROF_OK;
 }
 
-static enum prof_status write_out(struct export *e)
+static enum prof_status write_parquet_tables(struct export *e)
 {
     /* One read transaction: the rows of one moment, also of a capture that is being recorded. */
     enum prof_status status = sqlite3_exec(e->capture, "BEGIN", NULL, NULL, NULL) == SQLITE_OK
                                   ? PROF_OK
-                                  : fail_reading(e);
+                                  : fail_parquet_reading(e);
     for (const struct prof_table *table = prof_tables; !status && table->name; table++)
         status = export_table(e, table);
     return status ? status : note_changes(e);
@@ -314,7 +315,7 @@ enum prof_status prof_export_parquet(const char *path, const char *output,
         e.capture = prof_store_db(e.store);
         e.watch = (struct exchange_watch){options, result};
         exchange_watch(e.capture, &e.watch);
-        status = write_out(&e);
+        status = write_parquet_tables(&e);
     }
     if (!status)
         status = folder_put(e.temporary, e.output, SUFFIX, err);

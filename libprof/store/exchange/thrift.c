@@ -9,7 +9,7 @@ enum { TYPE_TRUE = 1, TYPE_FALSE = 2, TYPE_I64 = 6, TYPE_LIST = 9 };
 
 #define VARINT_BYTES 10
 
-static bool make_room(struct thrift *out, size_t bytes)
+static bool make_thrift_room(struct thrift *out, size_t bytes)
 {
     if (!prof_array_room(&out->data, &out->capacity, out->count + bytes, 1))
         out->failed = true;
@@ -18,13 +18,13 @@ static bool make_room(struct thrift *out, size_t bytes)
 
 static void put_byte(struct thrift *out, unsigned value)
 {
-    if (make_room(out, 1))
+    if (make_thrift_room(out, 1))
         out->data[out->count++] = (unsigned char)value;
 }
 
-static void put_varint(struct thrift *out, uint64_t value)
+static void append_thrift_varint(struct thrift *out, uint64_t value)
 {
-    if (!make_room(out, VARINT_BYTES))
+    if (!make_thrift_room(out, VARINT_BYTES))
         return;
     for (; value >= 0x80; value >>= 7)
         out->data[out->count++] = (unsigned char)(value | 0x80);
@@ -33,13 +33,13 @@ static void put_varint(struct thrift *out, uint64_t value)
 
 static void put_zigzag(struct thrift *out, int64_t value)
 {
-    put_varint(out, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+    append_thrift_varint(out, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
 
-static void put_bytes(struct thrift *out, const void *data, size_t length)
+static void append_thrift_bytes(struct thrift *out, const void *data, size_t length)
 {
-    put_varint(out, length);
-    if (!length || !make_room(out, length))
+    append_thrift_varint(out, length);
+    if (!length || !make_thrift_room(out, length))
         return;
     memcpy(out->data + out->count, data, length);
     out->count += length;
@@ -77,7 +77,7 @@ void thrift_i64(struct thrift *out, int field, int64_t value)
 void thrift_binary(struct thrift *out, int field, const void *data, size_t length)
 {
     put_field(out, field, THRIFT_BINARY);
-    put_bytes(out, data, length);
+    append_thrift_bytes(out, data, length);
 }
 
 void thrift_text(struct thrift *out, int field, const char *text)
@@ -110,7 +110,7 @@ void thrift_list(struct thrift *out, int field, enum thrift_type element, size_t
         put_byte(out, (unsigned)(count << 4) | element);
     } else {
         put_byte(out, 15u << 4 | element);
-        put_varint(out, count);
+        append_thrift_varint(out, count);
     }
 }
 
@@ -121,7 +121,7 @@ void thrift_list_i32(struct thrift *out, int32_t value)
 
 void thrift_list_text(struct thrift *out, const char *text)
 {
-    put_bytes(out, text, strlen(text));
+    append_thrift_bytes(out, text, strlen(text));
 }
 
 void thrift_stop(struct thrift *out)

@@ -53,7 +53,7 @@ static enum prof_status fail_parsing(struct source *s, struct trace_sink *sink,
     return status;
 }
 
-static enum prof_status fail_reading(struct source *s)
+static enum prof_status fail_trace_reading(struct source *s)
 {
     int code;
     const char *text = gzerror(s->file, &code);
@@ -88,11 +88,11 @@ static enum prof_status read_pieces(struct source *s, struct trace_sink *sink)
     }
     int code = Z_OK;
     gzerror(s->file, &code);
-    return !status && (got < 0 || code == Z_BUF_ERROR) ? fail_reading(s) : status;
+    return !status && (got < 0 || code == Z_BUF_ERROR) ? fail_trace_reading(s) : status;
 }
 
 /* A trace that is an array may lack its end: programs that write one as they run leave it out. */
-static enum prof_status finish(struct source *s, struct trace_sink *sink)
+static enum prof_status finish_trace(struct source *s, struct trace_sink *sink)
 {
     bool open_array = s->reader.top_array && s->reader.depth == 1;
     if (!open_array && yajl_complete_parse(s->parser) != yajl_status_ok)
@@ -129,7 +129,7 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
         status = read_pieces(&s, sink);
     }
     if (!status)
-        status = finish(&s, sink);
+        status = finish_trace(&s, sink);
     if (s.parser)
         yajl_free(s.parser);
     if (s.file)

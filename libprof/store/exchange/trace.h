@@ -88,7 +88,7 @@ struct trace_event {
 };
 _Static_assert(TRACE_NUMBERS <= 64, "a bit per number");
 
-static inline bool trace_has(const struct trace_event *event, enum trace_number number)
+static inline bool trace_event_has(const struct trace_event *event, enum trace_number number)
 {
     return event->has >> number & 1;
 }

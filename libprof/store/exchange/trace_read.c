@@ -116,7 +116,7 @@ static bool set_text(struct trace_reader *reader, int which, const unsigned char
     return true;
 }
 
-static void forget(struct trace_event *event)
+static void clear_event(struct trace_event *event)
 {
     event->has = 0;
     for (int i = 0; i < TRACE_TEXTS; i++)
@@ -261,7 +261,7 @@ static int on_map(void *context)
     else if (around == EVENT && reader->number == -4)
         place = ARGS;
     if (place == EVENT || place == DEVICE)
-        forget(&reader->event);
+        clear_event(&reader->event);
     return enter(reader, place);
 }
 
@@ -285,7 +285,7 @@ static int on_array(void *context)
     return enter(reader, place);
 }
 
-static int on_end(void *context)
+static int on_container_end(void *context)
 {
     struct trace_reader *reader = context;
     enum place place = here(reader);
@@ -306,8 +306,8 @@ static const yajl_callbacks callbacks = {
     .yajl_string = on_string,
     .yajl_start_map = on_map,
     .yajl_map_key = on_key,
-    .yajl_end_map = on_end,
+    .yajl_end_map = on_container_end,
     .yajl_start_array = on_array,
-    .yajl_end_array = on_end,
+    .yajl_end_array = on_container_end,
 };
 const void *const trace_callbacks = &callbacks;

@@ -125,7 +125,7 @@ int64_t trace_name_of(struct trace_sink *sink, const struct trace_event *event)
 
 /* Pids and tids are numbers below 2^24 on Linux; what is not one gets a number of its own. -1: out
  * of memory. */
-static int64_t number_of(struct trace_sink *sink, const struct trace_bytes *text)
+static int64_t process_or_thread_number(struct trace_sink *sink, const struct trace_bytes *text)
 {
     int64_t value;
     if (!text->count)
@@ -145,15 +145,15 @@ static int64_t number_of(struct trace_sink *sink, const struct trace_bytes *text
 /* globalTid; -1: out of memory */
 int64_t trace_thread_of(struct trace_sink *sink, const struct trace_event *event)
 {
-    int64_t pid = number_of(sink, &event->texts[TRACE_TEXT_PID]);
-    int64_t tid = number_of(sink, &event->texts[TRACE_TEXT_TID]);
+    int64_t pid = process_or_thread_number(sink, &event->texts[TRACE_TEXT_PID]);
+    int64_t tid = process_or_thread_number(sink, &event->texts[TRACE_TEXT_TID]);
     return pid < 0 || tid < 0 ? -1 : (int64_t)1 << 48 | pid << 24 | tid;
 }
 
 void trace_bind_number(sqlite3_stmt *sql, int at, const struct trace_event *event,
                        enum trace_number number)
 {
-    if (trace_has(event, number))
+    if (trace_event_has(event, number))
         sqlite3_bind_int64(sql, at, event->numbers[number]);
     else
         sqlite3_bind_null(sql, at);
@@ -162,7 +162,7 @@ void trace_bind_number(sqlite3_stmt *sql, int at, const struct trace_event *even
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
-static bool describe(struct trace_sink *sink, const char *name, const char *value)
+static bool add_trace_meta(struct trace_sink *sink, const char *name, const char *value)
 {
     sqlite3_bind_text(sink->sql[SQL_META], 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_text(sink->sql[SQL_META], 2, value, -1, SQLITE_STATIC);
@@ -183,18 +183,19 @@ static bool describe_skipped(struct trace_sink *sink)
         char text[160];
         snprintf(text, sizeof text, "%llu %s", (unsigned long long)sink->skipped[i],
                  skipped_text[i]);
-        ok =
-            !sink->skipped[i] || describe(sink, is_loss(i) ? "PERFKIT_LOSS" : "PERFKIT_NOTE", text);
+        ok = !sink->skipped[i] ||
+             add_trace_meta(sink, is_loss(i) ? "PERFKIT_LOSS" : "PERFKIT_NOTE", text);
     }
     if (ok && sink->is_kineto)
-        ok = describe(sink, "PERFKIT_NOTE",
-                      "the trace does not say shared memory of kernels by kind, results of calls, "
-                      "nor whether copies blocked");
+        ok = add_trace_meta(
+            sink, "PERFKIT_NOTE",
+            "the trace does not say shared memory of kernels by kind, results of calls, "
+            "nor whether copies blocked");
     if (ok && sink->allocator)
-        ok = describe(sink, "PERFKIT_NOTE",
-                      "allocations are those of the framework's allocator, not of the API");
+        ok = add_trace_meta(sink, "PERFKIT_NOTE",
+                            "allocations are those of the framework's allocator, not of the API");
     if (ok && !sink->has_base)
-        ok = describe(sink, "PERFKIT_NOTE", "the trace does not say the date of its times");
+        ok = add_trace_meta(sink, "PERFKIT_NOTE", "the trace does not say the date of its times");
     return ok;
 }
 
@@ -212,7 +213,7 @@ static bool assign_processes(struct trace_sink *sink)
     }
     snprintf(text, sizeof text, "%lld",
              (long long)(main_process < 0 ? (int64_t)1 << 48 : main_process));
-    if (!describe(sink, "PERFKIT_MAIN_PROCESS", text) || sink->calls_of.count < 2)
+    if (!add_trace_meta(sink, "PERFKIT_MAIN_PROCESS", text) || sink->calls_of.count < 2)
         return sink->calls_of.count < 2;
     if (sqlite3_exec(
             sink->db,
@@ -230,7 +231,8 @@ static bool assign_processes(struct trace_sink *sink)
         ok = sql && !sqlite3_exec(sink->db, sql, NULL, NULL, NULL);
         sqlite3_free(sql);
     }
-    return ok && describe(sink, "PERFKIT_NOTE",
+    return ok &&
+           add_trace_meta(sink, "PERFKIT_NOTE",
                           "several processes are in the trace: work of a device is given to the "
                           "one that has a call of its number");
 }
@@ -241,9 +243,9 @@ enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *e
     for (size_t i = 0; ok && i < sink->open.count; i++) /* open to the end */
         ok = trace_put_range(sink, 59, &sink->open.data[i], NULL);
     sink->skipped[SKIPPED_UNCLOSED] += sink->open.count;
-    ok = ok && describe(sink, "EXPORT_PRODUCT_NAME",
-                        sink->is_kineto ? "a trace in the dialect of torch.profiler (Kineto)"
-                                        : "a Chrome trace");
+    ok = ok && add_trace_meta(sink, "EXPORT_PRODUCT_NAME",
+                              sink->is_kineto ? "a trace in the dialect of torch.profiler (Kineto)"
+                                              : "a Chrome trace");
     if (ok && sink->has_base) {
         sqlite3_bind_int64(sink->sql[SQL_START], 1, sink->base_ns);
         ok = trace_run(sink, SQL_START);

@@ -19,14 +19,14 @@ static void bind_device(sqlite3_stmt *sql, const struct trace_event *event, int6
     sqlite3_bind_int64(sql, 1, event->numbers[TRACE_TS]);
     sqlite3_bind_int64(sql, 2, end);
     trace_bind_number(sql, 3, event, TRACE_DEVICE);
-    if (!trace_has(event, TRACE_DEVICE))
+    if (!trace_event_has(event, TRACE_DEVICE))
         sqlite3_bind_int64(sql, 3, trace_decimal(row->data, row->count, 1, &pid) ? pid : 0);
     trace_bind_number(sql, 4, event, TRACE_CONTEXT);
     trace_bind_number(sql, 5, event, TRACE_STREAM);
     trace_bind_number(sql, 6, event, TRACE_CORRELATION);
 }
 
-static bool put_kernel(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_kernel(struct trace_sink *sink, const struct trace_event *event, int64_t end)
 {
     static const enum trace_number numbers[] = {TRACE_REGISTERS, TRACE_GRID_X,     TRACE_GRID_Y,
                                                 TRACE_GRID_Z,    TRACE_BLOCK_X,    TRACE_BLOCK_Y,
@@ -57,7 +57,7 @@ static int memory_in(const char *text)
     return word_in(text, words, 7);
 }
 
-static bool put_copy(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_copy(struct trace_sink *sink, const struct trace_event *event, int64_t end)
 {
     static const char *const kinds[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                         "AtoD", "DtoA", "DtoD", "HtoH", "PtoP", NULL};
@@ -65,7 +65,8 @@ static bool put_copy(struct trace_sink *sink, const struct trace_event *event, i
     const char *name = trace_text(event, TRACE_TEXT_NAME), *kind = strchr(name, ' '),
                *open = strchr(name, '('), *arrow = strstr(name, "-> ");
     bind_device(sql, event, end);
-    sqlite3_bind_int64(sql, 7, trace_has(event, TRACE_BYTES) ? event->numbers[TRACE_BYTES] : 0);
+    sqlite3_bind_int64(sql, 7,
+                       trace_event_has(event, TRACE_BYTES) ? event->numbers[TRACE_BYTES] : 0);
     sqlite3_bind_int(sql, 8, kind ? word_in(kind + 1, kinds, 0) : 0);
     sqlite3_bind_int(sql, 9, open ? memory_in(open + 1) : 7);
     sqlite3_bind_int(sql, 10, arrow ? memory_in(arrow + 3) : 7);
@@ -73,18 +74,20 @@ static bool put_copy(struct trace_sink *sink, const struct trace_event *event, i
     return trace_run(sink, SQL_COPY);
 }
 
-static bool put_fill(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_memset(struct trace_sink *sink, const struct trace_event *event, int64_t end)
 {
     sqlite3_stmt *sql = sink->sql[SQL_FILL];
     const char *open = strchr(trace_text(event, TRACE_TEXT_NAME), '(');
     bind_device(sql, event, end);
-    sqlite3_bind_int64(sql, 7, trace_has(event, TRACE_BYTES) ? event->numbers[TRACE_BYTES] : 0);
+    sqlite3_bind_int64(sql, 7,
+                       trace_event_has(event, TRACE_BYTES) ? event->numbers[TRACE_BYTES] : 0);
     sqlite3_bind_int(sql, 8, open ? memory_in(open + 1) : 7);
     trace_bind_number(sql, 9, event, TRACE_GRAPH_NODE);
     return trace_run(sink, SQL_FILL);
 }
 
-static bool put_wait(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_synchronization(struct trace_sink *sink, const struct trace_event *event,
+                                  int64_t end)
 {
     static const char *const kinds[] = {
         "", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync", NULL};
@@ -98,7 +101,7 @@ static bool put_wait(struct trace_sink *sink, const struct trace_event *event, i
 /* ---- the host's rows --------------------------------------------------------------------------
  */
 
-static bool count_call(struct trace_sink *sink, int64_t process)
+static bool count_process_call(struct trace_sink *sink, int64_t process)
 {
     uint64_t *calls = prof_map_get(&sink->calls_of, (uint64_t)process);
     if (calls)
@@ -106,7 +109,7 @@ static bool count_call(struct trace_sink *sink, int64_t process)
     return calls || trace_memory(sink, prof_map_put(&sink->calls_of, (uint64_t)process, 1));
 }
 
-static bool put_call(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_call(struct trace_sink *sink, const struct trace_event *event, int64_t end)
 {
     sqlite3_stmt *sql = sink->sql[SQL_CALL];
     int64_t thread = trace_thread_of(sink, event), name = trace_name_of(sink, event);
@@ -116,7 +119,7 @@ static bool put_call(struct trace_sink *sink, const struct trace_event *event, i
     sqlite3_bind_int64(sql, 4, thread);
     trace_bind_number(sql, 5, event, TRACE_CORRELATION);
     sqlite3_bind_int64(sql, 6, name);
-    return thread >= 0 && name && count_call(sink, trace_process_of(thread)) &&
+    return thread >= 0 && name && count_process_call(sink, trace_process_of(thread)) &&
            trace_run(sink, SQL_CALL);
 }
 
@@ -163,7 +166,7 @@ bool trace_put_range(struct trace_sink *sink, int type, const struct opened *ran
     return range->name && range->tid >= 0 && range->domain >= 0 && trace_run(sink, SQL_RANGE);
 }
 
-static struct opened range_of(struct trace_sink *sink, const struct trace_event *event)
+static struct opened opened_range(struct trace_sink *sink, const struct trace_event *event)
 {
     struct opened range = {.tid = trace_thread_of(sink, event),
                            .start = event->numbers[TRACE_TS],
@@ -179,7 +182,7 @@ static bool begin_range(struct trace_sink *sink, const struct trace_event *event
         sink->skipped[SKIPPED_UNCLOSED]++;
         return trace_memory(sink, sink->open.count >= MOST_OPEN);
     }
-    *slot = range_of(sink, event);
+    *slot = opened_range(sink, event);
     return slot->tid >= 0 && slot->domain >= 0 && slot->name;
 }
 
@@ -199,7 +202,7 @@ static bool end_range(struct trace_sink *sink, const struct trace_event *event)
     return trace_put_range(sink, 59, &range, &end);
 }
 
-static bool put_overhead(struct trace_sink *sink, const struct trace_event *event, int64_t end)
+static bool stage_overhead(struct trace_sink *sink, const struct trace_event *event, int64_t end)
 {
     /* 100 + kinds of a capture: ENUM_CUPTI_OVERHEAD_TYPE lacks some */
     static const char *const kinds[] = {"",
@@ -222,11 +225,12 @@ static bool put_overhead(struct trace_sink *sink, const struct trace_event *even
 }
 
 /* A framework's allocator tells what it gives out and takes back, by address. */
-static bool put_memory(struct trace_sink *sink, const struct trace_event *event)
+static bool stage_memory_event(struct trace_sink *sink, const struct trace_event *event)
 {
     sqlite3_stmt *sql = sink->sql[SQL_MEMORY];
     int64_t thread = trace_thread_of(sink, event), bytes = event->numbers[TRACE_MEMORY_BYTES];
-    bool device = trace_has(event, TRACE_DEVICE_TYPE) && event->numbers[TRACE_DEVICE_TYPE] == 1;
+    bool device =
+        trace_event_has(event, TRACE_DEVICE_TYPE) && event->numbers[TRACE_DEVICE_TYPE] == 1;
     sink->allocator = true;
     sqlite3_bind_int64(sql, 1, event->numbers[TRACE_TS]);
     sqlite3_bind_int64(sql, 2, trace_process_of(thread));
@@ -255,16 +259,16 @@ static const struct {
     bool (*put)(struct trace_sink *, const struct trace_event *, int64_t end);
     bool of_device; /* needs a stream to be one */
 } slices[] = {
-    {"kernel", put_kernel, true},      {"gpu_memcpy", put_copy, true},
-    {"gpu_memset", put_fill, true},    {"cuda_sync", put_wait, false},
-    {"cuda_runtime", put_call, false}, {"cuda_driver", put_call, false},
-    {"opencl", put_call, false},       {"overhead", put_overhead, false},
+    {"kernel", stage_kernel, true},      {"gpu_memcpy", stage_copy, true},
+    {"gpu_memset", stage_memset, true},  {"cuda_sync", stage_synchronization, false},
+    {"cuda_runtime", stage_call, false}, {"cuda_driver", stage_call, false},
+    {"opencl", stage_call, false},       {"overhead", stage_overhead, false},
 };
 
 static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
 {
     const char *category = trace_text(event, TRACE_TEXT_CATEGORY);
-    int64_t duration = trace_has(event, TRACE_DUR) ? event->numbers[TRACE_DUR] : 0;
+    int64_t duration = trace_event_has(event, TRACE_DUR) ? event->numbers[TRACE_DUR] : 0;
     int64_t end = event->numbers[TRACE_TS] + duration; /* each below 2^61 */
     if (duration < 0)
         return skip(sink, SKIPPED_NEGATIVE);
@@ -276,24 +280,24 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
         return true;
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
         if (strcmp(category, slices[i].category) ||
-            (slices[i].of_device && !trace_has(event, TRACE_STREAM)))
+            (slices[i].of_device && !trace_event_has(event, TRACE_STREAM)))
             continue;
         sink->is_kineto = true;
         return slices[i].put(sink, event, end);
     }
-    struct opened range = range_of(sink, event);
+    struct opened range = opened_range(sink, event);
     return trace_put_range(sink, 59, &range, &end);
 }
 
 static bool put_instant(struct trace_sink *sink, const struct trace_event *event)
 {
     const char *name = trace_text(event, TRACE_TEXT_NAME);
-    if (!strcmp(name, "[memory]") && trace_has(event, TRACE_ADDRESS) &&
-        trace_has(event, TRACE_MEMORY_BYTES))
-        return put_memory(sink, event);
+    if (!strcmp(name, "[memory]") && trace_event_has(event, TRACE_ADDRESS) &&
+        trace_event_has(event, TRACE_MEMORY_BYTES))
+        return stage_memory_event(sink, event);
     if (!strncmp(name, "Iteration Start: ", 17) || !strcmp(name, "Record Window End"))
         return true; /* of the profiler itself */
-    struct opened mark = range_of(sink, event);
+    struct opened mark = opened_range(sink, event);
     return trace_put_range(sink, 34, &mark, NULL);
 }
 
@@ -332,7 +336,7 @@ bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event)
     if (!phase || !strchr("XBEiIRP", phase))
         return skip(sink,
                     phase && strchr("bneNODSTFpvcV(),=", phase) ? SKIPPED_ASYNC : SKIPPED_UNKNOWN);
-    if (!trace_has(event, TRACE_TS))
+    if (!trace_event_has(event, TRACE_TS))
         return skip(sink, SKIPPED_NO_TIME);
     switch (phase) {
     case 'X':
@@ -358,8 +362,8 @@ bool trace_sink_device(struct trace_sink *sink, const struct trace_event *device
     sqlite3_bind_text(sql, 2, trace_text(device, TRACE_TEXT_GPU_NAME), -1, SQLITE_STATIC);
     for (int i = 0; i < 5; i++)
         trace_bind_number(sql, 3 + i, device, numbers[i]);
-    bool known = trace_has(device, TRACE_GPU_WARP) && device->numbers[TRACE_GPU_WARP] > 0;
-    if (known && trace_has(device, TRACE_GPU_THREADS))
+    bool known = trace_event_has(device, TRACE_GPU_WARP) && device->numbers[TRACE_GPU_WARP] > 0;
+    if (known && trace_event_has(device, TRACE_GPU_THREADS))
         sqlite3_bind_int64(sql, 8,
                            device->numbers[TRACE_GPU_THREADS] / device->numbers[TRACE_GPU_WARP]);
     else

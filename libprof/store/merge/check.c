@@ -15,16 +15,8 @@
 /* ---- lists of numbers as text ------------------------------------------------------------------
  */
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 /* "0-3,7" of sorted numbers, cut with "..." after `most` ranges. */
-static char *ranges_of(const int64_t *numbers, size_t count, int most)
+static char *format_rank_ranges(const int64_t *numbers, size_t count, int most)
 {
     char *text = NULL;
     size_t size;
@@ -49,7 +41,7 @@ static char *ranges_of(const int64_t *numbers, size_t count, int most)
     return NULL;
 }
 
-static enum prof_status say_ranks(struct merge *m, struct merge_input *in)
+static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
 {
     PROF_ARRAY(int64_t) ranks = {0};
     bool ok = true;
@@ -61,8 +53,8 @@ static enum prof_status say_ranks(struct merge *m, struct merge_input *in)
             *slot = p->rank;
     }
     if (ranks.count) {
-        qsort(ranks.data, ranks.count, sizeof *ranks.data, by_number);
-        in->part->ranks = ranges_of(ranks.data, ranks.count, 1000);
+        qsort(ranks.data, ranks.count, sizeof *ranks.data, prof_ascending_int64);
+        in->part->ranks = format_rank_ranges(ranks.data, ranks.count, 1000);
         ok = ok && in->part->ranks;
     }
     prof_array_free(&ranks);
@@ -177,7 +169,7 @@ struct ranks {
     bool failed;
 };
 
-static void take_rank(struct ranks *r, const struct merge *m, size_t at, int64_t rank)
+static void add_file_rank(struct ranks *r, const struct merge *m, size_t at, int64_t rank)
 {
     if (!r->file[rank])
         r->file[rank] = (uint32_t)at + 1;
@@ -193,7 +185,7 @@ static void take_rank(struct ranks *r, const struct merge *m, size_t at, int64_t
     r->failed |= !slot;
 }
 
-static void take_ranks(struct ranks *r, const struct merge *m)
+static void add_file_ranks(struct ranks *r, const struct merge *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         const struct merge_input *in = &m->inputs[i];
@@ -201,7 +193,7 @@ static void take_ranks(struct ranks *r, const struct merge *m)
             const struct merge_process *p = &in->processes.data[j];
             if (!p->has_events || p->rank < 0 || p->rank >= MOST_RANKS)
                 continue;
-            take_rank(r, m, i, p->rank);
+            add_file_rank(r, m, i, p->rank);
             if (p->world <= 0 || p->world > MOST_RANKS)
                 continue;
             if (!r->smallest_world || p->world < r->smallest_world)
@@ -211,7 +203,7 @@ static void take_ranks(struct ranks *r, const struct merge *m)
     }
 }
 
-static bool say_missing(struct merge *m, const struct ranks *r)
+static bool note_missing_ranks(struct merge *m, const struct ranks *r)
 {
     PROF_ARRAY(int64_t) missing = {0};
     bool ok = true;
@@ -222,7 +214,7 @@ static bool say_missing(struct merge *m, const struct ranks *r)
             *slot = rank;
     }
     if (ok && missing.count) {
-        char *list = ranges_of(missing.data, missing.count, MOST_NAMED);
+        char *list = format_rank_ranges(missing.data, missing.count, MOST_NAMED);
         ok = list &&
              merge_note(m, "part", m->options->subset ? "subset" : "missing",
                         "rank%s %s of %lld %s in none of the files%s",
@@ -235,12 +227,12 @@ static bool say_missing(struct merge *m, const struct ranks *r)
     return ok;
 }
 
-static bool say_twice(struct merge *m, struct ranks *r)
+static bool note_duplicate_ranks(struct merge *m, struct ranks *r)
 {
     if (!r->twice.count)
         return true;
-    qsort(r->twice.data, r->twice.count, sizeof *r->twice.data, by_number);
-    char *list = ranges_of(r->twice.data, r->twice.count, MOST_NAMED);
+    qsort(r->twice.data, r->twice.count, sizeof *r->twice.data, prof_ascending_int64);
+    char *list = format_rank_ranges(r->twice.data, r->twice.count, MOST_NAMED);
     bool ok =
         list && merge_note(m, "part", "twice", "rank%s %s %s in more than one file, as in %s",
                            strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
@@ -254,8 +246,8 @@ static enum prof_status check_ranks(struct merge *m)
     struct ranks r = {.file = calloc(MOST_RANKS, sizeof *r.file)};
     bool ok = r.file != NULL;
     if (ok)
-        take_ranks(&r, m);
-    ok = ok && !r.failed && say_missing(m, &r) && say_twice(m, &r);
+        add_file_ranks(&r, m);
+    ok = ok && !r.failed && note_missing_ranks(m, &r) && note_duplicate_ranks(m, &r);
     if (ok && r.smallest_world < r.world)
         ok = merge_note(m, "part", "mixed",
                         "files of runs of different sizes: of %lld and %lld ranks",
@@ -312,7 +304,7 @@ enum prof_status merge_check(struct merge *m)
         if (in->gone)
             continue;
         status = check_state(m, in);
-        status = status ? status : say_ranks(m, in);
+        status = status ? status : note_file_ranks(m, in);
     }
     status = status ? status : check_ranks(m);
     status = status ? status : check_alike(m, offsetof(struct merge_input, job), "jobs");

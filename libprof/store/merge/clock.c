@@ -40,7 +40,7 @@ static int64_t wall_of(const struct merge_input *in)
                : prof_subtract(in->start_realtime_ns, zero_of(in));
 }
 
-static bool add_group(struct groups *groups, struct merge *m, size_t at)
+static bool add_clock_group(struct groups *groups, struct merge *m, size_t at)
 {
     struct merge_input *in = &m->inputs[at];
     const char *boot = in->merged ? in->merged_boot_id : in->boot_id;
@@ -169,7 +169,7 @@ static void find_end(struct merge *m)
 }
 
 /* One sentence for all hosts of which only the wall clock is known. */
-static bool say_assumed(struct merge *m, const struct groups *groups)
+static bool note_assumed_clocks(struct merge *m, const struct groups *groups)
 {
     size_t by_wall = 0, by_nothing = 0, example = SIZE_MAX;
     for (size_t i = 0; i < groups->list.count; i++) {
@@ -196,7 +196,7 @@ static bool say_assumed(struct merge *m, const struct groups *groups)
 static enum prof_status make_groups(struct merge *m, struct groups *groups)
 {
     for (size_t i = 0; i < m->count; i++) {
-        if (!m->inputs[i].gone && !add_group(groups, m, i))
+        if (!m->inputs[i].gone && !add_clock_group(groups, m, i))
             return prof_fail(m->err, PROF_NOMEM, "out of memory");
     }
     return PROF_OK;
@@ -247,7 +247,7 @@ enum prof_status merge_clocks(struct merge *m)
                 set_clock(m, &m->inputs[i], &groups.list.data[m->inputs[i].group]);
         }
         find_end(m);
-        if (!say_assumed(m, &groups))
+        if (!note_assumed_clocks(m, &groups))
             status = prof_fail(m->err, PROF_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < groups.list.count; i++)

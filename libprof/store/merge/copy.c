@@ -51,7 +51,7 @@ static void bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row
 }
 
 /* The row numbers of a damaged file may be there twice: the first one counts. */
-static enum prof_status write_row(struct copy *c, struct merge_input *in, int64_t id)
+static enum prof_status write_copied_row(struct copy *c, struct merge_input *in, int64_t id)
 {
     sqlite3_bind_int64(c->insert, 1, id);
     int code = sqlite3_step(c->insert);
@@ -63,7 +63,7 @@ static enum prof_status write_row(struct copy *c, struct merge_input *in, int64_
 
 /* ---- rows that are alike --------------------------------------------------------------------- */
 
-static bool put(struct bytes *out, const void *data, size_t size)
+static bool append_row_bytes(struct bytes *out, const void *data, size_t size)
 {
     if (!prof_array_reserve(out, size))
         return false;
@@ -85,8 +85,9 @@ static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_s
         if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
             const void *text = sqlite3_column_blob(row, i);
             value = sqlite3_column_bytes(row, i);
-            ok = put(out, &type, sizeof type) && put(out, &value, sizeof value) &&
-                 put(out, text, (size_t)value);
+            ok = append_row_bytes(out, &type, sizeof type) &&
+                 append_row_bytes(out, &value, sizeof value) &&
+                 append_row_bytes(out, text, (size_t)value);
             continue;
         }
         if (type == SQLITE_FLOAT) {
@@ -97,7 +98,8 @@ static bool encode(const struct copy *c, const struct merge_input *in, sqlite3_s
             value = merge_ids_now(&in->ids[refers], value);
         if (in && refers >= 0 && !value)
             type = SQLITE_NULL;
-        ok = put(out, &type, sizeof type) && put(out, &value, sizeof value);
+        ok = append_row_bytes(out, &type, sizeof type) &&
+             append_row_bytes(out, &value, sizeof value);
     }
     return ok;
 }
@@ -111,7 +113,7 @@ static uint64_t hash(const struct bytes *bytes)
 }
 
 /* Is row `id` of the result what c->row holds? */
-static bool is_same(struct copy *c, int64_t id)
+static bool is_same_row(struct copy *c, int64_t id)
 {
     sqlite3_bind_int64(c->same, 1, id);
     bool same = sqlite3_step(c->same) == SQLITE_ROW && encode(c, NULL, c->same, &c->other) &&
@@ -128,7 +130,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
         return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
     uint64_t key = hash(&c->row);
     uint64_t *known = prof_map_get(&c->known, key);
-    if (known && is_same(c, (int64_t)*known)) {
+    if (known && is_same_row(c, (int64_t)*known)) {
         *now = (int64_t)*known;
         return PROF_OK;
     }
@@ -137,7 +139,7 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
         return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
     for (int i = 1; i < c->table->columns; i++)
         bind(c, in, row, i);
-    return write_row(c, in, *now);
+    return write_copied_row(c, in, *now);
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -181,7 +183,7 @@ static enum prof_status copy_row(struct copy *c, struct merge_input *in, sqlite3
         return share_row(c, in, row, &ids->now[at]);
     for (int i = 1; i < c->table->columns; i++)
         bind(c, in, row, i);
-    return write_row(c, in, ids->base + (int64_t)at);
+    return write_copied_row(c, in, ids->base + (int64_t)at);
 }
 
 static enum prof_status copy_input(struct copy *c, struct merge_input *in)
@@ -216,7 +218,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void bind_known(sqlite3_stmt *sql, int at, int64_t value)
+static void bind_or_null(sqlite3_stmt *sql, int at, int64_t value)
 {
     if (value == PROF_MERGE_UNKNOWN)
         sqlite3_bind_null(sql, at);
@@ -238,13 +240,13 @@ static enum prof_status write_part(struct merge *m, struct merge_input *in, int 
     for (int i = 0; i < 6; i++)
         sqlite3_bind_text(sql, COLUMN_AT(merged_part, file) + i, texts[i], -1, SQLITE_STATIC);
     sqlite3_bind_int64(sql, COLUMN_AT(merged_part, start), merge_time(in, 0));
-    bind_known(sql, COLUMN_AT(merged_part, duration), in->duration_ns);
+    bind_or_null(sql, COLUMN_AT(merged_part, duration), in->duration_ns);
     sqlite3_bind_text(sql, COLUMN_AT(merged_part, clock), clock_names[part->clock], -1,
                       SQLITE_STATIC);
-    bind_known(sql, COLUMN_AT(merged_part, clock_offset),
-               part->clock == PROF_MERGE_NONE ? PROF_MERGE_UNKNOWN : part->offset_ns);
+    bind_or_null(sql, COLUMN_AT(merged_part, clock_offset),
+                 part->clock == PROF_MERGE_NONE ? PROF_MERGE_UNKNOWN : part->offset_ns);
     sqlite3_bind_double(sql, COLUMN_AT(merged_part, clock_drift), part->drift);
-    bind_known(sql, COLUMN_AT(merged_part, clock_error), part->error_ns);
+    bind_or_null(sql, COLUMN_AT(merged_part, clock_error), part->error_ns);
     sqlite3_bind_int64(sql, COLUMN_AT(merged_part, compared), (int64_t)part->compared);
     int code = sqlite3_step(sql);
     sqlite3_finalize(sql);
@@ -297,7 +299,7 @@ enum prof_status merge_finish_parts(struct merge *m)
 
 /* ---- all files ------------------------------------------------------------------------------- */
 
-static enum prof_status prepare(struct copy *c)
+static enum prof_status prepare_copy(struct copy *c)
 {
     char *same = merge_select_sql(c->table, "WHERE id=?1");
     enum schema_table table = (enum schema_table)(c->table->schema - prof_tables);
@@ -307,7 +309,7 @@ static enum prof_status prepare(struct copy *c)
     return ok ? PROF_OK : merge_write_fail(c->m);
 }
 
-static enum prof_status copy_one(struct copy *c, struct merge_input *in)
+static enum prof_status copy_table_row(struct copy *c, struct merge_input *in)
 {
     const char *name = c->table->schema->name;
     enum prof_status status = merge_look_up(c->m);
@@ -317,17 +319,17 @@ static enum prof_status copy_one(struct copy *c, struct merge_input *in)
     if (!status && !strcmp(name, "process"))
         status = fill_processes(c->m, in, c->number);
     if (!status && !strcmp(name, "capture_health") && in->part)
-        status = merge_take_lines(c->m, in);
+        status = merge_add_lines(c->m, in);
     return status;
 }
 
 enum prof_status merge_copy(struct merge *m, int table)
 {
     struct copy c = {.m = m, .number = table, .table = &m->plan.tables[table]};
-    enum prof_status status = prepare(&c);
+    enum prof_status status = prepare_copy(&c);
     for (size_t i = 0; !status && i < m->count; i++) {
         if (m->inputs[i].db)
-            status = copy_one(&c, &m->inputs[i]);
+            status = copy_table_row(&c, &m->inputs[i]);
     }
     sqlite3_finalize(c.insert);
     sqlite3_finalize(c.same);

@@ -29,7 +29,7 @@ static bool joins_all(enum prof_collective operation)
            operation == PROF_COLLECTIVE_BARRIER;
 }
 
-static void add(struct reading *r, int64_t process, int kind, int64_t end)
+static void add_process_end(struct reading *r, int64_t process, int kind, int64_t end)
 {
     struct merge_ends_of *of = NULL;
     if (!r->process)
@@ -51,7 +51,7 @@ static void add(struct reading *r, int64_t process, int kind, int64_t end)
     r->failed |= !slot;
 }
 
-static sqlite3_stmt *query(const struct reading *r, const char *sql)
+static sqlite3_stmt *prepare_ends_query(const struct reading *r, const char *sql)
 {
     sqlite3_stmt *row = NULL;
     return sqlite3_prepare_v2(r->db, sql, -1, &row, NULL) == SQLITE_OK ? row : NULL;
@@ -59,7 +59,7 @@ static sqlite3_stmt *query(const struct reading *r, const char *sql)
 
 static void read_map(struct reading *r, struct prof_map *map, const char *sql)
 {
-    sqlite3_stmt *row = query(r, sql);
+    sqlite3_stmt *row = prepare_ends_query(r, sql);
     prof_map_clear(map);
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW)
         r->failed |= !prof_map_put(map, (uint64_t)sqlite3_column_int64(row, 0),
@@ -75,8 +75,9 @@ static int64_t mapped(const struct prof_map *map, int64_t key)
 
 static bool read_configs(struct reading *r)
 {
-    sqlite3_stmt *row = query(r, "SELECT c.id, s.value FROM launch_config c JOIN string s "
-                                 "ON s.id = coalesce(c.demangled, c.name)");
+    sqlite3_stmt *row =
+        prepare_ends_query(r, "SELECT c.id, s.value FROM launch_config c JOIN string s "
+                              "ON s.id = coalesce(c.demangled, c.name)");
     prof_map_clear(&r->operation);
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
@@ -89,24 +90,24 @@ static bool read_configs(struct reading *r)
     return r->operation.count > 0;
 }
 
-static void read_kernels(struct reading *r)
+static void read_kernel_ends(struct reading *r)
 {
     if (!read_configs(r))
         return;
     read_map(r, &r->process_of, "SELECT id, process FROM stream");
-    sqlite3_stmt *row = query(r, "SELECT start + duration, config, stream FROM kernel "
-                                 "WHERE start NOT NULL AND duration NOT NULL");
+    sqlite3_stmt *row = prepare_ends_query(r, "SELECT start + duration, config, stream FROM kernel "
+                                              "WHERE start NOT NULL AND duration NOT NULL");
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         int64_t operation = mapped(&r->operation, sqlite3_column_int64(row, 1));
         if (operation)
-            add(r, mapped(&r->process_of, sqlite3_column_int64(row, 2)), (int)operation * 2,
-                sqlite3_column_int64(row, 0));
+            add_process_end(r, mapped(&r->process_of, sqlite3_column_int64(row, 2)),
+                            (int)operation * 2, sqlite3_column_int64(row, 0));
     }
     sqlite3_finalize(row);
 }
 
 /* Copied: the second text is read by the same statement. NULL = there is none. */
-static char *text_of(const struct reading *r, int64_t id)
+static char *read_text_copy(const struct reading *r, int64_t id)
 {
     char *copy = NULL;
     sqlite3_bind_int64(r->text, 1, id);
@@ -122,7 +123,8 @@ static enum prof_collective operation_of_range(struct reading *r, int64_t domain
     const uint64_t *known = prof_map_get(&r->operation, key);
     if (known)
         return (enum prof_collective) * known;
-    char *domain_text = domain ? text_of(r, domain) : NULL, *name_text = text_of(r, name);
+    char *domain_text = domain ? read_text_copy(r, domain) : NULL,
+         *name_text = read_text_copy(r, name);
     enum prof_collective operation = prof_collective_range(domain_text, name_text);
     free(domain_text);
     free(name_text);
@@ -130,38 +132,31 @@ static enum prof_collective operation_of_range(struct reading *r, int64_t domain
     return operation;
 }
 
-static void read_ranges(struct reading *r)
+static void read_range_ends(struct reading *r)
 {
-    r->text = query(r, "SELECT value FROM string WHERE id = ?1");
-    sqlite3_stmt *row = query(r, "SELECT start + duration, domain, name, thread FROM range "
-                                 "WHERE duration NOT NULL");
+    r->text = prepare_ends_query(r, "SELECT value FROM string WHERE id = ?1");
+    sqlite3_stmt *row =
+        prepare_ends_query(r, "SELECT start + duration, domain, name, thread FROM range "
+                              "WHERE duration NOT NULL");
     prof_map_clear(&r->operation);
     read_map(r, &r->process_of, "SELECT id, process FROM thread");
     while (r->text && row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
             operation_of_range(r, sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
         if (joins_all(operation))
-            add(r, mapped(&r->process_of, sqlite3_column_int64(row, 3)), (int)operation * 2 + 1,
-                sqlite3_column_int64(row, 0));
+            add_process_end(r, mapped(&r->process_of, sqlite3_column_int64(row, 3)),
+                            (int)operation * 2 + 1, sqlite3_column_int64(row, 0));
     }
     sqlite3_finalize(row);
     sqlite3_finalize(r->text);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 /* In order; every second, fourth ... one when there are very many, by their number among all, so
  * that two ranks keep the same ones. */
-static void put_in_order(struct merge_ends_of *of)
+static void sort_and_thin_ends(struct merge_ends_of *of)
 {
     size_t kept = 0, step = 1;
-    qsort(of->ends.data, of->ends.count, sizeof *of->ends.data, by_time);
+    qsort(of->ends.data, of->ends.count, sizeof *of->ends.data, prof_ascending_int64);
     while (of->ends.count / step > MOST_KEPT)
         step *= 2;
     for (size_t i = 0; i < of->ends.count; i += step)
@@ -176,10 +171,10 @@ bool merge_ends_read(const struct merge_input *input, struct merge_ends *ends)
                             input->start_mono_ns == PROF_MERGE_UNKNOWN ? 0 : input->start_mono_ns,
                         .ends = ends};
     *ends = (struct merge_ends){0};
-    read_kernels(&r);
-    read_ranges(&r);
+    read_kernel_ends(&r);
+    read_range_ends(&r);
     for (size_t i = 0; i < ends->of.count; i++)
-        put_in_order(&ends->of.data[i]);
+        sort_and_thin_ends(&ends->of.data[i]);
     prof_map_free(&r.process_of);
     prof_map_free(&r.operation);
     return !r.failed;

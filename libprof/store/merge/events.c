@@ -37,7 +37,7 @@ struct events {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void bind_row(sqlite3_stmt *sql, int first, const struct merge_row *row, int columns)
+static void bind_merge_row(sqlite3_stmt *sql, int first, const struct merge_row *row, int columns)
 {
     for (int i = 0; i < columns; i++) {
         if (row->nulls >> i & 1) {
@@ -57,25 +57,25 @@ static struct merge_row *held(const struct events *e, int at)
     return (struct merge_row *)(void *)((char *)e->held + (size_t)at * e->row_bytes);
 }
 
-static bool run(sqlite3_stmt *sql)
+static bool step_and_reset(sqlite3_stmt *sql)
 {
     int code = sqlite3_step(sql);
     sqlite3_reset(sql);
     return code == SQLITE_DONE;
 }
 
-static enum prof_status flush(struct events *e)
+static enum prof_status flush_merged_rows(struct events *e)
 {
     bool ok = true;
     for (int i = 0; ok && i < e->waiting; i++) {
-        bind_row(e->one, 1, held(e, i), e->table->columns);
-        ok = run(e->one);
+        bind_merge_row(e->one, 1, held(e, i), e->table->columns);
+        ok = step_and_reset(e->one);
     }
     e->waiting = 0;
     return ok ? PROF_OK : merge_write_fail(e->m);
 }
 
-static enum prof_status write_row(struct events *e, const struct merge_row *row)
+static enum prof_status write_merged_row(struct events *e, const struct merge_row *row)
 {
     struct merge_row *copy = held(e, e->waiting++);
     memcpy(copy, row, e->row_bytes);
@@ -84,9 +84,9 @@ static enum prof_status write_row(struct events *e, const struct merge_row *row)
     if (e->waiting < ROWS_A_STATEMENT)
         return PROF_OK;
     for (int i = 0; i < ROWS_A_STATEMENT; i++)
-        bind_row(e->many, i * e->table->columns + 1, held(e, i), e->table->columns);
+        bind_merge_row(e->many, i * e->table->columns + 1, held(e, i), e->table->columns);
     e->waiting = 0;
-    return run(e->many) ? PROF_OK : merge_write_fail(e->m);
+    return step_and_reset(e->many) ? PROF_OK : merge_write_fail(e->m);
 }
 
 /* ---- sums per second ------------------------------------------------------------------------- */
@@ -121,18 +121,18 @@ static enum prof_status add_to_sums(struct events *e, const struct merge_row *ro
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-static bool before(const struct source *a, const struct source *b)
+static bool source_comes_first(const struct source *a, const struct source *b)
 {
     return a->come != b->come ? a->come < b->come : a->number < b->number;
 }
 
-static void sift_down(struct events *e, size_t at)
+static void sift_source_down(struct events *e, size_t at)
 {
     struct source moving = e->sources[at];
     for (size_t child; (child = 2 * at + 1) < e->count; at = child) {
-        if (child + 1 < e->count && before(&e->sources[child + 1], &e->sources[child]))
+        if (child + 1 < e->count && source_comes_first(&e->sources[child + 1], &e->sources[child]))
             child++;
-        if (!before(&e->sources[child], &moving))
+        if (!source_comes_first(&e->sources[child], &moving))
             break;
         e->sources[at] = e->sources[child];
     }
@@ -140,7 +140,7 @@ static void sift_down(struct events *e, size_t at)
 }
 
 /* False at the end of the file. */
-static bool advance(struct source *s)
+static bool advance_source(struct source *s)
 {
     s->row = merge_queue_next(s->queue);
     if (s->row && s->row->key > s->come)
@@ -148,10 +148,10 @@ static bool advance(struct source *s)
     return s->row != NULL;
 }
 
-static enum prof_status take_row(struct events *e, struct source *s)
+static enum prof_status copy_source_row(struct events *e, struct source *s)
 {
     struct merge_input *in = merge_queue_input(s->queue);
-    enum prof_status status = write_row(e, s->row);
+    enum prof_status status = write_merged_row(e, s->row);
     struct merge_ids *ids = &in->ids[e->number];
     size_t at = ids->now ? merge_ids_find(ids, s->row->cells[0]) : SIZE_MAX;
     if (at != SIZE_MAX)
@@ -169,15 +169,15 @@ static enum prof_status merge_all(struct events *e)
 {
     enum prof_status status = PROF_OK;
     while (e->count && !status) {
-        status = take_row(e, &e->sources[0]);
-        if (!status && !advance(&e->sources[0])) {
+        status = copy_source_row(e, &e->sources[0]);
+        if (!status && !advance_source(&e->sources[0])) {
             merge_queue_close(e->sources[0].queue);
             e->sources[0] = e->sources[--e->count];
         }
         if (e->count)
-            sift_down(e, 0);
+            sift_source_down(e, 0);
     }
-    return status ? status : flush(e);
+    return status ? status : flush_merged_rows(e);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -229,17 +229,17 @@ static enum prof_status open_sources(struct events *e, size_t files)
         struct source s = {.come = INT64_MIN, .number = i};
         if (!merge_queue_open(in, e->table, window, &s.queue))
             return prof_fail(e->m->err, PROF_NOMEM, "out of memory");
-        if (advance(&s))
+        if (advance_source(&s))
             e->sources[e->count++] = s;
         else
             merge_queue_close(s.queue);
     }
     for (size_t at = e->count / 2; at-- > 0;)
-        sift_down(e, at);
+        sift_source_down(e, at);
     return PROF_OK;
 }
 
-static enum prof_status prepare(struct events *e)
+static enum prof_status prepare_events(struct events *e)
 {
     enum schema_table table = (enum schema_table)(e->table->schema - prof_tables);
     bool ok = !prof_schema_insert(e->m->out, table, 1, false, &e->one) &&
@@ -264,7 +264,7 @@ enum prof_status merge_events(struct merge *m, int table)
     for (size_t i = 0; i < m->count; i++)
         files += m->inputs[i].db != NULL;
     e.row_bytes = sizeof(struct merge_row) + (size_t)e.table->columns * sizeof(int64_t);
-    enum prof_status status = prepare(&e);
+    enum prof_status status = prepare_events(&e);
     status = status ? status : open_sources(&e, files);
     status = status ? status : merge_all(&e);
     if (!status && e.stream >= 0 && !rollup_sums_flush(&m->rollup, e.sum))

@@ -17,17 +17,9 @@
 #define MOST_DRIFT 1e-3 /* clocks that are kept by a time service are within 500 ppm */
 #define TRIED 256u      /* pairs looked at while the pairing is sought */
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 static int64_t median(int64_t *values, size_t count)
 {
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, prof_ascending_int64);
     return values[count / 2];
 }
 
@@ -51,7 +43,7 @@ static int64_t difference(const struct pairs *p, size_t i)
 }
 
 /* Median of the differences of pairs `from` to `to`. */
-static int64_t typical(const struct pairs *p, size_t from, size_t to, size_t step)
+static int64_t median_difference(const struct pairs *p, size_t from, size_t to, size_t step)
 {
     size_t n = 0;
     for (size_t i = from; i < to; i += step)
@@ -82,7 +74,7 @@ static double slope(const struct pairs *p)
     for (size_t b = 0; b < blocks; b++) {
         size_t from = p->count * b / blocks, to = p->count * (b + 1) / blocks;
         at[b] = (double)prof_subtract(p->source[(from + to) / 2], p->source[0]);
-        value[b] = (double)prof_subtract(typical(p, from, to, 1), first);
+        value[b] = (double)prof_subtract(median_difference(p, from, to, 1), first);
     }
     for (size_t a = 0; a < blocks; a++) {
         for (size_t b = a + 1; b < blocks; b++) {
@@ -131,7 +123,7 @@ struct trial {
     int64_t error_ns, offset_ns;
 };
 
-static int64_t distance(int64_t a, int64_t b)
+static int64_t absolute_difference(int64_t a, int64_t b)
 {
     int64_t d = prof_subtract(a, b);
     return d < 0 ? prof_subtract(0, d) : d;
@@ -145,7 +137,8 @@ static bool is_better(const struct trial *a, const struct trial *b, int64_t expe
         return a->error_ns < b->error_ns;
     if (expected_ns == PROF_MERGE_UNKNOWN)
         return labs(a->shift) < labs(b->shift);
-    return distance(a->offset_ns, expected_ns) < distance(b->offset_ns, expected_ns);
+    return absolute_difference(a->offset_ns, expected_ns) <
+           absolute_difference(b->offset_ns, expected_ns);
 }
 
 static long best_shift(const int64_t *source, size_t sources, const int64_t *reference,
@@ -159,7 +152,7 @@ static long best_shift(const int64_t *source, size_t sources, const int64_t *ref
         if (!paired(source, sources, reference, references, shift, &p))
             continue;
         size_t step = p.count / TRIED + 1;
-        struct merge_fit rough = {.offset_ns = typical(&p, 0, p.count, step)};
+        struct merge_fit rough = {.offset_ns = median_difference(&p, 0, p.count, step)};
         struct trial trial = {shift, left_over(&p, &rough, step), rough.offset_ns};
         if (!any || is_better(&trial, &best, expected_ns))
             best = trial;

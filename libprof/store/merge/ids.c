@@ -46,7 +46,7 @@ static int64_t newest(const struct merge_ids *ids)
 }
 
 /* One that is there already, which only a damaged file has, counts once. */
-static bool add(struct merge_ids *ids, int64_t id, size_t *room)
+static bool add_merge_id(struct merge_ids *ids, int64_t id, size_t *room)
 {
     if (!ids->count)
         ids->first = id;
@@ -74,7 +74,7 @@ enum prof_status merge_ids_read(struct merge_ids *ids, sqlite3 *db, const char *
     if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK)
         return prof_sql_status(sqlite3_errcode(db));
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = add(ids, sqlite3_column_int64(row, 0), &room);
+        ok = add_merge_id(ids, sqlite3_column_int64(row, 0), &room);
     int code = sqlite3_finalize(row);
     return ok ? prof_sql_status(code) : PROF_NOMEM;
 }

@@ -8,13 +8,13 @@
 #include "libprof/base/saturate.h"
 #include "libprof/store/merge/parts.h"
 
-static char *text(sqlite3_stmt *row, int at)
+static char *copy_column_text(sqlite3_stmt *row, int at)
 {
     const char *value = (const char *)sqlite3_column_text(row, at);
     return value ? strdup(value) : NULL;
 }
 
-static int64_t number(sqlite3_stmt *row, int at)
+static int64_t column_or_unknown(sqlite3_stmt *row, int at)
 {
     return sqlite3_column_type(row, at) == SQLITE_NULL ? PROF_MERGE_UNKNOWN
                                                        : sqlite3_column_int64(row, at);
@@ -45,17 +45,17 @@ static enum prof_status read_capture(struct merge_input *in)
         *numbers[i] = PROF_MERGE_UNKNOWN;
     if (sqlite3_step(row) == SQLITE_ROW) {
         for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-            *texts[i] = text(row, (int)i);
+            *texts[i] = copy_column_text(row, (int)i);
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-            *numbers[i] = number(row, 10 + (int)i);
+            *numbers[i] = column_or_unknown(row, 10 + (int)i);
         in->merged = sqlite3_column_int(row, 17) != 0;
         in->summary = sqlite3_column_int(row, 18) != 0;
-        in->merged_boot_id = text(row, 19);
+        in->merged_boot_id = copy_column_text(row, 19);
     }
     return prof_sql_status(sqlite3_finalize(row));
 }
 
-static bool add_process(struct merge_input *in, sqlite3_stmt *row)
+static bool add_input_process(struct merge_input *in, sqlite3_stmt *row)
 {
     struct merge_process *p = prof_array_add(&in->processes);
     if (!p)
@@ -69,7 +69,7 @@ static bool add_process(struct merge_input *in, sqlite3_stmt *row)
         .has_events = sqlite3_column_int(row, 4) != 0,
     };
     if (!in->job)
-        in->job = text(row, 5);
+        in->job = copy_column_text(row, 5);
     return true;
 }
 
@@ -83,13 +83,13 @@ static enum prof_status read_processes(struct merge_input *in)
                            -1, &row, NULL))
         return prof_sql_status(sqlite3_errcode(in->db));
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = add_process(in, row);
+        ok = add_input_process(in, row);
     int code = sqlite3_finalize(row);
     return ok ? prof_sql_status(code) : PROF_NOMEM;
 }
 
 /* Thousands may be open at once: little memory for each. One state of a file that still grows. */
-static enum prof_status prepare(struct merge_input *in)
+static enum prof_status prepare_input(struct merge_input *in)
 {
     return prof_sql_status(sqlite3_exec(in->db, "PRAGMA cache_size=6; BEGIN", NULL, NULL, NULL));
 }
@@ -100,7 +100,7 @@ enum prof_status merge_input_open(struct merge_input *in, struct prof_error *err
     if (status)
         return status;
     in->db = prof_store_db(in->store);
-    status = prepare(in);
+    status = prepare_input(in);
     if (!status && !in->described) {
         in->described = true;
         status = read_capture(in);

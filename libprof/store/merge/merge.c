@@ -53,7 +53,7 @@ static bool ends_in_head(const char *path)
     return ends;
 }
 
-static enum prof_status describe(struct merge *m, struct merge_input *in)
+static enum prof_status describe_input(struct merge *m, struct merge_input *in)
 {
     struct prof_error why = {0};
     enum prof_status status = merge_input_open(in, &why);
@@ -79,7 +79,7 @@ static enum prof_status describe_all(struct merge *m)
     enum prof_status status = PROF_OK;
     size_t readable = 0;
     for (size_t i = 0; !status && i < m->count; i++) {
-        status = describe(m, &m->inputs[i]);
+        status = describe_input(m, &m->inputs[i]);
         readable += !m->inputs[i].gone;
         status = status ? status : merge_look_up(m);
     }
@@ -93,20 +93,16 @@ static enum prof_status describe_all(struct merge *m)
  * ------------------------------------------------------------------------------------------------
  */
 
-static bool run(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
-}
-
 /* Nobody sees the file before it is whole, so nothing has to be undone. */
-static enum prof_status create(struct merge *m, const char *path, struct prof_store **store)
+static enum prof_status create_output(struct merge *m, const char *path, struct prof_store **store)
 {
     enum prof_status status = prof_store_create_alone(path, store, m->err);
     if (status)
         return status;
     m->out = prof_store_db(*store);
-    return run(m->out, "PRAGMA cache_size=-65536") && run(m->out, "BEGIN") ? PROF_OK
-                                                                           : merge_write_fail(m);
+    return prof_sql_run(m->out, "PRAGMA cache_size=-65536") && prof_sql_run(m->out, "BEGIN")
+               ? PROF_OK
+               : merge_write_fail(m);
 }
 
 static enum prof_status open_inputs(struct merge *m)
@@ -142,7 +138,7 @@ static enum prof_status merge_into(struct merge *m, const char *path, bool last)
     memset(m->last, 0, sizeof m->last);
     m->rollup.last = 0;
     m->sums = last;
-    enum prof_status status = create(m, path, &store);
+    enum prof_status status = create_output(m, path, &store);
     status = status ? status : open_inputs(m);
     status = status ? status : merge_tables(m);
     for (size_t i = 0; i < m->count; i++)
@@ -151,7 +147,7 @@ static enum prof_status merge_into(struct merge *m, const char *path, bool last)
         status = merge_write_capture(m);
     if (!status && last)
         status = merge_write_lines(m);
-    if (!status && !run(m->out, "COMMIT"))
+    if (!status && !prof_sql_run(m->out, "COMMIT"))
         status = merge_write_fail(m);
     rollup_sums_free(&m->rollup);
     prof_store_close(store);
@@ -167,7 +163,7 @@ struct passing {
     size_t count;
 };
 
-static size_t most_open(void)
+static size_t max_open_files(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
@@ -223,9 +219,9 @@ static enum prof_status merge_groups(struct merge *m, size_t most, struct passin
 }
 
 /* Until few enough are left, which m->inputs then are. */
-static enum prof_status reduce(struct merge *m, struct passing *current)
+static enum prof_status merge_in_passes(struct merge *m, struct passing *current)
 {
-    size_t most = most_open();
+    size_t most = max_open_files();
     enum prof_status status = PROF_OK;
     while (!status && m->count > most) {
         struct passing next = {0};
@@ -243,7 +239,7 @@ static enum prof_status reduce(struct merge *m, struct passing *current)
 static enum prof_status write_result(struct merge *m, const char *temporary)
 {
     struct passing passing = {0};
-    enum prof_status status = reduce(m, &passing);
+    enum prof_status status = merge_in_passes(m, &passing);
     status = status ? status : merge_into(m, temporary, true);
     passing_free(&passing);
     m->inputs = m->all;
@@ -251,7 +247,7 @@ static enum prof_status write_result(struct merge *m, const char *temporary)
     return status;
 }
 
-static enum prof_status begin(struct merge *m, const char *const *paths, size_t count)
+static enum prof_status begin_merge(struct merge *m, const char *const *paths, size_t count)
 {
     m->inputs = m->all = calloc(count + 1, sizeof *m->inputs);
     m->result->parts = calloc(count + 1, sizeof *m->result->parts);
@@ -277,7 +273,7 @@ static enum prof_status output_free(const struct merge *m)
     return status;
 }
 
-static enum prof_status make(struct merge *m)
+static enum prof_status make_merged_file(struct merge *m)
 {
     char *temporary = NULL;
     enum prof_status status = output_free(m);
@@ -310,8 +306,8 @@ enum prof_status prof_merge(const char *const *paths, size_t count, const char *
     if (!m)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     *m = (struct merge){.options = options, .result = result, .err = err, .output = output};
-    enum prof_status status = begin(m, paths, count);
-    status = status ? status : make(m);
+    enum prof_status status = begin_merge(m, paths, count);
+    status = status ? status : make_merged_file(m);
     for (size_t i = 0; i < m->all_count; i++)
         merge_input_free(&m->all[i]);
     free(m->all);

@@ -237,7 +237,7 @@ enum prof_status merge_sums(struct merge *m);
 /* trust.c: the row of `capture`; what files say of themselves as a whole (not of a process); all of
  * it. */
 enum prof_status merge_write_capture(struct merge *m);
-enum prof_status merge_take_lines(struct merge *m, struct merge_input *input);
+enum prof_status merge_add_lines(struct merge *m, struct merge_input *input);
 enum prof_status merge_write_lines(struct merge *m);
 void merge_free_lines(struct merge *m);
 /* A line of our own, and a note of the result. False: out of memory. */

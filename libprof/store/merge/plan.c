@@ -12,7 +12,7 @@ static const char *const made_anew[] = {"capture", "rollup"};
 static const char *const in_summary[] = {"rollup", "process", "capture_health", "ceiling",
                                          "merged_part"};
 
-static bool listed(const char *name, const char *const *list, size_t count)
+static bool is_in_list(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(name, list[i]) == 0)
@@ -20,7 +20,7 @@ static bool listed(const char *name, const char *const *list, size_t count)
     }
     return false;
 }
-#define LISTED(name, list) listed(name, list, sizeof(list) / sizeof *(list))
+#define LISTED(name, list) is_in_list(name, list, sizeof(list) / sizeof *(list))
 
 int merge_plan_find(const struct merge_plan *plan, const char *table)
 {
@@ -49,7 +49,7 @@ static enum merge_way way_of(const struct merge_table *table)
     return events ? MERGE_BY_TIME : MERGE_APPEND;
 }
 
-static void describe(struct merge_plan *plan, struct merge_table *table)
+static void describe_table(struct merge_plan *plan, struct merge_table *table)
 {
     const struct prof_column *c = table->schema->columns;
     table->start = -1;
@@ -77,7 +77,7 @@ static bool is_ready(const struct merge_plan *plan, int table, const bool *done)
 }
 
 /* Tables that refer to each other in a circle, which the schema has none of, come in any order. */
-static void put_in_order(struct merge_plan *plan)
+static void order_tables(struct merge_plan *plan)
 {
     bool done[MERGE_MOST_TABLES] = {false};
     for (int place = 0; place < plan->count;) {
@@ -120,10 +120,10 @@ void merge_plan_make(struct merge_plan *plan, bool summary)
     for (const struct prof_table *t = prof_tables; t->name && plan->count < MERGE_MOST_TABLES; t++)
         plan->tables[plan->count++].schema = t;
     for (int i = 0; i < plan->count; i++)
-        describe(plan, &plan->tables[i]);
+        describe_table(plan, &plan->tables[i]);
     for (int i = 0; i < plan->count; i++)
         plan->tables[i].way = way_of(&plan->tables[i]);
-    put_in_order(plan);
+    order_tables(plan);
     if (summary)
         keep_summary(plan);
 }

@@ -62,7 +62,7 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
     return true;
 }
 
-static void convert(const struct merge_queue *q, struct merge_row *row, int at)
+static void convert_cell(const struct merge_queue *q, struct merge_row *row, int at)
 {
     const struct merge_input *in = q->input;
     int refers = q->table->column[at].refers;
@@ -76,7 +76,7 @@ static void convert(const struct merge_queue *q, struct merge_row *row, int at)
     }
 }
 
-static void read_row(struct merge_queue *q, struct merge_row *row)
+static void read_queue_row(struct merge_queue *q, struct merge_row *row)
 {
     int columns = q->table->columns;
     row->nulls = row->reals = 0;
@@ -95,7 +95,7 @@ static void read_row(struct merge_queue *q, struct merge_row *row)
     }
     for (int i = 1; i < columns; i++) {
         if (!((row->nulls | row->reals) >> i & 1))
-            convert(q, row, i);
+            convert_cell(q, row, i);
     }
     if (!((row->nulls | row->reals) >> q->table->start & 1))
         q->latest = row->cells[q->table->start];
@@ -103,7 +103,7 @@ static void read_row(struct merge_queue *q, struct merge_row *row)
 }
 
 /* Among those that wait; nearly always at the end. */
-static void insert(struct merge_queue *q, struct place place)
+static void insert_position(struct merge_queue *q, struct place place)
 {
     size_t at = q->count++;
     for (; at > q->next && place.key < q->places[at - 1].key; at--)
@@ -113,7 +113,7 @@ static void insert(struct merge_queue *q, struct place place)
 
 /* Many rows at a time: what SQLite has of this file is in the processor's caches then, which a
  * thousand files do not share. */
-static void fill(struct merge_queue *q)
+static void fill_queue(struct merge_queue *q)
 {
     q->count -= q->next;
     memmove(q->places, q->places + q->next, q->count * sizeof *q->places);
@@ -128,8 +128,8 @@ static void fill(struct merge_queue *q)
             return;
         }
         uint32_t slot = q->free[--q->free_count];
-        read_row(q, row_in(q, slot));
-        insert(q, (struct place){row_in(q, slot)->key, slot});
+        read_queue_row(q, row_in(q, slot));
+        insert_position(q, (struct place){row_in(q, slot)->key, slot});
     }
 }
 
@@ -147,7 +147,7 @@ const struct merge_row *merge_queue_next(struct merge_queue *q)
         q->free[q->free_count++] = q->handed;
     q->handed = NONE;
     if (q->rows && q->count - q->next <= q->window / 2)
-        fill(q);
+        fill_queue(q);
     if (q->next == q->count)
         return NULL;
     q->handed = q->places[q->next++].slot;

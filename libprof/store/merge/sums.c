@@ -7,7 +7,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-static bool finds(const struct merge_input *in, const char *sql)
+static bool query_has_rows(const struct merge_input *in, const char *sql)
 {
     sqlite3_stmt *row = NULL;
     bool any = sqlite3_prepare_v2(in->db, sql, -1, &row, NULL) == SQLITE_OK &&
@@ -18,12 +18,12 @@ static bool finds(const struct merge_input *in, const char *sql)
 
 static bool has_kernels(const struct merge_input *in)
 {
-    return finds(in, "SELECT 1 FROM kernel LIMIT 1");
+    return query_has_rows(in, "SELECT 1 FROM kernel LIMIT 1");
 }
 
 static bool has_sums(const struct merge_input *in)
 {
-    return finds(in, "SELECT 1 FROM rollup LIMIT 1");
+    return query_has_rows(in, "SELECT 1 FROM rollup LIMIT 1");
 }
 
 static int64_t floor_second(int64_t time_ns)

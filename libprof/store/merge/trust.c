@@ -70,7 +70,7 @@ static struct merge_line *line_of(struct merge *m, const char *subject, const ch
     return line;
 }
 
-enum prof_status merge_take_lines(struct merge *m, struct merge_input *in)
+enum prof_status merge_add_lines(struct merge *m, struct merge_input *in)
 {
     sqlite3_stmt *row = NULL;
     bool ok = true;
@@ -112,8 +112,8 @@ static char *whole_note(const struct merge_line *line, size_t files)
     return length < 0 ? NULL : text;
 }
 
-static enum prof_status write_line(struct merge *m, sqlite3_stmt *sql, const char *subject,
-                                   const char *item, const int64_t *value, const char *note)
+static enum prof_status write_health_line(struct merge *m, sqlite3_stmt *sql, const char *subject,
+                                          const char *item, const int64_t *value, const char *note)
 {
     int table = merge_plan_find(&m->plan, "capture_health");
     sqlite3_bind_int64(sql, COLUMN_AT(capture_health, id), ++m->last[table]);
@@ -151,7 +151,8 @@ static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
             continue;
         char *note = part_note(part);
         m->result->complete &= part->twice; /* which nobody misses */
-        status = note ? write_line(m, sql, "part", part->twice ? "copy" : "incomplete", NULL, note)
+        status = note ? write_health_line(m, sql, "part", part->twice ? "copy" : "incomplete", NULL,
+                                          note)
                       : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
@@ -175,9 +176,10 @@ enum prof_status merge_write_lines(struct merge *m)
     for (size_t i = 0; !status && i < m->lines.count; i++) {
         const struct merge_line *line = &m->lines.data[i];
         char *note = whole_note(line, files_in(m));
-        status = note || !line->note ? write_line(m, sql, line->subject, line->item,
-                                                  line->has_value ? &line->value : NULL, note)
-                                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        status = note || !line->note
+                     ? write_health_line(m, sql, line->subject, line->item,
+                                         line->has_value ? &line->value : NULL, note)
+                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
     status = status ? status : write_parts(m, sql);
@@ -243,7 +245,7 @@ static void exit_of(const struct merge *m, int64_t *status, int64_t *signal)
         *status = PROF_MERGE_UNKNOWN;
 }
 
-static void bind_known(sqlite3_stmt *sql, int at, int64_t value)
+static void bind_known_value(sqlite3_stmt *sql, int at, int64_t value)
 {
     if (value != PROF_MERGE_UNKNOWN)
         sqlite3_bind_int64(sql, at, value);
@@ -264,7 +266,7 @@ static int64_t common_count(const struct merge *m)
 }
 
 /* Kernels that some files left out on purpose are said even where the filters differ. */
-static bool say_filters(struct merge *m)
+static bool note_filters(struct merge *m)
 {
     bool ok = true;
     for (size_t i = 0; ok && !COMMON(m, filter) && i < m->all_count; i++) {
@@ -282,7 +284,7 @@ enum prof_status merge_write_capture(struct merge *m)
     sqlite3_stmt *sql;
     int64_t status, signal;
     exit_of(m, &status, &signal);
-    if (!say_filters(m))
+    if (!note_filters(m))
         return prof_fail(m->err, PROF_NOMEM, "out of memory");
     if (prof_schema_insert(m->out, SCHEMA_capture, 1, false, &sql))
         return merge_write_fail(m);
@@ -301,12 +303,12 @@ enum prof_status merge_write_capture(struct merge *m)
                  {COLUMN_AT(capture, kernel_filter), COMMON(m, filter)}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         sqlite3_bind_text(sql, texts[i].at, texts[i].text, -1, SQLITE_STATIC);
-    bind_known(sql, COLUMN_AT(capture, cpu_count), common_count(m));
-    bind_known(sql, COLUMN_AT(capture, start_realtime_ns), m->zero_realtime_ns);
+    bind_known_value(sql, COLUMN_AT(capture, cpu_count), common_count(m));
+    bind_known_value(sql, COLUMN_AT(capture, start_realtime_ns), m->zero_realtime_ns);
     sqlite3_bind_int64(sql, COLUMN_AT(capture, start_mono_ns), m->zero_mono_ns);
-    bind_known(sql, COLUMN_AT(capture, duration), m->duration_ns);
-    bind_known(sql, COLUMN_AT(capture, exit_status), status);
-    bind_known(sql, COLUMN_AT(capture, exit_signal), signal);
+    bind_known_value(sql, COLUMN_AT(capture, duration), m->duration_ns);
+    bind_known_value(sql, COLUMN_AT(capture, exit_status), status);
+    bind_known_value(sql, COLUMN_AT(capture, exit_signal), signal);
     int code = sqlite3_step(sql);
     sqlite3_finalize(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
