@@ -36,7 +36,7 @@ static const struct cli_option options_table[] = {
      .type = CLI_TEXT,
      AT(lines[CAND]),
      .argument = "CMD",
-     .text = "the command that is judged"},
+     .text = "the command that is compared with it"},
     {.name = "runs",
      .letter = 'n',
      .type = CLI_COUNT,
@@ -49,8 +49,9 @@ static const struct cli_option options_table[] = {
      AT(max_runs),
      .argument = "N",
      .fallback = "as --runs",
-     .text = "when nothing can be decided, and so many runs of each may do it, make them and judge "
-             "all together"},
+     .text =
+         "when nothing can be decided, and so many runs of each may do it, make them and compare "
+         "all together"},
     {.name = "warmup",
      .letter = 'w',
      .type = CLI_TEXT,
@@ -208,13 +209,13 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
 
 const struct cli_command ab_command = {
     .name = "ab",
-    .summary = "run two commands in turns and judge the second",
+    .summary = "run two commands in turns and compare the second with the first",
     .operands = "",
     .text =
         "Records both commands N times in the order ABBA BAAB ..., so that drift falls on both "
-        "alike, and judges the second against the first as perfkit gate does, with each run as a "
+        "alike, and compares the second with the first as perfkit gate does, with each run as a "
         "unit. The honest comparison for a CI job that can build both versions; no baseline is "
-        "needed. With --max-runs it is judged twice where need be, at half the risk of a false "
+        "needed. With --max-runs it is decided twice where need be, at half the risk of a false "
         "alarm each time. A command that does not end with 0 ends the comparison. What the "
         "commands print goes to standard error.",
     .options = options_table,

@@ -481,7 +481,7 @@ const struct cli_command baseline_command = {
         "A baseline is a named history of sessions; each save adds one, of one or several runs. "
         "Kept are a run's metrics and its environment, not its capture: some kilobytes. The gate "
         "learns from the spread between sessions how noisy each metric is; with about ten it "
-        "judges times well. Several jobs may save at once. Only complete captures are taken, and "
+        "compares times well. Several jobs may save at once. Only complete captures are taken, and "
         "the same capture counts once.",
     .options = options_table,
     .examples = examples,

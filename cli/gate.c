@@ -44,7 +44,7 @@ static const struct cli_option options_table[] = {
      .argument = "CMD",
      .group = "More runs",
      .text =
-         "when nothing can be decided, record CMD (for the shell) again and judge all together; "
+         "when nothing can be decided, record CMD (for the shell) again and compare all together; "
          "without FILE the first run too"},
     {.name = "max-units",
      .type = CLI_COUNT,
@@ -63,10 +63,10 @@ static const struct cli_option options_table[] = {
 };
 
 static const struct cli_text_row examples[] = {
-    {"perfkit gate --baseline main run.sqlite", "Judge one run: exact metrics fail, times end in "
+    {"perfkit gate --baseline main run.sqlite", "Compare one run: exact metrics fail, times end in "
                                                 "SUSPECT at most."},
     {"perfkit gate -b main --rerun ./bench --max-units 5 --junit gate.xml",
-     "Record, judge, record more when in doubt; leave a file for the CI service."},
+     "Record, compare, record more when in doubt; leave a file for the CI service."},
     {"perfkit gate -b main run-?.sqlite --github --markdown gate.md",
      "Several runs, annotations, and a text for the pull request."},
     {0},
@@ -212,7 +212,7 @@ static bool check_gate_options(const struct options *asked, const struct cli_ope
     if (!asked->baseline)
         wrong = "against what? give --baseline NAME (perfkit baseline list shows them)";
     else if (!files->count && !asked->rerun)
-        wrong = "give the captures to judge, or --rerun CMD to record them";
+        wrong = "give the captures to compare, or --rerun CMD to record them";
     else if (asked->keep && !asked->rerun)
         wrong = "--keep goes with --rerun only: leave it out";
     if (wrong)
@@ -251,7 +251,7 @@ static int gate_run(const struct cli_command *command, int argc, char **argv)
 
 const struct cli_command gate_command = {
     .name = "gate",
-    .summary = "judge runs against a baseline, for CI",
+    .summary = "compare runs with a baseline, for CI",
     .operands = "[FILE...]",
     .text =
         "Compares captures with a baseline. Counts and bytes are compared exactly; times "

@@ -154,7 +154,7 @@ static void warn(const char *command, const struct prof_gate_report *report)
                 prof_verdict_text(c->verdict),
                 report->strict ? "" : " (--strict ends with 4 for it)");
     else if (c->limited && c->verdict != PROF_VERDICT_FAIL)
-        cli_say(command, "warning: wall time was not judged: %s%s",
+        cli_say(command, "warning: wall time was not analysed: %s%s",
                 prof_reason_text(PROF_REASON_HOST_NOISE),
                 report->strict ? "" : " (--strict ends with 4 for it)");
     else if (c->times_refused)

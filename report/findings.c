@@ -175,7 +175,7 @@ static size_t coverage_text(const struct prof_coverage *c, char *out, size_t siz
         const char *where;
     } parts[] = {{c->set_up_ns, "in warm-up and setup"},
                  {c->skipped_ns, "in skipped iterations"},
-                 {other, "in work that does not repeat"}};
+                 {other, "in other work"}};
     size_t n = (size_t)snprintf(out, size, "; %s of the device time (%s",
                                 prof_percent((double)c->analysed_ns / all).text, "");
     bool any = false;

@@ -6,7 +6,7 @@
 #include "report/table.h"
 #include "report/writers.h"
 
-#define SHAPE 2
+#define SHAPE 3
 
 static const char *state_word(enum prof_state state)
 {

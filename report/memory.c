@@ -156,18 +156,23 @@ static void where_text(const struct prof_report_data *data, int64_t device, bool
 static void note_steps(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_memory_profile *p = &data->usage->profile;
-    char *name = prof_report_cut(p->step_name, 60);
+    char *name = prof_report_cut(p->phase_count == 1 ? p->phases->name : NULL, 60);
     if (!p->steps)
         snprintf(out, size,
-                 "No NVTX range repeats, so leaks cannot be told from state: put a range around a "
-                 "step of the program (nvtxRangePush(\"step\"), torch.cuda.nvtx.range(\"step\")).");
-    else if (p->step_name)
-        snprintf(out, size, "A step is one NVTX range \"%s\": %s after warm-up.", name ? name : "",
+                 "Nothing repeats, so leaks cannot be told from state: put a range around an "
+                 "iteration of the program (nvtxRangePush(\"step\"), "
+                 "torch.cuda.nvtx.range(\"step\")).");
+    else if (p->phase_count > 1)
+        snprintf(out, size,
+                 "%s repeat, each analysed by its own iterations, %s after warm-up in all: growth "
+                 "is that of the phase where it is largest.",
+                 prof_counted((int64_t)p->phase_count, "phase", "phases").text,
+                 prof_count(p->steps).text);
+    else if (name)
+        snprintf(out, size, "An iteration is one NVTX range \"%s\": %s after warm-up.", name,
                  prof_count(p->steps).text);
     else
-        snprintf(out, size,
-                 "A step is a repetition of the device's work: %s of them. What whole devices gain "
-                 "by a step is told of steps that are NVTX ranges.",
+        snprintf(out, size, "An iteration is a period of the launches: %s after warm-up.",
                  prof_count(p->steps).text);
     free(name);
 }
@@ -183,13 +188,16 @@ static bool note_growth(const struct prof_report_data *data, char *out, size_t s
             (size_t)used >= size)
             continue;
         where_text(data, place->device, place->host, where, sizeof where);
-        used += snprintf(out + used, size - (size_t)used, "%s%s of %s", used ? ", " : "",
-                         prof_bytes(place->growth_bytes).text, where);
+        char *phase = prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
+        used += snprintf(out + used, size - (size_t)used, "%s%s of %s%s%s%s", used ? ", " : "",
+                         prof_bytes(place->growth_bytes).text, where, phase ? " in \"" : "",
+                         phase ? phase : "", phase ? "\"" : "");
+        free(phase);
     }
     if (used <= 0 || (size_t)used >= size)
         return false;
     snprintf(out + used, size - (size_t)used,
-             " are live more after each step than after the one before.");
+             " are live more after each iteration than after the one before.");
     return true;
 }
 

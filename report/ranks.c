@@ -12,7 +12,7 @@
 #include "report/text.h"
 #include "report/writers.h"
 
-#define SHAPE 1
+#define SHAPE 2
 
 const char *const prof_report_rank_tables[] = {"ranks",           "collectives", "late_ranks",
                                                "rank_links",      "network",     "rank_differences",
@@ -64,7 +64,7 @@ static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
     describe_cause(worst, cause, sizeof cause);
     snprintf(out, size, "%s came last to %s of %s collectives, %s after the others in all%s",
              rank_words(worst).text, prof_count(worst->last_count).text,
-             prof_count(worst->judged).text, prof_duration_ns(worst->last_ns).text, cause);
+             prof_count(worst->analysed).text, prof_duration_ns(worst->last_ns).text, cause);
     return true;
 }
 

@@ -46,7 +46,8 @@ static const struct prof_report_column place_columns[] = {
     USE(prof_memory_place, "bytes", "Allocated", BYTES, 2, bytes),
     USE(prof_memory_place, "kept_count", "Blocks kept", COUNT, 0, kept_count),
     USE(prof_memory_place, "kept_bytes", "Never freed", BYTES, 1, kept_bytes),
-    REAL("growth_bytes", "Growth a step", BYTES, 2, prof_memory_place, growth_bytes),
+    REAL("growth_bytes", "Growth per iteration", BYTES, 2, prof_memory_place, growth_bytes),
+    STRING("growth_phase", "In phase", NAME, 7, prof_memory_place, growth_phase),
     USE(prof_memory_place, "brief_count", "Brief", COUNT, 5, brief_count),
     USE(prof_memory_place, "brief_bytes", "Brief bytes", BYTES, 0, brief_bytes),
     USE(prof_memory_place, "brief_call_ns", "Brief calls", NS, 0, brief_call_ns),
@@ -107,10 +108,11 @@ static const void *held_rows(const struct prof_report_data *data, size_t *count)
 
 static const struct prof_report_column kept_columns[] = {
     COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
-    REAL("growth_bytes", "Kept a step", BYTES, 1, prof_memory_site, growth_bytes),
+    REAL("growth_bytes", "Kept per iteration", BYTES, 1, prof_memory_site, growth_bytes),
     USE(prof_memory_site, "kept_bytes", "Kept", BYTES, 1, kept_bytes),
     USE(prof_memory_site, "kept_count", "Blocks", COUNT, 2, kept_count),
-    INT64("steps_keeping", "Steps", COUNT, 3, prof_memory_site, steps_keeping),
+    INT64("steps_keeping", "Iterations", COUNT, 3, prof_memory_site, steps_keeping),
+    STRING("phase", "In phase", NAME, 4, prof_memory_site, phase),
     USE(prof_memory_site, "count", "Allocations", COUNT, 5, count),
     SITE_PLACE,
     {0},
@@ -135,11 +137,11 @@ static void kept_totals(const struct prof_report_data *data, char *out, size_t s
         growth += site->growth_bytes;
     }
     if (leaks)
-        snprintf(out, size, "%s of them %s: %s so far, %s a step", prof_count(leaks).text,
+        snprintf(out, size, "%s of them %s: %s so far, %s per iteration", prof_count(leaks).text,
                  leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text, prof_bytes(growth).text);
     else
         snprintf(out, size, "%s",
-                 data->usage->profile.steps ? "none of them grows with the steps"
+                 data->usage->profile.steps ? "none of them grows with the iterations"
                                             : "whether they leak is not known");
 }
 
@@ -153,7 +155,7 @@ static struct prof_report_value brief_a_step(const struct prof_report_data *data
 static const struct prof_report_column brief_columns[] = {
     USE(prof_memory_site, "brief_call_ns", "Time of calls", NS, 1, brief_call_ns),
     USE(prof_memory_site, "brief_count", "Allocations", COUNT, 1, brief_count),
-    COMPUTED("brief_a_step", "Times a step", RATIO, 2, brief_a_step),
+    COMPUTED("brief_a_step", "Times per iteration", RATIO, 2, brief_a_step),
     USE(prof_memory_site, "brief_bytes", "Bytes", BYTES, 2, brief_bytes),
     REAL("lifetime_median_ns", "Median life", NS, 4, prof_memory_site, lifetime_median_ns),
     SITE_PLACE,
@@ -318,9 +320,9 @@ static const struct prof_report_table places_table = {
     .none = "no allocations",
     .help =
         "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
-        "kinds. Growth a step: by how much live memory grows from one step to the next. Brief: "
-        "freed in "
-        "the step that made it, or within a millisecond.",
+        "kinds. Growth per iteration: by how much what a phase allocated and did not free yet "
+        "grows from one of its iterations to the next, of the phase where that is most. Brief: "
+        "freed in the iteration that made it, or within a millisecond.",
     .screen_rows = 12,
     ROWS(prof_memory_place, place),
 };
@@ -362,9 +364,9 @@ static const struct prof_report_table kept_table = {
     .name = "kept",
     .title = "Kept",
     .none = "nothing",
-    .help =
-        "Leak: steps after warm-up go on keeping more, until the last one is over. State: they do "
-        "not. Kept a step: bytes kept in each.",
+    .help = "Leak: iterations after warm-up go on keeping more, until the last one is over. State: "
+            "they "
+            "do not. Both by the iterations of the phase that keeps most.",
     .name_cells = PATHS,
     .screen_rows = 10,
     .totals = kept_totals,
@@ -375,7 +377,8 @@ static const struct prof_report_table brief_table = {
     .name = "brief",
     .title = "Freed at once",
     .none = "nothing lives briefly",
-    .help = "Allocations freed in the step that made them, or within a millisecond, and the host's "
+    .help = "Allocations freed in the iteration that made them, or within a millisecond, and the "
+            "host's "
             "time in the calls that made and freed them.",
     .name_cells = PATHS,
     .screen_rows = 6,

@@ -67,14 +67,14 @@ OF_OPERATIONS(collective_ns, collectives, collective_ns)
 SHARE_OF_OPERATIONS(collective_share, collectives, collective_share)
 OF_OPERATIONS(exposed_ns, collectives, exposed_ns)
 SHARE_OF_OPERATIONS(exposed_share, collectives, exposed_share)
-OF_OPERATIONS(wait_ns, judged, wait_ns)
-SHARE_OF_OPERATIONS(wait_share, judged, wait_share)
-OF_OPERATIONS(last_count, judged, last_count)
-OF_OPERATIONS(last_ns, judged, last_ns)
-OF_OPERATIONS(caused_ns, judged, caused_ns)
-OF_OPERATIONS(excess_compute_ns, judged, excess_ns[PROF_CAUSE_COMPUTE])
-OF_OPERATIONS(excess_copy_ns, judged, excess_ns[PROF_CAUSE_COPY])
-OF_OPERATIONS(excess_host_ns, judged, excess_ns[PROF_CAUSE_HOST])
+OF_OPERATIONS(wait_ns, analysed, wait_ns)
+SHARE_OF_OPERATIONS(wait_share, analysed, wait_share)
+OF_OPERATIONS(last_count, analysed, last_count)
+OF_OPERATIONS(last_ns, analysed, last_ns)
+OF_OPERATIONS(caused_ns, analysed, caused_ns)
+OF_OPERATIONS(excess_compute_ns, analysed, excess_ns[PROF_CAUSE_COMPUTE])
+OF_OPERATIONS(excess_copy_ns, analysed, excess_ns[PROF_CAUSE_COPY])
+OF_OPERATIONS(excess_host_ns, analysed, excess_ns[PROF_CAUSE_HOST])
 
 static const struct prof_report_column rank_columns[] = {
     INT64("rank", "Rank", NUMBER, 1, prof_rank_row, rank),
@@ -96,7 +96,7 @@ static const struct prof_report_column rank_columns[] = {
     REAL("idle_share", "Idle share", SHARE, 0, prof_rank_row, idle_share),
     INT64("kernels", "Kernels", COUNT, 0, prof_rank_row, kernels),
     INT64("collectives", "Operations", COUNT, 0, prof_rank_row, collectives),
-    INT64("judged", "Analysed operations", COUNT, 0, prof_rank_row, judged),
+    INT64("analysed", "Analysed operations", COUNT, 0, prof_rank_row, analysed),
     COMPUTED("last_count", "Came last", COUNT, 1, last_count),
     COMPUTED("last_ns", "Late by", NS, 1, last_ns),
     COMPUTED("caused_ns", "Others waited", NS, 5, caused_ns),

@@ -667,6 +667,33 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
     return ok ? PROF_OK : prof_out_of_memory(err);
 }
 
+bool prof_phase_rows(const struct prof_phases *phases, struct prof_phase_row **rows, size_t *count)
+{
+    size_t bytes = phases->list.count * sizeof **rows;
+    for (size_t p = 0; p < phases->list.count; p++)
+        bytes += phases->list.data[p].label ? strlen(phases->list.data[p].label) + 1 : 0;
+    *rows = malloc(bytes + 1);
+    *count = *rows ? phases->list.count : 0;
+    char *text = (char *)(*rows + *count);
+    for (size_t p = 0; p < *count; p++) {
+        const struct prof_phase *phase = &phases->list.data[p];
+        bool repeats = phase->iterations.source != PROF_ITERATION_RUN;
+        (*rows)[p] = (struct prof_phase_row){
+            .name = phase->label ? strcpy(text, phase->label) : NULL,
+            .domain = phase->iterations.domain,
+            .source = phase->iterations.source,
+            .iterations = repeats ? phase->iterations.steady : 0,
+            .skipped = phase->iterations.skipped,
+            .begin_ns = phase->begin,
+            .end_ns = phase->end,
+            .analysed_ns = phase->time_ns,
+            .device_ns = phase->device_ns,
+        };
+        text += phase->label ? strlen(phase->label) + 1 : 0;
+    }
+    return *rows != NULL;
+}
+
 enum prof_status prof_iterations_check(struct prof_capture *capture,
                                        const struct prof_filter *filter, struct prof_error *err)
 {
@@ -701,15 +728,25 @@ static int by_thread_and_begin(const void *a, const void *b)
 }
 
 /* Each phase's own warm-up is left out, as everywhere: `steady` stays. */
-static bool copy_iterations(struct prof_iterations *it, const struct prof_iterations *from)
+static bool copy_iterations(struct prof_iterations *it, const struct prof_phases *phases,
+                            size_t phase)
 {
+    const struct prof_iterations *from = &phases->list.data[phase].iterations;
     if (!prof_array_reserve(&it->list, from->list.count))
         return false;
-    if (from->list.count)
-        memcpy(it->list.data + it->list.count, from->list.data,
-               from->list.count * sizeof *from->list.data);
-    it->list.count += from->list.count;
+    for (size_t i = 0; i < from->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[it->list.count++];
+        *one = from->list.data[i];
+        one->phase = (uint32_t)phase;
+    }
     return true;
+}
+
+static bool put_in_order(struct prof_iterations *it, const struct prof_facts *f)
+{
+    if (it->list.count)
+        qsort(it->list.data, it->list.count, sizeof *it->list.data, by_thread_and_begin);
+    return index_threads(it, f);
 }
 
 /* Between stretches of recording nobody knows what happened: the longest one stands for the run. */
@@ -749,11 +786,19 @@ enum prof_status prof_iterations_find(struct prof_iterations *it, const struct p
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         const struct prof_iterations *own = &phases->list.data[p].iterations;
         if (own == main || (main->name && own->group == main->group))
-            ok = copy_iterations(it, own);
+            ok = copy_iterations(it, phases, p);
     }
-    if (ok && it->list.count)
-        qsort(it->list.data, it->list.count, sizeof *it->list.data, by_thread_and_begin);
-    return ok && index_threads(it, f) ? PROF_OK : prof_out_of_memory(err);
+    return ok && put_in_order(it, f) ? PROF_OK : prof_out_of_memory(err);
+}
+
+enum prof_status prof_iterations_of_phases(struct prof_iterations *it, const struct prof_facts *f,
+                                           struct prof_error *err)
+{
+    bool ok = true;
+    *it = (struct prof_iterations){.source = PROF_ITERATION_RUN, .group = PROF_NO_GROUP};
+    for (size_t p = 0; ok && p < f->phases.list.count; p++)
+        ok = copy_iterations(it, &f->phases, p);
+    return ok && put_in_order(it, f) ? PROF_OK : prof_out_of_memory(err);
 }
 
 void prof_iterations_free(struct prof_iterations *it)

@@ -21,6 +21,7 @@ struct prof_range_lane;
 struct prof_iteration {
     int64_t begin, end;
     uint32_t thread;       /* id */
+    uint32_t phase;        /* index in facts.phases */
     bool steady;           /* not warm-up */
     int64_t busy_ns;       /* union of the device work launched in it: of whoever sums that */
     int64_t covered;       /* while summing that: where it ends so far */
@@ -73,6 +74,9 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
                                   const struct prof_filter *filter, struct prof_error *err);
 void prof_phases_free(struct prof_phases *phases);
 
+/* What is said of them, to be freed as one: labels live behind the rows. False: out of memory. */
+bool prof_phase_rows(const struct prof_phases *phases, struct prof_phase_row **rows, size_t *count);
+
 /* Analysed time of the phase before a moment. */
 int64_t prof_phase_before(const struct prof_phase *phase, int64_t time);
 
@@ -82,6 +86,11 @@ int64_t prof_phase_before(const struct prof_phase *phase, int64_t time);
 enum prof_status prof_iterations_find(struct prof_iterations *iterations,
                                       const struct prof_facts *facts, bool of_work,
                                       struct prof_error *err);
+
+/* The iterations of all phases, for those who tell phases apart (prof_iteration.phase): searched
+ * likewise. main_begin and what says where they come from is of no phase. */
+enum prof_status prof_iterations_of_phases(struct prof_iterations *iterations,
+                                           const struct prof_facts *facts, struct prof_error *err);
 void prof_iterations_free(struct prof_iterations *iterations);
 
 /* How long each took, once device work is summed: from its begin, or from when the one before was

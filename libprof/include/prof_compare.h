@@ -242,7 +242,7 @@ struct prof_compare_options {
     X(ENV, "ENV", "worse, as the device's clock was")                                              \
     X(FAIL, "FAIL", "worse, beyond doubt")                                                         \
     X(REFUSED, "REFUSED", "cannot be compared")                                                    \
-    X(NONE, "-", "not judged")
+    X(NONE, "-", "not analysed")
 
 enum prof_verdict {
 #define PROF_VERDICT_ROW(id, name, text) PROF_VERDICT_##id,
@@ -268,9 +268,9 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(NO_CHANGE, "no-change", "a change of the target's size would have been seen")                \
     X(NOISE, "noise", "differences between runs hide a change of the target's size")               \
     X(HOST_NOISE, "host-noise", "the host's noise hides a change of the target's size; device times " \
-                                "are judged")                                                      \
+                                "are analysed")                                                    \
     X(COVERED, "covered", "too noisy by itself; the iteration's time, of which it is part, is "    \
-                          "judged")                                                                \
+                          "analysed")                                                              \
     X(FEW_RUNS, "few-runs", "slower, but fewer than three units of the candidate")                 \
     X(SINGLE, "single", "one unit on each side: spread between runs is guessed from that between " \
                         "metrics")                                                                 \

@@ -59,10 +59,11 @@ struct prof_memory_place {
     int64_t capacity_bytes;          /* of the device; PROF_UNKNOWN for the host */
     struct prof_spread lifetime_ns;  /* of what was freed */
     struct prof_histogram lifetimes; /* the same, ns */
-    /* Bytes that live memory grows from one step to the next after warm-up, as the median over
-     * pairs of steps half the run apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53
-     * (1950)); NaN without steps. Only for all kinds. */
+    /* Bytes by which what a phase allocated and did not free yet grows from one of its iterations
+     * to the next after warm-up, as the median over pairs of iterations half the phase apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A
+     * 53 (1950)); NaN without iterations. Of the phase where it grows most. Only for all kinds. */
     double growth_bytes;
+    const char *growth_phase; /* as prof_phase_row.name of prof_memory_profile.phases */
 };
 
 /* What one call path allocates in one kind of memory. */
@@ -80,8 +81,11 @@ struct prof_memory_site {
     struct prof_memory_use use;
     double held_share;         /* of the device's peak; NaN without one */
     double lifetime_median_ns; /* of what was freed; NaN = nothing was */
-    int64_t steps_keeping;     /* steps after warm-up that kept some */
-    double growth_bytes;       /* kept per step after warm-up; NaN without steps */
+    /* Of the phase that keeps most, one that leaks before others: */
+    const char *phase;     /* as prof_phase_row.name of prof_memory_profile.phases; NULL = none */
+    int64_t steps;         /* its iterations after warm-up */
+    int64_t steps_keeping; /* of those, how many kept some */
+    double growth_bytes;   /* kept per iteration after warm-up; NaN without iterations */
     enum prof_memory_verdict verdict;
 };
 
@@ -139,16 +143,17 @@ struct prof_memory_profile {
     struct prof_pool *pools; /* as prof_pool_summary */
     size_t pool_count;
     struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
-    int64_t steps;          /* repetitions after warm-up; 0 = the program does not repeat itself */
+    struct prof_phase_row *phases; /* as those of findings */
+    size_t phase_count;
+    int64_t steps;          /* iterations after warm-up, of all phases; 0 = nothing repeats */
     int64_t warm_up;        /* those left out */
-    const char *step_name;  /* NVTX range that repeats; NULL = found by the operations alone */
+    const char *step_name;  /* range of the main phase; NULL = found by the operations alone */
     const char *why_none;   /* why nothing is told; static; NULL = it is */
     char *texts;            /* owned: of the paths */
 };
 
-/* Who allocates what, in one pass over allocations and the calls that made them. Steps are the
- * iterations of the gate (prof_run_options.iteration unset), else the repetitions that the rules
- * find. filter: process, device, thread, NVTX range of the allocating call; with a time range what
+/* Who allocates what, in one pass over allocations and the calls that made them. Steps are
+ * iterations (prof_iterations.h); each phase is looked at by its own. filter: process, device, thread, NVTX range of the allocating call; with a time range what
  * lives in it. One that chooses kernels or streams leaves nothing. Memory: what the rules take, and
  * about 100 bytes an allocation. */
 enum prof_status prof_memory_profile(struct prof_capture *capture, const struct prof_filter *filter,

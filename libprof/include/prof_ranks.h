@@ -37,7 +37,7 @@ struct prof_rank_row {
     int64_t rank;            /* PROF_UNKNOWN = nobody said */
     const char *host;
     int64_t pid;
-    int64_t begin_ns, window_ns; /* what is judged: its iterations, else first to last operation */
+    int64_t begin_ns, window_ns; /* what is analysed: its iterations, else first to last operation */
     int64_t iterations;
     double iteration_ns; /* median; NaN without iterations */
     int64_t busy_ns;     /* any device operation, or a collective */
@@ -48,7 +48,7 @@ struct prof_rank_row {
     int64_t exposed_ns; /* collectives while no other kernel ran */
     int64_t wait_ns;    /* in collectives, until the last rank had come */
     int64_t kernels, collectives;
-    int64_t judged;     /* collectives of the window that were found on the other ranks too */
+    int64_t analysed;   /* collectives of the window that were found on the other ranks too */
     int64_t last_count; /* of them, those to which it came last of all */
     int64_t last_ns;    /* summed: how long after the second last, which is what it alone costs */
     int64_t caused_ns;  /* summed: what all others waited for it */

@@ -213,6 +213,54 @@ START_TEST(a_cache_that_fills_is_state)
 }
 END_TEST
 
+/* Two phases, each with memory of its own that is there before its steps: nothing grows. Where it
+ * leaks, the steps of the second forget 1000 bytes each: it is named. */
+static void two_phases(bool leaks)
+{
+    enum { TEST = 14, LENGTH = STEP_NS / 2, SECOND = 20000 + (STEPS + 1) * LENGTH };
+    struct program p;
+    begin(&p);
+    fputs("INSERT INTO string(id, value) VALUES(14, 'test');", p.out);
+    for (int k = 0; k < 2; k++) {
+        int from = k ? SECOND : 10000, over = from + STEPS * LENGTH;
+        range(&p, k ? TEST : TRAIN, from - 5000, over + 3000, 0);
+        memory(&p, from - 4000, over + 2000, k ? 300000 : 1000, 3);
+        for (int i = 0; i < STEPS; i++) {
+            int at = from + i * LENGTH;
+            range(&p, STEP, at, at + LENGTH - 100, 1);
+            memory(&p, at + 2000, at + 3000, 50000, 3);
+            if (k && leaks)
+                memory(&p, at + 4000, -1, 1000, 3);
+        }
+    }
+    struct prof_capture *c = end(&p);
+    struct prof_memory_profile m;
+    ck_ok(prof_memory_profile(c, NULL, &m, &err));
+    ck_assert_uint_eq(m.phase_count, 2);
+    ck_assert_int_eq(m.steps, 2 * (STEPS - 1));
+    ck_near(m.places[0].growth_bytes, leaks ? 1000 : 0);
+    ck_assert_str_eq(m.places[0].growth_phase, leaks ? "test/step" : "train/step");
+    ck_assert_int_eq(m.places[0].use.kept_count, leaks ? STEPS : 0);
+    ck_assert_int_eq(site(&m, "train > step > cudaMalloc", 3)->verdict, PROF_MEMORY_FREED);
+    const struct prof_memory_site *second = site(&m, "test > step > cudaMalloc", 3);
+    ck_assert_int_eq(second->verdict, leaks ? PROF_MEMORY_LEAK : PROF_MEMORY_FREED);
+    if (leaks) {
+        ck_assert_str_eq(second->phase, "test/step");
+        ck_assert_int_eq(second->steps, STEPS - 1);
+        ck_assert_int_eq(second->steps_keeping, STEPS - 1);
+        ck_near(second->growth_bytes, 1000);
+    }
+    prof_memory_profile_free(&m);
+    prof_close(c);
+}
+
+START_TEST(phases_grow_and_leak_apart)
+{
+    two_phases(false);
+    two_phases(true);
+}
+END_TEST
+
 /* Nothing repeats: what is kept is told, and not called a leak. */
 START_TEST(without_steps_nothing_is_accused)
 {
@@ -521,4 +569,4 @@ CHECK_MAIN("memory profile", own_lines_come_before_those_of_libraries,
            pools_count_by_what_they_reserve, a_leak_is_found_where_it_is_made,
            what_is_freed_in_the_end_was_kept_too, the_peak_is_shared_out,
            what_lives_briefly_has_its_price, a_cache_that_fills_is_state,
-           without_steps_nothing_is_accused, filters_choose_allocations)
+           without_steps_nothing_is_accused, filters_choose_allocations, phases_grow_and_leak_apart)

@@ -42,7 +42,7 @@ START_TEST(sends_and_receives_wait_for_each_other)
     ck_assert_int_eq(ranks->matched, 6);
     ck_assert_int_eq(ranks->rows[0].wait_ns, 200 * US); /* receives */
     ck_assert_int_eq(ranks->rows[1].wait_ns, 200 * US);
-    ck_assert_int_eq(ranks->rows[0].judged + ranks->rows[1].judged, 0); /* nobody is late */
+    ck_assert_int_eq(ranks->rows[0].analysed + ranks->rows[1].analysed, 0); /* nobody is late */
     ck_assert_uint_eq(ranks->collective_count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct prof_collective_row *row = &ranks->collectives[i];

@@ -19,7 +19,7 @@ START_TEST(who_comes_last_is_told_with_the_cause)
     ck_assert_int_eq(ranks->missing, 0);
     const struct prof_rank_row *fast = &ranks->rows[0], *slow = &ranks->rows[2];
     ck_assert_int_eq(slow->rank, 2);
-    ck_assert_int_eq(slow->judged, STEPS);
+    ck_assert_int_eq(slow->analysed, STEPS);
     ck_assert_int_eq(slow->last_count, STEPS);
     ck_assert_int_eq(slow->last_ns, STEPS * 240 * US);
     ck_assert_int_eq(slow->caused_ns, STEPS * (300 + 300 + 240) * US);

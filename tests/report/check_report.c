@@ -255,13 +255,13 @@ START_TEST(every_statistic_is_described)
 }
 END_TEST
 
-/* A heading stands alone on a screen: "A step" says of what neither how much nor which way. */
-START_TEST(what_a_step_adds_is_named)
+/* A heading stands alone on a screen: "Per iteration" says of what neither how much nor which way. */
+START_TEST(what_an_iteration_adds_is_named)
 {
     size_t told = 0;
     for (const struct prof_report_table *const *t = prof_report_memory_tables; *t; t++)
         for (const struct prof_report_column *c = (*t)->columns; c->key; c++) {
-            const char *step = strstr(c->title, " step");
+            const char *step = strstr(c->title, " per iteration");
             told += step != NULL;
             ck_assert_msg(!step || step - c->title > 3, "%s.%s: %s", (*t)->name, c->key, c->title);
         }
@@ -456,7 +456,7 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
-           every_writer_and_column_is_described, what_a_step_adds_is_named,
+           every_writer_and_column_is_described, what_an_iteration_adds_is_named,
            saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
            a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told,
            next_steps_begin_with_what_costs_most)

@@ -390,7 +390,10 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     if (!status && (scope.configs || scope.filter.stream || scope.filter.stream_count))
         result->why_none = "kernels or streams were chosen, which have no memory of their own";
     if (!status)
-        status = prof_iterations_find(&w.iterations, facts, false, err);
+        status = prof_iterations_of_phases(&w.iterations, facts, err);
+    if (!status && !prof_phase_rows(&facts->phases, &result->phases, &result->phase_count))
+        status = prof_out_of_memory(err);
+    w.phases = result->phases;
     /* Searching moves a lane's hint, and names of calls join the ranges': the facts stay what they
      * are. */
     struct prof_facts *own = (struct prof_facts *)(uintptr_t)facts;
@@ -400,9 +403,9 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
         status = work_through(&w, result, err);
     if (!status && !result->why_none && !w.items.count && prof_info(w.capture)->summary)
         result->why_none = "a summary (perfkit merge --summary) has no allocations";
-    result->steps = memory_has_steps(&w) ? w.iterations.steady : 0;
+    result->steps = w.iterations.steady;
     result->warm_up = w.iterations.skipped;
-    result->step_name = w.iterations.name;
+    result->step_name = facts->phases.list.data[facts->phases.main].iterations.name;
     free_work(&w);
     prof_scope_close(&scope);
     if (status)
@@ -432,6 +435,7 @@ void prof_memory_profile_free(struct prof_memory_profile *result)
     free(result->drivers);
     free(result->pools);
     free(result->texts);
+    free(result->phases);
     prof_flame_free(&result->tree);
     *result = (struct prof_memory_profile){0};
 }

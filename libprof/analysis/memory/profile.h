@@ -29,8 +29,14 @@ struct memory_site {
     struct prof_memory_site row;
     uint32_t place, kind_place; /* the device's row and its kind's */
     struct prof_gather lifetime;
-    int64_t kept_early, kept_late; /* steps of either half of the run that kept some */
-    int64_t kept_steady_bytes;     /* kept by steps after warm-up */
+};
+
+/* What the steps of a phase keep at a site. */
+struct memory_kept {
+    uint32_t site, phase;
+    int64_t steps;       /* after warm-up, that kept some */
+    int64_t early, late; /* of them, those of either half of the phase */
+    int64_t bytes;       /* kept by steps after warm-up */
     /* Made in a step and freed only when the last one was over. */
     int64_t outlived_count, outlived_bytes;
 };
@@ -46,7 +52,8 @@ struct memory_work {
     struct prof_capture *capture;
     const struct prof_facts *facts;
     const struct prof_scope *scope;
-    struct prof_iterations iterations;
+    struct prof_iterations iterations; /* of all phases */
+    const struct prof_phase_row *phases;
     struct prof_call_tree tree;
     struct prof_spread_budget budget;
     PROF_ARRAY(struct memory_item) items; /* by start */
@@ -61,7 +68,7 @@ struct memory_work {
 /* Does anything repeat? */
 static inline bool memory_has_steps(const struct memory_work *work)
 {
-    return work->iterations.source != PROF_ITERATION_RUN;
+    return work->iterations.list.count > 0;
 }
 
 /* The blocks of PyTorch's allocator as items behind the others. */

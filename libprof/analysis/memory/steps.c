@@ -9,104 +9,128 @@
 
 #define LEAST 3 /* steps that keep something before it is called a leak */
 
-/* Steps after warm-up are numbered over all threads; the same one is counted once for a site. */
-static bool count_step(struct memory_site *site, struct prof_map *seen, uint32_t number,
-                       size_t step, bool late)
+struct kept {
+    PROF_ARRAY(struct memory_kept) list;
+    struct prof_map index; /* site << 32 | phase -> where in the list */
+    struct prof_map seen;  /* site << 32 | step */
+};
+
+static struct memory_kept *kept_of(struct kept *kept, uint32_t site, uint32_t phase)
 {
     bool fresh;
-    if (prof_group_number(seen, (uint64_t)number << 32 | (uint32_t)step, &fresh) == PROF_NO_GROUP)
-        return false;
-    site->row.steps_keeping += fresh;
-    site->kept_early += fresh && !late;
-    site->kept_late += fresh && late;
-    return true;
+    uint32_t at = prof_group_number(&kept->index, (uint64_t)site << 32 | phase, &fresh);
+    if (at == PROF_NO_GROUP || !fresh)
+        return at == PROF_NO_GROUP ? NULL : &kept->list.data[at];
+    struct memory_kept *slot = prof_array_add(&kept->list);
+    if (slot)
+        *slot = (struct memory_kept){.site = site, .phase = phase};
+    return slot;
 }
 
-/* Which thread's steps these are does not matter, only where in the run. */
-static bool is_late(const struct memory_work *w, int64_t time)
+/* Which thread's steps these are does not matter, only where in the phase. */
+static bool is_late(const struct prof_iterations *it, int64_t time)
 {
-    const struct prof_iterations *it = &w->iterations;
     size_t middle = it->main_begin + (it->main_end - it->main_begin) / 2;
     return middle < it->list.count && time >= it->list.data[middle].begin;
 }
 
-/* When the steps were over; INT64_MAX = there are none. */
-static int64_t last_step_ends(const struct memory_work *w)
+/* Steps are numbered over all threads and phases; the same one is counted once for a site. */
+static bool see_kept(struct memory_work *w, struct kept *kept, const struct memory_item *item,
+                     size_t step, bool outlived)
 {
-    const struct prof_iterations *it = &w->iterations;
-    return memory_has_steps(w) && it->main_end > it->main_begin
-               ? it->list.data[it->main_end - 1].end
-               : INT64_MAX;
-}
-
-static bool see_kept(struct memory_work *w, struct prof_map *seen, const struct memory_item *item,
-                     size_t step)
-{
-    struct memory_site *site = &w->sites.data[item->site];
-    if (!w->iterations.list.data[step].steady)
+    const struct prof_iteration *one = &w->iterations.list.data[step];
+    struct memory_kept *row = kept_of(kept, item->site, one->phase);
+    bool fresh;
+    if (!row)
+        return false;
+    if (outlived) {
+        row->outlived_count++;
+        row->outlived_bytes = prof_add(row->outlived_bytes, item->bytes);
+    }
+    if (!one->steady)
         return true;
-    site->kept_steady_bytes = prof_add(site->kept_steady_bytes, item->bytes);
-    return count_step(site, seen, item->site, step, is_late(w, item->start));
+    row->bytes = prof_add(row->bytes, item->bytes);
+    uint64_t key = (uint64_t)item->site << 32 | (uint32_t)step;
+    if (prof_group_number(&kept->seen, key, &fresh) == PROF_NO_GROUP)
+        return false;
+    bool late = is_late(&w->facts->phases.list.data[one->phase].iterations, item->start);
+    row->steps += fresh;
+    row->early += fresh && !late;
+    row->late += fresh && late;
+    return true;
 }
 
 /* What lies in a segment tells of itself. */
-static bool see_item(struct memory_work *w, struct prof_map *seen, const struct memory_item *item,
-                     int64_t steps_end)
+static bool see_item(struct memory_work *w, struct kept *kept, const struct memory_item *item)
 {
-    bool outlived = !item->kept && !item->fixed && item->until >= steps_end;
     size_t step = memory_has_steps(w) ? prof_iteration_at(&w->iterations, item->thread, item->start)
                                       : PROF_NO_ITERATION;
-    if (item->segment || step == PROF_NO_ITERATION || !(item->kept || outlived))
+    if (item->segment || step == PROF_NO_ITERATION)
         return true;
-    if (outlived) {
-        struct memory_site *site = &w->sites.data[item->site];
-        site->outlived_count++;
-        site->outlived_bytes = prof_add(site->outlived_bytes, item->bytes);
-    }
-    return see_kept(w, seen, item, step);
+    uint32_t phase = w->iterations.list.data[step].phase;
+    const struct prof_iterations *it = &w->facts->phases.list.data[phase].iterations;
+    int64_t steps_end = it->list.data[it->main_end - 1].end;
+    bool outlived = !item->kept && !item->fixed && item->until >= steps_end;
+    return !(item->kept || outlived) || see_kept(w, kept, item, step, outlived);
 }
 
 /* Of what is freed in the end: buffers that live for some steps are kept by the last few only. */
-static bool goes_on(const struct memory_site *site)
+static bool goes_on(const struct memory_kept *row)
 {
-    return site->kept_late > 0 && 2 * site->kept_late >= site->kept_early &&
-           (!site->outlived_count || 2 * site->kept_early >= site->kept_late);
+    return row->late > 0 && 2 * row->late >= row->early &&
+           (!row->outlived_count || 2 * row->early >= row->late);
 }
 
-static enum prof_memory_verdict verdict_of(const struct memory_site *site, int64_t steps)
+/* Of several phases, one that leaks stands for the site; of those, the one that keeps most. */
+static void judge_phase(struct memory_work *w, const struct memory_kept *kept)
 {
-    const struct prof_memory_site *row = &site->row;
-    if (steps >= LEAST && row->steps_keeping >= LEAST && goes_on(site))
-        return PROF_MEMORY_LEAK;
-    if (!row->use.kept_count)
-        return PROF_MEMORY_FREED;
-    return steps < LEAST ? PROF_MEMORY_KEPT : PROF_MEMORY_STATE;
-}
-
-static void judge_site(struct memory_site *site, int64_t steps)
-{
-    struct prof_memory_use *use = &site->row.use;
-    if (site->row.steps_keeping > steps)
-        site->row.steps_keeping = steps;
-    site->row.growth_bytes =
-        steps > 0 ? (double)site->kept_steady_bytes / (double)steps : (double)NAN;
-    site->row.verdict = verdict_of(site, steps);
-    if (site->row.verdict != PROF_MEMORY_LEAK)
+    struct prof_memory_site *row = &w->sites.data[kept->site].row;
+    const struct prof_phase_row *phase = &w->phases[kept->phase];
+    int64_t steps = phase->iterations;
+    int64_t keeping = kept->steps < steps ? kept->steps : steps;
+    double growth = steps > 0 ? (double)kept->bytes / (double)steps : (double)NAN;
+    bool leaks = steps >= LEAST && keeping >= LEAST && goes_on(kept);
+    if (leaks) {
+        row->use.kept_count += kept->outlived_count;
+        row->use.kept_bytes = prof_add(row->use.kept_bytes, kept->outlived_bytes);
+    }
+    bool leaked = row->verdict == PROF_MEMORY_LEAK;
+    if (leaks < leaked || (leaks == leaked && row->steps && !(growth > row->growth_bytes)))
         return;
-    use->kept_count += site->outlived_count;
-    use->kept_bytes = prof_add(use->kept_bytes, site->outlived_bytes);
+    row->phase = phase->name;
+    row->steps = steps;
+    row->steps_keeping = keeping;
+    row->growth_bytes = growth;
+    row->verdict = leaks ? PROF_MEMORY_LEAK : row->verdict;
+}
+
+/* Of a site that does not leak. most: iterations of any phase. */
+static void judge_site(struct prof_memory_site *row, int64_t most)
+{
+    int64_t steps = row->steps ? row->steps : most;
+    if (!row->steps && most > 0)
+        row->growth_bytes = 0;
+    if (row->verdict != PROF_MEMORY_LEAK)
+        row->verdict = !row->use.kept_count ? PROF_MEMORY_FREED
+                       : steps < LEAST      ? PROF_MEMORY_KEPT
+                                            : PROF_MEMORY_STATE;
 }
 
 bool memory_judge(struct memory_work *w)
 {
-    struct prof_map seen = {0};
-    int64_t steps = memory_has_steps(w) ? w->iterations.steady : 0;
-    int64_t steps_end = last_step_ends(w);
+    struct kept kept = {0};
+    int64_t most = 0;
     bool ok = true;
     for (size_t i = 0; ok && i < w->items.count; i++)
-        ok = see_item(w, &seen, &w->items.data[i], steps_end);
+        ok = see_item(w, &kept, &w->items.data[i]);
+    for (size_t p = 0; p < w->facts->phases.list.count; p++)
+        most = w->phases[p].iterations > most ? w->phases[p].iterations : most;
+    for (size_t i = 0; ok && i < kept.list.count; i++)
+        judge_phase(w, &kept.list.data[i]);
     for (size_t i = 0; i < w->sites.count; i++)
-        judge_site(&w->sites.data[i], steps);
-    prof_map_free(&seen);
+        judge_site(&w->sites.data[i].row, most);
+    prof_array_free(&kept.list);
+    prof_map_free(&kept.index);
+    prof_map_free(&kept.seen);
     return ok;
 }

@@ -1,7 +1,9 @@
 /* Live memory through time: one walk over what is allocated and freed, in order, gives the peaks of
- * every device and kind and how much is alive at the end of each step. */
+ * every device and kind, and how much of what a phase allocated is alive at the end of each of its
+ * steps: memory of other phases and of set-up between them is not its growth. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/memory/profile.h"
 #include "libprof/base/array.h"
@@ -10,7 +12,7 @@
 
 struct change {
     int64_t time, bytes;
-    uint32_t site;
+    uint32_t site, phase; /* phase: that allocated it; MEMORY_NONE = none */
 };
 
 static int by_time(const void *a, const void *b)
@@ -21,23 +23,60 @@ static int by_time(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* frees first */
 }
 
-/* Live bytes at the ends of steps, one list for each device's row. */
+/* Steady steps of all phases, each of the thread that has most of its phase, by end. */
 struct samples {
-    int64_t *live; /* [places][steps] */
+    struct prof_iteration *by_end;
     size_t steps;
+    size_t phases, places;
+    int64_t *grown; /* [phases][places]: bytes alive of what it allocated */
+    int64_t *live;  /* [places][steps]: the same at the ends of steps, by phase */
+    size_t *first;  /* [phases + 1]: of its steps in a row of `live` */
+    size_t *done;   /* [phases]: steps that are over */
 };
 
-/* The steps that count: of the thread that has most, after warm-up. */
-static size_t steady_steps(const struct memory_work *w, const struct prof_iteration **first)
+static int by_end(const void *a, const void *b)
 {
-    const struct prof_iterations *it = &w->iterations;
-    size_t at = it->main_begin;
-    if (!memory_has_steps(w))
-        return 0;
-    while (at < it->main_end && !it->list.data[at].steady)
-        at++;
-    *first = it->list.data + at;
-    return it->main_end - at;
+    const struct prof_iteration *x = a, *y = b;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return (x->phase > y->phase) - (x->phase < y->phase);
+}
+
+static void free_samples(struct samples *samples)
+{
+    free(samples->by_end);
+    free(samples->grown);
+    free(samples->live);
+    free(samples->first);
+    free(samples->done);
+}
+
+static bool list_steps(const struct memory_work *w, struct samples *samples)
+{
+    const struct prof_phases *phases = &w->facts->phases;
+    size_t all = w->iterations.list.count;
+    samples->phases = phases->list.count;
+    samples->places = w->places.count;
+    samples->by_end = calloc(all + 1, sizeof *samples->by_end);
+    samples->first = calloc(samples->phases + 1, sizeof *samples->first);
+    samples->done = calloc(samples->phases + 1, sizeof *samples->done);
+    samples->grown = calloc(samples->phases * samples->places + 1, sizeof *samples->grown);
+    if (!samples->by_end || !samples->first || !samples->done || !samples->grown)
+        return false;
+    for (size_t p = 0; p < samples->phases; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t i = it->main_begin; i < it->main_end; i++) {
+            if (!it->list.data[i].steady)
+                continue;
+            struct prof_iteration *one = &samples->by_end[samples->steps++];
+            *one = it->list.data[i];
+            one->phase = (uint32_t)p;
+        }
+        samples->first[p + 1] = samples->steps;
+    }
+    qsort(samples->by_end, samples->steps, sizeof *samples->by_end, by_end);
+    samples->live = calloc(samples->places * samples->steps + 1, sizeof *samples->live);
+    return samples->live != NULL;
 }
 
 static void apply(struct memory_work *w, const struct change *change)
@@ -56,10 +95,11 @@ static void apply(struct memory_work *w, const struct change *change)
     }
 }
 
-static void sample(const struct memory_work *w, struct samples *samples, size_t step)
+static void sample(struct samples *samples, uint32_t phase)
 {
-    for (size_t p = 0; p < w->places.count; p++)
-        samples->live[p * samples->steps + step] = w->places.data[p].live;
+    size_t at = samples->first[phase] + samples->done[phase]++;
+    for (size_t p = 0; p < samples->places; p++)
+        samples->live[p * samples->steps + at] = samples->grown[phase * samples->places + p];
 }
 
 /* Theil's incomplete method: the median of the slopes from each step to the one half the run later.
@@ -79,25 +119,50 @@ static bool tell_growth(struct memory_work *w, const struct samples *samples)
 {
     double *slopes = calloc(samples->steps + 1, sizeof *slopes);
     for (size_t p = 0; slopes && p < w->places.count; p++) {
-        if (w->places.data[p].row.kind < 0)
-            w->places.data[p].row.growth_bytes =
-                growth_of(samples->live + p * samples->steps, samples->steps, slopes);
+        struct prof_memory_place *row = &w->places.data[p].row;
+        for (size_t k = 0; row->kind < 0 && k < samples->phases; k++) {
+            const int64_t *live = samples->live + p * samples->steps + samples->first[k];
+            double growth = growth_of(live, samples->first[k + 1] - samples->first[k], slopes);
+            if (isnan(growth) || growth <= row->growth_bytes) /* NaN: none so far */
+                continue;
+            row->growth_bytes = growth;
+            row->growth_phase = w->phases[k].name;
+        }
     }
     free(slopes);
     return slopes != NULL;
 }
 
 static void walk(struct memory_work *w, const struct change *changes, size_t count,
-                 const struct prof_iteration *steps, struct samples *samples)
+                 struct samples *samples)
 {
-    size_t step = 0;
+    size_t over = 0;
     for (size_t i = 0; i < count; i++) {
-        for (; step < samples->steps && steps[step].end < changes[i].time; step++)
-            sample(w, samples, step);
+        for (; over < samples->steps && samples->by_end[over].end < changes[i].time; over++)
+            sample(samples, samples->by_end[over].phase);
         apply(w, &changes[i]);
+        const struct memory_site *site = &w->sites.data[changes[i].site];
+        if (changes[i].phase == MEMORY_NONE || site->row.kind == WIRE_MEMORY_BLOCK)
+            continue;
+        int64_t *grown = samples->grown + changes[i].phase * samples->places;
+        grown[site->place] = prof_add(grown[site->place], changes[i].bytes);
     }
-    for (; step < samples->steps; step++)
-        sample(w, samples, step);
+    for (; over < samples->steps; over++)
+        sample(samples, samples->by_end[over].phase);
+}
+
+/* The phase in whose step, or in a pause between two of its steps, something was allocated. */
+static uint32_t phase_of(const struct memory_work *w, const struct memory_item *item)
+{
+    size_t step = memory_has_steps(w)
+                      ? prof_iteration_since(&w->iterations, item->thread, item->start)
+                      : PROF_NO_ITERATION;
+    if (step == PROF_NO_ITERATION)
+        return MEMORY_NONE;
+    const struct prof_iteration *one = &w->iterations.list.data[step];
+    bool inside = item->start < one->end ||
+                  prof_phase_has(&w->facts->phases.list.data[one->phase], item->start);
+    return inside ? one->phase : MEMORY_NONE;
 }
 
 /* What lives when the window opens is alive then, not made. */
@@ -108,25 +173,24 @@ static int64_t start_in(const struct memory_work *w, const struct memory_item *i
 
 bool memory_sweep(struct memory_work *w)
 {
-    const struct prof_iteration *steps = NULL;
-    struct samples samples = {.steps = steady_steps(w, &steps)};
+    struct samples samples = {0};
     struct change *changes = calloc(2 * w->items.count + 1, sizeof *changes);
-    samples.live = calloc(w->places.count * samples.steps + 1, sizeof *samples.live);
     size_t count = 0;
-    bool ok = changes && samples.live;
+    bool ok = changes && list_steps(w, &samples);
     for (size_t i = 0; ok && i < w->items.count; i++) {
         const struct memory_item *item = &w->items.data[i];
-        changes[count++] = (struct change){start_in(w, item), item->bytes, item->site};
+        uint32_t phase = phase_of(w, item);
+        changes[count++] = (struct change){start_in(w, item), item->bytes, item->site, phase};
         if (item->until != INT64_MAX)
-            changes[count++] = (struct change){item->until, -item->bytes, item->site};
+            changes[count++] = (struct change){item->until, -item->bytes, item->site, phase};
     }
     if (ok) {
         qsort(changes, count, sizeof *changes, by_time);
-        walk(w, changes, count, steps, &samples);
+        walk(w, changes, count, &samples);
         ok = tell_growth(w, &samples);
     }
     free(changes);
-    free(samples.live);
+    free_samples(&samples);
     return ok;
 }
 

@@ -152,7 +152,7 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     if (!in_window(w, last))
         return;
     for (size_t i = 0; i < set->count; i++)
-        w->units.data[w->events.data[w->members.data[set->first + i]].unit].row.judged++;
+        w->units.data[w->events.data[w->members.data[set->first + i]].unit].row.analysed++;
     if (w->clock_unknown || set->late <= w->clock_error)
         return;
     enum prof_rank_cause cause = cause_of(c, set, excess);

@@ -431,35 +431,6 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
-/* The labels live behind the rows. */
-static bool tell_phases(const struct prof_facts *facts, struct prof_findings *result)
-{
-    const struct prof_phases *phases = &facts->phases;
-    size_t count = phases->list.count, bytes = count * sizeof *result->phases;
-    for (size_t p = 0; p < count; p++)
-        bytes += phases->list.data[p].label ? strlen(phases->list.data[p].label) + 1 : 0;
-    result->phases = malloc(bytes + 1);
-    char *text = (char *)(result->phases + count);
-    for (size_t p = 0; result->phases && p < count; p++) {
-        const struct prof_phase *phase = &phases->list.data[p];
-        bool repeats = phase->iterations.source != PROF_ITERATION_RUN;
-        result->phases[p] = (struct prof_phase_row){
-            .name = phase->label ? strcpy(text, phase->label) : NULL,
-            .domain = phase->iterations.domain,
-            .source = phase->iterations.source,
-            .iterations = repeats ? phase->iterations.steady : 0,
-            .skipped = phase->iterations.skipped,
-            .begin_ns = phase->begin,
-            .end_ns = phase->end,
-            .analysed_ns = phase->time_ns,
-            .device_ns = phase->device_ns,
-        };
-        text += phase->label ? strlen(phase->label) + 1 : 0;
-    }
-    result->phase_count = result->phases ? count : 0;
-    return result->phases != NULL;
-}
-
 /* What prof_findings tells, from facts; *result was empty but for why_none. */
 static enum prof_status findings_of(struct prof_capture *capture, const struct prof_filter *filter,
                                     const struct prof_facts *facts, struct prof_findings *result,
@@ -470,7 +441,8 @@ static enum prof_status findings_of(struct prof_capture *capture, const struct p
         result->why_none = "the capture holds times or sizes that cannot be";
     else
         status = prof_judge_facts(capture, filter, facts, result, err);
-    if (!status && !result->why_none && !tell_phases(facts, result))
+    if (!status && !result->why_none &&
+        !prof_phase_rows(&facts->phases, &result->phases, &result->phase_count))
         status = prof_out_of_memory(err);
     result->window_ns = facts->phases.time_ns;
     result->begin_ns = facts->begin;

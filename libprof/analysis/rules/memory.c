@@ -190,7 +190,7 @@ static void memory_leak(struct prof_judge *judge)
 {
     enum prof_state state = prof_info(judge->facts->capture)->state;
     struct leaks leaks = sum_leaks(judge);
-    int64_t steps = judge->memory->steps;
+    int64_t steps = leaks.worst ? leaks.worst->steps : 0;
     if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || leaks.count < 5 ||
         leaks.count < steps / 2)
         return;

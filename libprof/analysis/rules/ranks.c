@@ -39,7 +39,7 @@ static struct prof_text words_for(const struct prof_rank_row *row)
 
 static bool is_straggler(const struct prof_rank_row *row)
 {
-    return row->last_ns > 0 && (double)row->last_count >= OFTEN * (double)row->judged;
+    return row->last_ns > 0 && (double)row->last_count >= OFTEN * (double)row->analysed;
 }
 
 static bool any_straggler(const struct prof_judge *judge)
@@ -98,7 +98,7 @@ static void straggler(struct prof_judge *judge)
     bool named = row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel;
     struct prof_draft *draft = prof_found(judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8);
     prof_number(draft, "last_count", (double)row->last_count, PROF_NUMBER_COUNT);
-    prof_number(draft, "collectives", (double)row->judged, PROF_NUMBER_COUNT);
+    prof_number(draft, "collectives", (double)row->analysed, PROF_NUMBER_COUNT);
     prof_number(draft, "last_ns", (double)row->last_ns, PROF_NUMBER_NS);
     prof_number(draft, "caused_ns", (double)row->caused_ns, PROF_NUMBER_NS);
     prof_number(draft, "excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE],
