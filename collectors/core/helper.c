@@ -167,8 +167,9 @@ static void *helper(void *argument)
         core_death_look(state);
         reserve_ahead(state);
         uint64_t now = prof_now_ns();
-        bool wanted = atomic_exchange(&state->tick_wanted, 0); /* else nobody could ask again */
-        if (wanted || now - last_tick >= TICK_NS) {
+        bool dying = state->death_end_ns != 0; /* a tick would be cut off in the middle of it */
+        bool wanted = !dying && atomic_exchange(&state->tick_wanted, 0);
+        if (wanted || (!dying && now - last_tick >= TICK_NS)) {
             last_tick = now;
             core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
                                  * know */

@@ -257,6 +257,8 @@ static void tally_command(struct ingest_spool *spool, const struct ingest_pendin
         return;
     }
     spool->tally[tallies[type].uncalled] += !pending->has_call;
+    if (outstanding && pending->has_call)
+        tally_lacking(spool, pending->call.start);
     if (filtered)
         spool->tally[TALLY_LAUNCH_FILTERED]++;
     else /* OUTSTANDING follows RECORDED */

@@ -278,6 +278,7 @@ static bool write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *s
     else if (pending->call.klass == WIRE_CLASS_LAUNCH) {
         spool->tally[TALLY_LAUNCH_OUTSTANDING]++;
         spool->tally[TALLY_LAUNCH_UNANSWERED]++;
+        tally_lacking(spool, pending->call.start);
     } else if (pending->call.klass == WIRE_CLASS_TRANSFER) {
         spool->tally[TALLY_TRANSFER_OUTSTANDING]++;
         spool->tally[TALLY_TRANSFER_UNANSWERED]++;

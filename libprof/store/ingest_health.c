@@ -231,11 +231,15 @@ static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *
     return ok;
 }
 
-/* Calls whose device record is known to lack: it did not come, or the work had not ended. */
-static uint64_t without_record(const struct balance *b)
+/* Calls whose device record is known to lack: it did not come, or the work had not ended. A device
+ * record without its call is not that of another call: launches that were not answered are at least
+ * so many. */
+static uint64_t without_record(const struct balance *b, uint64_t at_least)
 {
     uint64_t known = b->recorded + b->failed + b->captured + b->dropped + b->filtered;
-    return b->called > known ? b->called - known : 0;
+    uint64_t lacking = b->called > known ? b->called - known : 0;
+    uint64_t unanswered = at_least > b->dropped ? at_least - b->dropped : 0;
+    return lacking > unanswered ? lacking : unanswered;
 }
 
 bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -272,8 +276,9 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 #undef COUNT
 #undef DROPPED
     tally[TALLY_DEVICE_CALLED] = balances[0].called + balances[1].called + balances[2].called;
-    tally[TALLY_LAUNCH_UNRECORDED] = without_record(&balances[0]);
-    tally[TALLY_COPY_UNRECORDED] = without_record(&balances[1]) + without_record(&balances[2]);
+    tally[TALLY_LAUNCH_UNRECORDED] = without_record(&balances[0], balances[0].unanswered);
+    tally[TALLY_COPY_UNRECORDED] =
+        without_record(&balances[1], 0) + without_record(&balances[2], 0);
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
     /* The thread that ends the process in an orderly way is in no call of ours; the others may be.
@@ -467,20 +472,23 @@ static void add_count(char *out, size_t size, uint64_t count, const char *one, c
                  count == 1 ? one : many);
 }
 
-/* The records that may be missing are those of what the device did since all were fetched. */
+/* The records that may be missing are those of what the device did since all were fetched, and of
+ * the calls that are known to lack theirs: with OpenCL these are all calls. */
 static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *process,
                        const struct ingest_spool *spool)
 {
     const uint64_t *tally = spool->tally;
     uint64_t since = tally[TALLY_FINAL_NS] ? tally[TALLY_FINAL_NS] : tally[TALLY_FETCHED_NS];
     uint64_t launches = tally[TALLY_LAUNCH_UNRECORDED], copies = tally[TALLY_COPY_UNRECORDED];
-    uint64_t end = process->end_ns;
+    uint64_t end = process->end_ns, lacking_since = tally[TALLY_LACKING_SINCE_NS];
     int64_t lacking = (int64_t)(launches + copies);
     char note[400], window[80] = "since they were last fetched"; /* nobody saw when it ended */
     if (since < process->start_ns)
         since = process->start_ns;
     if (!tally[TALLY_CUDA_STARTED] && tally[TALLY_DEVICE_NEWEST_NS] > since)
         since = tally[TALLY_DEVICE_NEWEST_NS];
+    if (lacking_since && (lacking_since < since || !tally[TALLY_CUDA_STARTED]))
+        since = lacking_since; /* of several queues, the newest record is that of one */
     if (end)
         snprintf(window, sizeof window, "of its last %llu ms",
                  (unsigned long long)(end > since ? (end - since + 999999) / 1000000 : 0));

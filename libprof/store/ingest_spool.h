@@ -62,16 +62,18 @@ enum ingest_tally {
     TALLY_GRAPH_KERNELS,  /* rows of device records of graphs */
     TALLY_GRAPH_TRANSFERS,
     TALLY_GRAPH_MEMSETS,
-    TALLY_GRAPH_WHOLE,     /* executions recorded as a whole */
-    TALLY_GRAPH_FILTERED,  /* kernels of graphs left out as the kernel filter asks */
-    TALLY_DEVICE_CALLED,   /* launches, copies and fills called, known at the end */
-    TALLY_COPY_UNRECORDED, /* the same of copies and fills, known at the end */
-    TALLY_FINAL_NS,        /* no count: when the last flush of an end began, 0 = there was none */
-    TALLY_DEATH_TID,       /* the thread that a deadly signal stopped */
-    TALLY_CUDA_STARTED,    /* 1: CUPTI collects in it: its calls are known when they are fetched */
-    TALLY_CALLER_TID,      /* of CUDA's launches, copies and fills */
-    TALLY_CALLERS,         /* 0, 1 or, for more than one thread, 2 */
-    TALLIES                /* new ones at the end: captures under way keep them as an array */
+    TALLY_GRAPH_WHOLE,      /* executions recorded as a whole */
+    TALLY_GRAPH_FILTERED,   /* kernels of graphs left out as the kernel filter asks */
+    TALLY_DEVICE_CALLED,    /* launches, copies and fills called, known at the end */
+    TALLY_COPY_UNRECORDED,  /* the same of copies and fills, known at the end */
+    TALLY_FINAL_NS,         /* no count: when the last flush of an end began, 0 = there was none */
+    TALLY_DEATH_TID,        /* the thread that a deadly signal stopped */
+    TALLY_CUDA_STARTED,     /* 1: CUPTI collects in it: its calls are known when they are fetched */
+    TALLY_CALLER_TID,       /* of CUDA's launches, copies and fills */
+    TALLY_CALLERS,          /* 0, 1 or, for more than one thread, 2 */
+    TALLY_LACKING_SINCE_NS, /* no count: when the first call was made that lacks its device record
+                             */
+    TALLIES                 /* new ones at the end: captures under way keep them as an array */
 };
 _Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,
                "tallies keep their places");
@@ -210,5 +212,12 @@ struct ingest_spool {
     bool finished; /* process gone, all read, trust block written: the file may go */
     bool unlinked;
 };
+
+static inline void tally_lacking(struct ingest_spool *spool, uint64_t called_ns)
+{
+    uint64_t *since = &spool->tally[TALLY_LACKING_SINCE_NS];
+    if (called_ns && (!*since || called_ns < *since))
+        *since = called_ns;
+}
 
 #endif

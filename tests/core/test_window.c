@@ -1,4 +1,5 @@
-/* Recording windows: the control page, capture ranges, threads, signal handlers, fork. Every test
+/* Recording windows: the control page, capture ranges, threads, signal handlers, fork; and when the
+ * helper thread runs ticks. Every test
  * runs in a process of its own (Check forks), which is the collector's process; what it published
  * is read back from its spool. */
 #include <check.h>
@@ -517,6 +518,41 @@ START_TEST(heartbeat)
 }
 END_TEST
 
+/* A tick that begins when the last flush is done would be cut off by the death, between the calls
+ * and the device records that it reads. The process that does not die has its ticks again. */
+static _Atomic uint64_t flushed_ns;
+static _Atomic int early_ticks, late_ticks;
+
+static void flush_slowly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
+    atomic_store(&flushed_ns, prof_now_ns());
+}
+
+static void count_tick(void)
+{
+    uint64_t flushed = atomic_load(&flushed_ns);
+    if (flushed)
+        atomic_fetch_add(prof_now_ns() - flushed < 400000000 ? &early_ticks : &late_ticks, 1);
+}
+
+START_TEST(no_tick_during_a_death)
+{
+    static const struct collector_source flushing = {
+        .source = WIRE_SOURCE_HOST, .tick = count_tick, .at_exit = flush_slowly};
+    collector_register(&flushing);
+    ck_assert(collector_active());
+    while (!atomic_load(&core_state()->helper_runs))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    collector_death();
+    for (int i = 0; i < 20000 && atomic_load(&late_ticks) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    ck_assert_int_gt(atomic_load(&late_ticks), 0);
+    ck_assert_int_eq(atomic_load(&early_ticks), 0);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(not_under_perfkit)
 {
     unsetenv("PERFKIT_DIR");
@@ -559,6 +595,7 @@ int main(void)
     tcase_add_test(tests, threads_and_signals);
     tcase_add_test(tests, forked);
     tcase_add_test(tests, heartbeat);
+    tcase_add_test(tests, no_tick_during_a_death);
     tcase_add_test(tests, not_under_perfkit);
     tcase_add_test(tests, errno_kept);
     Suite *suite = suite_create("window");

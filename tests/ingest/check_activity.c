@@ -467,9 +467,9 @@ END_TEST
 static void is_killed(void *unused)
 {
     (void)unused;
-    uint64_t t = prof_now_ns();
     uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
     usleep(300000); /* the helper thread has asked for device records by now */
+    uint64_t t = prof_now_ns();
     for (uint64_t i = 1; i <= 5; i++)
         emit_launch(i, t + i * 1000, stream, config);
     emit_call(6, t, t + 1, collector_text("launch"), WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
@@ -576,6 +576,42 @@ static void with_a_child_that_goes_on(void *argument)
     }
     ck_assert_int_eq(read(pipes[2], &byte, 1), 1);
 }
+
+/* The last of three launches has its device record and no call, the second a call and no record:
+ * the sums agree, and still one record lacks. */
+static void between_calls(void *unused)
+{
+    (void)unused;
+    uint64_t t = prof_now_ns();
+    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
+    emit_launch(1, t, stream, config);
+    emit_call(2, t, t + 1, collector_text("launch"), WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                 .correlation = 3,
+                                 .config = config};
+    usleep(50000);
+    kernel.times.start = prof_now_ns(); /* of another queue: that it is newer tells nothing */
+    kernel.times.end = kernel.times.start + 100;
+    collector_emit(&kernel);
+    raise(SIGKILL);
+}
+
+START_TEST(a_record_without_a_call_hides_no_loss)
+{
+    struct run run;
+    run_prepare(&run, NULL);
+    run_start(&run, between_calls, NULL);
+    run_ingest(&run, 1000);
+    ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 2);
+    ck_assert_int_eq(NUMBER(LAUNCH("unanswered")), 1);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject = 'risk'"), 1);
+    unsigned window = 0;
+    sscanf(run_text(&run, "SELECT note FROM capture_health WHERE subject = 'risk'"),
+           "device records of its last %u ms", &window);
+    ck_assert_uint_ge(window, 50);
+    run_done(&run);
+}
+END_TEST
 
 /* As with --wait=primary: what its last calls did is not fetched when the capture is closed. */
 START_TEST(a_process_that_goes_on_is_at_risk)
@@ -706,6 +742,7 @@ int main(void)
     tcase_add_test(core, a_record_without_its_call);
     tcase_add_test(core, killed_within_a_call);
     tcase_add_test(core, a_process_that_goes_on_is_at_risk);
+    tcase_add_test(core, a_record_without_a_call_hides_no_loss);
     tcase_add_test(core, what_is_said_when_nobody_watched);
     tcase_add_test(core, records_of_other_versions);
     suite_add_tcase(suite, core);
