@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 
-LOSSES = ("dropped", "definitions_dropped", "backend_dropped", "unseen", "reentered", "damaged",
+LOSSES = ("dropped", "definitions_dropped", "backend_dropped", "unseen", "damaged",
           "orphan_times", "outstanding", "remainder")
 # Device records and API calls; one that this capture has not is None.
 EVENT_TABLES = ("kernel", "transfer", "memset", "sync", "graph_launch", "event_record", "overhead",

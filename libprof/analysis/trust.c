@@ -183,7 +183,7 @@ static const struct {
     {"record", "dropped", PROF_TRUST_LOSS},
     {"record", "definitions_dropped", PROF_TRUST_LOSS},
     {"record", "backend_dropped", PROF_TRUST_LOSS},
-    {"record", "reentered", PROF_TRUST_LOSS},
+    {"record", "reentered", PROF_TRUST_LOSS}, /* of captures made before 2026-11 */
     {"record", "damaged", PROF_TRUST_LOSS},
     {"record", "truncated", PROF_TRUST_LOSS},
     {"record", "unseen", PROF_TRUST_LOSS},

@@ -178,7 +178,6 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
         const char *item;
         enum wire_count count;
     } counters[] = {
-        {"reentered", WIRE_COUNT_REENTERED},
         {"definitions_dropped", WIRE_COUNT_DEFINITION_DROPPED},
         {"unprofiled", WIRE_COUNT_UNPROFILED},
         {"unseen", WIRE_COUNT_UNSEEN},

@@ -24,7 +24,7 @@
     X(RANGE_STARTED, "NVTX starts")                                                                \
     X(RANGE_ENDED, "NVTX ends")                                                                    \
     X(MARKED, "NVTX marks")                                                                        \
-    X(REENTERED, "records given up because a signal handler interrupted a write")                  \
+    X(UNUSED, "not counted any more; spools hold these by number, so it keeps its own")            \
     X(DEFINITION_DROPPED, "names and other definitions that found no room")                        \
     X(UNPROFILED, "commands whose queue refused profiling: no device times")                       \
     X(UNSEEN, "calls through entry points that bypass the collector")                              \

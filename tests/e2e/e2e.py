@@ -160,7 +160,7 @@ class Case(unittest.TestCase):
         self.assertEqual(db.execute(
             "SELECT process, subject, value FROM capture_health WHERE item = 'remainder' AND "
             "(value < 0 OR value > ?)", (torn,)).fetchall(), [])
-        bad = ["reentered", "damaged"]
+        bad = ["damaged"]
         if not dropped:
             bad += ["dropped", "definitions_dropped", "backend_dropped", "orphan_times"]
         self.assertEqual(db.execute(

@@ -25,11 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "perfkit/annotate.h"
-#ifdef HAVE_OPENCL
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#endif
+#include "tests/e2e/targets/calls.h"
 
 #define SLOTS 64
 #define CALLS 100000
@@ -60,19 +56,8 @@ static void sleep_us(long us)
 
 static void mark_named(unsigned slot, unsigned n, const char *name)
 {
-    pk_nvtx_mark_ex_fn handler =
-        (pk_nvtx_mark_ex_fn)perfkit_annotate_slot(PK_NVTX_MODULE_CORE, PK_NVTX_CORE_MARK_EX);
-    struct pk_nvtx_event_attributes event = {
-        .version = PK_NVTX_VERSION,
-        .size = sizeof event,
-        .payload_type = PK_NVTX_PAYLOAD_UINT64,
-        .payload.u64 = (uint64_t)slot << 32 | n,
-        .message_type = PK_NVTX_MESSAGE_ASCII,
-        .message.ascii = name,
-    };
     atomic_store(&state[slot][n], BEGAN);
-    if (handler)
-        handler(&event);
+    mark_payload((uint64_t)slot << 32 | n, name);
     atomic_store(&state[slot][n], RETURNED);
 }
 
@@ -107,27 +92,6 @@ static void mark_anywhere(unsigned slot, unsigned n)
 }
 
 #ifdef HAVE_OPENCL
-static cl_context context;
-static cl_device_id device;
-
-static void must(cl_int error, const char *what)
-{
-    if (error) {
-        fprintf(stderr, "%s: %d\n", what, error);
-        _exit(99);
-    }
-}
-
-static void open_device(void)
-{
-    cl_platform_id platform;
-    cl_int error;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-}
-
 /* Two queues for all threads, which then meet on them. */
 static cl_command_queue shared[2];
 static cl_mem shared_memory;
@@ -159,15 +123,12 @@ static void fill_shared(unsigned slot, unsigned n)
 static void *fills(void *data)
 {
     unsigned slot = (unsigned)(uintptr_t)data;
-    cl_int error;
-    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
-    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
-    must(error, "clCreateBuffer");
+    cl_mem memory;
+    cl_command_queue queue = open_queue(&memory);
     for (unsigned n = 0; n < limit && !atomic_load(&stop); n++) {
         cl_uint pattern = slot << 24 | n;
         atomic_store(&state[slot][n], BEGAN);
-        error = clEnqueueFillBuffer(queue, memory, &pattern, 4, 0, 256, 0, NULL, NULL);
+        cl_int error = clEnqueueFillBuffer(queue, memory, &pattern, 4, 0, 256, 0, NULL, NULL);
         if (error) { /* the driver is being taken down */
             atomic_store(&state[slot][n], 0);
             pause();
@@ -179,10 +140,6 @@ static void *fills(void *data)
     return NULL;
 }
 #else
-static void open_device(void)
-{
-    _exit(77);
-}
 static void open_shared(void)
 {
     open_device();

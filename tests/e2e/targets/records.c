@@ -29,11 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "perfkit/annotate.h"
-#ifdef HAVE_OPENCL
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#endif
+#include "tests/e2e/targets/calls.h"
 
 #define SLOTS 64
 #define CHILD_SLOT 40
@@ -61,18 +57,7 @@ static void sleep_us(long us)
 
 static void mark(uint64_t slot, uint64_t n)
 {
-    pk_nvtx_mark_ex_fn handler =
-        (pk_nvtx_mark_ex_fn)perfkit_annotate_slot(PK_NVTX_MODULE_CORE, PK_NVTX_CORE_MARK_EX);
-    struct pk_nvtx_event_attributes event = {
-        .version = PK_NVTX_VERSION,
-        .size = sizeof event,
-        .payload_type = PK_NVTX_PAYLOAD_UINT64,
-        .payload.u64 = slot << 32 | n,
-        .message_type = PK_NVTX_MESSAGE_ASCII,
-        .message.ascii = "record",
-    };
-    if (handler)
-        handler(&event);
+    mark_payload(slot << 32 | n, "record");
     atomic_fetch_add(&progress->done[slot], 1);
 }
 
@@ -92,35 +77,11 @@ static void *nvtx_thread(void *slot)
 }
 
 #ifdef HAVE_OPENCL
-static cl_context context;
-static cl_device_id device;
-
-static void must(cl_int error, const char *what)
-{
-    if (error) {
-        fprintf(stderr, "%s: %d\n", what, error);
-        _exit(99);
-    }
-}
-
-static void open_device(void)
-{
-    cl_platform_id platform;
-    cl_int error;
-    must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-    must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-    context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
-}
-
 static void *opencl_thread(void *data)
 {
     uint32_t slot = (uint32_t)(uintptr_t)data;
-    cl_int error;
-    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
-    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, NULL, &error);
-    must(error, "clCreateBuffer");
+    cl_mem memory;
+    cl_command_queue queue = open_queue(&memory);
     for (uint32_t n = 0; (count == 0 || n < count) && !atomic_load(&stop_opencl); n++) {
         cl_uint pattern = slot << 24 | n;
         must(clEnqueueFillBuffer(queue, memory, &pattern, 4, 0, 256, 0, NULL, NULL), "fill");
@@ -136,10 +97,6 @@ static void *opencl_thread(void *data)
     return NULL;
 }
 #else
-static void open_device(void)
-{
-    _exit(77);
-}
 static void *opencl_thread(void *data)
 {
     return data;
