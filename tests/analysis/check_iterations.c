@@ -55,6 +55,24 @@ static void is_phase(size_t i, const char *name, int64_t iterations)
     ck_assert_int_eq(phase->iterations, iterations);
 }
 
+static const struct prof_finding *found(const char *rule)
+{
+    for (size_t i = 0; i < findings.count; i++) {
+        if (!strcmp(findings.rows[i].rule->id, rule))
+            return &findings.rows[i];
+    }
+    return NULL;
+}
+
+static double number(const struct prof_finding *finding, const char *name)
+{
+    for (size_t i = 0; finding && i < finding->number_count; i++) {
+        if (!strcmp(finding->numbers[i].name, name))
+            return finding->numbers[i].value;
+    }
+    return -1;
+}
+
 /* The outermost that repeats, but for a name that programs give to iterations. */
 START_TEST(of_nested_ranges_one_is_the_iteration)
 {
@@ -266,14 +284,83 @@ START_TEST(single_pauses_decide_no_severity)
         scene_pop(&s);
     }
     struct prof_capture *capture = find(NULL);
-    const struct prof_finding *found = NULL;
-    for (size_t i = 0; i < findings.count; i++) {
-        if (!strcmp(findings.rows[i].rule->id, "host-starvation"))
-            found = &findings.rows[i];
+    const struct prof_finding *idle = found("host-starvation");
+    ck_assert_ptr_nonnull(idle);
+    ck_assert_msg((idle->severity == PROF_SEVERITY_INFO) == !_i, "%d: %s", idle->severity,
+                  idle->seen);
+    finish(capture);
+}
+END_TEST
+
+/* Hundreds of capture ranges: all of them are analysed, the time between them is nobody's, and what
+ * only some of them do counts by its share of all. */
+START_TEST(all_windows_are_analysed)
+{
+    const int windows = 300;
+    int64_t recorded = 0;
+    begin();
+    for (int i = 0; i < windows; i++) {
+        scene_host(&s, 5000 * US); /* not recorded */
+        int64_t start = s.host;
+        scene_sql(&s, "INSERT INTO recording(process, start, begins) VALUES(1, %lld, 1)",
+                  (long long)start);
+        scene_push(&s, "step");
+        for (int k = 0; k < (i % 3 ? 1 : 6); k++)
+            work(i % 3 ? 6 : 1);
+        scene_pop(&s);
+        scene_sql(&s, "INSERT INTO recording(process, start, begins) VALUES(1, %lld, 0)",
+                  (long long)s.host);
+        recorded += s.host - start;
     }
-    ck_assert_ptr_nonnull(found);
-    ck_assert_msg((found->severity == PROF_SEVERITY_INFO) == !_i, "%d: %s", found->severity,
-                  found->seen);
+    struct prof_capture *capture = find(NULL);
+    ck_assert_int_ge(findings.window_ns, recorded * 9 / 10);
+    ck_assert_int_le(findings.window_ns, recorded);
+    ck_assert_int_ge(findings.steps, windows - 2);
+    const struct prof_finding *stall = found("sync-stall");
+    ck_assert_ptr_nonnull(stall);
+    ck_assert_double_ge(number(stall, "idle_waits"), windows / 3 * 5 - 10);
+    ck_assert_double_le(number(stall, "idle_waits"), windows / 3 * 6 + windows);
+    ck_assert_double_lt(number(stall, "idle_ns"), (double)recorded);
+    ck_assert_ptr_null(found("host-starvation"));
+    finish(capture);
+}
+END_TEST
+
+/* One idle wait an iteration is needed, of two it may be one in the next run, four are a fault. */
+START_TEST(waits_by_their_number)
+{
+    static const int waits[] = {1, 2, 4};
+    begin();
+    for (int i = 0; i < 20; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < waits[_i]; k++)
+            work(1);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    const struct prof_finding *stall = found("sync-stall");
+    ck_assert_int_eq(stall != NULL, _i > 0);
+    ck_assert(!stall || (stall->severity == PROF_SEVERITY_INFO) == (_i == 1));
+    finish(capture);
+}
+END_TEST
+
+/* A kernel that takes all the time has no useful limit. */
+START_TEST(no_limit_above_a_hundred)
+{
+    begin();
+    for (int i = 0; i < 20; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, 1, _i ? 100000 * US : 500 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = find(NULL);
+    const struct prof_finding *hot = found("hot-kernel");
+    ck_assert_ptr_nonnull(hot);
+    ck_assert_msg((strstr(hot->seen, "more than 100x.") != NULL) == _i, "%s", hot->seen);
+    ck_assert((number(hot, "limit_factor") <= 100) == !_i);
+    ck_assert_double_le(number(hot, "whole_factor"), 2);
     finish(capture);
 }
 END_TEST
@@ -293,6 +380,9 @@ int main(void)
     tcase_add_loop_test(core, noise_changes_no_counts, 0, 3);
     tcase_add_test(core, breaks_are_no_part_of_the_loop);
     tcase_add_loop_test(core, single_pauses_decide_no_severity, 0, 3);
+    tcase_add_test(core, all_windows_are_analysed);
+    tcase_add_loop_test(core, waits_by_their_number, 0, 3);
+    tcase_add_loop_test(core, no_limit_above_a_hundred, 0, 2);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
