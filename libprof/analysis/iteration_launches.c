@@ -37,19 +37,6 @@ struct period {
 /* ---- the sequence -----------------------------------------------------------------------------
  */
 
-static bool is_known(const struct prof_intervals *known, int64_t time)
-{
-    size_t low = 0, high = known->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (known->data[middle].end <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < known->count && known->data[low].begin <= time;
-}
-
 struct launching {
     uint32_t thread;
     int64_t count, first, last;
@@ -64,7 +51,7 @@ static bool count_launches(const struct prof_facts *f, const struct prof_interva
         for (size_t i = 0; ok && i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
             int64_t time = prof_op_asked_at(&op);
-            if (is_known(known, time))
+            if (prof_intervals_has(known, time))
                 continue;
             uint32_t at = prof_group_number(index, op.thread, &fresh);
             ok = at != PROF_NO_GROUP && prof_array_reserve(&all, 1);
@@ -150,7 +137,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
             struct prof_op op = prof_facts_op(f, kind, i);
             int64_t time = prof_op_asked_at(&op);
             const struct prof_shape *shape = &f->shapes.data[op.shape];
-            if (op.thread == s->thread && !shape->in_graph && !is_known(known, time))
+            if (op.thread == s->thread && !shape->in_graph && !prof_intervals_has(known, time))
                 ok = add_token(s, time, kind_of(shape, op.shape, by_name, &kinds));
         }
     }
@@ -160,7 +147,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
     for (size_t i = 0; ok && i < count; i++) {
         bool counts =
             calls[i].class_ == PROF_CALL_SYNC || calls[i].class_ == PROF_CALL_GRAPH_LAUNCH;
-        if (counts && !is_known(known, calls[i].start))
+        if (counts && !prof_intervals_has(known, calls[i].start))
             ok = add_token(s, calls[i].start,
                            prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));
     }

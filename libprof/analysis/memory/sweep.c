@@ -160,8 +160,9 @@ static uint32_t phase_of(const struct memory_work *w, const struct memory_item *
     if (step == PROF_NO_ITERATION)
         return MEMORY_NONE;
     const struct prof_iteration *one = &w->iterations.list.data[step];
-    bool inside = item->start < one->end ||
-                  prof_phase_has(&w->facts->phases.list.data[one->phase], item->start);
+    bool inside =
+        item->start < one->end ||
+        prof_intervals_has(&w->facts->phases.list.data[one->phase].intervals, item->start);
     return inside ? one->phase : MEMORY_NONE;
 }
 
