@@ -10,7 +10,7 @@
         const TTest *const tests[] = {__VA_ARGS__};                                                \
         Suite *suite = suite_create(name);                                                         \
         TCase *core = tcase_create("core");                                                        \
-        tcase_set_timeout(core, 60);                                                               \
+        tcase_set_timeout(core, 300);                                                              \
         for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)                                \
             tcase_add_test(core, tests[i]);                                                        \
         suite_add_tcase(suite, core);                                                              \

@@ -369,7 +369,7 @@ int main(void)
 {
     Suite *suite = suite_create("iterations");
     TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 60);
+    tcase_set_timeout(core, 300);
     tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
     tcase_add_test(core, a_domain_may_be_asked_for);
     tcase_add_loop_test(core, what_reports_call_a_phase_may_be_asked_for, 0, 6);

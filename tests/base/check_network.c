@@ -106,6 +106,7 @@ int main(void)
 {
     Suite *suite = suite_create("network");
     TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, ports_and_what_they_carried);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);

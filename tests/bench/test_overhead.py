@@ -28,7 +28,7 @@ def overhead(*arguments, program=PROGRAM, **environment):
             [sys.executable, "-B", os.path.join(BENCH, "overhead"), BUILD, "--program", program,
              "--json", path, *arguments],
             env={**os.environ, "LD_LIBRARY_PATH": FAKES, **environment},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
         told = None
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -165,7 +165,7 @@ class Options(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, "-B", os.path.join(BENCH, "overhead"), folder,
                                    "--nsys", "off", "--only", "launch1"], text=True, check=False,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
         self.assertEqual(done.returncode, 1)
         self.assertIn("is not built", done.stdout)
 

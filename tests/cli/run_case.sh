@@ -23,7 +23,7 @@ unset COLUMNS PERFKIT_DIR PERFKIT_OPTIONS LD_PRELOAD OPENCL_LAYERS CUDA_INJECTIO
   NVTX_INJECTION64_PATH PERFKIT_TEST_NETWORK_FS
 
 cd "$work/folder" || exit 1
-timeout 120 bash "$case_file" >"$work/out" 2>"$work/err" </dev/null
+timeout 600 bash "$case_file" >"$work/out" 2>"$work/err" </dev/null
 status=$?
 if [ $status = 77 ]; then
   cat "$work/out"

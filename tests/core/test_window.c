@@ -582,7 +582,7 @@ int main(void)
 {
     TCase *tests = tcase_create("window");
     tcase_add_checked_fixture(tests, setup, NULL);
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 300);
     tcase_add_test(tests, without_option);
     tcase_add_loop_test(tests, no_good_page, 0, 7);
     tcase_add_test(tests, opens_and_closes);

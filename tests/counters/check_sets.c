@@ -233,7 +233,7 @@ static int run(void)
     char why[256];
     Suite *suite = suite_create("counter sets");
     TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 60);
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, tables_are_sound);
     tcase_add_test(core, exact_passes_are_sound);
     tcase_add_test(core, passes_change_when_nobody_needs_them);

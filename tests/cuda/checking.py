@@ -107,7 +107,7 @@ class Recorder:
         return [f"{self.bin}/perfkit", "run", "--quiet", "--force", *options, "-o", path, "--",
                 *command], path
 
-    def record(self, name, command, options=(), timeout=120, **more):
+    def record(self, name, command, options=(), timeout=300, **more):
         words, path = self.line(name, options, command)
         status, out, err = run(words, timeout, **more)
         if not os.path.exists(path):

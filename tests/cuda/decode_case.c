@@ -99,12 +99,14 @@ int main(void)
         const char *name;
         void (*add_tests)(TCase *cases);
     } parts[] = {
-        {"layout", add_layout_tests},  {"records", add_record_tests}, {"names", add_name_tests},
-        {"windows", add_window_tests}, {"threads", add_thread_tests},
-        {"failures", add_failure_tests}, {"stacks", add_stack_tests},
+        {"layout", add_layout_tests},  {"records", add_record_tests},
+        {"names", add_name_tests},     {"windows", add_window_tests},
+        {"threads", add_thread_tests}, {"failures", add_failure_tests},
+        {"stacks", add_stack_tests},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         TCase *cases = tcase_create(parts[i].name);
+        tcase_set_timeout(cases, 300);
         tcase_add_checked_fixture(cases, setup, NULL);
         parts[i].add_tests(cases);
         suite_add_tcase(suite, cases);

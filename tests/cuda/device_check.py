@@ -257,7 +257,7 @@ class Progress:
             self.samples.append(struct.unpack_from("<2Q", raw, 64 + 16 * (i % self.SAMPLES)))
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=300):
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         value = what()
@@ -291,11 +291,11 @@ def kill_once(report, recorder, number):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                _, said = process.communicate(timeout=120)
+                _, said = process.communicate(timeout=300)
                 raise AssertionError(f"ended by itself: status {process.returncode}, "
                                      f"{said.strip()[-2000:]}") from None
             death = time.monotonic_ns()
-            process.communicate(timeout=120)
+            process.communicate(timeout=300)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -452,7 +452,7 @@ def dormant(report, recorder):
             ending, _ = ctl("stop")
             spans.append((begun, ending))
             time.sleep(0.4)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -31,7 +31,7 @@ def waits(what, counts):
     """Ends, with all its kernels; `counts`: some of them were counted."""
     def check(report, recorder):
         result = recorded(recorder, f"counted_{what}", "cuda_exact_waits", what, options=OPTIONS,
-                          timeout=60)
+                          timeout=300)
         made, db = did(report, result), result.capture
         if not made:
             return

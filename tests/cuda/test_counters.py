@@ -31,7 +31,7 @@ def child_of(pid, command):
     return None
 
 
-def wait_for(what, seconds=30):
+def wait_for(what, seconds=300):
     """Until `what` returns something true; only against a hang."""
     for _ in range(seconds * 100):
         found = what()

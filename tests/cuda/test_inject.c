@@ -414,7 +414,7 @@ int main(void)
 {
     Suite *suite = suite_create("cuda_inject");
     TCase *events = tcase_create("events");
-    tcase_set_timeout(events, 60);
+    tcase_set_timeout(events, 300);
     tcase_add_test(events, everything_arrives_once);
     tcase_add_test(events, older_records);
     tcase_add_test(events, small_buffers);
@@ -426,7 +426,7 @@ int main(void)
     tcase_add_test(events, dropped_records_are_told);
     suite_add_tcase(suite, events);
     TCase *starts = tcase_create("starts");
-    tcase_set_timeout(starts, 60);
+    tcase_set_timeout(starts, 300);
     tcase_add_test(starts, too_old);
     tcase_add_test(starts, another_subscriber);
     tcase_add_test(starts, errors_are_told);
@@ -437,7 +437,7 @@ int main(void)
     tcase_add_test(starts, real_cupti_without_driver);
     suite_add_tcase(suite, starts);
     TCase *ends = tcase_create("ends");
-    tcase_set_timeout(ends, 60);
+    tcase_set_timeout(ends, 300);
     tcase_add_test(ends, killed);
     tcase_add_test(ends, final_flush);
     tcase_add_test(ends, context_at_the_end);

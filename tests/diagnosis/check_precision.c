@@ -123,7 +123,7 @@ int main(void)
 {
     Suite *suite = suite_create("precision");
     TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 60);
+    tcase_set_timeout(core, 300);
     tcase_add_loop_test(core, low_precision_needs_a_float_pipe, 0,
                         sizeof precisions / sizeof precisions[0]);
     tcase_add_loop_test(core, low_precision_by_name, 0, sizeof named / sizeof named[0]);

@@ -387,8 +387,8 @@ int main(void)
 {
     Suite *suite = suite_create("rules");
     TCase *each = tcase_create("each"), *all = tcase_create("all");
-    tcase_set_timeout(each, 60);
-    tcase_set_timeout(all, 60);
+    tcase_set_timeout(each, 300);
+    tcase_set_timeout(all, 300);
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);

@@ -199,7 +199,8 @@ START_TEST(default_streams_are_of_a_process)
     if (!finding)
         findings_list(&j.findings);
     ck_assert_ptr_nonnull(finding);
-    ck_assert_ptr_nonnull(strstr(finding->seen, "2 streams of 2 processes run one after the other"));
+    ck_assert_ptr_nonnull(
+        strstr(finding->seen, "2 streams of 2 processes run one after the other"));
     done(&j);
 }
 END_TEST
@@ -325,7 +326,7 @@ int main(void)
 {
     Suite *suite = suite_create("sharing");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
+    tcase_set_timeout(all, 300);
     tcase_add_test(all, ranks_have_steps_of_their_own);
     tcase_add_loop_test(all, allocations_are_of_a_device, 0, 4);
     tcase_add_test(all, two_programs_pass_nothing_on);

@@ -314,7 +314,7 @@ int main(void)
 {
     Suite *suite = suite_create("waterfall");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
+    tcase_set_timeout(all, 300);
     tcase_add_test(all, each_instant_has_its_state);
     tcase_add_test(all, what_the_host_does_between_calls);
     tcase_add_test(all, a_wait_costs_until_the_host_is_ahead);

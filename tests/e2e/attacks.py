@@ -15,7 +15,7 @@ import e2e
 
 SLOTS, CALLS = 64, 100000
 STATUS = 7
-PATIENCE = 60  # seconds: then it hangs
+PATIENCE = 300  # seconds: then it hangs
 # A record of the trust block that says of a call that it is not there.
 LOSSES = ("dropped", "outstanding", "remainder")
 

@@ -217,7 +217,7 @@ def become_subreaper():
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-def reap_orphans(patience=60):
+def reap_orphans(patience=300):
     """{pid: how it ended} of every child there is, once they have all ended."""
     ended = {}
     limit = time.monotonic() + patience
@@ -233,7 +233,7 @@ def reap_orphans(patience=60):
     raise AssertionError("children still run: the target hangs")
 
 
-def wait_until(what, patience=60):
+def wait_until(what, patience=300):
     limit = time.monotonic() + patience
     while not what():
         if time.monotonic() > limit:

@@ -187,6 +187,7 @@ int main(int argc, char **argv)
     program.state = (uint64_t)seed * 1000003u;
     Suite *suite = suite_create("make_run");
     TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, make);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);

@@ -395,7 +395,7 @@ int main(void)
     snprintf(scratch, sizeof scratch, "/tmp/perfkit-test-elf-%ld", (long)getpid());
     Suite *suite = suite_create("host: environment and programs");
     TCase *each = tcase_create("host");
-    tcase_set_timeout(each, 60);
+    tcase_set_timeout(each, 300);
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(each, tests[i]);
     suite_add_tcase(suite, each);

@@ -44,8 +44,7 @@ static const struct {
      "exec_clean\nenv\nONLY=this\n" PASSED "0 others\n"},
     {"exec_cleared", "a hello exec_cleared 2 a end exec 0 a hello env 2" EXIT(0),
      "exec_cleared\nenv\n" PASSED "0 others\n"},
-    {"exec_overwritten",
-     "a hello exec_overwritten 2 a end exec 0 a hello env 2" EXIT(0),
+    {"exec_overwritten", "a hello exec_overwritten 2 a end exec 0 a hello env 2" EXIT(0),
      "exec_overwritten\nenv\nLD_PRELOAD=$LIB\nPERFKIT_DIR=$DIR\nPERFKIT_OPTIONS=o=1\n"
      "CUDA_INJECTION64_PATH=/c.so\nNVTX_INJECTION64_PATH=/somebody/elses.so\n"
      "OPENCL_LAYERS=/l.so\n1 others\n"},
@@ -178,7 +177,7 @@ int main(int argc, char **argv)
     snprintf(log_path, sizeof log_path, "%s/log", directory);
     Suite *suite = suite_create("ways to start and end");
     TCase *each = tcase_create("ways");
-    tcase_set_timeout(each, 60);
+    tcase_set_timeout(each, 300);
     tcase_add_loop_test(each, behaves_the_same, 0, CASES);
     suite_add_tcase(suite, each);
     SRunner *runner = srunner_create(suite);

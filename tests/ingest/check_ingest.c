@@ -32,8 +32,9 @@ static void emit_kernel(uint64_t correlation, uint32_t stream, uint32_t config, 
 
 static void emit_done(uint64_t correlation, uint32_t stream, uint8_t flags, uint64_t start)
 {
-    struct wire_done done = {.head = {sizeof done, WIRE_DONE, (uint8_t)(flags | WIRE_OPENCL), stream},
-                             .correlation = correlation};
+    struct wire_done done = {
+        .head = {sizeof done, WIRE_DONE, (uint8_t)(flags | WIRE_OPENCL), stream},
+        .correlation = correlation};
     if (start)
         done.times = (struct wire_times){start - 20, start - 10, start, start + 1000};
     collector_emit(&done);
@@ -54,8 +55,13 @@ static void any_order(void *unused)
     collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
     emit_kernel(4, stream, config, WIRE_OPENCL, t + 300, t + 400);
     struct wire_call failed = {.head = {sizeof failed, WIRE_CALL, WIRE_SOURCE_OPENCL, 0},
-                               .correlation = 5, .start = t, .end = t + 1, .name = api,
-                               .result = -52, .expects = WIRE_EXPECTS_ONE, .klass = WIRE_CLASS_LAUNCH};
+                               .correlation = 5,
+                               .start = t,
+                               .end = t + 1,
+                               .name = api,
+                               .result = -52,
+                               .expects = WIRE_EXPECTS_ONE,
+                               .klass = WIRE_CLASS_LAUNCH};
     collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
     collector_count(WIRE_COUNT_LAUNCH_FAILED, 1);
     collector_emit(&failed);
@@ -86,7 +92,8 @@ START_TEST(halves_find_each_other)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE flags=8 AND duration IS NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE duration=0"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE api_lead=50 AND duration=100"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE queue_delay=20 AND submit_delay=10"), 3);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE queue_delay=20 AND submit_delay=10"),
+                     3);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_call"), 2);
     ck_assert_int_eq(NUMBER("SELECT result FROM api_call WHERE result NOT NULL"), -52);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_all"), 10);
@@ -99,7 +106,8 @@ START_TEST(halves_find_each_other)
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='orphan_times'"), 1);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='times_repaired'"), 1);
     ck_assert_str_eq(run_text(&run, "SELECT s.value FROM launch_config c JOIN string s ON "
-                                    "s.id=c.demangled"), "void kernel<float>(float*)");
+                                    "s.id=c.demangled"),
+                     "void kernel<float>(float*)");
     ck_assert_int_eq(NUMBER("SELECT sum(count) FROM rollup"), 7);
     run_done(&run);
 }
@@ -110,16 +118,20 @@ static void graphs(void *unused)
     (void)unused;
     uint64_t t = prof_now_ns();
     uint32_t stream = define_stream(0), config = define_config("node", 1, 32);
-    struct wire_stream again = {.head = {sizeof again, WIRE_STREAM, WIRE_STREAM_NON_BLOCKING, stream},
-                                .source = WIRE_SOURCE_CUDA};
+    struct wire_stream again = {
+        .head = {sizeof again, WIRE_STREAM, WIRE_STREAM_NON_BLOCKING, stream},
+        .source = WIRE_SOURCE_CUDA};
     collector_define(&again);
     uint32_t api = collector_text("cudaLaunchKernel"), launch = collector_text("cudaGraphLaunch");
     /* a launch captured into a graph: a node is created while the call runs */
     struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, WIRE_CLASS_LAUNCH, 0},
-                                   .time = t + 5, .node = 1, .graph = 1};
+                                   .time = t + 5,
+                                   .node = 1,
+                                   .graph = 1};
     collector_emit(&node);
     emit_call(1, t, t + 10, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
-    emit_call(9, t + 14, t + 16, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH); /* read before its node */
+    emit_call(9, t + 14, t + 16, api, WIRE_EXPECTS_ONE,
+              WIRE_CLASS_LAUNCH); /* read before its node */
     node.time = t + 15;
     collector_emit(&node);
     emit_call(2, t + 20, t + 30, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH); /* not captured */
@@ -127,8 +139,11 @@ static void graphs(void *unused)
     emit_call(3, t + 40, t + 50, launch, WIRE_EXPECTS_MANY, WIRE_CLASS_GRAPH_LAUNCH);
     for (uint64_t i = 0; i < 5; i++) {
         struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                     .correlation = 3, .times = {0, 0, t + 60 + i, t + 61 + i},
-                                     .config = config, .graph = 1, .graph_node = 100 + i};
+                                     .correlation = 3,
+                                     .times = {0, 0, t + 60 + i, t + 61 + i},
+                                     .config = config,
+                                     .graph = 1,
+                                     .graph_node = 100 + i};
         collector_emit(&kernel);
     }
 }
@@ -152,9 +167,14 @@ static void waits(void *unused)
     uint64_t t = prof_now_ns();
     uint32_t stream = define_stream(0), api = collector_text("copy"), wait = collector_text("wait");
     struct wire_sync sync = {.head = {sizeof sync, WIRE_SYNC, WIRE_OPENCL, stream},
-                             .correlation = 1, .start = t, .end = t + 5, .kind = WIRE_SYNC_STREAM};
+                             .correlation = 1,
+                             .start = t,
+                             .end = t + 5,
+                             .kind = WIRE_SYNC_STREAM};
     struct wire_transfer copy = {.head = {sizeof copy, WIRE_TRANSFER, WIRE_OPENCL, stream},
-                                 .correlation = 1, .times = {0, 0, t + 1, t + 4}, .bytes = 64,
+                                 .correlation = 1,
+                                 .times = {0, 0, t + 1, t + 4},
+                                 .bytes = 64,
                                  .copy_kind = WIRE_COPY_HTOD};
     /* a copy that waits inside: the wait stands alone, whatever comes first */
     collector_emit(&sync);
@@ -177,12 +197,14 @@ static void waits(void *unused)
 START_TEST(a_wait_inside_a_copy_stands_alone)
 {
     CASE(waits);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM transfer WHERE api_name NOT NULL AND bytes=64"), 3);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM transfer WHERE api_name NOT NULL AND bytes=64"),
+                     3);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM sync"), 4);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM sync WHERE api_name NOT NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_call"), 0);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='transfer' AND "
-                            "item='remainder'"), 0);
+                            "item='remainder'"),
+                     0);
     run_done(&run);
 }
 END_TEST
@@ -190,15 +212,17 @@ END_TEST
 static void allocate(uint64_t time, uint64_t id, uint64_t bytes)
 {
     struct wire_alloc alloc = {.head = {sizeof alloc, WIRE_ALLOC, WIRE_SOURCE_CUDA, 0},
-                               .time = time, .id = id, .bytes = bytes};
+                               .time = time,
+                               .id = id,
+                               .bytes = bytes};
     collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
     collector_emit(&alloc);
 }
 
 static void release(uint64_t time, uint64_t id)
 {
-    struct wire_free gone = {.head = {sizeof gone, WIRE_FREE, WIRE_SOURCE_CUDA, 0},
-                             .time = time, .id = id};
+    struct wire_free gone = {
+        .head = {sizeof gone, WIRE_FREE, WIRE_SOURCE_CUDA, 0}, .time = time, .id = id};
     collector_count(WIRE_COUNT_FREE_CALLED, 1);
     collector_emit(&gone);
 }
@@ -229,7 +253,8 @@ START_TEST(frees_find_their_allocation)
     ck_assert_int_eq(NUMBER("SELECT end-start FROM allocation WHERE bytes=2"), 10);
     ck_assert_int_eq(NUMBER("SELECT end-start FROM allocation WHERE bytes=4"), 10);
     ck_assert_int_eq(NUMBER("SELECT sum(bytes) FROM allocation WHERE end IS NULL"), 8);
-    ck_assert_int_eq(NUMBER("SELECT sum(abs(value)) FROM capture_health WHERE item='remainder'"), 0);
+    ck_assert_int_eq(NUMBER("SELECT sum(abs(value)) FROM capture_health WHERE item='remainder'"),
+                     0);
     run_done(&run);
 }
 END_TEST
@@ -250,8 +275,10 @@ static void drifting(void *unused)
     for (uint64_t i = 1; i <= 100; i++) {
         uint64_t now = zero + i * 100000000u; /* 10 s in steps of 100 ms */
         struct wire_clock anchor = {.head = {sizeof anchor, WIRE_CLOCK, 0, clock},
-                                    .source_ns = device_clock(now, zero), .mono_ns = now,
-                                    .error_ns = 20, .name = collector_text("drifting")};
+                                    .source_ns = device_clock(now, zero),
+                                    .mono_ns = now,
+                                    .error_ns = 20,
+                                    .name = collector_text("drifting")};
         uint64_t at = now - 37000000u;
         emit_call(i, at - 1000, at - 500, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
         emit_kernel(i, stream, config, WIRE_OPENCL | WIRE_PENDING, 0, 0);
@@ -264,7 +291,8 @@ START_TEST(device_clocks_are_converted)
 {
     CASE(drifting);
     /* start = call + 1000 on the host's clock, to within the arithmetic */
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE abs(api_lead-1000) > 2 AND id > 1"), 0);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE abs(api_lead-1000) > 2 AND id > 1"),
+                     0);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel WHERE abs(duration-1000) > 2"), 0);
     int64_t anchors = NUMBER("SELECT count(*) FROM clock_sync");
     ck_assert_int_ge(anchors, 10); /* one a second and the last */
@@ -276,7 +304,9 @@ END_TEST
 static void range(enum wire_type type, uint32_t domain, uint64_t id, const char *message)
 {
     struct wire_range open = {.head = {sizeof open, (uint8_t)type, WIRE_PAYLOAD_F64, domain},
-                              .time = prof_now_ns(), .id = id, .message = collector_text(message)};
+                              .time = prof_now_ns(),
+                              .id = id,
+                              .message = collector_text(message)};
     double payload = 2.5;
     memcpy(&open.payload, &payload, sizeof payload);
     collector_emit(&open);
@@ -284,15 +314,17 @@ static void range(enum wire_type type, uint32_t domain, uint64_t id, const char 
 
 static void range_end(enum wire_type type, uint32_t domain, uint64_t id)
 {
-    struct wire_range_end end = {.head = {sizeof end, (uint8_t)type, 0, domain},
-                                 .time = prof_now_ns(), .id = id};
+    struct wire_range_end end = {
+        .head = {sizeof end, (uint8_t)type, 0, domain}, .time = prof_now_ns(), .id = id};
     collector_emit(&end);
 }
 
 static void field(uint32_t domain, uint64_t id, const char *name, uint8_t type, uint64_t value)
 {
     struct wire_field record = {.head = {sizeof record, WIRE_FIELD, type, collector_text(name)},
-                                .id = id, .value = value, .domain = domain};
+                                .id = id,
+                                .value = value,
+                                .domain = domain};
     collector_emit(&record);
 }
 
@@ -302,8 +334,10 @@ static void ranges(void *unused)
     uint32_t domain = collector_text("domain");
     range(WIRE_RANGE_PUSH, 0, 0, "outer");
     range(WIRE_RANGE_PUSH, domain, 0, "other");
-    struct wire_work work = {.head = {sizeof work, WIRE_WORK, 0, domain}, .flop = 1e9,
-                             .bytes_read = 10, .bytes_written = NAN};
+    struct wire_work work = {.head = {sizeof work, WIRE_WORK, 0, domain},
+                             .flop = 1e9,
+                             .bytes_read = 10,
+                             .bytes_written = NAN};
     collector_emit(&work);
     field(domain, 0, "communicator", WIRE_PAYLOAD_U64, 0xfedcba9876543210u);
     range(WIRE_RANGE_PUSH, 0, 0, "inner");
@@ -320,8 +354,8 @@ static void ranges(void *unused)
     range(WIRE_RANGE_PUSH, 0, 0, "never popped");
     range_end(WIRE_RANGE_END, 0, 7);
     /* ended on another thread whose records are read first; and an end of nothing */
-    struct wire_range_end early = {.head = {sizeof early, WIRE_RANGE_END, 0, 0},
-                                   .time = prof_now_ns() + 1000000000u, .id = 9};
+    struct wire_range_end early = {
+        .head = {sizeof early, WIRE_RANGE_END, 0, 0}, .time = prof_now_ns() + 1000000000u, .id = 9};
     collector_emit(&early);
     range_end(WIRE_RANGE_END, 0, 99);
     range(WIRE_RANGE_START, 0, 9, "ended early");
@@ -340,10 +374,13 @@ START_TEST(ranges_close_in_their_domain)
     ck_assert_int_eq(NUMBER("SELECT duration IS NULL " RANGES "'never ended'"), 1);
     ck_assert_int_eq(NUMBER("SELECT duration IS NULL AND depth=0 " RANGES "'never popped'"), 1);
     ck_assert_int_eq(NUMBER("SELECT payload=2.5 " RANGES "'outer'"), 1);
-    ck_assert_int_eq(NUMBER("SELECT w.flop=1e9 AND w.bytes_written IS NULL FROM work w JOIN range r "
-                            "ON w.range=r.id JOIN string s ON r.name=s.id WHERE s.value='other'"), 1);
-#define FIELDS "FROM range_field f JOIN range r ON f.range=r.id JOIN string s ON r.name=s.id "       \
-               "JOIN string n ON f.name=n.id WHERE s.value="
+    ck_assert_int_eq(
+        NUMBER("SELECT w.flop=1e9 AND w.bytes_written IS NULL FROM work w JOIN range r "
+               "ON w.range=r.id JOIN string s ON r.name=s.id WHERE s.value='other'"),
+        1);
+#define FIELDS                                                                                     \
+    "FROM range_field f JOIN range r ON f.range=r.id JOIN string s ON r.name=s.id "                \
+    "JOIN string n ON f.name=n.id WHERE s.value="
     ck_assert_int_eq(NUMBER("SELECT f.value " FIELDS "'other' AND n.value='communicator'"),
                      (int64_t)0xfedcba9876543210u);
     ck_assert_int_eq(NUMBER("SELECT f.value='Sum' " FIELDS "'other' AND n.value='operation'"), 1);
@@ -365,12 +402,14 @@ static void forgets_to_pop(void *unused)
     }
 }
 
-/* A stack that only grows costs neither time nor memory without bound (and no case's time limit). */
+/* A stack that only grows costs neither time nor memory without bound (and no case's time limit).
+ */
 START_TEST(ranges_that_are_never_closed)
 {
     CASE(forgets_to_pop);
     ck_assert_int_eq(NUMBER("SELECT count(*) " RANGES "'popped' AND duration NOT NULL"), LEAKED);
-    ck_assert_int_eq(NUMBER("SELECT count(*) " RANGES "'never popped' AND duration IS NULL"), LEAKED);
+    ck_assert_int_eq(NUMBER("SELECT count(*) " RANGES "'never popped' AND duration IS NULL"),
+                     LEAKED);
     ck_assert_int_eq(NUMBER("SELECT max(depth) " RANGES "'popped'"), LEAKED);
     run_done(&run);
 }
@@ -392,7 +431,8 @@ START_TEST(each_process_has_its_own_rank)
     clearenv();
     CASE_AGAIN(any_order);
     ck_assert_int_eq(NUMBER("SELECT rank IS NULL AND local_rank IS NULL AND world_size IS NULL "
-                            "AND job IS NULL FROM process"), 1);
+                            "AND job IS NULL FROM process"),
+                     1);
     run_done(&run);
 }
 END_TEST
@@ -401,7 +441,7 @@ int main(void)
 {
     Suite *suite = suite_create("ingest");
     TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 60);
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, halves_find_each_other);
     tcase_add_test(core, graph_launches_have_many_kernels);
     tcase_add_test(core, a_wait_inside_a_copy_stands_alone);

@@ -153,6 +153,7 @@ int main(void)
 {
     Suite *suite = suite_create("nccl_rank");
     TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, without_a_launcher);
     tcase_add_test(core, a_launcher_that_started_them_all_at_once);
     tcase_add_test(core, a_launcher_that_knows);

@@ -64,7 +64,8 @@ START_TEST(each_record_once_and_in_order)
     ck_assert_int_eq(run_number(&run, wrong_thread), 0);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM thread"), plan.threads);
     ck_assert_int_eq(run_number(&run, "SELECT value FROM capture_health WHERE subject='range' AND "
-                                      "item='remainder'"), 0);
+                                      "item='remainder'"),
+                     0);
     ck_assert_str_eq(run_text(&run, "SELECT state FROM capture"), "complete");
     ck_assert_str_eq(run_text(&run, "PRAGMA integrity_check"), "ok");
     run_done(&run);
@@ -85,7 +86,7 @@ static void wait_a_moment(void *unused)
 {
     (void)unused;
     emit_mark(0, 0);
-    usleep(300000);
+    run_await_reader();
 }
 
 START_TEST(mapped_files_are_listed)
@@ -95,7 +96,8 @@ START_TEST(mapped_files_are_listed)
     run_start(&run, wait_a_moment, NULL);
     run_ingest(&run, 1000);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM module WHERE path LIKE '%libc.so%' AND "
-                                      "length(build_id)=40 AND bytes > 1000000"), 1);
+                                      "length(build_id)=40 AND bytes > 1000000"),
+                     1);
     ck_assert_int_ge(run_number(&run, "SELECT count(*) FROM module WHERE path LIKE '%check_spool'"),
                      1);
     run_done(&run);
@@ -143,7 +145,8 @@ START_TEST(what_is_dropped_is_counted)
     ck_assert_int_gt(dropped, 0);
     ck_assert_int_eq(arrived + dropped, (int64_t)plan.threads * plan.records);
     ck_assert_int_eq(run_number(&run, "SELECT value FROM capture_health WHERE subject='range' AND "
-                                      "item='remainder'"), 0);
+                                      "item='remainder'"),
+                     0);
     run_done(&run);
 }
 END_TEST
@@ -257,9 +260,11 @@ START_TEST(a_forked_child_has_a_spool_of_its_own)
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE spool NOT NULL"), 3);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE birth='fork'"), 3);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM process WHERE end_reason='_exit' AND "
-                                      "exit_status=7"), 2);
+                                      "exit_status=7"),
+                     2);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker m JOIN string s ON m.name=s.id "
-                                      "WHERE s.value='parent'"), 4);
+                                      "WHERE s.value='parent'"),
+                     4);
     run_done(&run);
 }
 END_TEST
@@ -338,10 +343,12 @@ static void in_a_container(void *unused)
         pid_t child = fork();
         if (child == 0) {
             emit_mark((uint64_t)i, collector_text("inside"));
-            usleep(i == 0 ? 600000 : 300000); /* the first is its init, and the last to go */
+            run_await_reader();
             emit_mark((uint64_t)i, collector_text("inside"));
             if (i == 1)
                 kill(getpid(), SIGKILL);
+            while (kill(2, 0) == 0) /* the first is its init, and the last to go */
+                usleep(500);
             collector_end(LIFECYCLE_FAST_EXIT, 0);
             _exit(0);
         }
@@ -379,8 +386,8 @@ static void marks_for_ever(void *argument)
 
 START_TEST(sigkill_loses_nothing_that_was_published)
 {
-    struct published *published = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct published *published =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct run run;
     run_prepare(&run, NULL);
     run_start(&run, marks_for_ever, published);
@@ -477,8 +484,7 @@ START_TEST(a_handler_that_interrupts_a_write_is_recorded)
                                       "item='called'");
     int64_t dropped = run_number(&run, "SELECT coalesce(sum(value),0) FROM capture_health WHERE "
                                        "subject='range' AND item='dropped'");
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker") + dropped,
-                     called);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM marker") + dropped, called);
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE item='damaged'"),
                      0);
     run_done(&run);
@@ -532,7 +538,7 @@ int main(int argc, char **argv)
         return next_image(atoi(argv[2]));
     Suite *suite = suite_create("spool");
     TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 120);
+    tcase_set_timeout(core, 300);
     tcase_add_loop_test(core, each_record_once_and_in_order, 0, 5);
     tcase_add_test(core, mapped_files_are_listed);
     tcase_add_test(core, short_lived_threads_share_chunks);

@@ -2,9 +2,11 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,8 +34,25 @@ void run_prepare(struct run *run, const char *options)
         unsetenv("PERFKIT_OPTIONS");
 }
 
+/* How often the reader has looked; shared with the target. */
+static _Atomic unsigned *looks;
+
+void run_await_reader(void)
+{
+    unsigned first;
+
+    usleep(100000); /* what is looked for on a timer comes round */
+    first = atomic_load(looks);
+    while (atomic_load(looks) - first < 2)
+        usleep(500);
+}
+
 void run_start(struct run *run, void (*body)(void *), void *argument)
 {
+    if (!looks)
+        looks =
+            mmap(NULL, sizeof *looks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(looks != MAP_FAILED);
     fflush(NULL);
     run->target = fork();
     ck_assert_int_ge(run->target, 0);
@@ -64,13 +83,15 @@ void run_ingest(struct run *run, unsigned pause_us)
     for (;;) {
         pid_t gone = waitpid(run->target, &run->wait_status, WNOHANG);
         ck_assert_msg(prof_ingest_step(ingest, NULL, &err) == PROF_OK, "%s", err.message);
+        atomic_fetch_add(looks, 1);
         if (gone == run->target)
             break;
         if (pause_us)
             usleep(pause_us);
     }
     ck_assert_msg(prof_ingest_reaped(ingest, (uint32_t)run->target, run->wait_status, &err) ==
-                      PROF_OK, "%s", err.message);
+                      PROF_OK,
+                  "%s", err.message);
     ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s",
                   err.message);
     ck_assert_msg(prof_store_publish(store, &err) == PROF_OK, "%s", err.message);
@@ -194,10 +215,10 @@ void define_module(const char *path, const char *build_id, uint64_t address, uin
 
 uint32_t define_stream(uint32_t clock)
 {
-    struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_CPU,
-                                          collector_new_id()},
-                                 .source = WIRE_SOURCE_OPENCL,
-                                 .name = collector_text("test device")};
+    struct wire_device device = {
+        .head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_CPU, collector_new_id()},
+        .source = WIRE_SOURCE_OPENCL,
+        .name = collector_text("test device")};
     collector_define(&device);
     struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
                                  .source = WIRE_SOURCE_OPENCL,
@@ -209,8 +230,7 @@ uint32_t define_stream(uint32_t clock)
 
 uint32_t define_config(const char *name, uint32_t grid, uint32_t block)
 {
-    struct wire_config config = {.name = collector_text(name),
-                                 .grid = {grid, 1, 1},
-                                 .block = {block, 1, 1}};
+    struct wire_config config = {
+        .name = collector_text(name), .grid = {grid, 1, 1}, .block = {block, 1, 1}};
     return collector_config(&config);
 }

@@ -11,9 +11,9 @@
 #include "libprof/store/ingest.h"
 
 struct run {
-    char folder[64];     /* private, removed by run_done */
-    char directory[80];  /* spool directory */
-    char capture[96];    /* capture file */
+    char folder[64];    /* private, removed by run_done */
+    char directory[80]; /* spool directory */
+    char capture[96];   /* capture file */
     pid_t target;
     int wait_status;
 };
@@ -26,6 +26,9 @@ void run_start(struct run *run, void (*body)(void *), void *argument);
 
 /* Ingest until the target is gone, then finish and publish. `pause_us` between steps. */
 void run_ingest(struct run *run, unsigned pause_us);
+
+/* In the target: for 100 ms, and until the reader has begun to look, and has looked, once more. */
+void run_await_reader(void);
 
 /* One integer out of the finished capture. */
 int64_t run_number(const struct run *run, const char *sql);

@@ -92,7 +92,7 @@ void add_test(Suite *suite, const TTest *test, void (*setup)(void))
 {
     TCase *each = tcase_create(test->name);
     tcase_add_checked_fixture(each, setup, NULL);
-    tcase_set_timeout(each, 60);
+    tcase_set_timeout(each, 300);
     tcase_add_test(each, test);
     suite_add_tcase(suite, each);
 }

@@ -23,10 +23,10 @@ struct event {
 
 static struct {
     enum clock { MONOTONIC, RAW, SHIFTED, NEARLY } clock;
-    bool timer;          /* clGetDeviceAndHostTimer works */
-    bool refuse;         /* profiling is refused */
-    bool hold;           /* commands do not finish by themselves */
-    cl_int no_room;      /* what creating a buffer answers */
+    bool timer;     /* clGetDeviceAndHostTimer works */
+    bool refuse;    /* profiling is refused */
+    bool hold;      /* commands do not finish by themselves */
+    cl_int no_room; /* what creating a buffer answers */
     int stamps, created, made_with_profiling, live_events, mem_references[2];
 } driver;
 static struct event *spare;
@@ -533,7 +533,7 @@ int main(void)
 {
     Suite *suite = suite_create("opencl layer over a made-up driver");
     TCase *tests = tcase_create("driver");
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, start, stop);
     tcase_add_loop_test(tests, clocks, 0, sizeof clock_cases / sizeof clock_cases[0]);
     tcase_add_test(tests, profiling_refused);
@@ -546,6 +546,7 @@ int main(void)
     tcase_add_test(tests, extensions);
     suite_add_tcase(suite, tests);
     TCase *alone = tcase_create("without perfkit");
+    tcase_set_timeout(alone, 300);
     tcase_add_test(alone, inactive);
     suite_add_tcase(suite, alone);
     SRunner *runner = srunner_create(suite);

@@ -418,7 +418,7 @@ int main(int argc, char **argv)
     Suite *suite = suite_create("opencl layer");
     TCase *tests = tcase_create("programs");
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
-    tcase_set_timeout(tests, 240);
+    tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, exact, 0, EXACT_CASES);
     tcase_add_loop_test(tests, exact_preloaded, 0, EXACT_CASES);
     tcase_add_loop_test(tests, exact_without_helper, 0, EXACT_CASES);

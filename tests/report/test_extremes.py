@@ -73,7 +73,7 @@ def lengths(value, path=""):
 
 def run(command):
     return subprocess.run([perfkit, *command], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=300)
 
 
 failed = 0

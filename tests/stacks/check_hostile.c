@@ -380,7 +380,7 @@ int main(void)
 {
     Suite *suite = suite_create("hostile");
     TCase *tests = tcase_create("hostile");
-    tcase_set_timeout(tests, 120);
+    tcase_set_timeout(tests, 300);
     tcase_add_test(tests, bounds_of_stacks);
     tcase_add_test(tests, many_coroutines);
 #if defined(__x86_64__)

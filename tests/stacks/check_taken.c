@@ -424,7 +424,7 @@ int main(void)
 {
     Suite *suite = suite_create("stacks");
     TCase *tests = tcase_create("stacks");
-    tcase_set_timeout(tests, 120);
+    tcase_set_timeout(tests, 300);
     tcase_add_test(tests, places);
     tcase_add_test(tests, rates);
     tcase_add_test(tests, depth);

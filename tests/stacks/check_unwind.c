@@ -425,7 +425,7 @@ int main(void)
 {
     Suite *suite = suite_create("unwind");
     TCase *tests = tcase_create("unwind");
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, start, NULL);
     tcase_add_loop_test(tests, every_way, 0, WAYS);
     tcase_add_loop_test(tests, threads, 0, WAYS);

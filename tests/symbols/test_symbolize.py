@@ -11,7 +11,7 @@ LINES = subprocess.run([BESIDE, "--reads"], capture_output=True, text=True).stdo
 
 
 def run(*command, ok=True, **options):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=250, **options)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, **options)
     if ok and done.returncode:
         raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -461,7 +461,7 @@ class Symbolize(unittest.TestCase):
                 self.assertIsNone(running.poll())
                 time.sleep(0.02)
             running.send_signal(signal.SIGINT)
-            said = running.communicate(timeout=90)[1]
+            said = running.communicate(timeout=300)[1]
         self.assertEqual(running.returncode, -signal.SIGINT, said)
         self.assertIn("interrupted: what was found until then is kept", said)
         named = {row[0] for row in ask(path, "SELECT DISTINCT frame FROM symbol")}

@@ -29,6 +29,7 @@ int main(int argc, char **argv)
     seconds = atoi(argv[2]);
     Suite *suite = suite_create("scene");
     TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
     tcase_add_test(core, make);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);

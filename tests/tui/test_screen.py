@@ -19,7 +19,7 @@ BUILD = os.path.abspath(os.environ.get("PERFKIT_TUI_BUILD", "build/release"))
 PERFKIT = os.path.join(BUILD, "bin", "perfkit")
 MAKE_SCENE = os.path.join(BUILD, "bin", "tui_make_scene")
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
-PATIENCE = 30  # seconds; only against a hang
+PATIENCE = 300  # seconds; only against a hang
 
 
 def environment(**more):

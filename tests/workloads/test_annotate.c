@@ -264,6 +264,7 @@ int main(void)
 {
     Suite *suite = suite_create("annotate");
     TCase *cases = tcase_create("injection");
+    tcase_set_timeout(cases, 300);
     SRunner *runner = srunner_create(suite);
     int failures;
 

@@ -165,7 +165,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 60);
+    tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, copies_between_buffers, 0, 3);
     tcase_add_loop_test(cases, pool_hands_out_again, 0, 3);
     tcase_add_loop_test(cases, limit_is_kept, 0, 3);

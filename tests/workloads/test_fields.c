@@ -426,7 +426,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, convolutions_match, 0, 3);
     tcase_add_loop_test(cases, library_matches, 0, 3);
     tcase_add_loop_test(cases, norms_match, 0, 3);

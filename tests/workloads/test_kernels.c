@@ -273,7 +273,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, hash_fills_the_same_cells, 0, 3);
     tcase_add_loop_test(cases, auto_is_one_of_the_three, 0, 3);
     tcase_add_loop_test(cases, lookups_copy_rows, 0, 3);

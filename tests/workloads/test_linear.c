@@ -146,7 +146,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, products_of_any_shape, 0, 3);
     tcase_add_loop_test(cases, largest_element, 0, 3);
     tcase_add_loop_test(cases, a_copy_has_a_bandwidth, 0, 3);

@@ -225,7 +225,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, products_of_parts, 0, 3);
     tcase_add_loop_test(cases, products_in_parts, 0, 3);
     tcase_add_loop_test(cases, products_for_any_units, 0, 3);

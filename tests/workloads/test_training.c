@@ -401,8 +401,8 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failures;
 
-    tcase_set_timeout(cases, 120);
-    tcase_set_timeout(reference, 120);
+    tcase_set_timeout(cases, 300);
+    tcase_set_timeout(reference, 300);
     tcase_add_loop_test(cases, softmax_of_rows, 0, 3);
     tcase_add_loop_test(cases, softmax_of_large_numbers, 0, 3);
     tcase_add_loop_test(cases, loss_of_targets, 0, 3);

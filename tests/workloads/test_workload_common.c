@@ -364,6 +364,7 @@ int main(void)
 {
     Suite *suite = suite_create("workload common");
     TCase *cases = tcase_create("common");
+    tcase_set_timeout(cases, 300);
     SRunner *runner = srunner_create(suite);
     int failures;
 

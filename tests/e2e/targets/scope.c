@@ -307,6 +307,14 @@ static void idle(double seconds)
              seconds);
 }
 
+/* Until the file is there, and a little longer. */
+static void idle_until(const char *path)
+{
+    while (access(path, F_OK) != 0)
+        idle(0.001);
+    idle(0.02);
+}
+
 /* The process is there long before its first event. */
 static void late(double seconds)
 {
@@ -339,6 +347,8 @@ int main(int argc, char **argv)
         names();
     else if (strcmp(argv[1], "idle") == 0 && argc > 2)
         idle(atof(argv[2]));
+    else if (strcmp(argv[1], "idle-until") == 0 && argc > 2)
+        idle_until(argv[2]);
     else if (strcmp(argv[1], "late") == 0 && argc > 2)
         late(atof(argv[2]));
     else
