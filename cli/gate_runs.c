@@ -12,11 +12,13 @@
  */
 
 /* Takes the run, name and identity, also when it fails. */
-static enum prof_status add_gate_run(struct gate_runs *runs, struct prof_run run, char *name,
+static enum prof_status add_gate_run(struct gate_runs *runs, struct prof_run run, const char *path,
                                      char *identity, int64_t recorded_s, struct prof_error *err)
 {
     size_t need = runs->count + 1;
-    if (identity && prof_array_room(&runs->data, &runs->room, need, sizeof *runs->data) &&
+    char *name = path ? strdup(path) : NULL;
+    if (identity && (name || !path) &&
+        prof_array_room(&runs->data, &runs->room, need, sizeof *runs->data) &&
         prof_array_room(&runs->names, &runs->name_room, need, sizeof *runs->names) &&
         prof_array_room(&runs->identities, &runs->identity_room, need, sizeof *runs->identities) &&
         prof_array_room(&runs->recorded_s, &runs->time_room, need, sizeof *runs->recorded_s)) {
@@ -65,7 +67,7 @@ enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
     if (!status) {
         const struct prof_info *info = prof_info(capture);
         run.session = session;
-        status = add_gate_run(runs, run, strdup(path), identity_of(info),
+        status = add_gate_run(runs, run, path, identity_of(info),
                               info->start_realtime_ns / 1000000000, err);
     }
     prof_close(capture);
@@ -88,8 +90,8 @@ enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
                 return prof_fail(err, status, "baseline '%s', session %lld: %s", baseline->name,
                                  (long long)session->id, why.message);
             run.session = session->id;
-            status = add_gate_run(runs, run, from->capture ? strdup(from->capture) : NULL,
-                                  strdup(from->identity), from->recorded_s, err);
+            status = add_gate_run(runs, run, from->capture, strdup(from->identity),
+                                  from->recorded_s, err);
         }
     }
     return status;

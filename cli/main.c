@@ -128,7 +128,7 @@ static void guard_standard_descriptors(void)
  */
 static int flushed(const char *command, int status)
 {
-    bool short_of_memory = prof_take_note(PROF_NOMEM);
+    bool short_of_memory = prof_take_note(PROF_NOMEM, NULL);
     if (status || (fflush(stdout) == 0 && !ferror(stdout) && !short_of_memory))
         return status;
     if (short_of_memory)

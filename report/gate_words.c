@@ -174,7 +174,7 @@ static void put_before(FILE *out, const struct prof_compared *row, size_t cells)
     }
 }
 
-/* A stream into memory whose text is wanted, or NULL when anything went wrong. */
+/* A stream into memory whose text is wanted, or NULL and a note of PROF_NOMEM. */
 struct text {
     FILE *out;
     char *data;
@@ -184,7 +184,9 @@ struct text {
 static bool begin_text(struct text *text)
 {
     *text = (struct text){0};
-    text->out = open_memstream(&text->data, &text->size);
+    text->out = prof_open_memory(&text->data, &text->size);
+    if (!text->out)
+        prof_note(PROF_NOMEM);
     return text->out != NULL;
 }
 
@@ -193,6 +195,7 @@ static char *end_text(struct text *text)
     if (prof_close_stream(text->out))
         return text->data;
     free(text->data);
+    prof_note(PROF_NOMEM);
     return NULL;
 }
 

@@ -159,7 +159,7 @@ static enum prof_status put_script(prof_gnuplot_script *script, void *context, c
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
+    FILE *memory = prof_open_memory(&text, &size);
     enum prof_status status = memory ? script(context, terminal, memory, err) : PROF_NOMEM;
     if (!memory || (!prof_close_stream(memory) && !status))
         status = prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");

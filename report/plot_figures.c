@@ -141,7 +141,7 @@ static void put_tic(FILE *out, const char *name)
 {
     char *fitted = prof_report_fit(name, NAME_CELLS), *text = NULL;
     size_t size;
-    FILE *escaped = fitted ? open_memstream(&text, &size) : NULL;
+    FILE *escaped = fitted ? prof_open_memory(&text, &size) : NULL;
     for (const char *c = fitted; escaped && *c; c++) {
         if (*c == '%')
             fputc('%', escaped);

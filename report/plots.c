@@ -113,7 +113,7 @@ static enum prof_status write_figure_script(void *context, const char *terminal,
     char *text = NULL;
     size_t size = 0;
     const char *nothing = NULL;
-    FILE *memory = open_memstream(&text, &size);
+    FILE *memory = prof_open_memory(&text, &size);
     if (!memory)
         return prof_fail(err, PROF_NOMEM, "cannot draw: out of memory");
     enum prof_status status = figure_text(picture, memory, &nothing, err);

@@ -125,7 +125,7 @@ static char *device_labels(const struct page *page, const struct prof_device *de
 {
     char *text = NULL, ordinal[24];
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = prof_open_memory(&text, &size);
     if (!out)
         return NULL;
     snprintf(ordinal, sizeof ordinal, "%" PRId64, device ? device->ordinal : 0);
@@ -149,7 +149,7 @@ static char *labels_with(const char *device, const struct label *more, size_t co
 {
     char *text = NULL;
     size_t size;
-    FILE *out = device ? open_memstream(&text, &size) : NULL;
+    FILE *out = device ? prof_open_memory(&text, &size) : NULL;
     if (!out)
         return NULL;
     fputs(device, out);

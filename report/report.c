@@ -24,7 +24,7 @@ enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
             errno = EIO;
         return prof_fail_errno(err, PROF_IO, "cannot write the report");
     }
-    if (prof_take_note(PROF_NOMEM))
+    if (prof_take_note(PROF_NOMEM, NULL))
         return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
     return PROF_OK;
 }

@@ -72,7 +72,7 @@ static enum prof_status write_to(const struct job *job, const char *path, FILE *
     enum prof_status status = ends_with_gz(path) && !job->compressed
                                   ? write_gzip(job, out, err)
                                   : job->write(job->context, out, err);
-    if (!status && prof_take_note(PROF_NOMEM))
+    if (!status && prof_take_note(PROF_NOMEM, NULL))
         status = prof_fail(err, PROF_NOMEM, "cannot write %s: out of memory", path);
     bool full = status == PROF_FULL && ferror(out);
     if (fclose(out) && !status)

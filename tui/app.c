@@ -215,13 +215,15 @@ enum prof_status tui_app_whole(const struct tui_app *app, struct prof_error *err
 {
     static const enum prof_status failures[] = {PROF_NOMEM, PROF_IO,  PROF_FULL,
                                                 PROF_BUSY,  PROF_SQL, PROF_CORRUPT};
-    enum prof_status status = PROF_OK;
-    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++)
-        status = prof_take_note(failures[i]) ? failures[i] : status;
-    if (!status || app->model->phase != TUI_FINISHED)
+    struct prof_error note, found = {0};
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        if (prof_take_note(failures[i], &note))
+            found = note;
+    }
+    if (!found.status || app->model->phase != TUI_FINISHED)
         return PROF_OK;
-    return prof_fail(err, status, "%s: not all of it could be read: %s", app->model->path,
-                     prof_status_text(status));
+    return prof_fail(err, found.status, "%s: not all of it could be read: %s", app->model->path,
+                     found.message[0] ? found.message : prof_status_text(found.status));
 }
 
 /* As many rows next time as fit the time that a look may take. */

@@ -8,7 +8,10 @@
 
 static char *copy_text_or_null(const char *text)
 {
-    return text ? strdup(text) : NULL;
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
+        prof_note(PROF_NOMEM);
+    return copy;
 }
 
 /* Texts of our own look like borrowed ones to readers. */

@@ -371,5 +371,8 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
     draw_notes(table, &grid, titles + 1 + (int)lines, notes);
     tui_grid_print(&grid, out);
     tui_grid_free(&grid);
+    const struct tui_model *model = app->model;
+    if (!model->ever_read && model->error.status)
+        return prof_fail(err, model->error.status, "%s", model->error.message);
     return tui_app_whole(app, err);
 }

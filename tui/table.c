@@ -167,7 +167,7 @@ void tui_table_note(struct tui_table *table, const char *format, ...)
 
 void tui_table_failure(struct tui_table *table, const struct prof_error *err)
 {
-    prof_note(err->status);
+    prof_note_error(err);
     tui_table_note(table, "%s", err->message);
 }
 

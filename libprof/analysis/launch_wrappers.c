@@ -219,7 +219,13 @@ size_t prof_stack_callers(struct prof_capture *capture, enum prof_stack_use use,
     const struct prof_launch_wrappers *w;
     uint32_t numbers[MOST_DEPTH];
     *frames = *via = NULL;
-    if (prof_capture_wrappers(capture, use, &w, NULL) || !w->stacks)
+    struct prof_error lost;
+    if (prof_capture_wrappers(capture, use, &w, &lost)) {
+        prof_note_error(&lost);
+        capture->lost_string = lost; /* the next query fails */
+        return 0;
+    }
+    if (!w->stacks)
         return 0;
     size_t count = prof_stack_near(w->stacks, stack, frames), depth = 0;
     for (; depth < count && depth < MOST_DEPTH; depth++)

@@ -302,8 +302,10 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
             row == SIZE_MAX ? SIZE_MAX : prof_index_of(&s->frames, s->rows.data[row].frame);
         if (frame == SIZE_MAX || s->result.count >= DEEPEST)
             break;
-        if (!add_frame(s, &s->frames.data[frame]))
+        if (!add_frame(s, &s->frames.data[frame])) {
+            prof_note(PROF_NOMEM);
             return 0;
+        }
         before = at;
         at = s->rows.data[row].parent;
     }

@@ -54,10 +54,18 @@ enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status
  * quantile), or returns without an error to fill: kept until the writer of the result takes the
  * note of that status, which fails then. Thread-safe. */
 void prof_note(enum prof_status status);
-bool prof_take_note(enum prof_status status);
+void prof_note_error(const struct prof_error *err); /* with its sentence */
+/* Fills *err (NULL allowed) with the status and the first sentence noted; "" when there was none.
+ */
+bool prof_take_note(enum prof_status status, struct prof_error *err);
 
 /* Close a stream that was written; true when all of it arrived. fclose alone is silent about what
- * was lost before, as when the memory of open_memstream ran out. */
+ * was lost before. */
 bool prof_close_stream(FILE *stream);
+
+/* As open_memstream, whose streams forget that memory ran out in the middle. When
+ * prof_close_stream returns true, *text is whole, NUL-terminated and the caller's to free; before,
+ * it is not defined. *text must be NULL when this is called; free it in any case. */
+FILE *prof_open_memory(char **text, size_t *size);
 
 #endif

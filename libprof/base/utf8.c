@@ -214,6 +214,8 @@ static char *cut_middle(char *clean, char *name, size_t cells)
         memcpy(cut, name, head_bytes);
         memcpy(cut + head_bytes, dots, strlen(dots));
         memcpy(cut + head_bytes + strlen(dots), tail, tail_bytes + 1);
+    } else {
+        prof_note(PROF_NOMEM);
     }
     free(clean);
     return cut;

@@ -258,6 +258,8 @@ static enum prof_status fill(struct prof_baseline_file *file, struct prof_error 
 static enum prof_status check(struct prof_baseline_file *file, struct prof_error *err)
 {
     int64_t version = ask(file, "PRAGMA user_version");
+    if (version < 0)
+        return prof_baseline_fail(file, "read", err);
     if (version > PROF_BASELINE_VERSION)
         return prof_fail(err, PROF_VERSION,
                          "%s was written by a newer perfkit (version %lld, this one reads up to "
@@ -274,11 +276,16 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
     for (size_t i = 0; whole && i < sizeof shape / sizeof shape[0]; i++) {
         row = prof_baseline_prepare(file, shape[i], "");
         whole = row != NULL;
+        if (!whole && sqlite3_errcode(file->db) != SQLITE_ERROR) /* not: no such column */
+            return prof_baseline_fail(file, "read", err);
         sqlite3_finalize(row);
     }
-    if (whole && ask(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', "
-                           "'index')") != 0)
-        whole = false;
+    int64_t others = whole ? ask(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN "
+                                       "('table', 'index')")
+                           : 0;
+    if (others < 0)
+        return prof_baseline_fail(file, "read", err);
+    whole = whole && !others;
     if (!whole)
         return prof_fail(
             err, PROF_CORRUPT,
@@ -294,7 +301,7 @@ static enum prof_status prepare_file(struct prof_baseline_file *file, struct pro
     if (status)
         return status;
     int64_t application = ask(file, "PRAGMA application_id");
-    int64_t tables = ask(file, "SELECT count(*) FROM sqlite_schema");
+    int64_t tables = application < 0 ? -1 : ask(file, "SELECT count(*) FROM sqlite_schema");
     if (application < 0 || tables < 0)
         status = prof_baseline_fail(file, "read", err);
     else if (!application && !tables && file->write)

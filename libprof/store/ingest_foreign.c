@@ -118,7 +118,7 @@ bool foreign_health(struct prof_ingest *ingest, const char *subject, const char 
 
 enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err)
 {
-    return prof_store_fail(ingest->store, "write", err);
+    return ingest_fail(ingest, "write", err);
 }
 
 enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns,

@@ -61,7 +61,7 @@ static char *schema_script(void)
 {
     char *script = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&script, &size);
+    FILE *out = prof_open_memory(&script, &size);
     if (!out)
         return NULL;
     for (const struct prof_table *t = prof_tables; t->name; t++) {

@@ -665,7 +665,8 @@ static int fail_sql(sqlite3 *db, sqlite3_stmt *statement, int code)
     return code;
 }
 
-/* As SQLite: what it says of an error holds until its next call. */
+/* As SQLite: what it says of an error holds until its next call, and again when the statement that
+ * failed is reset or finalized. */
 #define SQL_CALL(name, db, statement)                                                              \
     do {                                                                                           \
         int code_;                                                                                 \
@@ -682,6 +683,8 @@ int sqlite3_step(sqlite3_stmt *statement)
     sqlite3 *(*db_of)(sqlite3_stmt *) =
         (sqlite3 * (*)(sqlite3_stmt *)) dlsym(RTLD_NEXT, "sqlite3_db_handle");
     SQL_CALL("sqlite3_step", db_of(statement), statement);
+    if (failed_statement == statement)
+        failed_statement = NULL;
     return real(statement);
 }
 
@@ -720,9 +723,12 @@ int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *fram
 
 static int end_statement(sqlite3_stmt *statement, int (*real)(sqlite3_stmt *))
 {
-    bool failed = statement && failed_db && failed_statement == statement;
+    bool failed = statement && failed_statement == statement;
+    sqlite3 *(*db_of)(sqlite3_stmt *) =
+        (sqlite3 * (*)(sqlite3_stmt *)) dlsym(RTLD_NEXT, "sqlite3_db_handle");
+    sqlite3 *db = failed ? db_of(statement) : NULL;
     int code = real(statement);
-    return failed ? failed_code : code;
+    return failed ? fail_sql(db, NULL, failed_code) : code;
 }
 
 int sqlite3_reset(sqlite3_stmt *statement)

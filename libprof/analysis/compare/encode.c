@@ -115,11 +115,12 @@ static uint64_t number_of(struct writer *w, const char *text)
     if (known)
         return *known + 1;
     const char **slot = prof_array_add(&w->texts);
+    if (slot)
+        *slot = text;
     if (!slot || !prof_names_put(&w->known, text, strlen(text), (uint32_t)w->texts.count - 1)) {
         w->failed = true;
         return 0;
     }
-    *slot = text;
     return w->texts.count;
 }
 
@@ -206,7 +207,8 @@ enum prof_status prof_run_encode(const struct prof_run *run, unsigned char **byt
 {
     struct writer body = {0}, whole = {0};
     put_run(&body, run);
-    put_head(&whole, &body);
+    if (!body.failed)
+        put_head(&whole, &body);
     bool failed = body.failed || whole.failed;
     prof_array_free(&body.out);
     prof_array_free(&body.texts);

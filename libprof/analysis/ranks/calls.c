@@ -125,9 +125,13 @@ static const char *text_of(struct rank_work *w, sqlite3_stmt *row, int column)
         if (strcmp(w->texts.data[i], text) == 0)
             return w->texts.data[i];
     }
-    if (!text || w->texts.count >= MOST_REDUCTIONS || !prof_array_reserve(&w->texts, 1))
+    if (!text || w->texts.count >= MOST_REDUCTIONS)
         return NULL;
-    const char *copy = prof_arena_copy(&w->capture->string_texts, text, strlen(text));
+    const char *copy = prof_array_reserve(&w->texts, 1)
+                           ? prof_arena_copy(&w->capture->string_texts, text, strlen(text))
+                           : NULL;
+    if (!copy)
+        prof_note(PROF_NOMEM);
     if (copy)
         w->texts.data[w->texts.count++] = copy;
     return copy;

@@ -99,6 +99,8 @@ static enum prof_status read_clocks(struct rank_work *w, struct prof_error *err)
 static double iteration_median(const struct prof_intervals *iterations)
 {
     int64_t *values = calloc(iterations->count + 1, sizeof *values);
+    if (!values)
+        prof_note(PROF_NOMEM);
     for (size_t i = 0; values && i < iterations->count; i++)
         values[i] = prof_subtract(iterations->data[i].end, iterations->data[i].begin);
     double median = values ? rank_median(values, iterations->count) : NAN;

@@ -273,9 +273,12 @@ static enum prof_status prepare_insert(struct export *e, const char *table, int 
     enum prof_status status = ask ? PROF_OK : prof_fail(e->err, PROF_NOMEM, "out of memory");
     if (!status && sqlite3_prepare_v2(e->out, ask, -1, &info, NULL))
         status = fail_writing(e);
-    for (int i = 0; !status && sqlite3_step(info) == SQLITE_ROW; i++)
+    int rc = SQLITE_DONE;
+    for (int i = 0; !status && (rc = sqlite3_step(info)) == SQLITE_ROW; i++)
         sqlite3_str_appendf(sql, "%s\"%w\"", i ? "," : "",
                             (const char *)sqlite3_column_text(info, 0));
+    if (!status && rc != SQLITE_DONE)
+        status = fail_writing(e);
     sqlite3_finalize(info);
     sqlite3_free(ask);
     sqlite3_str_appendall(sql, ") VALUES(");
@@ -311,9 +314,10 @@ static enum prof_status copy(struct export *e, const char *table, const char *se
             if (status)
                 break;
         }
-        for (int i = 0; i < columns; i++)
-            sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
-        if (sqlite3_step(to) != SQLITE_DONE)
+        for (int i = 0; !status && i < columns; i++)
+            if (sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i)))
+                status = fail_writing(e);
+        if (!status && sqlite3_step(to) != SQLITE_DONE)
             status = fail_writing(e);
         sqlite3_reset(to);
         e->result->rows++;

@@ -105,7 +105,9 @@ static enum prof_status make_view(sqlite3 *db, const char *schema, const char *p
         sqlite3_str_appendall(sql, " WHERE 0");
     char *text = sqlite3_str_finish(sql);
     enum prof_status status = PROF_OK;
-    if (!text || sqlite3_exec(db, text, NULL, NULL, NULL))
+    if (!text)
+        status = prof_fail(err, PROF_NOMEM, "out of memory");
+    else if (sqlite3_exec(db, text, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(text);
     return status;
@@ -209,7 +211,9 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
         "CREATE TEMP VIEW nsys_string AS SELECT id, value FROM \"%w\".StringIds WHERE "
         "typeof(value) = 'text'",
         schema);
-    if (!status && (!sql || sqlite3_exec(db, sql, NULL, NULL, NULL)))
+    if (!status && !sql)
+        status = prof_fail(err, PROF_NOMEM, "out of memory");
+    if (!status && sqlite3_exec(db, sql, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(sql);
     if (!status)

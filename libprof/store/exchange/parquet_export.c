@@ -195,7 +195,7 @@ static enum prof_status prepare_rows(struct table_export *t, const struct prof_t
     enum prof_status status = PROF_OK;
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = prof_open_memory(&text, &length);
     if (!out)
         return prof_fail(t->e->err, PROF_NOMEM, "out of memory");
     fputs("SELECT", out);

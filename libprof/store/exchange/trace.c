@@ -1,12 +1,15 @@
 /* A Chrome trace as a file: read in pieces, unpacked on the way, parsed as a stream (a tree of it
  * would take six times its size). What is wrong with it is told with the byte. */
 #include <errno.h>
+#include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
 
 #include "libprof/store/exchange/trace.h"
+#include "libprof/store/exchange/trace_sink.h"
 
 #if PERFKIT_HAVE_YAJL
 #include <yajl/yajl_parse.h>
@@ -19,7 +22,9 @@ struct source {
     gzFile file;
     yajl_handle parser;
     struct trace_reader reader;
-    uint64_t bytes;             /* read and parsed */
+    jmp_buf no_memory; /* yajl uses what an allocation returns without a look at it, so ... */
+    bool parsing;      /* ... one that fails leaves the parser for good */
+    uint64_t bytes;    /* read and parsed */
     uint64_t values, values_at; /* seen so far; where the newest was */
     const struct prof_exchange_options *options;
     struct prof_error *err;
@@ -30,24 +35,76 @@ static const char *unpacked(const struct source *s)
     return gzdirect(s->file) ? "" : " of the unpacked text";
 }
 
+static void *parser_realloc(void *context, void *old, size_t bytes)
+{
+    struct source *s = context;
+    void *memory = realloc(old, bytes);
+    if (!memory && s->parsing)
+        longjmp(s->no_memory, 1);
+    return memory;
+}
+
+static void *parser_malloc(void *context, size_t bytes)
+{
+    return parser_realloc(context, NULL, bytes);
+}
+
+static void parser_free(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+static bool make_parser(struct source *s)
+{
+    yajl_alloc_funcs memory = {parser_malloc, parser_realloc, parser_free, s};
+    if (setjmp(s->no_memory)) {
+        s->parsing = false;
+        return false;
+    }
+    s->parsing = true;
+    s->parser = yajl_alloc(trace_callbacks, &memory, &s->reader);
+    s->parsing = false;
+    return s->parser != NULL;
+}
+
+/* No piece: its end. */
+static yajl_status parse(struct source *s, const unsigned char *piece, size_t length)
+{
+    if (setjmp(s->no_memory)) {
+        s->parsing = false;
+        s->reader.sink->no_memory = true;
+        s->parser = NULL; /* in the middle of something: not to be used again, not even freed */
+        return yajl_status_error;
+    }
+    s->parsing = true;
+    yajl_status status =
+        piece ? yajl_parse(s->parser, piece, length) : yajl_complete_parse(s->parser);
+    s->parsing = false;
+    return status;
+}
+
 /* The parser's words are "parse error: unallowed token at this point in JSON text" and a newline.
  */
 static enum prof_status fail_parsing(struct source *s, struct trace_sink *sink,
                                      const unsigned char *piece, size_t length)
 {
+    if (!s->parser)
+        return trace_sink_fail(sink, s->err);
     uint64_t at = s->bytes + yajl_get_bytes_consumed(s->parser);
     if (s->reader.wrong)
         return prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %s", s->path,
                          (unsigned long long)at, unpacked(s), s->reader.wrong);
     unsigned char *text = yajl_get_error(s->parser, 0, piece, length);
     enum prof_status status;
-    if (text && strstr((const char *)text, "client cancel"))
+    if (!text)
+        status = prof_fail(s->err, PROF_NOMEM, "out of memory");
+    else if (strstr((const char *)text, "client cancel"))
         status = trace_sink_fail(sink, s->err);
     else
         status = prof_fail(s->err, PROF_CORRUPT, "%s: byte %llu%s: %.*s", s->path,
                            (unsigned long long)at, unpacked(s),
-                           text ? (int)strcspn((const char *)text, "\n") : 0,
-                           text ? (const char *)text : "");
+                           (int)strcspn((const char *)text, "\n"), (const char *)text);
     if (text)
         yajl_free_error(s->parser, text);
     return status;
@@ -73,7 +130,7 @@ static enum prof_status read_pieces(struct source *s, struct trace_sink *sink)
         /* A mark of UTF-8 at the start is no JSON, but Windows writes it. */
         size_t skip = !s->bytes && got >= 3 && !memcmp(piece, "\xef\xbb\xbf", 3) ? 3 : 0;
         s->bytes += skip;
-        if (yajl_parse(s->parser, piece + skip, (size_t)got - skip) != yajl_status_ok)
+        if (parse(s, piece + skip, (size_t)got - skip) != yajl_status_ok)
             return fail_parsing(s, sink, piece + skip, (size_t)got - skip);
         s->bytes += (uint64_t)got - skip;
         if (s->reader.values != s->values) {
@@ -95,7 +152,7 @@ static enum prof_status read_pieces(struct source *s, struct trace_sink *sink)
 static enum prof_status finish_trace(struct source *s, struct trace_sink *sink)
 {
     bool open_array = s->reader.top_array && s->reader.depth == 1;
-    if (!open_array && yajl_complete_parse(s->parser) != yajl_status_ok)
+    if (!open_array && parse(s, NULL, 0) != yajl_status_ok)
         return fail_parsing(s, sink, NULL, 0);
     if (s->reader.depth && !open_array)
         return prof_fail(s->err, PROF_CORRUPT, "%s: cut short at byte %llu%s", s->path,
@@ -117,10 +174,9 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
         return status;
     s.reader.sink = sink;
     s.file = gzopen(path, "rb");
-    s.parser = yajl_alloc(trace_callbacks, NULL, &s.reader);
     if (!s.file)
         status = prof_fail_errno(err, PROF_IO, "cannot read %s", path);
-    else if (!s.parser || gzbuffer(s.file, PIECE_BYTES))
+    else if (!make_parser(&s) || gzbuffer(s.file, PIECE_BYTES))
         status = prof_fail(err, PROF_NOMEM, "out of memory");
     if (!status) {
         yajl_config(s.parser, yajl_dont_validate_strings,

@@ -28,6 +28,8 @@ static const char *const skipped_text[] = {
 bool trace_run(struct trace_sink *sink, enum sink_sql which)
 {
     int rc = sqlite3_step(sink->sql[which]);
+    if (rc != SQLITE_DONE && !sink->failure.status)
+        exchange_sql_fail(sink->db, "stage", sink->path, &sink->failure);
     sqlite3_reset(sink->sql[which]);
     return rc == SQLITE_DONE;
 }
@@ -75,6 +77,8 @@ void trace_sink_close(struct trace_sink *sink)
 
 enum prof_status trace_sink_fail(struct trace_sink *sink, struct prof_error *err)
 {
+    if (sink->failure.status)
+        return prof_fail(err, sink->failure.status, "%s", sink->failure.message);
     return sink->no_memory ? prof_fail(err, PROF_NOMEM, "out of memory")
                            : exchange_sql_fail(sink->db, "stage", sink->path, err);
 }

@@ -78,6 +78,7 @@ struct opened { /* a B that waits for its E */
 struct trace_sink {
     sqlite3 *db;
     const char *path;
+    struct prof_error failure; /* the first of SQLite's: what comes later hides it */
     sqlite3_stmt *sql[SINK_SQLS];
     struct prof_names names, made_up, domains;
     int64_t last_string;

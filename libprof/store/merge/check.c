@@ -20,7 +20,7 @@ static char *format_rank_ranges(const int64_t *numbers, size_t count, int most)
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = prof_open_memory(&text, &size);
     int ranges = 0;
     for (size_t i = 0; out && i < count;) {
         size_t last = i;
