@@ -141,7 +141,7 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
         return status;
     status = prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
     if (!status)
-        status = prof_ingest_note(recover->ingest, "recover",
+        status = prof_ingest_note(recover->ingest, PROF_HEALTH_collector_note, "recover",
                                   "the file written before was gone; only what was still in the "
                                   "spools is here",
                                   err);

@@ -280,13 +280,14 @@ static enum prof_status open_run_ingest(struct run *run, const struct prof_momen
     free(command);
     free(directory);
     for (size_t i = 0; !status && i < run->environment.note_count; i++)
-        status = prof_ingest_note(run->ingest, run->environment.notes[i].item,
-                                  run->environment.notes[i].text, err);
+        status =
+            prof_ingest_note(run->ingest, PROF_HEALTH_collector_note,
+                             run->environment.notes[i].item, run->environment.notes[i].text, err);
     char note[1024];
     if (!status && scope_note(&run->scope, note, sizeof note))
-        status = prof_ingest_note(run->ingest, "scope", note, err);
+        status = prof_ingest_note(run->ingest, PROF_HEALTH_collector_note, "scope", note, err);
     if (!status && stacks_note(&run->options.stacks, note, sizeof note))
-        status = prof_ingest_note(run->ingest, "stacks", note, err);
+        status = prof_ingest_note(run->ingest, PROF_HEALTH_collector_note, "stacks", note, err);
     return status;
 }
 

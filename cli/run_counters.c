@@ -125,7 +125,7 @@ bool counters_check(const char *command, const struct counters_options *options,
 
 static void note_degraded_counters(struct prof_ingest *ingest, const char *text)
 {
-    prof_ingest_note(ingest, "counters degraded", text, NULL);
+    prof_ingest_note(ingest, PROF_HEALTH_collector_degraded, "counters degraded", text, NULL);
 }
 
 struct arguments {

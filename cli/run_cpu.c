@@ -34,9 +34,8 @@ void cpu_attach(void *context, pid_t pid)
         .directory = cpu->spool,
         .perf = {.pid = pid,
                  .hz = cpu->options->hz,
-                 .stack_bytes = cpu->options->stack == STACK_DWARF
-                                    ? copied_bytes(cpu->options->hz)
-                                    : 0,
+                 .stack_bytes =
+                     cpu->options->stack == STACK_DWARF ? copied_bytes(cpu->options->hz) : 0,
                  .switches = cpu->options->blocked == 0},
     };
     cpu->sampler = cpu_sampler_open(&options, cpu->why_not, sizeof cpu->why_not);
@@ -54,7 +53,7 @@ void cpu_start(struct cpu *cpu, const char *command, struct prof_ingest *ingest)
     char note[480];
     snprintf(note, sizeof note, "--cpu-sample was asked for, and nothing is sampled: %s",
              cpu->why_not);
-    prof_ingest_note(ingest, "cpu-sample degraded", note, NULL);
+    prof_ingest_note(ingest, PROF_HEALTH_collector_degraded, "cpu-sample degraded", note, NULL);
     cli_say(command, "%s", note);
 }
 

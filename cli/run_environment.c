@@ -358,6 +358,6 @@ void environment_look(struct run_environment *environment, pid_t pid, struct pro
                  "not recorded in the command: %s was set to another value inside the run; leave "
                  "it as perfkit run sets it",
                  variables[i].name);
-        prof_ingest_note(ingest, variables[i].item, text, NULL);
+        prof_ingest_note(ingest, PROF_HEALTH_collector_refused, variables[i].item, text, NULL);
     }
 }

@@ -137,7 +137,7 @@ static void note_inner_runs(struct run *run)
         snprintf(more, sizeof more, " (and %u more)", count - 1);
     snprintf(note, sizeof note, "a perfkit run inside the program recorded a part of it into %s%s",
              first, more);
-    prof_ingest_note(run->ingest, "nested", note, NULL);
+    prof_ingest_note(run->ingest, PROF_HEALTH_collector_nested, NULL, note, NULL);
 }
 
 void run_finish(struct run *run, bool abandon)

@@ -118,6 +118,7 @@ void prof_report_json_trust(struct prof_json *json, const struct prof_report_dat
         const struct prof_statement *statement = &trust->statements[i];
         prof_json_object(json, NULL);
         prof_json_string(json, "level", levels[statement->level]);
+        prof_json_string(json, "code", statement->code);
         if (statement->process)
             prof_json_int(json, "process", statement->process);
         else

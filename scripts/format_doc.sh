@@ -10,6 +10,7 @@ end='<!-- end of tables -->'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"${CC:-cc}" -std=c11 -I. -o "$work/tables" scripts/format_tables.c libprof/store/schema.c
+"${CC:-cc}" -std=c11 -I. -o "$work/tables" scripts/format_tables.c libprof/store/schema.c \
+    libprof/store/health.c
 "$work/tables" > "$work/tables.md"
 fill_page $page "$begin" "$end" "$work/tables.md" "run scripts/format_doc.sh" "${1:-}"

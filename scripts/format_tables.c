@@ -3,6 +3,7 @@
  * can be made without configuring a build. */
 #include <stdio.h>
 
+#include "libprof/store/health.h"
 #include "libprof/store/schema.h"
 
 /* A bar would end a table's cell: no text has one (tests/store/check_schema.c). */
@@ -23,5 +24,15 @@ int main(void)
     printf("\n## Views\n");
     for (const struct prof_view *v = prof_views; v->name; v++)
         printf("\n### %s\n\n%s\n", v->name, v->text);
+    printf(
+        "\n## Codes of the trust block\n\n`code` of `capture_health` and of `trust.statements` in "
+        "the JSON documents. Those without a subject are made of the balances and of `capture`.\n"
+        "\n| code | level | subject, item | meaning | what to do |\n|---|---|---|---|---|\n");
+    for (int i = 0; i < PROF_HEALTH_CODES; i++) {
+        const struct prof_health *h = &prof_health[i];
+        printf("| `%s` | %s | %s%s%s | %s | %s |\n", h->code, prof_health_level_text(h->level),
+               h->subject ? h->subject : "", h->item ? ", " : "", h->item ? h->item : "",
+               h->meaning, h->remedy);
+    }
     return 0;
 }

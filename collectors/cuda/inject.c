@@ -150,7 +150,7 @@ static bool is_left_alone(void)
                       : policy_is("off") ? "CUPTI is not used (--cupti=off): CUDA is not recorded"
                                          : NULL;
     if (why)
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE, why, 0);
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_YIELDED, why, 0);
     return why != NULL;
 }
 

@@ -406,7 +406,7 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
                    "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
                    "start_mono_ns, duration, exit_status, exit_signal, trace, "
                    "spool, kernel_filter, state = 'merged' AND EXISTS(SELECT 1 FROM "
-                   "capture_health WHERE subject = 'part' AND item = 'summary') "
+                   "capture_health WHERE code = 'part_summary') "
                    "FROM capture ORDER BY id LIMIT 1",
                    &r->row, err);
     if (status)

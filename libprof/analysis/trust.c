@@ -1,6 +1,7 @@
 /* The trust block: what the capture itself says about its completeness, as balances and sentences.
- * Lines of capture_health are (process, subject, item, value, note); subjects that count calls
- * become balances, all others sentences, graded by the table below. */
+ * Lines of capture_health are (process, subject, item, value, note, level, code); subjects that
+ * count calls become balances, all others sentences; who wrote a line gave it a level and a code.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/wire/record.h"
+#include "libprof/store/health.h"
 
 struct work {
     struct prof_capture *capture;
@@ -133,11 +134,12 @@ static void add_total(struct work *w, const struct prof_balance *b)
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-static void state(struct work *w, enum prof_trust_level level, int64_t process, const char *format,
-                  ...) __attribute__((format(printf, 4, 5)));
+/* A statement of the code's level, which the caller may change; NULL = out of memory. */
+static struct prof_statement *state(struct work *w, enum prof_health_code code, int64_t process,
+                                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static void state(struct work *w, enum prof_trust_level level, int64_t process, const char *format,
-                  ...)
+static struct prof_statement *state(struct work *w, enum prof_health_code code, int64_t process,
+                                    const char *format, ...)
 {
     va_list args;
     char *text;
@@ -146,10 +148,14 @@ static void state(struct work *w, enum prof_trust_level level, int64_t process, 
     va_end(args);
     struct prof_statement *slot = length < 0 ? NULL : prof_array_add(&w->statements);
     if (slot)
-        *slot = (struct prof_statement){.level = level, .process = process, .text = text};
+        *slot = (struct prof_statement){.level = (enum prof_trust_level)prof_health[code].level,
+                                        .code = prof_health[code].code,
+                                        .process = process,
+                                        .text = text};
     else if (length >= 0)
         free(text);
     w->out_of_memory |= !slot;
+    return slot;
 }
 
 struct who {
@@ -174,133 +180,84 @@ static struct who who(const struct work *w, int64_t process)
     return t;
 }
 
-/* Lines that make a capture incomplete, or deserve a warning; what is not here is a note. */
-static const struct {
-    const char *subject, *item; /* item "" = every */
+_Static_assert((int)PROF_HEALTH_NOTE == PROF_TRUST_NOTE &&
+                   (int)PROF_HEALTH_WARNING == PROF_TRUST_WARNING &&
+                   (int)PROF_HEALTH_RISK == PROF_TRUST_RISK &&
+                   (int)PROF_HEALTH_LOSS == PROF_TRUST_LOSS,
+               "levels");
+
+static enum prof_trust_level level_of(const char *text)
+{
+    int level = PROF_TRUST_LOSS;
+    while (level > PROF_TRUST_NOTE &&
+           (!text || strcmp(text, prof_health_level_text((enum prof_health_level)level))))
+        level--;
+    return (enum prof_trust_level)level;
+}
+
+struct line {
+    int64_t process, value;
+    const char *subject, *item, *note; /* "" = none */
+    enum prof_health_code code;
     enum prof_trust_level level;
-} grades[] = {
-    {"record", "room", PROF_TRUST_LOSS}, /* why the next were dropped */
-    {"record", "dropped", PROF_TRUST_LOSS},
-    {"record", "definitions_dropped", PROF_TRUST_LOSS},
-    {"record", "backend_dropped", PROF_TRUST_LOSS},
-    {"record", "reentered", PROF_TRUST_LOSS}, /* of captures made before 2026-11 */
-    {"record", "damaged", PROF_TRUST_LOSS},
-    {"record", "truncated", PROF_TRUST_LOSS},
-    {"record", "unseen", PROF_TRUST_LOSS},
-    {"record", "unprofiled", PROF_TRUST_WARNING},
-    {"record", "times_missing", PROF_TRUST_WARNING},
-    {"record", "times_repaired", PROF_TRUST_WARNING},
-    {"record", "orphan_times", PROF_TRUST_WARNING},
-    {"record", "stacks_unsent", PROF_TRUST_WARNING},
-    {"record", "stacks_cut", PROF_TRUST_WARNING},
-    {"record", "stacks_ended", PROF_TRUST_WARNING},
-    {"record", "stacks_beyond", PROF_TRUST_WARNING},
-    {"record", "python_untold", PROF_TRUST_WARNING},
-    {"process", "dropped", PROF_TRUST_LOSS},
-    {"part", "incomplete", PROF_TRUST_LOSS}, /* of a merged capture */
-    {"part", "missing", PROF_TRUST_LOSS},
-    {"part", "twice", PROF_TRUST_WARNING},
-    {"part", "mixed", PROF_TRUST_WARNING},
-    {"part", "recovered", PROF_TRUST_WARNING},
-    {"part", "summary", PROF_TRUST_WARNING},
-    {"clock", "assumed", PROF_TRUST_WARNING},
-    {"clock", "unknown", PROF_TRUST_WARNING},
-    {"import", "lost", PROF_TRUST_LOSS},
-    {"collector", "nested", PROF_TRUST_WARNING}, /* a part of the program is in another capture */
-    {"risk", "", PROF_TRUST_RISK},
-    {"end", "unseen", PROF_TRUST_WARNING},
-    {"end", "signal", PROF_TRUST_WARNING},
-    {"end", "running", PROF_TRUST_WARNING},
 };
 
-static bool ends_with(const char *text, const char *tail)
+static struct prof_statement *state_words(struct work *w, const struct line *line)
 {
-    size_t a = strlen(text), b = strlen(tail);
-    return a >= b && !strcmp(text + a - b, tail);
-}
-
-static enum prof_trust_level grade(const char *subject, const char *item)
-{
-    if (!strcmp(subject, "collector")) {
-        /* item: "<collector> <state>" */
-        if (ends_with(item, " refused"))
-            return PROF_TRUST_LOSS;
-        if (ends_with(item, " degraded") || ends_with(item, " contended"))
-            return PROF_TRUST_WARNING;
+    struct who name = who(w, line->process);
+    const char *note = line->note, *separator = *note ? ": " : "";
+    const char *records = line->value == 1 ? "" : "s";
+    switch (line->code) {
+    case PROF_HEALTH_risk_device_records:
+    case PROF_HEALTH_collector_contended:
+    case PROF_HEALTH_collector_yielded:
+        return state(w, line->code, line->process, "%s%s", name.text, note);
+    case PROF_HEALTH_end_signal:
+        if (line->value != PROF_UNKNOWN)
+            return state(w, line->code, line->process, "%sended by %s%s%s", name.text,
+                         prof_signal(line->value).text, separator, note);
+        /* fallthrough */
+    case PROF_HEALTH_end_unseen:
+    case PROF_HEALTH_end_running:
+    case PROF_HEALTH_end_normal:
+        return state(w, line->code, line->process, "%sended by %s%s%s", name.text, line->item,
+                     separator, note);
+    case PROF_HEALTH_record_room:
+        if (*note)
+            return state(w, line->code, line->process, "%s%s record%s dropped: %s", name.text,
+                         prof_count(line->value).text, records, note);
+        break;
+    case PROF_HEALTH_record_dropped:
+    case PROF_HEALTH_record_marks_dropped:
+        if (*note)
+            return state(w, line->code, line->process, "%s%s record%s dropped (no room): %s",
+                         name.text, prof_count(line->value).text, records, note);
+        break;
+    default:
+        break;
     }
-    for (size_t i = 0; i < sizeof grades / sizeof grades[0]; i++) {
-        if (!strcmp(subject, grades[i].subject) &&
-            (!*grades[i].item || !strcmp(item, grades[i].item)))
-            return grades[i].level;
-    }
-    return PROF_TRUST_NOTE;
+    if (line->value == PROF_UNKNOWN)
+        return state(w, line->code, line->process, "%s%s%s%s", name.text, line->item, separator,
+                     note);
+    if (*note && strcmp(line->subject, "collector"))
+        return state(w, line->code, line->process, "%s%s %s (%s)", name.text,
+                     prof_count(line->value).text, note, line->item);
+    return state(w, line->code, line->process, "%s%s %s%s%s", name.text, line->item,
+                 prof_count(line->value).text, separator, note);
 }
 
-/* Records that found no room in the spool; the note says of which type. */
-static bool is_drop(const char *subject, const char *item)
+static void state_line(struct work *w, const struct line *line)
 {
-    return subject && item && !strcmp(subject, "record") && !strcmp(item, "dropped");
-}
-
-/* All of them, and why there was no room. */
-static bool is_room(const char *subject, const char *item)
-{
-    return subject && item && !strcmp(subject, "record") && !strcmp(item, "room");
-}
-
-static bool is_mark(const char *type)
-{
-    static const char *const types[] = {
-#define X(name, definition, text) [WIRE_##name] = text,
-        WIRE_TYPE_MAP(X)
-#undef X
-    };
-    return type && !strcmp(type, types[WIRE_WINDOW]);
-}
-
-/* The program and perfkit wanted the same, or the user gave it to the program (--cupti=yield,
- * off). */
-static bool is_contention(const char *subject, const char *item, const char *note)
-{
-    return subject && item && !strcmp(subject, "collector") &&
-           (ends_with(item, " contended") ||
-            (ends_with(item, " note") && note && strstr(note, "(--cupti=")));
-}
-
-static void state_line(struct work *w, int64_t process, const char *subject, const char *item,
-                       int64_t value, const char *note)
-{
-    struct who name = who(w, process);
-    enum prof_trust_level level = grade(subject, item);
-    const char *separator = note && *note ? ": " : "";
-    note = note ? note : "";
-    if (!strcmp(subject, "risk")) {
-        w->lacking = prof_add(w->lacking, value > 0 ? value : 0);
-        state(w, level, process, "%s%s", name.text, note);
-    } else if (!strcmp(subject, "end")) {
-        if (!strcmp(item, "signal") && value != PROF_UNKNOWN)
-            state(w, level, process, "%sended by %s%s%s", name.text, prof_signal(value).text,
-                  separator, note);
-        else
-            state(w, level, process, "%sended by %s%s%s", name.text, item, separator, note);
-    } else if (is_contention(subject, item, note)) {
-        state(w, level, process, "%s%s", name.text, note);
-    } else if (value == PROF_UNKNOWN) {
-        state(w, level, process, "%s%s%s%s", name.text, item, separator, note);
-    } else if (level != PROF_TRUST_NOTE && value == 0) {
+    if (line->code == PROF_HEALTH_risk_device_records)
+        w->lacking = prof_add(w->lacking, line->value > 0 ? line->value : 0);
+    else if (line->level != PROF_TRUST_NOTE && line->value == 0 && strcmp(line->subject, "end"))
         return; /* counted, and there were none */
-    } else if (*note && is_room(subject, item)) {
-        state(w, level, process, "%s%s record%s dropped: %s", name.text, prof_count(value).text,
-              value == 1 ? "" : "s", note);
-    } else if (*note && is_drop(subject, item)) {
-        w->marks_lost |= is_mark(note);
-        state(w, level, process, "%s%s record%s dropped (no room): %s", name.text,
-              prof_count(value).text, value == 1 ? "" : "s", note);
-    } else if (*note && strcmp(subject, "collector") != 0) {
-        state(w, level, process, "%s%s %s (%s)", name.text, prof_count(value).text, note, item);
-    } else {
-        state(w, level, process, "%s%s %s%s%s", name.text, item, prof_count(value).text, separator,
-              note);
+    w->marks_lost |= line->code == PROF_HEALTH_record_marks_dropped;
+    struct prof_statement *statement = state_words(w, line);
+    if (statement) {
+        statement->level = line->level;
+        statement->contended = line->code == PROF_HEALTH_collector_contended ||
+                               line->code == PROF_HEALTH_collector_yielded;
     }
 }
 
@@ -326,18 +283,22 @@ static void state_outstanding(struct work *w, const struct prof_balance *b, cons
     if (device && !at_risk)
         w->lacking = prof_add(w->lacking, prof_add(b->unreturned, launch ? b->unanswered : 0));
     if (b->unreturned > 0)
-        state(w, PROF_TRUST_WARNING, b->process,
+        state(w, PROF_HEALTH_balance_unreturned, b->process,
               "%s%s: %s had not returned when the process ended and %s no record", name, subject,
               prof_counted(b->unreturned, "call", "calls").text,
               b->unreturned == 1 ? "has" : "have");
+    struct prof_statement *unanswered = NULL;
     if (b->unanswered > 0)
-        state(w, launch && !at_risk ? PROF_TRUST_LOSS : PROF_TRUST_WARNING, b->process,
-              "%s%s: %s %s no device record%s", name, subject,
-              prof_counted(b->unanswered, "call", "calls").text,
-              b->unanswered == 1 ? "has" : "have", launch ? "" : " (one of 0 bytes makes none)");
+        unanswered = state(
+            w, PROF_HEALTH_balance_unanswered, b->process, "%s%s: %s %s no device record%s", name,
+            subject, prof_counted(b->unanswered, "call", "calls").text,
+            b->unanswered == 1 ? "has" : "have", launch ? "" : " (one of 0 bytes makes none)");
+    if (unanswered && (!launch || at_risk))
+        unanswered->level = PROF_TRUST_WARNING;
     if (rest > 0)
-        state(w, PROF_TRUST_WARNING, b->process, "%s%s: %s had not finished when the capture ended",
-              name, subject, prof_count(rest).text);
+        state(w, PROF_HEALTH_balance_unfinished, b->process,
+              "%s%s: %s had not finished when the capture ended", name, subject,
+              prof_count(rest).text);
 }
 
 static void state_balance(struct work *w, const struct prof_balance *b)
@@ -345,17 +306,17 @@ static void state_balance(struct work *w, const struct prof_balance *b)
     struct who name = who(w, b->process);
     const char *subject = subject_word(b->subject);
     if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
-        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s called, %s accounted for: %s %s", name.text,
-              subject, prof_count(b->called).text,
-              prof_count(prof_subtract(b->called, b->remainder)).text,
+        state(w, PROF_HEALTH_balance_missing, b->process,
+              "%s%s: %s called, %s accounted for: %s %s", name.text, subject,
+              prof_count(b->called).text, prof_count(prof_subtract(b->called, b->remainder)).text,
               prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
               b->remainder > 0 ? "missing" : "too many");
     if (b->dropped > 0)
-        state(w, PROF_TRUST_LOSS, b->process, "%s%s: %s dropped (no room)", name.text, subject,
-              prof_count(b->dropped).text);
+        state(w, PROF_HEALTH_balance_dropped, b->process, "%s%s: %s dropped (no room)", name.text,
+              subject, prof_count(b->dropped).text);
     state_outstanding(w, b, name.text, subject);
     if (b->uncalled > 0)
-        state(w, PROF_TRUST_WARNING, b->process,
+        state(w, PROF_HEALTH_balance_uncalled, b->process,
               "%s%s: %s recorded without the call: the process was cut off first", name.text,
               subject, prof_count(b->uncalled).text);
 }
@@ -399,18 +360,22 @@ static void read_line(struct work *w, sqlite3_stmt *row)
             return;
     }
     w->uncounted |= subject && !strcmp(subject, "import");
-    size_t before = w->statements.count;
-    state_line(w, process, subject ? subject : "", item ? item : "", value, note);
-    if (w->statements.count > before)
-        w->statements.data[before].contended = is_contention(subject, item, note);
+    struct line line = {.process = process,
+                        .value = value,
+                        .subject = subject ? subject : "",
+                        .item = item ? item : "",
+                        .note = note ? note : "",
+                        .code = prof_health_find((const char *)sqlite3_column_text(row, 6)),
+                        .level = level_of((const char *)sqlite3_column_text(row, 5))};
+    state_line(w, &line);
 }
 
 static enum prof_status read_health(struct work *w, struct prof_error *err)
 {
     sqlite3_stmt *row;
     enum prof_status status = prof_query(w->capture,
-                                         "SELECT process, subject, item, value, note FROM "
-                                         "capture_health ORDER BY process, id",
+                                         "SELECT process, subject, item, value, note, level, code "
+                                         "FROM capture_health ORDER BY process, id",
                                          &row, err);
     if (status)
         return status;
@@ -436,20 +401,21 @@ static void state_capture(struct work *w)
 {
     const struct prof_info *info = &w->capture->info;
     if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)
-        state(w, PROF_TRUST_LOSS, 0,
+        state(w, PROF_HEALTH_capture_unfinished, 0,
               "the capture is still being written, or perfkit was killed: wait, or finish it with "
               "perfkit recover");
     else if (info->state == PROF_STATE_UNKNOWN)
-        state(w, PROF_TRUST_LOSS, 0, "the capture does not say how it ended");
+        state(w, PROF_HEALTH_capture_unknown_end, 0, "the capture does not say how it ended");
     else if (info->state == PROF_STATE_RECOVERED)
-        state(w, PROF_TRUST_WARNING, 0, "finished by perfkit recover after perfkit was killed");
+        state(w, PROF_HEALTH_capture_recovered, 0,
+              "finished by perfkit recover after perfkit was killed");
 }
 
 static void state_windows(struct work *w, const struct prof_trust *result)
 {
     int64_t end = prof_end_ns(w->capture);
     bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
-    state(w, PROF_TRUST_NOTE, 0, "recorded %s%s%s%s, in %s window%s%s, as asked",
+    state(w, PROF_HEALTH_capture_windows, 0, "recorded %s%s%s%s, in %s window%s%s, as asked",
           result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
           known ? " of " : "", known ? prof_duration_ns(end).text : "",
           prof_count(result->windows).text, result->windows == 1 ? "" : "s",
@@ -472,8 +438,8 @@ static enum prof_status state_scope(struct work *w, struct prof_trust *result,
     if (!status && result->recorded_ns != PROF_UNKNOWN)
         state_windows(w, result);
     if (!status && info->kernel_filter)
-        state(w, PROF_TRUST_NOTE, 0, "only kernels whose name matches \"%s\" have rows",
-              info->kernel_filter);
+        state(w, PROF_HEALTH_capture_filtered, 0,
+              "only kernels whose name matches \"%s\" have rows", info->kernel_filter);
     return status;
 }
 

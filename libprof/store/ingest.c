@@ -495,13 +495,13 @@ enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, in
     return PROF_OK;
 }
 
-enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, const char *note,
-                                  struct prof_error *err)
+enum prof_status prof_ingest_note(struct prof_ingest *ingest, enum prof_health_code code,
+                                  const char *item, const char *note, struct prof_error *err)
 {
     enum prof_status status = refresh(ingest, err);
     if (status != PROF_OK)
         return status;
-    if (!ingest_health_line(ingest, 0, "collector", item, NULL, note))
+    if (!ingest_health_line(ingest, 0, code, item, NULL, note))
         return retreat(ingest, err);
     return PROF_OK;
 }

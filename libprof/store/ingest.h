@@ -14,6 +14,7 @@
 #include "libprof/base/error.h"
 #include "libprof/base/network.h"
 #include "libprof/base/nvml.h"
+#include "libprof/store/health.h"
 #include "libprof/store/store.h"
 
 /* What the capture row says; strings are copied. Unknown = NULL or 0. */
@@ -57,9 +58,9 @@ enum prof_status prof_ingest_step(struct prof_ingest *ingest, struct prof_ingest
 enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status,
                                     struct prof_error *err);
 
-/* A statement for the trust block about the run as a whole (collector = "cuda", "preload", ...). */
-enum prof_status prof_ingest_note(struct prof_ingest *ingest, const char *item, const char *note,
-                                  struct prof_error *err);
+/* A line for the trust block about the run as a whole; item = "cuda", "preload", ... */
+enum prof_status prof_ingest_note(struct prof_ingest *ingest, enum prof_health_code code,
+                                  const char *item, const char *note, struct prof_error *err);
 
 /* How full a device was at a moment, as its driver counts it. */
 struct prof_ingest_memory {

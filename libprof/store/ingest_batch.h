@@ -16,7 +16,8 @@ struct prof_ingest;
     X(KERNEL, kernel)                                                                              \
     X(TRANSFER, transfer)                                                                          \
     X(MEMSET, memset)                                                                              \
-    X(SYNC, sync) X(CALL, api_call) X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node)        \
+    X(SYNC, sync)                                                                                  \
+    X(CALL, api_call) X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node)                      \
         X(EVENT_RECORD, event_record) X(OVERHEAD, overhead) X(MIGRATION, migration)                \
             X(CPU_SAMPLE, cpu_sample)
 enum ingest_batch_table {

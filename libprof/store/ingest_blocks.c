@@ -212,7 +212,8 @@ static bool take_lines(struct blocks *b, FILE *in)
 static bool tell(struct blocks *b)
 {
     static const char note[] = "lines of PyTorch's memory history made no sense: left out";
-    return !b->bad || ingest_health_line(b->ingest, b->process, "block", "bad", &b->bad, note);
+    return !b->bad ||
+           ingest_health_line(b->ingest, b->process, PROF_HEALTH_block_bad, NULL, &b->bad, note);
 }
 
 static bool take_file(struct prof_ingest *ingest, FILE *in)

@@ -479,26 +479,33 @@ bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool
     return ok;
 }
 
-static const char *const health_text[] = {
-    [WIRE_HEALTH_RUNNING] = "running",   [WIRE_HEALTH_REFUSED] = "refused",
-    [WIRE_HEALTH_DEGRADED] = "degraded", [WIRE_HEALTH_NOTE] = "note",
-    [WIRE_HEALTH_ENDED] = "ended",       [WIRE_HEALTH_CONTENDED] = "contended",
+static const struct {
+    const char *text;
+    enum prof_health_code code;
+} health_states[] = {
+    [WIRE_HEALTH_RUNNING] = {"running", PROF_HEALTH_collector_running},
+    [WIRE_HEALTH_REFUSED] = {"refused", PROF_HEALTH_collector_refused},
+    [WIRE_HEALTH_DEGRADED] = {"degraded", PROF_HEALTH_collector_degraded},
+    [WIRE_HEALTH_NOTE] = {"note", PROF_HEALTH_collector_note},
+    [WIRE_HEALTH_ENDED] = {"ended", PROF_HEALTH_collector_ended},
+    [WIRE_HEALTH_CONTENDED] = {"contended", PROF_HEALTH_collector_contended},
+    [WIRE_HEALTH_YIELDED] = {"yielded", PROF_HEALTH_collector_yielded},
 };
 
 static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                               const struct wire_health *health)
 {
     uint32_t state = health->head.flags;
-    if (state == 0 || state >= sizeof health_text / sizeof health_text[0])
+    if (state == 0 || state >= sizeof health_states / sizeof health_states[0])
         return true;
     if (state == WIRE_HEALTH_RUNNING && health->head.aux == WIRE_SOURCE_CUDA)
         spool->tally[TALLY_CUDA_STARTED] = 1;
     char item[48];
-    snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_text[state]);
+    snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_states[state].text);
     char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
-    bool ok =
-        ingest_health_line(ingest, spool->process, "collector", item, value ? &value : NULL, why);
+    bool ok = ingest_health_line(ingest, spool->process, health_states[state].code, item,
+                                 value ? &value : NULL, why);
     free(why);
     return ok;
 }

@@ -110,10 +110,10 @@ bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
     return ok;
 }
 
-bool foreign_health(struct prof_ingest *ingest, const char *subject, const char *item,
-                    const int64_t *value, const char *note)
+bool foreign_health(struct prof_ingest *ingest, enum prof_health_code code, const char *item,
+                    const char *note)
 {
-    return ingest_health_line(ingest, 0, subject, item, value, note);
+    return ingest_health_line(ingest, 0, code, item, NULL, note);
 }
 
 enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err)

@@ -36,8 +36,8 @@ bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
                     const char *text, size_t length);
 
 /* A line of the trust block. */
-bool foreign_health(struct prof_ingest *ingest, const char *subject, const char *item,
-                    const int64_t *value, const char *note);
+bool foreign_health(struct prof_ingest *ingest, enum prof_health_code code, const char *item,
+                    const char *note);
 
 /* Why the last call failed, as a sentence. */
 enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err);

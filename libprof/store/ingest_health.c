@@ -13,8 +13,8 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_state.h"
 
-bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
-                        const char *item, const int64_t *value, const char *note)
+static bool write_row(struct prof_ingest *ingest, int64_t process, enum prof_health_code code,
+                      const char *subject, const char *item, const int64_t *value, const char *note)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_capture_health];
     ingest_bind_known(sql, COLUMN_AT(capture_health, process), process);
@@ -25,7 +25,17 @@ bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char 
     else
         sqlite3_bind_null(sql, COLUMN_AT(capture_health, value));
     ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, note), note);
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, level),
+                     prof_health_level_text(prof_health[code].level));
+    ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, code), prof_health[code].code);
     return ingest_insert(ingest, SCHEMA_capture_health);
+}
+
+bool ingest_health_line(struct prof_ingest *ingest, int64_t process, enum prof_health_code code,
+                        const char *item, const int64_t *value, const char *note)
+{
+    return write_row(ingest, process, code, prof_health[code].subject,
+                     item ? item : prof_health[code].item, value, note);
 }
 
 /* What the process wrote of itself; false when it wrote nothing. */
@@ -104,8 +114,8 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (lines[i].rare && !lines[i].value)
             continue;
-        if (!ingest_health_line(ingest, process, balance->subject, lines[i].item, &lines[i].value,
-                                NULL))
+        if (!write_row(ingest, process, PROF_HEALTH_count, balance->subject, lines[i].item,
+                       &lines[i].value, NULL))
             return false;
     }
     return true;
@@ -123,11 +133,11 @@ static const char *const count_text[] = {
 #undef X
 };
 
-static bool write_record_line(struct prof_ingest *ingest, int64_t process, const char *item,
-                              uint64_t value, const char *note)
+static bool write_record_line(struct prof_ingest *ingest, int64_t process,
+                              enum prof_health_code code, uint64_t value, const char *note)
 {
     int64_t count = (int64_t)value;
-    return value == 0 || ingest_health_line(ingest, process, "record", item, &count, note);
+    return value == 0 || ingest_health_line(ingest, process, code, NULL, &count, note);
 }
 
 /* Why the spool had no room when records were dropped. */
@@ -169,43 +179,46 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
     for (uint32_t type = 1; type < WIRE_TYPES; type++)
         dropped += prof_spool_dropped(reader, (enum wire_type)type);
     bool ok = !atomic_load(&prof_spool_header(reader)->room_error) ||
-              write_record_line(ingest, spool->process, "room", dropped,
+              write_record_line(ingest, spool->process, PROF_HEALTH_record_room, dropped,
                                 why_no_room(reader, why, sizeof why));
     for (uint32_t type = 1; ok && type < WIRE_TYPES; type++)
-        ok = write_record_line(ingest, spool->process, "dropped",
+        ok = write_record_line(ingest, spool->process,
+                               type == WIRE_WINDOW ? PROF_HEALTH_record_marks_dropped
+                                                   : PROF_HEALTH_record_dropped,
                                prof_spool_dropped(reader, (enum wire_type)type), type_text[type]);
     static const struct {
-        const char *item;
+        enum prof_health_code code;
         enum wire_count count;
     } counters[] = {
-        {"definitions_dropped", WIRE_COUNT_DEFINITION_DROPPED},
-        {"unprofiled", WIRE_COUNT_UNPROFILED},
-        {"unseen", WIRE_COUNT_UNSEEN},
-        {"backend_dropped", WIRE_COUNT_BACKEND_DROPPED},
-        {"times_repaired", WIRE_COUNT_TIME_REPAIRED},
-        {"times_missing", WIRE_COUNT_TIME_MISSING},
-        {"outside", WIRE_COUNT_OUTSIDE},
-        {"stacks_unsent", WIRE_COUNT_STACK_UNSENT},
-        {"stacks_cut", WIRE_COUNT_STACK_CUT},
-        {"stacks_ended", WIRE_COUNT_STACK_ENDED},
-        {"stacks_beyond", WIRE_COUNT_STACK_BEYOND},
-        {"python_untold", WIRE_COUNT_PYTHON_UNTOLD},
+        {PROF_HEALTH_record_definitions_dropped, WIRE_COUNT_DEFINITION_DROPPED},
+        {PROF_HEALTH_record_unprofiled, WIRE_COUNT_UNPROFILED},
+        {PROF_HEALTH_record_unseen, WIRE_COUNT_UNSEEN},
+        {PROF_HEALTH_record_backend_dropped, WIRE_COUNT_BACKEND_DROPPED},
+        {PROF_HEALTH_record_times_repaired, WIRE_COUNT_TIME_REPAIRED},
+        {PROF_HEALTH_record_times_missing, WIRE_COUNT_TIME_MISSING},
+        {PROF_HEALTH_record_outside, WIRE_COUNT_OUTSIDE},
+        {PROF_HEALTH_record_stacks_unsent, WIRE_COUNT_STACK_UNSENT},
+        {PROF_HEALTH_record_stacks_cut, WIRE_COUNT_STACK_CUT},
+        {PROF_HEALTH_record_stacks_ended, WIRE_COUNT_STACK_ENDED},
+        {PROF_HEALTH_record_stacks_beyond, WIRE_COUNT_STACK_BEYOND},
+        {PROF_HEALTH_record_python_untold, WIRE_COUNT_PYTHON_UNTOLD},
     };
     for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t value = prof_spool_count(reader, counters[i].count);
         if (counters[i].count == WIRE_COUNT_TIME_REPAIRED)
             value += spool->tally[TALLY_REPAIRED];
-        ok = write_record_line(ingest, spool->process, counters[i].item, value,
+        ok = write_record_line(ingest, spool->process, counters[i].code, value,
                                count_text[counters[i].count]);
     }
     return ok &&
-           write_record_line(ingest, spool->process, "orphan_times",
+           write_record_line(ingest, spool->process, PROF_HEALTH_record_orphan_times,
                              spool->tally[TALLY_ORPHAN_TIMES],
                              "device times whose command was dropped") &&
-           write_record_line(ingest, spool->process, "filtered",
+           write_record_line(ingest, spool->process, PROF_HEALTH_record_filtered,
                              spool->tally[TALLY_KERNEL_FILTERED],
                              "kernels left out as the kernel filter asks") &&
-           write_record_line(ingest, spool->process, "damaged", spool->tally[TALLY_DAMAGED],
+           write_record_line(ingest, spool->process, PROF_HEALTH_record_damaged,
+                             spool->tally[TALLY_DAMAGED],
                              "spool chunks cut short by damaged records");
 }
 
@@ -224,8 +237,8 @@ static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
         int64_t value = (int64_t)spool->tally[lines[i].tally];
-        ok = !value ||
-             ingest_health_line(ingest, spool->process, "graph", lines[i].item, &value, NULL);
+        ok = !value || write_row(ingest, spool->process, PROF_HEALTH_count, "graph", lines[i].item,
+                                 &value, NULL);
     }
     return ok;
 }
@@ -295,7 +308,7 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 static bool state_unreadable(struct prof_ingest *ingest, int64_t process)
 {
     int64_t one = 1;
-    return ingest_health_line(ingest, process, "record", "damaged", &one,
+    return ingest_health_line(ingest, process, PROF_HEALTH_record_damaged, NULL, &one,
                               "spool file that could not be read: its records are missing");
 }
 
@@ -394,7 +407,8 @@ static bool state_facts(struct prof_ingest *ingest, const struct ingest_process 
         snprintf(note, sizeof note, "%s%s%s%s", lines[i].text, lines[i].has_reason ? " (" : "",
                  lines[i].has_reason ? strerror((int)(facts >> LIFECYCLE_ERRNO_SHIFT)) : "",
                  lines[i].has_reason ? ")" : "");
-        ok = ingest_health_line(ingest, process->row, "collector", lines[i].item, NULL, note);
+        ok = ingest_health_line(ingest, process->row, PROF_HEALTH_collector_refused, lines[i].item,
+                                NULL, note);
     }
     return ok;
 }
@@ -504,7 +518,8 @@ static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *
              : lacking                   ? " are known to have none"
              : tally[TALLY_CUDA_STARTED] ? "; calls made since then are not counted"
                                          : "");
-    return ingest_health_line(ingest, process->row, "risk", "device_records", &lacking, note);
+    return ingest_health_line(ingest, process->row, PROF_HEALTH_risk_device_records, NULL, &lacking,
+                              note);
 }
 
 static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)
@@ -528,7 +543,7 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     const struct ingest_spool *spool = spool_of(ingest, process->row);
     bool risk = spool && is_at_risk(ingest, process, spool);
     if (!process->gone && process->how != LIFECYCLE_EXEC)
-        return ingest_health_line(ingest, process->row, "end", "running", known,
+        return ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
                                   "still running when the capture was closed") &&
                (!risk || write_risk(ingest, process, spool));
     bool fetched = !risk && spool && used_device(spool) && was_cut_off(ingest, process);
@@ -540,7 +555,10 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
                         "user that cannot open the spool folder"
                       : notes[process->how],
              fetched ? "; no device record is missing" : "");
-    return ingest_health_line(ingest, process->row, "end", items[process->how], known, note) &&
+    enum prof_health_code code = process->how == LIFECYCLE_UNSEEN   ? PROF_HEALTH_end_unseen
+                                 : process->how == LIFECYCLE_SIGNAL ? PROF_HEALTH_end_signal
+                                                                    : PROF_HEALTH_end_normal;
+    return ingest_health_line(ingest, process->row, code, items[process->how], known, note) &&
            (!risk || write_risk(ingest, process, spool));
 }
 
@@ -556,7 +574,7 @@ bool ingest_health_finish(struct prof_ingest *ingest)
     }
     int64_t dropped = (int64_t)ingest->lifecycle_dropped;
     if (ok && dropped)
-        ok = ingest_health_line(ingest, 0, "process", "dropped", &dropped,
+        ok = ingest_health_line(ingest, 0, PROF_HEALTH_process_dropped, NULL, &dropped,
                                 "processes that found no room in the table of processes");
     return ok;
 }

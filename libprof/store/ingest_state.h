@@ -3,6 +3,7 @@
 #ifndef PERFKIT_STORE_INGEST_STATE_H
 #define PERFKIT_STORE_INGEST_STATE_H
 
+#include "libprof/store/health.h"
 #include "libprof/store/ingest.h"
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_spool.h"
@@ -19,7 +20,8 @@ enum prof_status ingest_state_drop(struct prof_ingest *ingest, struct prof_error
 /* ingest_health.c */
 bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool);
 bool ingest_health_finish(struct prof_ingest *ingest);
-bool ingest_health_line(struct prof_ingest *ingest, int64_t process, const char *subject,
+/* A row of capture_health; `item` NULL = that of the code. */
+bool ingest_health_line(struct prof_ingest *ingest, int64_t process, enum prof_health_code code,
                         const char *item, const int64_t *value, const char *note);
 
 /* ingest_capture.c */

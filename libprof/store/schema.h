@@ -28,6 +28,10 @@ struct prof_column {
     const char *unit;   /* NULL = none */
     const char *refers; /* the table whose row numbers it holds, NULL = it holds none */
     enum prof_time time;
+    /* SQL that makes its value of the other columns of a row in captures that came before it, NULL
+     * = it is NULL there; `each_row`: single rows may lack it (a table of few rows). */
+    const char *earlier;
+    bool each_row;
 };
 
 struct prof_table {
@@ -77,8 +81,8 @@ int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool upda
                        sqlite3_stmt **out);
 
 /* Give a capture of an earlier version the tables and columns that came later: for good when it is
- * open for writing, else for this connection only. New tables are empty, new columns NULL. False on
- * an error of SQLite. */
+ * open for writing, else for this connection only. New tables are empty, new columns what `earlier`
+ * says. False on an error of SQLite. */
 bool prof_schema_complete(sqlite3 *db, bool writable);
 
 #endif

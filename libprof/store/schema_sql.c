@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/store/health.h"
 #include "libprof/store/schema.h"
 
 #define MOST_COLUMNS 64
@@ -46,6 +47,28 @@ static bool run(sqlite3 *db, char *sql)
     return ok;
 }
 
+/* ---- SQL functions of prof_column.earlier ---------------------------------------------------- */
+
+static void health_of(sqlite3_context *context, int count, sqlite3_value **row)
+{
+    (void)count;
+    const struct prof_health *health = &prof_health[prof_health_guess(
+        (const char *)sqlite3_value_text(row[0]), (const char *)sqlite3_value_text(row[1]),
+        (const char *)sqlite3_value_text(row[2]))];
+    bool level = sqlite3_user_data(context) != NULL;
+    sqlite3_result_text(context, level ? prof_health_level_text(health->level) : health->code, -1,
+                        SQLITE_STATIC);
+}
+
+static bool add_functions(sqlite3 *db)
+{
+    const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    return !sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL) &&
+           !sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+}
+
+/* ---- captures of earlier versions ------------------------------------------------------------ */
+
 /* Which of the table's columns the file has; *count of them in all (0 = there is no such table). */
 static bool find_columns(sqlite3 *db, const struct prof_table *table, bool *present, int *count)
 {
@@ -74,23 +97,55 @@ static bool add_table(sqlite3 *db, const struct prof_table *table, bool writable
                                               writable ? "main" : "temp", table->name, columns));
 }
 
+/* Rows that lack a column that every row should have were written by an earlier version, too. */
+static bool drop_unfilled(sqlite3 *db, const struct prof_table *table, bool *present)
+{
+    bool ok = true;
+    for (int i = 0; ok && table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        if (!c->each_row || !present[i])
+            continue;
+        char *sql = sqlite3_mprintf("SELECT EXISTS(SELECT 1 FROM main.\"%w\" WHERE \"%w\" IS NULL)",
+                                    table->name, c->name);
+        sqlite3_stmt *row = NULL;
+        ok = sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+        present[i] = !(ok && sqlite3_step(row) == SQLITE_ROW && sqlite3_column_int(row, 0));
+        ok = sqlite3_finalize(row) == SQLITE_OK && ok;
+        sqlite3_free(sql);
+    }
+    return ok;
+}
+
 static bool add_columns(sqlite3 *db, const struct prof_table *table, const bool *present)
 {
-    for (int i = 0; table->columns[i].name; i++) {
+    bool all[MOST_COLUMNS];
+    int count;
+    bool ok = find_columns(db, table, all, &count);
+    for (int i = 0; ok && table->columns[i].name; i++) {
         const struct prof_column *c = &table->columns[i];
-        if (!present[i] && !run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
-                                                    table->name, c->name, c->type)))
-            return false;
+        ok = all[i] || run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
+                                               table->name, c->name, c->type));
     }
-    return true;
+    for (int i = 0; ok && table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        ok = present[i] || !c->earlier ||
+             run(db, sqlite3_mprintf("UPDATE main.\"%w\" SET \"%w\" = %s WHERE \"%w\" IS NULL",
+                                     table->name, c->name, c->earlier, c->name));
+    }
+    return ok;
 }
 
 static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *present)
 {
     char *columns = sqlite3_mprintf("%s", "");
-    for (int i = 0; columns && table->columns[i].name; i++)
-        columns = sqlite3_mprintf("%z%s%s\"%w\"", columns, i ? ", " : "",
-                                  present[i] ? "" : "NULL AS ", table->columns[i].name);
+    for (int i = 0; columns && table->columns[i].name; i++) {
+        const char *earlier = table->columns[i].earlier;
+        columns = sqlite3_mprintf("%z%s%s%s\"%w\"", columns, i ? ", " : "",
+                                  present[i] ? ""
+                                  : earlier  ? earlier
+                                             : "NULL",
+                                  present[i] ? "" : " AS ", table->columns[i].name);
+    }
     return columns &&
            run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
                                    table->name, columns, table->name));
@@ -99,9 +154,12 @@ static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *
 bool prof_schema_complete(sqlite3 *db, bool writable)
 {
     bool present[MOST_COLUMNS];
+    if (!add_functions(db))
+        return false;
     for (const struct prof_table *table = prof_tables; table->name; table++) {
         int count;
         bool whole = true, ok = find_columns(db, table, present, &count);
+        ok = ok && (count == 0 || drop_unfilled(db, table, present));
         for (int i = 0; i < MOST_COLUMNS && table->columns[i].name; i++)
             whole &= present[i];
         if (ok && count == 0 && table->later)

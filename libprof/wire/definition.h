@@ -148,6 +148,7 @@ enum wire_health_state {
     WIRE_HEALTH_NOTE,
     WIRE_HEALTH_ENDED,
     WIRE_HEALTH_CONTENDED, /* the program wants for itself what the collector uses; `why` tells */
+    WIRE_HEALTH_YIELDED,   /* it is left to the program, as asked */
 };
 struct wire_health {
     struct wire_head head;

@@ -1,6 +1,7 @@
 /* The trust block: balances that close and that do not, losses, warnings and notes. */
 #include <string.h>
 
+#include "libprof/store/health.h"
 #include "tests/analysis/fixture.h"
 
 static const struct prof_statement *statement(const struct prof_trust *t, const char *words)
@@ -236,7 +237,70 @@ START_TEST(an_unfinished_capture_is_incomplete)
 }
 END_TEST
 
+/* Level and code are what counts, and are shown; words are made of the rest. A row without them, of
+ * an earlier version, is given the same. */
+START_TEST(every_code_is_shown)
+{
+    for (int i = 0; i < PROF_HEALTH_CODES; i++) {
+        const struct prof_health *h = &prof_health[i];
+        if (!h->subject) /* made of balances, or a count */
+            continue;
+        for (int earlier = 0; earlier < 2; earlier++) {
+            if (earlier && (!h->item || i == PROF_HEALTH_record_marks_dropped))
+                continue;
+            char sql[512], code[64], level[16];
+            snprintf(code, sizeof code, earlier ? "NULL" : "'%s'", h->code);
+            snprintf(level, sizeof level, earlier ? "NULL" : "'%s'",
+                     prof_health_level_text(h->level));
+            snprintf(sql, sizeof sql,
+                     "INSERT INTO capture_health(process, subject, item, value, note, level, code) "
+                     "VALUES(1, '%s', '%s', 7, 'these words', %s, %s)",
+                     h->subject, h->item ? h->item : "cuda refused", level, code);
+            struct prof_capture *c = fixture_with_base(sql);
+            struct prof_trust t;
+            ck_ok(prof_trust(c, &t, &err));
+            ck_assert_uint_eq(t.statement_count, 1);
+            ck_assert_str_eq(t.statements[0].code, h->code);
+            ck_assert_msg((int)t.statements[0].level == (int)h->level, "%s", h->code);
+            ck_assert_msg(strstr(t.statements[0].text, "these words") != NULL, "%s: %s", h->code,
+                          t.statements[0].text);
+            ck_assert_int_eq(t.marks_lost, i == PROF_HEALTH_record_marks_dropped);
+            ck_assert_msg(*h->meaning, "%s", h->code);
+            prof_trust_free(&t);
+            prof_close(c);
+        }
+    }
+}
+END_TEST
+
+/* What an earlier version wrote, by its words. */
+START_TEST(earlier_rows_get_codes)
+{
+    static const struct {
+        const char *subject, *item, *note;
+        enum prof_health_code code;
+    } rows[] = {
+        {"collector", "cuda refused", "", PROF_HEALTH_collector_refused},
+        {"collector", "counters degraded", "", PROF_HEALTH_collector_degraded},
+        {"collector", "cuda contended", "", PROF_HEALTH_collector_contended},
+        {"collector", "cuda note", "(--cupti=yield)", PROF_HEALTH_collector_yielded},
+        {"collector", "scope", "", PROF_HEALTH_collector_note},
+        {"record", "dropped", "recording began or stopped in this process",
+         PROF_HEALTH_record_marks_dropped},
+        {"launch", "dropped", "", PROF_HEALTH_count},
+        {"graph", "whole", "", PROF_HEALTH_count},
+        {"end", "quick_exit", "", PROF_HEALTH_end_normal},
+        {"import", "left out", "", PROF_HEALTH_import_note},
+        {"unheard", "of", "", PROF_HEALTH_other},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ck_assert_int_eq(prof_health_guess(rows[i].subject, rows[i].item, rows[i].note),
+                         rows[i].code);
+}
+END_TEST
+
 CHECK_MAIN("trust", a_balanced_capture_is_complete, a_remainder_or_a_drop_is_a_loss,
            what_was_recorded_without_being_counted_is_unknown, statements_are_graded,
            calls_without_records_are_counted, what_was_not_counted_is_not_complete,
-           an_unfinished_capture_is_incomplete, a_death_without_a_last_flush_is_a_risk)
+           an_unfinished_capture_is_incomplete, a_death_without_a_last_flush_is_a_risk,
+           every_code_is_shown, earlier_rows_get_codes)

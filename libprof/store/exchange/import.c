@@ -139,7 +139,9 @@ static enum prof_status stage_trace(struct import *im)
 
 static bool note_import(struct import *im, const char *item, const char *text)
 {
-    return foreign_health(im->feed.ingest, "import", item, NULL, text) &&
+    bool lost = !strcmp(item, prof_health[PROF_HEALTH_import_lost].item);
+    return foreign_health(im->feed.ingest, lost ? PROF_HEALTH_import_lost : PROF_HEALTH_import_note,
+                          item, text) &&
            exchange_note(im->result, "%s", text);
 }
 

@@ -1,7 +1,7 @@
 /* What fills each table of an Nsight Systems export, as SELECTs over a capture. The temporary
- * tables nsys_process, nsys_thread, nsys_stream, nsys_context, nsys_gpu, nsys_short, nsys_stack, nsys_frame
- * and nsys_text
- * are made by nsys_export.c first: they give each row of the capture its number there.
+ * tables nsys_process, nsys_thread, nsys_stream, nsys_context, nsys_gpu, nsys_short, nsys_stack,
+ * nsys_frame and nsys_text are made by nsys_export.c first: they give each row of the capture its
+ * number there.
  *
  * Correlation numbers there join a call with its device records. A capture holds both in one row,
  * so they are made of row numbers: eight spaces, one a table, the sixth for what graphs share. */
@@ -12,8 +12,9 @@
 #define OF(row, space) row ".id * 8 + " #space
 #define OF_GRAPH(row) "coalesce(" row ".correlation * 8 + 6, "
 #define DEVICE_OF(row, space)                                                                      \
-    row ".start, " row ".start + " row ".duration, s.deviceId, s.contextId, NULL, s.streamId, "    \
-        OF_GRAPH(row) OF(row, space) "), s.globalPid"
+    row ".start, " row ".start + " row                                                             \
+        ".duration, s.deviceId, s.contextId, NULL, s.streamId, " OF_GRAPH(row)                     \
+            OF(row, space) "), s.globalPid"
 #define TIMED(row) row ".start NOT NULL AND " row ".duration NOT NULL"
 
 /* WIRE_MEMORY_* to nsys: shifted by one, SVM as managed, a pool as device memory */
@@ -23,13 +24,16 @@
 
 /* The call that lives in a device record's row. OpenCL has no class of its own there. */
 #define CLASS_OF(name) "CASE WHEN " name ".value GLOB 'cu[A-Z]*' THEN 1 ELSE 0 END"
-#define CALLED                                                                                     \
-    "CASE WHEN k.start IS NULL THEN k.api_lead ELSE k.start - k.api_lead END"
+#define CALLED "CASE WHEN k.start IS NULL THEN k.api_lead ELSE k.start - k.api_lead END"
 #define CALL_OF(table, space)                                                                      \
-    {"CUPTI_ACTIVITY_KIND_RUNTIME",                                                                \
-     "SELECT " CALLED ", " CALLED " + k.api_duration, " CLASS_OF("n") ", t.globalTid, " OF(        \
-         "k", space) ", k.api_name, 0, k.stack FROM " table " k JOIN nsys_thread t ON t.id = "        \
-     "k.thread JOIN string n ON n.id = k.api_name WHERE k.api_lead + k.api_duration NOT NULL"}
+    {                                                                                              \
+        "CUPTI_ACTIVITY_KIND_RUNTIME",                                                             \
+            "SELECT " CALLED ", " CALLED " + k.api_duration, " CLASS_OF("n") ", t.globalTid, " OF( \
+                "k", space) ", k.api_name, 0, k.stack FROM " table                                 \
+                            " k JOIN nsys_thread t ON t.id = "                                     \
+                            "k.thread JOIN string n ON n.id = k.api_name WHERE k.api_lead + "      \
+                            "k.api_duration NOT NULL"                                              \
+    }
 
 #define PAYLOAD(row)                                                                               \
     "NULL, CASE WHEN typeof(" row ".payload) = 'integer' THEN " row ".payload END, "               \
@@ -39,22 +43,32 @@ const struct nsys_source nsys_sources[] = {
     {"StringIds", "SELECT 0, '' UNION ALL SELECT id, coalesce(value, '') FROM string UNION ALL "
                   "SELECT id + (SELECT coalesce(max(id), 0) FROM string), value FROM nsys_text"},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
-     "SELECT " DEVICE_OF("k", 1) ", coalesce(c.demangled, c.name), h.short, c.name, "
-     "1 + (coalesce(k.flags, 0) & 1), 0, c.registers, c.grid_x, c.grid_y, c.grid_z, c.block_x, "
-     "c.block_y, "
-     "c.block_z, c.shared_static, c.shared_dynamic, c.local_bytes, NULL, k.id, NULL, "
-     "k.graph_node, NULL, "
-     "NULL, NULL, NULL, NULL, c.cluster_x, c.cluster_y, c.cluster_z, NULL, NULL, NULL, NULL, '[]' "
-     "FROM kernel k JOIN nsys_stream s ON s.id = k.stream JOIN launch_config c ON c.id = k.config "
-     "LEFT JOIN nsys_short h ON h.id = coalesce(c.demangled, c.name) WHERE " TIMED("k")},
+     "SELECT " DEVICE_OF(
+         "k",
+         1) ", coalesce(c.demangled, c.name), h.short, c.name, "
+            "1 + (coalesce(k.flags, 0) & 1), 0, c.registers, c.grid_x, c.grid_y, c.grid_z, "
+            "c.block_x, "
+            "c.block_y, "
+            "c.block_z, c.shared_static, c.shared_dynamic, c.local_bytes, NULL, k.id, NULL, "
+            "k.graph_node, NULL, "
+            "NULL, NULL, NULL, NULL, c.cluster_x, c.cluster_y, c.cluster_z, NULL, NULL, NULL, "
+            "NULL, '[]' "
+            "FROM kernel k JOIN nsys_stream s ON s.id = k.stream JOIN launch_config c ON c.id = "
+            "k.config "
+            "LEFT JOIN nsys_short h ON h.id = coalesce(c.demangled, c.name) WHERE " TIMED("k")},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
-     "SELECT " DEVICE_OF("k", 2) ", k.bytes, CASE WHEN k.kind BETWEEN 0 AND 10 THEN k.kind WHEN "
-     "k.kind = 11 "
-     "THEN 2 WHEN k.kind = 12 THEN 1 ELSE 0 END, NULL, " MEMORY("k.source_kind") ", "
-     "" MEMORY("k.target_kind")
-     ", NULL, NULL, (SELECT gpu FROM nsys_gpu WHERE id = k.peer), NULL, NULL, k.graph_node, NULL, "
-     "1 "
-     "FROM transfer k JOIN nsys_stream s ON s.id = k.stream WHERE " TIMED("k")},
+     "SELECT " DEVICE_OF(
+         "k",
+         2) ", k.bytes, CASE WHEN k.kind BETWEEN 0 AND 10 THEN k.kind WHEN "
+            "k.kind = 11 "
+            "THEN 2 WHEN k.kind = 12 THEN 1 ELSE 0 END, NULL, " MEMORY(
+                "k.source_kind") ", "
+                                 "" MEMORY("k.target_kind") ", NULL, NULL, (SELECT gpu FROM "
+                                                            "nsys_gpu WHERE id = k.peer), NULL, "
+                                                            "NULL, k.graph_node, NULL, "
+                                                            "1 "
+                                                            "FROM transfer k JOIN nsys_stream s ON "
+                                                            "s.id = k.stream WHERE " TIMED("k")},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
      "SELECT m.start, m.start + m.duration, coalesce(b.gpu, a.gpu, 0), NULL, NULL, s.streamId, 0, "
      "p.globalPid, m.bytes, CASE m.kind WHEN 1 THEN 11 WHEN 2 THEN 12 ELSE 13 END, NULL, 4, 4, "
@@ -65,24 +79,27 @@ const struct nsys_source nsys_sources[] = {
      "JOIN nsys_gpu "
      "b ON b.id = m.target WHERE m.kind IN (1, 2, 8) AND " TIMED("m")},
     {"CUPTI_ACTIVITY_KIND_MEMSET",
-     "SELECT " DEVICE_OF("k", 3) ", k.value, k.bytes, k.graph_node, " MEMORY("k.memory_kind")
-     " FROM memset k JOIN nsys_stream s ON s.id = k.stream WHERE " TIMED("k")},
+     "SELECT " DEVICE_OF("k", 3) ", k.value, k.bytes, k.graph_node, " MEMORY(
+         "k.memory_kind") " FROM memset k JOIN nsys_stream s ON s.id = k.stream WHERE " TIMED("k")},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-     "SELECT k.start, k.start + k.duration, s.deviceId, s.contextId, NULL, s.streamId, " OF("k", 4)
-     ", coalesce(s.globalPid, t.globalPid), NULL, k.kind, coalesce(k.event, " NSYS_NO_EVENT
-     "), coalesce(k.recorded, " NSYS_NO_EVENT ") FROM sync k LEFT JOIN nsys_stream s ON s.id = "
-     "k.stream "
-     "LEFT JOIN nsys_thread t ON t.id = k.thread WHERE " TIMED("k")
-     " AND coalesce(s.globalPid, t.globalPid) NOT NULL"},
+     "SELECT k.start, k.start + k.duration, s.deviceId, s.contextId, NULL, s.streamId, " OF(
+         "k",
+         4) ", coalesce(s.globalPid, t.globalPid), NULL, k.kind, coalesce(k.event, " NSYS_NO_EVENT
+            "), coalesce(k.recorded, " NSYS_NO_EVENT
+            ") FROM sync k LEFT JOIN nsys_stream s ON s.id = "
+            "k.stream "
+            "LEFT JOIN nsys_thread t ON t.id = k.thread WHERE " TIMED(
+                "k") " AND coalesce(s.globalPid, t.globalPid) NOT NULL"},
     CALL_OF("kernel", 1),
     CALL_OF("transfer", 2),
     CALL_OF("memset", 3),
     CALL_OF("sync", 4),
     {"CUPTI_ACTIVITY_KIND_RUNTIME",
-     "SELECT c.start, c.start + c.duration, CASE c.source WHEN 2 THEN 1 ELSE 0 END, t.globalTid, "
-     OF_GRAPH("c") OF("c", 5) "), c.name, coalesce(c.result, 0), c.stack FROM api_call c JOIN "
-     "nsys_thread t ON "
-     "t.id = c.thread WHERE c.duration NOT NULL"},
+     "SELECT c.start, c.start + c.duration, CASE c.source WHEN 2 THEN 1 ELSE 0 END, "
+     "t.globalTid, " OF_GRAPH("c")
+         OF("c", 5) "), c.name, coalesce(c.result, 0), c.stack FROM api_call c JOIN "
+                    "nsys_thread t ON "
+                    "t.id = c.thread WHERE c.duration NOT NULL"},
     /* Callers have smaller numbers: a damaged chain ends too. */
     {"CUDA_CALLCHAINS",
      "WITH RECURSIVE chain(id, stack, frame, depth) AS ("
@@ -102,8 +119,7 @@ const struct nsys_source nsys_sources[] = {
      "SELECT g.start, g.start + g.duration, s.deviceId, s.contextId, NULL, s.streamId, "
      "g.correlation * 8 + "
      "6, s.globalPid, g.graph, g.graph FROM graph_launch g JOIN nsys_stream s ON s.id = g.stream "
-     "WHERE "
-     TIMED("g")},
+     "WHERE " TIMED("g")},
     {"CUPTI_ACTIVITY_KIND_OVERHEAD",
      "SELECT o.start, o.start + o.duration, 103, coalesce(t.globalTid, p.globalPid), NULL, NULL, "
      "CASE WHEN "
@@ -123,20 +139,23 @@ const struct nsys_source nsys_sources[] = {
      "nsys_thread t ON "
      "t.id = g.thread"},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
-     "SELECT a.start, p.globalPid, g.gpu, c.contextId, coalesce(a.address, a.native), 0, a.bytes, "
-     MEMORY("a.kind") ", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM allocation "
-     "a JOIN "
-     "nsys_process p ON p.id = a.process LEFT JOIN nsys_gpu g ON g.id = a.device LEFT JOIN "
-     "nsys_context c ON "
-     "c.id = a.context"},
+     "SELECT a.start, p.globalPid, g.gpu, c.contextId, coalesce(a.address, a.native), 0, "
+     "a.bytes, " MEMORY(
+         "a.kind") ", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM allocation "
+                   "a JOIN "
+                   "nsys_process p ON p.id = a.process LEFT JOIN nsys_gpu g ON g.id = a.device "
+                   "LEFT JOIN "
+                   "nsys_context c ON "
+                   "c.id = a.context"},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      "SELECT a.\"end\", p.globalPid, g.gpu, c.contextId, coalesce(a.address, a.native), 0, "
-     "a.bytes, "
-     MEMORY("a.kind") ", 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM allocation "
-     "a JOIN "
-     "nsys_process p ON p.id = a.process LEFT JOIN nsys_gpu g ON g.id = a.device LEFT JOIN "
-     "nsys_context c ON "
-     "c.id = a.context WHERE a.\"end\" NOT NULL"},
+     "a.bytes, " MEMORY(
+         "a.kind") ", 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM allocation "
+                   "a JOIN "
+                   "nsys_process p ON p.id = a.process LEFT JOIN nsys_gpu g ON g.id = a.device "
+                   "LEFT JOIN "
+                   "nsys_context c ON "
+                   "c.id = a.context WHERE a.\"end\" NOT NULL"},
     {"CUDA_GPU_MEMORY_POOL_EVENTS",
      "SELECT m.start, p.globalPid, g.gpu, m.pool, m.operation, 1, m.correlation, m.kept_bytes, "
      "m.threshold_bytes, m.bytes, m.used_bytes FROM memory_pool m JOIN nsys_process p ON p.id = "
@@ -172,21 +191,21 @@ const struct nsys_source nsys_sources[] = {
      "IS NULL THEN r.id END, r.category, r.color, n.value, t.globalTid, CASE WHEN r.depth IS NULL "
      "AND "
      "r.duration NOT NULL THEN coalesce(e.globalTid, t.globalTid) END, r.name, coalesce(r.domain, "
-     "0), "
-     PAYLOAD("r") " FROM range r JOIN nsys_thread t ON t.id = r.thread LEFT JOIN nsys_thread e ON "
-     "e.id = "
-     "r.end_thread LEFT JOIN string n ON n.id = r.name"},
+     "0), " PAYLOAD(
+         "r") " FROM range r JOIN nsys_thread t ON t.id = r.thread LEFT JOIN nsys_thread e ON "
+              "e.id = "
+              "r.end_thread LEFT JOIN string n ON n.id = r.name"},
     {"NVTX_EVENTS",
      "SELECT m.start, NULL, 34, NULL, m.category, m.color, n.value, t.globalTid, NULL, m.name, "
      "coalesce(m.domain, 0), " PAYLOAD("m") " FROM marker m JOIN nsys_thread t ON t.id = m.thread "
-     "LEFT JOIN "
-     "string n ON n.id = m.name"},
+                                            "LEFT JOIN "
+                                            "string n ON n.id = m.name"},
     {"TARGET_INFO_GPU_METRICS",
      "SELECT " NSYS_VM " | g.gpu, 0, d.name, c.slot, coalesce(c.name, c.metric) FROM counter c "
      "JOIN "
      "counter_device d ON d.id = c.counter_device JOIN nsys_counter_gpu g ON g.id = d.id"},
     {"PROCESSES", "SELECT p.globalPid, p.pid, q.command FROM nsys_process p JOIN process q ON "
-     "q.id = p.id"},
+                  "q.id = p.id"},
     {"ThreadNames",
      "SELECT x.id + (SELECT coalesce(max(id), 0) FROM string), t.priority, t.globalTid FROM "
      "nsys_thread t JOIN nsys_text "
@@ -231,9 +250,9 @@ const struct nsys_source nsys_sources[] = {
      "duration FROM "
      "capture"},
     {"DIAGNOSTIC_EVENT",
-     "SELECT 0, 1, 3, CASE WHEN (h.item IN ('dropped', 'remainder') AND h.value) OR h.item LIKE "
-     "'% refused' "
-     "THEN 2 ELSE 1 END, h.subject || ' ' || h.item || coalesce(' ' || h.value, '') || "
+     "SELECT 0, 1, 3, CASE WHEN (h.item IN ('dropped', 'remainder') AND h.value) OR "
+     "h.level = 'loss' THEN 2 ELSE 1 END, h.subject || ' ' || h.item || coalesce(' ' || h.value, "
+     "'') || "
      "coalesce(': ' || h.note, "
      "''), p.globalPid FROM capture_health h LEFT JOIN nsys_process p ON p.id = h.process"},
     {"META_DATA_CAPTURE",

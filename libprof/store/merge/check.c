@@ -216,7 +216,7 @@ static bool note_missing_ranks(struct merge *m, const struct ranks *r)
     if (ok && missing.count) {
         char *list = format_rank_ranges(missing.data, missing.count, MOST_NAMED);
         ok = list &&
-             merge_note(m, "part", m->options->subset ? "subset" : "missing",
+             merge_note(m, m->options->subset ? PROF_HEALTH_part_subset : PROF_HEALTH_part_missing,
                         "rank%s %s of %lld %s in none of the files%s",
                         missing.count == 1 ? "" : "s", list, (long long)r->world,
                         missing.count == 1 ? "is" : "are", m->options->subset ? ", as asked" : "");
@@ -233,10 +233,10 @@ static bool note_duplicate_ranks(struct merge *m, struct ranks *r)
         return true;
     qsort(r->twice.data, r->twice.count, sizeof *r->twice.data, prof_ascending_int64);
     char *list = format_rank_ranges(r->twice.data, r->twice.count, MOST_NAMED);
-    bool ok =
-        list && merge_note(m, "part", "twice", "rank%s %s %s in more than one file, as in %s",
-                           strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
-                           r->example ? r->example : "two of them");
+    bool ok = list &&
+              merge_note(m, PROF_HEALTH_part_twice, "rank%s %s %s in more than one file, as in %s",
+                         strpbrk(list, ",-") ? "s" : "", list, strpbrk(list, ",-") ? "are" : "is",
+                         r->example ? r->example : "two of them");
     free(list);
     return ok;
 }
@@ -249,7 +249,7 @@ static enum prof_status check_ranks(struct merge *m)
         add_file_ranks(&r, m);
     ok = ok && !r.failed && note_missing_ranks(m, &r) && note_duplicate_ranks(m, &r);
     if (ok && r.smallest_world < r.world)
-        ok = merge_note(m, "part", "mixed",
+        ok = merge_note(m, PROF_HEALTH_part_mixed,
                         "files of runs of different sizes: of %lld and %lld ranks",
                         (long long)r.smallest_world, (long long)r.world);
     free(r.file);
@@ -269,8 +269,9 @@ static enum prof_status check_alike(struct merge *m, size_t offset, const char *
         if (in->gone || !text)
             continue;
         if (first && strcmp(text, said) != 0)
-            return merge_note(m, "part", "mixed", "files of different %s: %s of %s, %s of %s", what,
-                              first->path, said, in->path, text)
+            return merge_note(m, PROF_HEALTH_part_mixed,
+                              "files of different %s: %s of %s, %s of %s", what, first->path, said,
+                              in->path, text)
                        ? PROF_OK
                        : prof_fail(m->err, PROF_NOMEM, "out of memory");
         first = first ? first : in;
@@ -291,7 +292,8 @@ static enum prof_status check_state(struct merge *m, struct merge_input *in)
                          "it is still being recorded, or perfkit was killed: wait, or finish "
                          "it with perfkit recover");
     else if (!strcmp(in->state, "recovered"))
-        ok = merge_note(m, "part", "recovered", "%s was finished by perfkit recover", in->path);
+        ok = merge_note(m, PROF_HEALTH_part_recovered, "%s was finished by perfkit recover",
+                        in->path);
     return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
 }
 

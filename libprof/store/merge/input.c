@@ -29,7 +29,7 @@ static enum prof_status read_capture(struct merge_input *in)
             "cpu, trace, kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, "
             "start_raw_ns, duration, exit_status, exit_signal, "
             "EXISTS(SELECT 1 FROM merged_part), "
-            "EXISTS(SELECT 1 FROM capture_health WHERE subject='part' AND item='summary'), "
+            "EXISTS(SELECT 1 FROM capture_health WHERE code='part_summary'), "
             /* the boot whose clock a merged capture has, where its parts leave no doubt */
             "(SELECT max(boot_id) FROM merged_part WHERE clock='same' "
             "HAVING count(DISTINCT boot_id)=1 AND count(boot_id)=count(*)) "

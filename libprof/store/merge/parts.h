@@ -14,6 +14,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
+#include "libprof/store/health.h"
 #include "libprof/store/merge.h"
 #include "libprof/store/rollup_sums.h"
 #include "libprof/store/schema.h"
@@ -164,7 +165,7 @@ char *merge_select_sql(const struct merge_table *table, const char *tail);
 
 /* A line of the trust block about the whole, or of several files at once. */
 struct merge_line {
-    char *subject, *item, *note; /* NULL = none */
+    char *subject, *item, *note, *level, *code; /* NULL = none */
     bool has_value;
     int64_t value;    /* of all files together */
     size_t files;     /* that have it; 0 = ours */
@@ -241,7 +242,7 @@ enum prof_status merge_add_lines(struct merge *m, struct merge_input *input);
 enum prof_status merge_write_lines(struct merge *m);
 void merge_free_lines(struct merge *m);
 /* A line of our own, and a note of the result. False: out of memory. */
-bool merge_note(struct merge *m, const char *subject, const char *item, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+bool merge_note(struct merge *m, enum prof_health_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -16,16 +16,30 @@ static char *copied(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-static struct merge_line *add_line(struct merge *m, const char *subject, const char *item,
-                                   const char *note)
+static struct merge_line *add_line(struct merge *m, const struct merge_line *like)
 {
     struct merge_line *line = prof_array_add(&m->lines);
     if (!line)
         return NULL;
-    *line =
-        (struct merge_line){.subject = copied(subject), .item = copied(item), .note = copied(note)};
-    bool ok = (line->subject || !subject) && (line->item || !item) && (line->note || !note);
+    *line = (struct merge_line){.subject = copied(like->subject),
+                                .item = copied(like->item),
+                                .note = copied(like->note),
+                                .level = copied(like->level),
+                                .code = copied(like->code)};
+    bool ok = (line->subject || !like->subject) && (line->item || !like->item) &&
+              (line->note || !like->note) && (line->level || !like->level) &&
+              (line->code || !like->code);
     return ok ? line : NULL;
+}
+
+static struct merge_line line_with(enum prof_health_code code, const char *note)
+{
+    const struct prof_health *h = &prof_health[code];
+    return (struct merge_line){.subject = (char *)h->subject,
+                               .item = (char *)h->item,
+                               .note = (char *)note,
+                               .level = (char *)prof_health_level_text(h->level),
+                               .code = (char *)h->code};
 }
 
 static bool add_result_note(struct prof_merge_result *result, const char *text)
@@ -38,7 +52,7 @@ static bool add_result_note(struct prof_merge_result *result, const char *text)
     return grown[result->note_count++] != NULL;
 }
 
-bool merge_note(struct merge *m, const char *subject, const char *item, const char *format, ...)
+bool merge_note(struct merge *m, enum prof_health_code code, const char *format, ...)
 {
     char *text;
     va_list args;
@@ -47,22 +61,22 @@ bool merge_note(struct merge *m, const char *subject, const char *item, const ch
     va_end(args);
     if (length < 0)
         return false;
-    bool ok = add_line(m, subject, item, text) && add_result_note(m->result, text);
+    struct merge_line line = line_with(code, text);
+    bool ok = add_line(m, &line) && add_result_note(m->result, text);
     free(text);
     return ok;
 }
 
 /* The line with this subject, item and note. */
-static struct merge_line *line_of(struct merge *m, const char *subject, const char *item,
-                                  const char *note)
+static struct merge_line *line_of(struct merge *m, const struct merge_line *like)
 {
     char *key;
-    int length = asprintf(&key, "%s%c%s%c%s", subject ? subject : "", 1, item ? item : "", 1,
-                          note ? note : "");
+    int length = asprintf(&key, "%s%c%s%c%s", like->subject ? like->subject : "", 1,
+                          like->item ? like->item : "", 1, like->note ? like->note : "");
     if (length < 0)
         return NULL;
     uint32_t *known = prof_names_get(&m->line_of, key, (size_t)length);
-    struct merge_line *line = known ? &m->lines.data[*known] : add_line(m, subject, item, note);
+    struct merge_line *line = known ? &m->lines.data[*known] : add_line(m, like);
     if (line && !known &&
         !prof_names_put(&m->line_of, key, (size_t)length, (uint32_t)m->lines.count - 1))
         line = NULL;
@@ -76,20 +90,23 @@ enum prof_status merge_add_lines(struct merge *m, struct merge_input *in)
     bool ok = true;
     sqlite3_prepare_v2(
         in->db,
-        "SELECT subject, item, note, value FROM capture_health WHERE process IS NULL "
+        "SELECT subject, item, note, level, code, value FROM capture_health WHERE process IS NULL "
         "ORDER BY id",
         -1, &row, NULL);
     while (row && ok && sqlite3_step(row) == SQLITE_ROW) {
-        struct merge_line *line = line_of(m, (const char *)sqlite3_column_text(row, 0),
-                                          (const char *)sqlite3_column_text(row, 1),
-                                          (const char *)sqlite3_column_text(row, 2));
+        struct merge_line theirs = {.subject = (char *)sqlite3_column_text(row, 0),
+                                    .item = (char *)sqlite3_column_text(row, 1),
+                                    .note = (char *)sqlite3_column_text(row, 2),
+                                    .level = (char *)sqlite3_column_text(row, 3),
+                                    .code = (char *)sqlite3_column_text(row, 4)};
+        struct merge_line *line = line_of(m, &theirs);
         ok = line != NULL;
         if (!ok)
             break;
         if (!line->files++)
             line->path = in->path;
-        line->has_value |= sqlite3_column_type(row, 3) != SQLITE_NULL;
-        line->value = prof_add(line->value, sqlite3_column_int64(row, 3));
+        line->has_value |= sqlite3_column_type(row, 5) != SQLITE_NULL;
+        line->value = prof_add(line->value, sqlite3_column_int64(row, 5));
     }
     if (!row || (sqlite3_finalize(row) != SQLITE_OK && ok))
         merge_input_damaged(in);
@@ -112,18 +129,20 @@ static char *whole_note(const struct merge_line *line, size_t files)
     return length < 0 ? NULL : text;
 }
 
-static enum prof_status write_health_line(struct merge *m, sqlite3_stmt *sql, const char *subject,
-                                          const char *item, const int64_t *value, const char *note)
+static enum prof_status write_health_line(struct merge *m, sqlite3_stmt *sql,
+                                          const struct merge_line *line, const char *note)
 {
     int table = merge_plan_find(&m->plan, "capture_health");
     sqlite3_bind_int64(sql, COLUMN_AT(capture_health, id), ++m->last[table]);
-    sqlite3_bind_text(sql, COLUMN_AT(capture_health, subject), subject, -1, SQLITE_STATIC);
-    sqlite3_bind_text(sql, COLUMN_AT(capture_health, item), item, -1, SQLITE_STATIC);
-    if (value)
-        sqlite3_bind_int64(sql, COLUMN_AT(capture_health, value), *value);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, subject), line->subject, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, item), line->item, -1, SQLITE_STATIC);
+    if (line->has_value)
+        sqlite3_bind_int64(sql, COLUMN_AT(capture_health, value), line->value);
     else
         sqlite3_bind_null(sql, COLUMN_AT(capture_health, value));
     sqlite3_bind_text(sql, COLUMN_AT(capture_health, note), note, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, level), line->level, -1, SQLITE_STATIC);
+    sqlite3_bind_text(sql, COLUMN_AT(capture_health, code), line->code, -1, SQLITE_STATIC);
     int code = sqlite3_step(sql);
     sqlite3_reset(sql);
     return code == SQLITE_DONE ? PROF_OK : merge_write_fail(m);
@@ -151,8 +170,9 @@ static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
             continue;
         char *note = part_note(part);
         m->result->complete &= part->twice; /* which nobody misses */
-        status = note ? write_health_line(m, sql, "part", part->twice ? "copy" : "incomplete", NULL,
-                                          note)
+        struct merge_line line =
+            line_with(part->twice ? PROF_HEALTH_part_copy : PROF_HEALTH_part_incomplete, note);
+        status = note ? write_health_line(m, sql, &line, note)
                       : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
@@ -176,10 +196,8 @@ enum prof_status merge_write_lines(struct merge *m)
     for (size_t i = 0; !status && i < m->lines.count; i++) {
         const struct merge_line *line = &m->lines.data[i];
         char *note = whole_note(line, files_in(m));
-        status = note || !line->note
-                     ? write_health_line(m, sql, line->subject, line->item,
-                                         line->has_value ? &line->value : NULL, note)
-                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        status = note || !line->note ? write_health_line(m, sql, line, note)
+                                     : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
     status = status ? status : write_parts(m, sql);
@@ -193,6 +211,8 @@ void merge_free_lines(struct merge *m)
         free(m->lines.data[i].subject);
         free(m->lines.data[i].item);
         free(m->lines.data[i].note);
+        free(m->lines.data[i].level);
+        free(m->lines.data[i].code);
     }
     prof_array_free(&m->lines);
     prof_names_free(&m->line_of);
@@ -272,7 +292,7 @@ static bool note_filters(struct merge *m)
     for (size_t i = 0; ok && !COMMON(m, filter) && i < m->all_count; i++) {
         const struct merge_input *in = &m->all[i];
         if (!in->gone && in->filter)
-            ok = merge_note(m, "part", "filtered",
+            ok = merge_note(m, PROF_HEALTH_part_filtered,
                             "%s: only kernels whose name matches \"%s\" have rows", in->path,
                             in->filter);
     }
