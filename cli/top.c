@@ -299,8 +299,8 @@ static void leave_program(const struct cli_command *command, struct top_capture 
 
 /* In a finished capture: while it is recorded, the range may be yet to come, and the view of
  * findings says so. */
-static enum prof_status check_iterations(const char *path, const struct top_options *options,
-                                         struct prof_error *err)
+static enum prof_status check_iteration_filter(const char *path, const struct top_options *options,
+                                               struct prof_error *err)
 {
     struct prof_filter filter = CLI_ITERATION_FILTER(options->iteration, options->skip);
     struct prof_capture *capture = NULL;
@@ -331,7 +331,7 @@ static enum prof_status find_top_capture(const struct top_options *options,
         if (access(operands->values[0], F_OK))
             return prof_fail(err, PROF_NOTFOUND, "%s: no such file", operands->values[0]);
         top_named(operands->values[0], capture);
-        return check_iterations(capture->path, options, err);
+        return check_iteration_filter(capture->path, options, err);
     }
     return top_running(!options->once && !options->json && isatty(STDIN_FILENO), capture, err);
 }

@@ -46,7 +46,7 @@ static const struct family {
                            prof_jit_operation_text, false},
 };
 
-static struct group *group_of(struct work *w, int64_t kind, int64_t process)
+static struct group *activity_group(struct work *w, int64_t kind, int64_t process)
 {
     bool fresh;
     uint64_t key = (uint64_t)kind ^ (uint64_t)process << 40; /* graph ids have 32 bits */
@@ -63,13 +63,7 @@ static struct group *group_of(struct work *w, int64_t kind, int64_t process)
     return &w->groups.data[number];
 }
 
-static void add_known(int64_t *sum, int64_t value)
-{
-    if (value != PROF_UNKNOWN)
-        *sum = *sum == PROF_UNKNOWN ? value : prof_add(*sum, value);
-}
-
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_activity_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
@@ -85,7 +79,8 @@ static bool add_row(void *user, sqlite3_stmt *row)
         const struct prof_stream *s = prof_stream(w->capture, stream);
         process = s ? s->process : 0;
     }
-    struct group *g = group_of(w, prof_column_id(row, KIND), w->family->by_process ? process : 0);
+    struct group *g =
+        activity_group(w, prof_column_id(row, KIND), w->family->by_process ? process : 0);
     if (!g)
         return false;
     g->count++;
@@ -93,19 +88,19 @@ static bool add_row(void *user, sqlite3_stmt *row)
         g->moments++;
     else
         prof_gather_add(&g->duration, &w->budget, duration);
-    add_known(&g->bytes, prof_column_size(row, BYTES));
-    add_known(&g->faults, prof_column_int(row, FAULTS));
+    prof_add_known(&g->bytes, prof_column_size(row, BYTES));
+    prof_add_known(&g->faults, prof_column_int(row, FAULTS));
     return true;
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_activity_sum(const void *a, const void *b)
 {
     const struct prof_activity_row *x = a, *y = b;
     int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->kind_text, y->kind_text);
     return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static bool make_rows(struct work *w, struct prof_activity_summary *result)
+static bool make_activity_rows(struct work *w, struct prof_activity_summary *result)
 {
     if (!w->groups.count)
         return true;
@@ -127,7 +122,7 @@ static bool make_rows(struct work *w, struct prof_activity_summary *result)
         };
         result->events += g->count;
     }
-    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_activity_row, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_activity_row, by_activity_sum);
     result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
@@ -140,8 +135,8 @@ enum prof_status prof_activity_summary(struct prof_capture *capture,
     *result = (struct prof_activity_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status && !prof_scope_only_kernels(&w.scope))
-        status = prof_scan(capture, w.family->sql, add_row, &w, err);
-    if (!status && !make_rows(&w, result))
+        status = prof_scan(capture, w.family->sql, add_activity_row, &w, err);
+    if (!status && !make_activity_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++)
         prof_gather_free(&w.groups.data[i].duration);

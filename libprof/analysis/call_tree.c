@@ -73,7 +73,7 @@ uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
     return recent->node = number;
 }
 
-static int outer_first(const void *a, const void *b)
+static int outer_node_first(const void *a, const void *b)
 {
     const struct prof_range_node *x = *(const struct prof_range_node *const *)a;
     const struct prof_range_node *y = *(const struct prof_range_node *const *)b;
@@ -96,7 +96,7 @@ static uint32_t add_ranges(struct prof_call_tree *tree, uint32_t node,
             around[count++] = &tree->ranges->nodes.data[at];
     }
     if (count > 1)
-        qsort(around, count, sizeof around[0], outer_first);
+        qsort(around, count, sizeof around[0], outer_node_first);
     for (size_t i = 0; i < count && node != PROF_NO_GROUP; i++)
         node = prof_call_tree_child(tree, node, PROF_FLAME_RANGE, around[i]->group,
                                     tree->texts->list.data[around[i]->group]);

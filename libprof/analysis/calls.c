@@ -50,7 +50,7 @@ static const struct call_source {
 static const struct call_source sync_source = {
     "SELECT start, duration, thread, api_name, NULL, stream, NULL, kind FROM sync", false, true};
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_api_call_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     if (!prof_scope_time(&w->scope, prof_column_int(row, START)) ||
@@ -65,10 +65,10 @@ static bool add_row(void *user, sqlite3_stmt *row)
     if (kind < 0 || kind > 255)
         kind = 0;
     bool fresh;
-    uint32_t number = name == PROF_NO_GROUP
-                          ? PROF_NO_GROUP
-                          : prof_group_number(&w->by_key, (uint64_t)name << 8 | (uint64_t)kind,
-                                              &fresh);
+    uint32_t number =
+        name == PROF_NO_GROUP
+            ? PROF_NO_GROUP
+            : prof_group_number(&w->by_key, (uint64_t)name << 8 | (uint64_t)kind, &fresh);
     if (number == PROF_NO_GROUP)
         return false;
     if (fresh) {
@@ -88,17 +88,17 @@ static bool add_row(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static enum prof_status scan(struct work *w, const struct call_source *source,
-                             struct prof_error *err)
+static enum prof_status scan_call_source(struct work *w, const struct call_source *source,
+                                         struct prof_error *err)
 {
     w->source = source;
     if ((!source->has_place && w->scope.by_device) ||
         (!source->is_kernel && prof_scope_only_kernels(&w->scope)))
         return PROF_OK;
-    return prof_scan(w->capture, source->sql, add_row, w, err);
+    return prof_scan(w->capture, source->sql, add_api_call_row, w, err);
 }
 
-static void close_work(struct work *w)
+static void close_calls_work(struct work *w)
 {
     for (size_t i = 0; i < w->groups.count; i++)
         prof_gather_free(&w->groups.data[i].duration);
@@ -177,10 +177,10 @@ enum prof_status prof_api_summary(struct prof_capture *capture, const struct pro
     *result = (struct prof_api_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     for (size_t i = 0; !status && i < sizeof call_sources / sizeof call_sources[0]; i++)
-        status = scan(&w, &call_sources[i], err);
+        status = scan_call_source(&w, &call_sources[i], err);
     if (!status && !make_api_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_work(&w);
+    close_calls_work(&w);
     return status;
 }
 
@@ -197,10 +197,10 @@ enum prof_status prof_sync_summary(struct prof_capture *capture, const struct pr
     *result = (struct prof_sync_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = scan(&w, &sync_source, err);
+        status = scan_call_source(&w, &sync_source, err);
     if (!status && !make_sync_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_work(&w);
+    close_calls_work(&w);
     return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/store/store.h"
 
@@ -46,7 +47,7 @@ struct prof_capture {
     PROF_ARRAY(struct prof_text_slot) string_slots;
     sqlite3_stmt *string_query;
     struct prof_error lost_string; /* why one could not be read; the next prof_query_end fails */
-    struct prof_stacks *stacks;                             /* read at first use; NULL before */
+    struct prof_stacks *stacks;    /* read at first use; NULL before */
     struct prof_launch_wrappers *wrappers[PROF_STACK_USES]; /* likewise */
     int transactions; /* open cursors that share one read transaction */
 };
@@ -95,6 +96,26 @@ static inline int64_t prof_column_size(sqlite3_stmt *statement, int column)
 
 /* The same of a row of rollup as a whole: a condition. */
 #define PROF_SOUND_ROLLUP "coalesce(min(count, sum, min, max), 0) >= 0"
+
+/* An id in a cell of an ordered row: 0 where it is not known. */
+static inline int64_t prof_cell_id(int64_t cell)
+{
+    return cell == PROF_UNKNOWN ? 0 : cell;
+}
+
+/* A code of 0 to 255; 0 for any other value. */
+static inline int prof_column_code(sqlite3_stmt *statement, int column)
+{
+    int64_t value = sqlite3_column_int64(statement, column);
+    return value < 0 || value > 255 ? 0 : (int)value;
+}
+
+/* Adds a value to a sum where it is known; a sum of no known value is PROF_UNKNOWN. */
+static inline void prof_add_known(int64_t *sum, int64_t value)
+{
+    if (value != PROF_UNKNOWN)
+        *sum = *sum == PROF_UNKNOWN ? value : prof_add(*sum, value);
+}
 
 static inline int64_t prof_column_id(sqlite3_stmt *statement, int column)
 {

@@ -92,7 +92,7 @@ static bool add_peaks(const struct prof_capture *capture, ceiling_list *list)
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_device_and_kind(const void *a, const void *b)
 {
     const struct prof_ceiling *x = a, *y = b;
     if (x->device != y->device)
@@ -115,7 +115,7 @@ enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceiling
         return status;
     }
     if (list.count)
-        qsort(list.data, list.count, sizeof *list.data, by_place);
+        qsort(list.data, list.count, sizeof *list.data, by_device_and_kind);
     *result = (struct prof_ceilings){.rows = list.data, .count = list.count};
     return PROF_OK;
 }

@@ -11,7 +11,8 @@ static bool is_level(const struct prof_counter_summary *summary, size_t i)
     return summary->counters[i].kind == PROF_COUNTER_MEAN;
 }
 
-static double *take(const struct prof_counter_summary *summary, double *memory, size_t *used)
+static double *slice_memory(const struct prof_counter_summary *summary, double *memory,
+                            size_t *used)
 {
     double *at = memory + *used;
     *used += summary->counter_count;
@@ -21,10 +22,10 @@ static double *take(const struct prof_counter_summary *summary, double *memory, 
 static void make_clusters(const struct prof_counter_summary *summary,
                           struct counter_clusters *clusters, double *memory, size_t *used)
 {
-    clusters->value_value = take(summary, memory, used);
-    clusters->value_time = take(summary, memory, used);
-    clusters->value_launch = take(summary, memory, used);
-    clusters->values = take(summary, memory, used);
+    clusters->value_value = slice_memory(summary, memory, used);
+    clusters->value_time = slice_memory(summary, memory, used);
+    clusters->value_launch = slice_memory(summary, memory, used);
+    clusters->values = slice_memory(summary, memory, used);
 }
 
 bool counter_estimates_make(const struct prof_counter_summary *summary, size_t groups,
@@ -37,9 +38,9 @@ bool counter_estimates_make(const struct prof_counter_summary *summary, size_t g
         return false;
     for (size_t i = 0; i < groups; i++) {
         struct counter_estimate *e = &(*estimates)[i];
-        e->alone.sums = take(summary, *memory, &used);
-        e->own.sums = take(summary, *memory, &used);
-        e->all.sums = take(summary, *memory, &used);
+        e->alone.sums = slice_memory(summary, *memory, &used);
+        e->own.sums = slice_memory(summary, *memory, &used);
+        e->all.sums = slice_memory(summary, *memory, &used);
         make_clusters(summary, &e->by_launch, *memory, &used);
         make_clusters(summary, &e->by_burst, *memory, &used);
     }

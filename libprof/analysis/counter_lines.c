@@ -45,7 +45,7 @@ struct work {
 
 /* ---- what is counted ------------------------------------------------------------------------- */
 
-static bool add_source(void *user, sqlite3_stmt *row)
+static bool add_line_source(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     const char *uuid = (const char *)sqlite3_column_text(row, 1);
@@ -65,7 +65,7 @@ static bool add_source(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static struct source *source_of(struct work *w, int64_t id)
+static struct source *find_line_source(struct work *w, int64_t id)
 {
     for (size_t i = 0; i < w->source_count; i++) {
         if (w->sources[i].id == id)
@@ -74,10 +74,10 @@ static struct source *source_of(struct work *w, int64_t id)
     return NULL;
 }
 
-static bool add_counter(void *user, sqlite3_stmt *row)
+static bool add_line_counter(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
-    struct source *source = source_of(w, prof_column_id(row, 0));
+    struct source *source = find_line_source(w, prof_column_id(row, 0));
     int64_t number = prof_column_int(row, 1), clock = prof_column_int(row, 5);
     if (!source || number < 0 || number >= WIRE_COUNTER_SLOTS)
         return true;
@@ -106,7 +106,7 @@ static enum prof_counter_scale scale_of(const struct source *source, const struc
 }
 
 /* Of sums over `ns` of sampled time; NaN where the device's clock stood still. */
-static double value_of(const struct source *source, size_t i, const double *sums, double ns)
+static double slot_value(const struct source *source, size_t i, const double *sums, double ns)
 {
     const struct slot *slot = &source->slots[i];
     switch (scale_of(source, slot)) {
@@ -128,16 +128,16 @@ static void add_values(const struct source *source, struct span *span, sqlite3_s
         span->sums[i] += sums[i];
     }
     for (size_t i = 0; i < WIRE_COUNTER_SLOTS; i++) {
-        double value = source->slots[i].name ? value_of(source, i, sums, ns) : NAN;
+        double value = source->slots[i].name ? slot_value(source, i, sums, ns) : NAN;
         if (isfinite(value) && value > span->peaks[i])
             span->peaks[i] = value;
     }
 }
 
-static bool add_sample(void *user, sqlite3_stmt *row)
+static bool add_line_sample(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
-    struct source *source = source_of(w, prof_column_id(row, 0));
+    struct source *source = find_line_source(w, prof_column_id(row, 0));
     int64_t start = prof_column_int(row, 1), duration = prof_column_int(row, 2);
     int64_t end = prof_add(start, duration);
     if (!source || start == PROF_UNKNOWN || duration <= 0 || !prof_scope_time(&w->scope, start))
@@ -170,22 +170,23 @@ static void set_spans(struct work *w, size_t max_points)
     w->span_ns = length > 0 ? length / (int64_t)w->spans + 1 : 1;
 }
 
-static enum prof_status read_all(struct work *w, struct prof_error *err)
+static enum prof_status read_counter_samples(struct work *w, struct prof_error *err)
 {
     char sql[512];
     size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
     for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
         used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
     snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
-    enum prof_status status = prof_scan(
-        w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id", add_source, w, err);
+    enum prof_status status =
+        prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
+                  add_line_source, w, err);
     if (!status && w->source_count)
         status = prof_scan(w->capture,
                            "SELECT counter_device, slot, name, unit, kind, clock, peak "
                            "FROM counter ORDER BY id",
-                           add_counter, w, err);
+                           add_line_counter, w, err);
     if (!status && w->source_count)
-        status = prof_scan(w->capture, sql, add_sample, w, err);
+        status = prof_scan(w->capture, sql, add_line_sample, w, err);
     return status;
 }
 
@@ -199,7 +200,7 @@ static bool fill_points(const struct work *w, const struct source *source, size_
     for (size_t i = 0; line->points && i < w->spans; i++) {
         const struct span *span = &source->spans[i];
         double value =
-            span->sampled_ns ? value_of(source, slot, span->sums, (double)span->sampled_ns) : NAN;
+            span->sampled_ns ? slot_value(source, slot, span->sums, (double)span->sampled_ns) : NAN;
         int64_t before = line->count ? line->points[line->count - 1].end_ns : INT64_MIN;
         int64_t start = span->start_ns > before ? span->start_ns : before;
         if (isfinite(value) && span->end_ns > start)
@@ -209,8 +210,8 @@ static bool fill_points(const struct work *w, const struct source *source, size_
     return line->points != NULL;
 }
 
-static bool add_lines(const struct work *w, const struct source *source,
-                      struct prof_counter_lines *result)
+static bool add_source_lines(const struct work *w, const struct source *source,
+                             struct prof_counter_lines *result)
 {
     for (size_t i = 0; source->spans && i < WIRE_COUNTER_SLOTS; i++) {
         const struct slot *slot = &source->slots[i];
@@ -244,11 +245,11 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
         status = prof_begin(capture, err);
     if (!status) {
         set_spans(&w, max_points);
-        status = read_all(&w, err);
+        status = read_counter_samples(&w, err);
         prof_end(capture);
     }
     for (size_t i = 0; !status && i < w.source_count; i++) {
-        if (!add_lines(&w, &w.sources[i], result))
+        if (!add_source_lines(&w, &w.sources[i], result))
             status = prof_out_of_memory(err);
     }
     for (size_t i = 0; i < w.source_count; i++)

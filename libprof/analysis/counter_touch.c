@@ -102,8 +102,8 @@ static double traced_warps(const struct counter_work *work, const struct prof_or
 }
 
 /* Of a kernel; false when out of memory. */
-static bool group_of(struct walk *walk, const struct prof_ordered_row *row, size_t source,
-                     uint32_t *group)
+static bool kernel_touch_group(struct walk *walk, const struct prof_ordered_row *row, size_t source,
+                               uint32_t *group)
 {
     struct counter_work *work = walk->work;
     size_t config = prof_config_index(work->capture, row->cells[CONFIG]);
@@ -141,7 +141,7 @@ static void take_op(struct walk *walk, int which, int64_t begin)
         .group = COUNTER_OTHER,
     };
     if (source != SIZE_MAX && which == KERNELS) {
-        if (!group_of(walk, row, source, &op.group)) {
+        if (!kernel_touch_group(walk, row, source, &op.group)) {
             walk->no_memory = true;
             return;
         }
@@ -274,9 +274,9 @@ static void forget_short_copies(struct counter_work *work, struct counter_sample
     }
 }
 
-static enum counter_sample_kind kind_of(const struct counter_work *work,
-                                        const struct counter_sampled *sampled,
-                                        const struct overlap *overlap, bool idle_is_idle)
+static enum counter_sample_kind classify_sample(const struct counter_work *work,
+                                                const struct counter_sampled *sampled,
+                                                const struct overlap *overlap, bool idle_is_idle)
 {
     if (sampled->busy_ns == 0)
         return COUNTER_IDLE;
@@ -338,7 +338,7 @@ static bool idle_is_idle(const struct walk *walk, struct ops *ops, int64_t begin
     return window && window == before;
 }
 
-static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
+static bool classify_touched_sample(struct walk *walk, size_t source, int64_t begin, int64_t end)
 {
     struct counter_work *work = walk->work;
     struct ops *ops = &walk->active[source];
@@ -362,13 +362,13 @@ static bool place(struct walk *walk, size_t source, int64_t begin, int64_t end)
                       work->sources.data[source].bursts.data[sampled->burst].others;
     forget_short_copies(work, sampled);
     bool known = sampled->busy_ns && idle_is_idle(walk, ops, begin, end);
-    sampled->kind = (uint8_t)kind_of(work, sampled, &overlap, known);
+    sampled->kind = (uint8_t)classify_sample(work, sampled, &overlap, known);
     return true;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static bool add_sample(void *user, sqlite3_stmt *row)
+static bool add_touched_sample(void *user, sqlite3_stmt *row)
 {
     struct walk *walk = user;
     struct counter_work *work = walk->work;
@@ -390,10 +390,11 @@ static bool add_sample(void *user, sqlite3_stmt *row)
     sampled->source = (uint16_t)source;
     sampled->length_ns = (uint32_t)duration;
     take_ops_until(walk, start, prof_add(start, duration));
-    return !walk->no_memory && place(walk, source, start, prof_add(start, duration));
+    return !walk->no_memory &&
+           classify_touched_sample(walk, source, start, prof_add(start, duration));
 }
 
-static enum prof_status open_work(struct walk *walk, struct prof_error *err)
+static enum prof_status open_touch_tables(struct walk *walk, struct prof_error *err)
 {
     static const struct {
         const char *table, *columns;
@@ -466,10 +467,10 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     if (!status)
         status = prof_recorded(work->capture, &walk.recorded, err);
     if (!status)
-        status = open_work(&walk, err);
+        status = open_touch_tables(&walk, err);
     counter_samples_sql(work, "", sql, sizeof sql);
     if (!status)
-        status = prof_scan(work->capture, sql, add_sample, &walk, err);
+        status = prof_scan(work->capture, sql, add_touched_sample, &walk, err);
     if (!status)
         take_ops_until(&walk, INT64_MAX, INT64_MAX); /* the launches that no sample saw count too */
     if (walk.no_memory)

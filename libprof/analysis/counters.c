@@ -51,7 +51,7 @@ int64_t counter_physical(const struct prof_capture *capture, const char *uuid)
     return 0;
 }
 
-static bool add_source(void *user, sqlite3_stmt *row)
+static bool add_counter_source(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     if (w->base.sources.count >= MOST_SOURCES)
@@ -123,7 +123,7 @@ static bool new_counter(struct work *w, sqlite3_stmt *row, int *index)
     return counter->name != NULL;
 }
 
-static bool add_counter(void *user, sqlite3_stmt *row)
+static bool add_source_counter(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     size_t source = counter_source_of(&w->base, prof_column_id(row, 0));
@@ -163,8 +163,9 @@ static void find_clocks(struct work *w)
 static enum prof_status read_tables(struct work *w, struct prof_error *err)
 {
     struct prof_capture *capture = w->base.capture;
-    enum prof_status status = prof_scan(
-        capture, "SELECT id, uuid, interval FROM counter_device ORDER BY id", add_source, w, err);
+    enum prof_status status =
+        prof_scan(capture, "SELECT id, uuid, interval FROM counter_device ORDER BY id",
+                  add_counter_source, w, err);
     size_t slots = w->base.sources.count * WIRE_COUNTER_SLOTS;
     if (!status && slots && !prof_array_reserve(&w->slots, slots))
         status = prof_out_of_memory(err);
@@ -174,7 +175,7 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
         status = prof_scan(capture,
                            "SELECT counter_device, slot, name, unit, metric, kind, clock, peak, "
                            "traced FROM counter ORDER BY id",
-                           add_counter, w, err);
+                           add_source_counter, w, err);
     if (!status)
         status = prof_scan(capture,
                            "SELECT counter_device, start, duration, others FROM counter_burst "
@@ -286,7 +287,7 @@ static void second_scan(struct work *w, const struct counter_sampled *sampled, c
         divide(w, sampled, values);
 }
 
-static bool add_sample(void *user, sqlite3_stmt *row)
+static bool add_counter_sample(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     double values[MOST_COUNTERS] = {0};
@@ -321,7 +322,7 @@ static enum prof_status scan_values(struct work *w, struct prof_error *err)
     for (int i = 0; !status && i < 2; i++) {
         w->at = 0;
         w->second = i == 1;
-        status = prof_scan(w->base.capture, sql, add_sample, w, err);
+        status = prof_scan(w->base.capture, sql, add_counter_sample, w, err);
     }
     for (size_t i = 0; i < w->base.groups.count; i++)
         counter_estimate_end(w->result, &w->estimates[i]);
@@ -351,7 +352,7 @@ static void fill_values(const struct work *w, const struct counter_group *g,
     }
 }
 
-static struct prof_counter_row row_of(const struct work *w, size_t group)
+static struct prof_counter_row counter_row(const struct work *w, size_t group)
 {
     const struct counter_group *g = &w->base.groups.data[group];
     const struct counter_estimate *e = &w->estimates[group];
@@ -374,7 +375,7 @@ static struct prof_counter_row row_of(const struct work *w, size_t group)
     return row;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_counter_row_time(const void *a, const void *b)
 {
     const struct prof_counter_row *x = a, *y = b;
     int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
@@ -385,7 +386,7 @@ static int by_time(const void *a, const void *b)
     return (x->device > y->device) - (x->device < y->device);
 }
 
-static bool make_rows(struct work *w)
+static bool make_counter_rows(struct work *w)
 {
     struct prof_counter_summary *result = w->result;
     size_t groups = w->base.groups.count;
@@ -397,19 +398,19 @@ static bool make_rows(struct work *w)
         if (!g->wanted || !g->covered)
             continue;
         struct prof_counter_row *row = &result->rows[result->count++];
-        *row = row_of(w, i);
+        *row = counter_row(w, i);
         row->values = calloc(w->counters + 1, sizeof *row->values);
         if (!row->values)
             return false;
         fill_values(w, g, &w->estimates[i], row);
     }
-    qsort(result->rows, result->count, sizeof *result->rows, by_time);
+    qsort(result->rows, result->count, sizeof *result->rows, by_counter_row_time);
     return true;
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-static enum prof_status summarise(struct work *w, struct prof_error *err)
+static enum prof_status summarise_counters(struct work *w, struct prof_error *err)
 {
     enum prof_status status = read_tables(w, err);
     if (status || !w->base.sources.count)
@@ -421,14 +422,14 @@ static enum prof_status summarise(struct work *w, struct prof_error *err)
         status = prof_out_of_memory(err);
     if (!status)
         status = scan_values(w, err);
-    if (!status && !make_rows(w))
+    if (!status && !make_counter_rows(w))
         status = prof_out_of_memory(err);
     w->result->samples = w->base.count;
     w->result->sampled_ns = w->base.sampled_ns;
     return status;
 }
 
-static void free_work(struct work *w)
+static void free_counters_work(struct work *w)
 {
     for (size_t i = 0; i < w->base.sources.count; i++)
         prof_array_free(&w->base.sources.data[i].bursts);
@@ -455,10 +456,10 @@ enum prof_status prof_counter_summary(struct prof_capture *capture,
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        status = summarise(&w, err);
+        status = summarise_counters(&w, err);
         prof_end(capture);
     }
-    free_work(&w);
+    free_counters_work(&w);
     return status;
 }
 

@@ -5,7 +5,8 @@
 #include "libprof/include/prof_cpu.h"
 #include "libprof/wire/sampler.h"
 
-static const char *name_of(const struct prof_thread *thread, const struct prof_process *process)
+static const char *flame_thread_name(const struct prof_thread *thread,
+                                     const struct prof_process *process)
 {
     if (thread->name)
         return thread->name;
@@ -13,7 +14,7 @@ static const char *name_of(const struct prof_thread *thread, const struct prof_p
 }
 
 /* PROF_NO_GROUP: out of memory. */
-static uint32_t node_of(struct prof_call_tree *tree, int64_t id, int64_t stack)
+static uint32_t cpu_flame_node(struct prof_call_tree *tree, int64_t id, int64_t stack)
 {
     const struct prof_thread *thread = prof_thread(tree->capture, id);
     if (!thread)
@@ -21,14 +22,15 @@ static uint32_t node_of(struct prof_call_tree *tree, int64_t id, int64_t stack)
     struct prof_call_site site = {.process = thread->process, .call_ns = PROF_UNKNOWN};
     uint32_t node = prof_call_tree_call(tree, &site);
     if (node != PROF_NO_GROUP)
-        node = prof_call_tree_child(tree, node, PROF_FLAME_THREAD, (uint64_t)id,
-                                    name_of(thread, prof_process(tree->capture, thread->process)));
+        node = prof_call_tree_child(
+            tree, node, PROF_FLAME_THREAD, (uint64_t)id,
+            flame_thread_name(thread, prof_process(tree->capture, thread->process)));
     return node == PROF_NO_GROUP || !stack || !tree->stacks
                ? node
                : prof_call_tree_frames(tree, node, stack);
 }
 
-static bool is_meant(enum prof_flame_weight weight, int64_t kind)
+static bool weight_includes_kind(enum prof_flame_weight weight, int64_t kind)
 {
     return weight == PROF_FLAME_BLOCKED ? kind == WIRE_CPU_BLOCKED
                                         : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
@@ -39,12 +41,12 @@ struct work {
     enum prof_flame_weight weight;
 };
 
-static bool take_sample(void *user, const struct prof_cpu_sample *sample)
+static bool add_flame_sample(void *user, const struct prof_cpu_sample *sample)
 {
     struct work *w = user;
-    if (!is_meant(w->weight, sample->kind))
+    if (!weight_includes_kind(w->weight, sample->kind))
         return true;
-    uint32_t node = node_of(&w->tree, sample->thread, sample->stack);
+    uint32_t node = cpu_flame_node(&w->tree, sample->thread, sample->stack);
     if (node == PROF_NO_GROUP)
         return false;
     struct prof_flame_node *leaf = &w->tree.nodes.data[node];
@@ -68,7 +70,7 @@ enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_
     if (!status)
         status = prof_scope_open(&scope, capture, &samples, err);
     if (!status)
-        status = prof_cpu_sample_rows(capture, &scope, take_sample, &w, err);
+        status = prof_cpu_sample_rows(capture, &scope, add_flame_sample, &w, err);
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);

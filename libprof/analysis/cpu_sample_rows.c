@@ -15,16 +15,18 @@ static bool cut(struct prof_cpu_sample *sample, const struct prof_recorded *reco
     return inside > 0 && sample->weight > 0;
 }
 
-static bool is_meant(const struct prof_cpu_sample *sample, const struct prof_scope *scope)
+static bool sample_is_valid(const struct prof_cpu_sample *sample, const struct prof_scope *scope)
 {
     return sample->weight > 0 && sample->weight <= PROF_CPU_SAMPLE_MOST_NS &&
            sample->duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample->start) &&
            prof_scope_place(scope, 0, sample->thread, 0, 0);
 }
 
-static enum prof_status read_rows(struct prof_capture *capture, const struct prof_scope *scope,
-                                  const struct prof_recorded *recorded, prof_cpu_sample_seen *seen,
-                                  void *user, struct prof_error *err)
+static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
+                                             const struct prof_scope *scope,
+                                             const struct prof_recorded *recorded,
+                                             prof_cpu_sample_seen *seen, void *user,
+                                             struct prof_error *err)
 {
     sqlite3_stmt *row;
     enum prof_status status = prof_query(
@@ -39,7 +41,7 @@ static enum prof_status read_rows(struct prof_capture *capture, const struct pro
                                          .duration = prof_column_id(row, 3),
                                          .weight = prof_column_id(row, 4),
                                          .stack = prof_column_id(row, 5)};
-        if (is_meant(&sample, scope) && cut(&sample, recorded))
+        if (sample_is_valid(&sample, scope) && cut(&sample, recorded))
             ok = seen(user, &sample);
     }
     status = prof_query_end(capture, row, err);
@@ -53,7 +55,7 @@ enum prof_status prof_cpu_sample_rows(struct prof_capture *capture, const struct
     struct prof_recorded recorded;
     enum prof_status status = prof_recorded(capture, &recorded, err);
     if (!status)
-        status = read_rows(capture, scope, &recorded, seen, user, err);
+        status = read_cpu_sample_rows(capture, scope, &recorded, seen, user, err);
     prof_recorded_free(&recorded);
     return status;
 }

@@ -114,7 +114,7 @@ struct work {
     struct prof_map thread_at;
 };
 
-static bool state_of(int64_t kind, enum prof_cpu_state *state)
+static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
 {
     switch (kind) {
     case WIRE_CPU_USER:
@@ -153,14 +153,14 @@ static void add_ns(int64_t *sum, int64_t ns)
     *sum = ns < PROF_CPU_SAMPLE_MOST_NS - *sum ? *sum + ns : PROF_CPU_SAMPLE_MOST_NS;
 }
 
-static void add_times(struct prof_cpu_times *times, const struct sample *sample, int64_t idle)
+static void add_cpu_times(struct prof_cpu_times *times, const struct sample *sample, int64_t idle)
 {
     times->samples++;
     add_ns(&times->ns[sample->state], sample->row->weight);
     add_ns(&times->idle_ns[sample->state], idle);
 }
 
-static struct prof_cpu_thread *thread_row(struct work *w, int64_t thread, bool launches)
+static struct prof_cpu_thread *cpu_thread_row(struct work *w, int64_t thread, bool launches)
 {
     uint64_t *known = prof_map_get(&w->thread_at, (uint64_t)thread);
     if (known)
@@ -231,7 +231,7 @@ static struct place find_place(struct prof_stacks *stacks, int64_t stack)
 }
 
 /* Asked once for each stack. */
-static const struct place *place_of(struct work *w, int64_t stack)
+static const struct place *stack_location(struct work *w, int64_t stack)
 {
     const uint64_t *known = prof_map_get(&w->place_at, (uint64_t)stack);
     if (known)
@@ -243,30 +243,30 @@ static const struct place *place_of(struct work *w, int64_t stack)
     return kept;
 }
 
-static bool add_sample(struct work *w, const struct sample *sample)
+static bool add_cpu_sample(struct work *w, const struct sample *sample)
 {
     bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->row->thread) != NULL;
     int64_t idle = idle_weight(w, sample);
-    const struct place *known = place_of(w, sample->row->stack);
+    const struct place *known = stack_location(w, sample->row->stack);
     if (!known)
         return false;
     const struct prof_frame *place = known->frame.function ? &known->frame : NULL;
     if (known->in_interpreter)
         add_ns(&w->result->interpreter_ns, sample->row->weight);
-    struct prof_cpu_thread *thread = thread_row(w, sample->row->thread, launches);
+    struct prof_cpu_thread *thread = cpu_thread_row(w, sample->row->thread, launches);
     struct seen *function = thread ? function_row(w, place, launches) : NULL;
     if (!function)
         return false;
-    add_times(&thread->times, sample, idle);
-    add_times(&function->row.times, sample, idle);
-    add_times(launches ? &w->result->launching : &w->result->others, sample, idle);
+    add_cpu_times(&thread->times, sample, idle);
+    add_cpu_times(&function->row.times, sample, idle);
+    add_cpu_times(launches ? &w->result->launching : &w->result->others, sample, idle);
     return !place || note_place(w, function, place, sample->row->weight);
 }
 
-static bool take_sample(void *user, const struct prof_cpu_sample *row)
+static bool add_cpu_sample_row(void *user, const struct prof_cpu_sample *row)
 {
     struct sample sample = {.row = row};
-    return !state_of(row->kind, &sample.state) || add_sample(user, &sample);
+    return !cpu_state(row->kind, &sample.state) || add_cpu_sample(user, &sample);
 }
 
 /* ---- results ----------------------------------------------------------------------------------
@@ -328,12 +328,12 @@ static bool hand_over(struct work *w)
     return true;
 }
 
-static enum prof_status sum_up(struct work *w, struct prof_error *err)
+static enum prof_status sum_cpu_samples(struct work *w, struct prof_error *err)
 {
     struct prof_cpu *result = w->result;
     enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
     if (!status)
-        status = prof_cpu_sample_rows(w->capture, w->scope, take_sample, w, err);
+        status = prof_cpu_sample_rows(w->capture, w->scope, add_cpu_sample_row, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
     prof_array_free(&w->functions);
@@ -358,7 +358,7 @@ enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_sco
         result->idle_ns = idle_within(time, time->window.begin, time->window.end);
     }
     struct work w = {.capture = capture, .scope = scope, .time = time, .result = result};
-    enum prof_status status = sum_up(&w, err);
+    enum prof_status status = sum_cpu_samples(&w, err);
     if (status)
         prof_cpu_free(result);
     return status;
@@ -391,7 +391,7 @@ struct reading {
     struct prof_cpu_device_time *time;
 };
 
-static bool see_op(void *user, const struct prof_device_op *op)
+static bool note_device_work(void *user, const struct prof_device_op *op)
 {
     const struct reading *reading = user;
     if (op->duration_ns == PROF_UNKNOWN || !prof_scope_op(reading->scope, op))
@@ -404,7 +404,7 @@ static enum prof_status read_devices(struct prof_capture *capture, const struct 
                                      struct prof_cpu_device_time *time, struct prof_error *err)
 {
     struct reading reading = {scope, time};
-    enum prof_status status = prof_device_ops_by_start(capture, see_op, &reading, err);
+    enum prof_status status = prof_device_ops_by_start(capture, note_device_work, &reading, err);
     if (!status && time->busy.count)
         time->window = (struct prof_interval){time->busy.data[0].begin,
                                               time->busy.data[time->busy.count - 1].end};

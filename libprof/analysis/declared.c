@@ -4,7 +4,7 @@
 #include "libprof/analysis/declared.h"
 #include "libprof/base/saturate.h"
 
-static int by_place(const void *a, const void *b)
+static int by_declared_begin(const void *a, const void *b)
 {
     const struct prof_declaration *x = a, *y = b;
     if (x->thread != y->thread)
@@ -49,7 +49,8 @@ enum prof_status prof_declared_open(struct prof_declared *declared, struct prof_
         };
     }
     if (declared->list.count)
-        qsort(declared->list.data, declared->list.count, sizeof *declared->list.data, by_place);
+        qsort(declared->list.data, declared->list.count, sizeof *declared->list.data,
+              by_declared_begin);
     return prof_query_end(capture, row, err);
 }
 

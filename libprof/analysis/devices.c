@@ -66,7 +66,7 @@ static void by_host(const struct prof_device *d, const struct prof_process *p, c
         snprintf(out, WORDS, "%.40s", p->host);
 }
 
-static void by_rank(const struct prof_device *d, const struct prof_process *p, char *out)
+static void describe_rank(const struct prof_device *d, const struct prof_process *p, char *out)
 {
     (void)d;
     if (p && p->rank != PROF_UNKNOWN)
@@ -94,7 +94,8 @@ static void by_row(const struct prof_device *d, const struct prof_process *p, ch
     snprintf(out, WORDS, "number %lld of the file", (long long)d->id);
 }
 
-static trait *const traits[] = {by_api, by_host, by_rank, by_process, by_host_and_process, by_row};
+static trait *const traits[] = {by_api, by_host, describe_rank, by_process, by_host_and_process,
+                                by_row};
 enum { TRAITS = sizeof traits / sizeof *traits };
 
 /* Host and API are the program's words: a title is printed as it is. */

@@ -1,5 +1,5 @@
-/* Ordered event cursors: one ordered row source per table and meaning, merged by time. Adding a kind
- * of event is one row in `sources` and one decoder. */
+/* Ordered event cursors: one ordered row source per table and meaning, merged by time. Adding a
+ * kind of event is one row in `sources` and one decoder. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,14 +34,10 @@ struct source {
     decode *decode;
 };
 
-/* ---- reading cells ------------------------------------------------------------------------------ */
+/* ---- reading cells ------------------------------------------------------------------------------
+ */
 
-static int64_t id_of(int64_t cell)
-{
-    return cell == PROF_UNKNOWN ? 0 : cell;
-}
-
-static int small(int64_t cell)
+static int small_int(int64_t cell)
 {
     return cell < 0 || cell > INT32_MAX ? 0 : (int)cell;
 }
@@ -91,13 +87,15 @@ static bool in_place(const struct prof_events *events, const struct prof_event *
 }
 
 /* Of what a thread did at `start`. */
-static bool in_scope(const struct prof_events *events, const struct prof_event *e, int64_t start)
+static bool event_in_scope(const struct prof_events *events, const struct prof_event *e,
+                           int64_t start)
 {
     return in_place(events, e) &&
            prof_scope_called(&events->scope, e->thread, start, 0, PROF_UNKNOWN);
 }
 
-/* ---- device events ------------------------------------------------------------------------------ */
+/* ---- device events ------------------------------------------------------------------------------
+ */
 
 #define ANY_START "coalesce(start, api_lead)"
 #define DEVICE_COLUMNS                                                                             \
@@ -127,13 +125,13 @@ static bool decode_device(struct prof_events *events, const struct prof_ordered_
                           struct prof_event *e)
 {
     const int64_t *c = row->cells;
-    set_place(events, e, id_of(c[STREAM]), id_of(c[THREAD]));
+    set_place(events, e, prof_cell_id(c[STREAM]), prof_cell_id(c[THREAD]));
     if (!in_place(events, e))
         return false;
     e->start_ns = c[START];
     e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : prof_size(c[DURATION]);
     e->api_name = prof_string(events->capture, c[API_NAME], NULL);
-    e->api_name_id = id_of(c[API_NAME]);
+    e->api_name_id = prof_cell_id(c[API_NAME]);
     e->api_start_ns = prof_call_start(c[START], c[API_LEAD]);
     if (!prof_scope_called(&events->scope, e->thread, e->api_start_ns, e->stream, c[CORRELATION]))
         return false;
@@ -141,9 +139,9 @@ static bool decode_device(struct prof_events *events, const struct prof_ordered_
     e->correlation = c[CORRELATION];
     e->queue_delay_ns = c[QUEUE_DELAY];
     e->submit_delay_ns = c[SUBMIT_DELAY];
-    e->flags = id_of(c[FLAGS]);
+    e->flags = prof_cell_id(c[FLAGS]);
     e->graph_node = c[GRAPH_NODE];
-    e->stack = id_of(c[STACK]);
+    e->stack = prof_cell_id(c[STACK]);
     e->record_kind = e->kind;
     e->record_id = e->id;
     return true;
@@ -153,7 +151,7 @@ static bool decode_kernel(struct prof_events *events, const struct source *sourc
                           const struct prof_ordered_row *row, struct prof_event *e)
 {
     (void)source;
-    int64_t config = id_of(row->cells[SPECIAL]);
+    int64_t config = prof_cell_id(row->cells[SPECIAL]);
     if (!prof_scope_config(&events->scope, config) || !decode_device(events, row, e))
         return false;
     e->config = prof_config(events->capture, config);
@@ -169,11 +167,11 @@ static bool decode_transfer(struct prof_events *events, const struct source *sou
     if (!decode_device(events, row, e))
         return false;
     e->bytes = prof_size(c[0]);
-    e->copy_kind = small(c[1]);
-    e->source_kind = small(c[2]);
-    e->target_kind = small(c[3]);
+    e->copy_kind = small_int(c[1]);
+    e->source_kind = small_int(c[2]);
+    e->target_kind = small_int(c[3]);
     e->blocking = c[4];
-    e->peer_device = id_of(c[5]);
+    e->peer_device = prof_cell_id(c[5]);
     e->name = prof_copy_kind_text(e->copy_kind);
     return true;
 }
@@ -187,7 +185,7 @@ static bool decode_memset(struct prof_events *events, const struct source *sourc
         return false;
     e->bytes = prof_size(c[0]);
     e->value = c[1];
-    e->target_kind = small(c[2]);
+    e->target_kind = small_int(c[2]);
     e->name = prof_copy_kind_text(PROF_COPY_MEMSET);
     return true;
 }
@@ -199,7 +197,7 @@ static bool decode_sync(struct prof_events *events, const struct source *source,
     const int64_t *c = row->cells + SPECIAL;
     if (!decode_device(events, row, e))
         return false;
-    e->sync_kind = small(c[0]);
+    e->sync_kind = small_int(c[0]);
     e->sync_event = c[1];
     e->name = prof_sync_kind_text(e->sync_kind);
     return true;
@@ -216,7 +214,8 @@ static bool decode_graph(struct prof_events *events, const struct source *source
     return true;
 }
 
-/* ---- API calls ---------------------------------------------------------------------------------- */
+/* ---- API calls ----------------------------------------------------------------------------------
+ */
 
 #define CALL_START "CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END"
 #define CALL_COLUMNS "api_duration, thread, api_name, NULL, NULL, correlation, stack, stream"
@@ -237,25 +236,26 @@ static bool decode_call(struct prof_events *events, const struct source *source,
 {
     const int64_t *c = row->cells;
     if (source->record_kind == PROF_EVENT_KERNEL &&
-        !prof_scope_config(&events->scope, id_of(c[CALL_CONFIG])))
+        !prof_scope_config(&events->scope, prof_cell_id(c[CALL_CONFIG])))
         return false;
-    set_place(events, e, id_of(c[CALL_STREAM]), id_of(c[CALL_THREAD]));
-    if (!in_scope(events, e, c[KEY]))
+    set_place(events, e, prof_cell_id(c[CALL_STREAM]), prof_cell_id(c[CALL_THREAD]));
+    if (!event_in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = e->api_start_ns = c[KEY];
     e->duration_ns = e->api_duration_ns = prof_size(c[CALL_DURATION]);
     e->name = e->api_name = prof_string(events->capture, c[CALL_NAME], NULL);
-    e->api_name_id = id_of(c[CALL_NAME]);
+    e->api_name_id = prof_cell_id(c[CALL_NAME]);
     e->result = c[CALL_RESULT];
-    e->source = small(c[CALL_SOURCE]);
+    e->source = small_int(c[CALL_SOURCE]);
     e->correlation = c[CALL_CORRELATION];
-    e->stack = id_of(c[CALL_STACK]);
+    e->stack = prof_cell_id(c[CALL_STACK]);
     e->record_kind = source->record_kind;
     e->record_id = e->id;
     return true;
 }
 
-/* ---- NVTX --------------------------------------------------------------------------------------- */
+/* ---- NVTX ---------------------------------------------------------------------------------------
+ */
 
 enum {
     RANGE_DURATION = 2,
@@ -273,8 +273,8 @@ static bool decode_range(struct prof_events *events, const struct source *source
                          const struct prof_ordered_row *row, struct prof_event *e)
 {
     const int64_t *c = row->cells;
-    set_place(events, e, 0, id_of(c[RANGE_THREAD]));
-    if (!in_scope(events, e, c[KEY]))
+    set_place(events, e, 0, prof_cell_id(c[RANGE_THREAD]));
+    if (!event_in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = source->kind == PROF_EVENT_MARKER ? 0 : prof_size(c[RANGE_DURATION]);
@@ -283,8 +283,8 @@ static bool decode_range(struct prof_events *events, const struct source *source
     e->category = c[RANGE_CATEGORY];
     e->color = c[RANGE_COLOR];
     if (e->category != PROF_UNKNOWN)
-        e->category_name =
-            prof_category_name(events->capture, e->process, id_of(c[RANGE_DOMAIN]), e->category);
+        e->category_name = prof_category_name(events->capture, e->process,
+                                              prof_cell_id(c[RANGE_DOMAIN]), e->category);
     if (row->is_real) {
         e->payload = PROF_PAYLOAD_REAL;
         memcpy(&e->payload_real, &c[RANGE_PAYLOAD], sizeof e->payload_real);
@@ -294,12 +294,13 @@ static bool decode_range(struct prof_events *events, const struct source *source
     }
     if (source->kind == PROF_EVENT_RANGE) {
         e->depth = c[RANGE_DEPTH];
-        e->end_thread = id_of(c[RANGE_END_THREAD]);
+        e->end_thread = prof_cell_id(c[RANGE_END_THREAD]);
     }
     return true;
 }
 
-/* ---- allocations -------------------------------------------------------------------------------- */
+/* ---- allocations --------------------------------------------------------------------------------
+ */
 
 enum {
     ALLOC_OTHER_END = 2,
@@ -318,27 +319,28 @@ static bool decode_allocation(struct prof_events *events, const struct source *s
                               const struct prof_ordered_row *row, struct prof_event *e)
 {
     const int64_t *c = row->cells;
-    set_place(events, e, 0, id_of(c[ALLOC_THREAD]));
+    set_place(events, e, 0, prof_cell_id(c[ALLOC_THREAD]));
     if (!e->process)
-        e->process = id_of(c[ALLOC_PROCESS]);
-    e->device = id_of(c[ALLOC_DEVICE]);
-    e->context = id_of(c[ALLOC_CONTEXT]);
+        e->process = prof_cell_id(c[ALLOC_PROCESS]);
+    e->device = prof_cell_id(c[ALLOC_DEVICE]);
+    e->context = prof_cell_id(c[ALLOC_CONTEXT]);
     /* What was allocated inside: the freeing of it belongs to it, wherever it happens. */
-    if (!in_scope(events, e, source->kind == PROF_EVENT_FREE ? c[ALLOC_OTHER_END] : c[KEY]))
+    if (!event_in_scope(events, e, source->kind == PROF_EVENT_FREE ? c[ALLOC_OTHER_END] : c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = 0;
     e->end_ns = c[ALLOC_OTHER_END];
     e->bytes = prof_size(c[ALLOC_BYTES]);
-    e->target_kind = small(c[ALLOC_KIND]);
+    e->target_kind = small_int(c[ALLOC_KIND]);
     e->name = prof_memory_kind_text(e->target_kind);
     e->address = c[ALLOC_ADDRESS];
-    e->stack = id_of(c[ALLOC_STACK]);
-    e->end_thread = source->kind == PROF_EVENT_FREE ? id_of(c[ALLOC_END_THREAD]) : 0;
+    e->stack = prof_cell_id(c[ALLOC_STACK]);
+    e->end_thread = source->kind == PROF_EVENT_FREE ? prof_cell_id(c[ALLOC_END_THREAD]) : 0;
     return true;
 }
 
-/* ---- overhead, unified memory, JIT ---------------------------------------------------------------- */
+/* ---- overhead, unified memory, JIT
+ * ---------------------------------------------------------------- */
 
 enum {
     ACTIVITY_DURATION = 2,
@@ -362,76 +364,101 @@ static bool decode_activity(struct prof_events *events, const struct source *sou
                             const struct prof_ordered_row *row, struct prof_event *e)
 {
     const int64_t *c = row->cells;
-    set_place(events, e, id_of(c[ACTIVITY_STREAM]), id_of(c[ACTIVITY_THREAD]));
+    set_place(events, e, prof_cell_id(c[ACTIVITY_STREAM]), prof_cell_id(c[ACTIVITY_THREAD]));
     if (!e->process)
-        e->process = id_of(c[ACTIVITY_PROCESS]);
+        e->process = prof_cell_id(c[ACTIVITY_PROCESS]);
     if (!e->device)
-        e->device = id_of(c[ACTIVITY_DEVICE]);
-    if (!in_scope(events, e, c[KEY]))
+        e->device = prof_cell_id(c[ACTIVITY_DEVICE]);
+    if (!event_in_scope(events, e, c[KEY]))
         return false;
     e->start_ns = c[KEY];
     e->duration_ns = prof_size(c[ACTIVITY_DURATION]);
-    e->activity_kind = small(id_of(c[ACTIVITY_KIND]));
+    e->activity_kind = small_int(prof_cell_id(c[ACTIVITY_KIND]));
     e->name = activity_name(source->kind, e->activity_kind);
     e->bytes = prof_size(c[ACTIVITY_BYTES]);
     e->faults = c[ACTIVITY_FAULTS];
     return true;
 }
 
-/* ---- sources ------------------------------------------------------------------------------------ */
+/* ---- sources ------------------------------------------------------------------------------------
+ */
 
 #define ALLOC_COLUMNS "thread, process, device, context, bytes, kind, address, stack, end_thread"
 #define RANGE_COLUMNS "thread, name, domain, category, color, payload"
 
 static const struct source sources[] = {
     {PROF_EVENT_KERNEL, 0, {ANY_START, DEVICE_COLUMNS ", config", "kernel", "", 0}, decode_kernel},
-    {PROF_EVENT_TRANSFER, 0,
+    {PROF_EVENT_TRANSFER,
+     0,
      {ANY_START, DEVICE_COLUMNS ", bytes, kind, source_kind, target_kind, blocking, peer",
       "transfer", "", 0},
      decode_transfer},
-    {PROF_EVENT_MEMSET, 0,
+    {PROF_EVENT_MEMSET,
+     0,
      {ANY_START, DEVICE_COLUMNS ", bytes, value, memory_kind", "memset", "", 0},
      decode_memset},
-    {PROF_EVENT_SYNC, 0,
+    {PROF_EVENT_SYNC,
+     0,
      {ANY_START,
       "start, duration, stream, thread, api_name, api_lead, api_duration, correlation, NULL, NULL, "
       "NULL, NULL, stack, kind, event",
       "sync", "", 0},
      decode_sync},
-    {PROF_EVENT_API, PROF_EVENT_API,
-     {"start", "duration, thread, name, result, source, correlation, stack, NULL", "api_call", "", 0},
+    {PROF_EVENT_API,
+     PROF_EVENT_API,
+     {"start", "duration, thread, name, result, source, correlation, stack, NULL", "api_call", "",
+      0},
      decode_call},
-    {PROF_EVENT_API, PROF_EVENT_KERNEL,
-     {CALL_START, CALL_COLUMNS ", config", "kernel", "api_name NOT NULL", 0}, decode_call},
-    {PROF_EVENT_API, PROF_EVENT_TRANSFER,
-     {CALL_START, CALL_COLUMNS, "transfer", "api_name NOT NULL", 0}, decode_call},
-    {PROF_EVENT_API, PROF_EVENT_MEMSET,
-     {CALL_START, CALL_COLUMNS, "memset", "api_name NOT NULL", 0}, decode_call},
-    {PROF_EVENT_API, PROF_EVENT_SYNC,
-     {CALL_START, CALL_COLUMNS, "sync", "api_name NOT NULL", 0}, decode_call},
-    {PROF_EVENT_RANGE, 0,
+    {PROF_EVENT_API,
+     PROF_EVENT_KERNEL,
+     {CALL_START, CALL_COLUMNS ", config", "kernel", "api_name NOT NULL", 0},
+     decode_call},
+    {PROF_EVENT_API,
+     PROF_EVENT_TRANSFER,
+     {CALL_START, CALL_COLUMNS, "transfer", "api_name NOT NULL", 0},
+     decode_call},
+    {PROF_EVENT_API,
+     PROF_EVENT_MEMSET,
+     {CALL_START, CALL_COLUMNS, "memset", "api_name NOT NULL", 0},
+     decode_call},
+    {PROF_EVENT_API,
+     PROF_EVENT_SYNC,
+     {CALL_START, CALL_COLUMNS, "sync", "api_name NOT NULL", 0},
+     decode_call},
+    {PROF_EVENT_RANGE,
+     0,
      {"start", "duration, " RANGE_COLUMNS ", depth, end_thread", "range", "", RANGE_PAYLOAD},
      decode_range},
-    {PROF_EVENT_MARKER, 0, {"start", "NULL, " RANGE_COLUMNS, "marker", "", RANGE_PAYLOAD},
+    {PROF_EVENT_MARKER,
+     0,
+     {"start", "NULL, " RANGE_COLUMNS, "marker", "", RANGE_PAYLOAD},
      decode_range},
-    {PROF_EVENT_ALLOC, 0, {"start", "\"end\", " ALLOC_COLUMNS, "allocation", "", 0},
+    {PROF_EVENT_ALLOC,
+     0,
+     {"start", "\"end\", " ALLOC_COLUMNS, "allocation", "", 0},
      decode_allocation},
-    {PROF_EVENT_FREE, 0, {"\"end\"", "start, " ALLOC_COLUMNS, "allocation", "\"end\" NOT NULL", 0},
+    {PROF_EVENT_FREE,
+     0,
+     {"\"end\"", "start, " ALLOC_COLUMNS, "allocation", "\"end\" NOT NULL", 0},
      decode_allocation},
-    {PROF_EVENT_GRAPH, 0,
+    {PROF_EVENT_GRAPH,
+     0,
      {"start",
       "start, duration, stream, NULL, NULL, NULL, NULL, correlation, queue_delay, submit_delay, "
       "NULL, NULL, NULL, graph",
       "graph_launch", "", 0},
      decode_graph},
-    {PROF_EVENT_OVERHEAD, 0,
+    {PROF_EVENT_OVERHEAD,
+     0,
      {"start", "duration, thread, process, stream, NULL, kind, NULL, NULL", "overhead", "", 0},
      decode_activity},
-    {PROF_EVENT_MIGRATION, 0,
+    {PROF_EVENT_MIGRATION,
+     0,
      {"start", "duration, NULL, process, stream, coalesce(target, source), kind, bytes, faults",
       "migration", "", 0},
      decode_activity},
-    {PROF_EVENT_JIT, 0,
+    {PROF_EVENT_JIT,
+     0,
      {"start", "duration, thread, process, NULL, device, operation, NULL, NULL", "jit", "", 0},
      decode_activity},
 };
@@ -449,12 +476,14 @@ static bool excluded(const struct prof_scope *scope, const struct source *source
     bool call = source->kind == PROF_EVENT_API;
     if ((device || call) && !kernel && prof_scope_only_kernels(scope))
         return true;
-    return scope->by_device && !device && !(memory && !scope->filter.stream && !scope->filter.stream_count);
+    return scope->by_device && !device &&
+           !(memory && !scope->filter.stream && !scope->filter.stream_count);
 }
 
-/* ---- cursor ------------------------------------------------------------------------------------- */
+/* ---- cursor -------------------------------------------------------------------------------------
+ */
 
-static void advance(struct stream *s)
+static void advance_stream(struct stream *s)
 {
     s->head = prof_ordered_next(s->rows);
     s->head_key = s->head ? s->head->cells[0] : 0;
@@ -475,7 +504,7 @@ static enum prof_status open_streams(struct prof_events *events, uint32_t kinds,
         status = prof_ordered_open(events->capture, &sources[i].query, 0, &s->rows, err);
         if (!status) {
             events->count++;
-            advance(s);
+            advance_stream(s);
         }
     }
     return status;
@@ -519,7 +548,7 @@ static struct stream *earliest(struct prof_events *events)
 
 bool prof_events_next(struct prof_events *events, struct prof_event *event)
 {
-    for (struct stream *s; (s = earliest(events)); advance(s)) {
+    for (struct stream *s; (s = earliest(events)); advance_stream(s)) {
         if (events->scope.by_time && s->head_key >= events->scope.end_ns)
             return false; /* all others are later */
         if (!prof_scope_time(&events->scope, s->head_key))
@@ -529,7 +558,7 @@ bool prof_events_next(struct prof_events *events, struct prof_event *event)
         event->id = s->head->cells[1];
         if (!s->source->decode(events, s->source, s->head, event))
             continue;
-        advance(s);
+        advance_stream(s);
         return true;
     }
     return false;

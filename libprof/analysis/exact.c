@@ -55,7 +55,7 @@ struct work {
     PROF_ARRAY(struct tally) tallies; /* PARTS of each row */
 };
 
-static bool add_row(struct work *w, const struct prof_config *config, int64_t device)
+static bool add_exact_row(struct work *w, const struct prof_config *config, int64_t device)
 {
     struct prof_exact_row *row = prof_array_add(&w->rows);
     if (row)
@@ -75,17 +75,17 @@ static bool add_row(struct work *w, const struct prof_config *config, int64_t de
 }
 
 /* Number of the row; SIZE_MAX without memory. Rows come by configuration. */
-static size_t row_of(struct work *w, const struct prof_config *config, int64_t device)
+static size_t exact_row_number(struct work *w, const struct prof_config *config, int64_t device)
 {
     for (size_t i = w->rows.count; i > 0 && w->rows.data[i - 1].config == config; i--) {
         if (w->rows.data[i - 1].device == device)
             return i - 1;
     }
-    return add_row(w, config, device) ? w->rows.count - 1 : SIZE_MAX;
+    return add_exact_row(w, config, device) ? w->rows.count - 1 : SIZE_MAX;
 }
 
 /* config, stream, name, value, start. The counts of a launch come one after the other. */
-static bool add_count(void *user, sqlite3_stmt *sql)
+static bool add_exact_count(void *user, sqlite3_stmt *sql)
 {
     struct work *w = user;
     size_t config = prof_config_index(w->capture, prof_column_id(sql, 0));
@@ -96,7 +96,8 @@ static bool add_count(void *user, sqlite3_stmt *sql)
     if (config == SIZE_MAX || !name || sqlite3_column_type(sql, 3) == SQLITE_NULL ||
         !(value >= 0) || !isfinite(value))
         return true;
-    size_t row = row_of(w, &w->capture->configs.data[config], device ? device->physical : 0);
+    size_t row =
+        exact_row_number(w, &w->capture->configs.data[config], device ? device->physical : 0);
     if (row == SIZE_MAX)
         return false;
     int64_t start = prof_column_int(sql, 4);
@@ -123,7 +124,7 @@ static double square_of_error(const struct tally *tally)
     return n > 1 ? fmax(0, tally->squares / n - mean * mean) / (n - 1) : NAN;
 }
 
-static void finish_row(struct prof_exact_row *row, const struct tally *tallies)
+static void finish_exact_row(struct prof_exact_row *row, const struct tally *tallies)
 {
     double square = 0;
     for (size_t i = 0; i < PARTS; i++) {
@@ -151,9 +152,9 @@ enum prof_status prof_exact(struct prof_capture *capture, struct prof_exact *res
     *result = (struct prof_exact){0};
     enum prof_status status = prof_scan(
         capture, "SELECT config, stream, name, value, start FROM exact_count ORDER BY config, id",
-        add_count, &w, err);
+        add_exact_count, &w, err);
     for (size_t i = 0; !status && i < w.rows.count; i++)
-        finish_row(&w.rows.data[i], &w.tallies.data[i * PARTS]);
+        finish_exact_row(&w.rows.data[i], &w.tallies.data[i * PARTS]);
     if (status)
         prof_array_free(&w.rows);
     else

@@ -49,7 +49,7 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
     return 0;
 }
 
-static int64_t process_of(const struct work *w, const struct prof_device_op *op)
+static int64_t operation_process(const struct work *w, const struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_thread *thread = prof_thread(w->capture, op->thread);
@@ -76,10 +76,10 @@ static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device
 }
 
 /* The node of an operation. PROF_NO_GROUP: out of memory. */
-static uint32_t node_of(struct work *w, const struct prof_device_op *op)
+static uint32_t operation_node(struct work *w, const struct prof_device_op *op)
 {
     struct prof_call_site site = {
-        .process = process_of(w, op),
+        .process = operation_process(w, op),
         .thread = op->thread,
         .call_ns = op->call_ns,
         .api_name = op->api_name,
@@ -94,13 +94,13 @@ static uint32_t node_of(struct work *w, const struct prof_device_op *op)
     return node == PROF_NO_GROUP ? node : add_leaf(w, node, op);
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_flame_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     int64_t weight = weight_of(w, op);
     if (weight <= 0)
         return true;
-    uint32_t node = node_of(w, op);
+    uint32_t node = operation_node(w, op);
     if (node == PROF_NO_GROUP)
         return false;
     struct prof_flame_node *leaf = &w->tree.nodes.data[node];
@@ -129,7 +129,7 @@ static bool add_idle(void *user, const struct prof_device_op *op)
         return false;
     if (idle <= 0 || !prof_scope_op(&w->scope, op))
         return true;
-    uint32_t node = node_of(w, op);
+    uint32_t node = operation_node(w, op);
     if (node == PROF_NO_GROUP)
         return false;
     struct prof_flame_node *leaf = &w->tree.nodes.data[node];
@@ -141,7 +141,7 @@ static bool add_idle(void *user, const struct prof_device_op *op)
     return true;
 }
 
-static enum prof_status scan(struct work *w, struct prof_error *err)
+static enum prof_status scan_flame(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status = prof_begin(w->capture, err);
@@ -151,7 +151,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     if (!status)
         status = prof_node_stacks_read(&w->nodes, w->capture, err);
     if (!status && w->weight != PROF_FLAME_IDLE_NS)
-        status = prof_device_ops(w->capture, &w->scope, add_op, w, err);
+        status = prof_device_ops(w->capture, &w->scope, add_flame_operation, w, err);
     if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
         status = prof_device_ops_by_start(w->capture, add_idle, w, err);
     prof_end(w->capture);
@@ -174,7 +174,7 @@ static enum prof_status make(struct prof_capture *capture, const struct prof_fil
     if (!stacks)
         w.tree.stacks = NULL;
     if (!status)
-        status = scan(&w, err);
+        status = scan_flame(&w, err);
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);

@@ -17,7 +17,7 @@ struct work {
     bool moved;             /* some were led on to another node */
 };
 
-static uint64_t key_of(int64_t process, int64_t node)
+static uint64_t graph_node_key(int64_t process, int64_t node)
 {
     return (uint64_t)node * 0x9e3779b97f4a7c15ull + (uint64_t)process;
 }
@@ -30,7 +30,8 @@ static bool want_all(struct work *w)
         const struct prof_graph_node *node = w->nodes[i];
         if (node->settled)
             continue;
-        uint64_t key = key_of(node->process, node->node), *first = prof_map_get(&w->wanted, key);
+        uint64_t key = graph_node_key(node->process, node->node),
+                 *first = prof_map_get(&w->wanted, key);
         w->next[i] = first ? (uint32_t)*first : 0;
         if (!prof_map_put(&w->wanted, key, i + 1))
             return false;
@@ -44,7 +45,7 @@ static bool see_node(void *user, sqlite3_stmt *row)
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 0));
     int64_t node = prof_column_int(row, 1), original = prof_column_int(row, 2);
     int64_t process = thread ? thread->process : 0;
-    uint64_t *first = prof_map_get(&w->wanted, key_of(process, node));
+    uint64_t *first = prof_map_get(&w->wanted, graph_node_key(process, node));
     for (uint32_t at = first ? (uint32_t)*first : 0; at; at = w->next[at - 1]) {
         struct prof_graph_node *wanted = w->nodes[at - 1];
         if (wanted->settled || wanted->process != process || wanted->node != node)
@@ -58,7 +59,7 @@ static bool see_node(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static int by_thread_and_start(const void *a, const void *b)
+static int by_node_thread_and_start(const void *a, const void *b)
 {
     const struct prof_graph_node *x = *(struct prof_graph_node *const *)a;
     const struct prof_graph_node *y = *(struct prof_graph_node *const *)b;
@@ -110,11 +111,10 @@ enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_g
     if (!w.next)
         return prof_out_of_memory(err);
     for (int i = 0; !status && w.moved && i < MOST_CLONINGS; i++)
-        status = !want_all(&w)
-                     ? prof_out_of_memory(err)
-                     : prof_scan(capture, nodes_sql, see_node, &w, err);
+        status = !want_all(&w) ? prof_out_of_memory(err)
+                               : prof_scan(capture, nodes_sql, see_node, &w, err);
     if (!status) {
-        qsort(nodes, count, sizeof *nodes, by_thread_and_start);
+        qsort(nodes, count, sizeof *nodes, by_node_thread_and_start);
         status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call,
                            &w, err);
     }
@@ -140,7 +140,7 @@ enum prof_status prof_node_stacks_read(struct prof_node_stacks *stacks,
         if (node)
             *node = (struct prof_node_stack){thread ? thread->process : 0, prof_column_int(row, 1),
                                              prof_column_int(row, 2), prof_column_id(row, 3)};
-        if (!node || !prof_map_put(&stacks->by_key, key_of(node->process, node->node),
+        if (!node || !prof_map_put(&stacks->by_key, graph_node_key(node->process, node->node),
                                    stacks->list.count - 1))
             status = prof_out_of_memory(err);
     }
@@ -151,7 +151,7 @@ enum prof_status prof_node_stacks_read(struct prof_node_stacks *stacks,
 int64_t prof_node_stack_of(const struct prof_node_stacks *stacks, int64_t process, int64_t node)
 {
     for (int i = 0; i <= MOST_CLONINGS; i++) {
-        const uint64_t *at = prof_map_get(&stacks->by_key, key_of(process, node));
+        const uint64_t *at = prof_map_get(&stacks->by_key, graph_node_key(process, node));
         const struct prof_node_stack *found = at ? &stacks->list.data[*at] : NULL;
         if (!found || found->process != process || found->node != node)
             return 0;

@@ -99,7 +99,7 @@ enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
     return prof_query_end(capture, row, err);
 }
 
-static int64_t sum_of(const struct prof_row_shape *shape, const char *row)
+static int64_t row_duration_sum(const struct prof_row_shape *shape, const char *row)
 {
     struct prof_spread duration;
     memcpy(&duration, row + shape->duration, sizeof duration);
@@ -112,10 +112,10 @@ int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t 
     char *row = rows;
     int64_t listed = 0;
     for (size_t i = 0; i < count; i++)
-        listed = prof_add(listed, sum_of(shape, row + i * shape->bytes));
+        listed = prof_add(listed, row_duration_sum(shape, row + i * shape->bytes));
     for (size_t i = 0; i < count; i++, row += shape->bytes) {
-        double share = prof_share(sum_of(shape, row), listed);
-        double wall_share = prof_share(sum_of(shape, row), wall_ns);
+        double share = prof_share(row_duration_sum(shape, row), listed);
+        double wall_share = prof_share(row_duration_sum(shape, row), wall_ns);
         memcpy(row + shape->share, &share, sizeof share);
         memcpy(row + shape->wall_share, &wall_share, sizeof wall_share);
     }

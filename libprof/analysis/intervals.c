@@ -5,7 +5,7 @@
 #include "libprof/analysis/intervals.h"
 #include "libprof/base/saturate.h"
 
-static int by_begin(const void *a, const void *b)
+int prof_by_interval_begin(const void *a, const void *b)
 {
     const struct prof_interval *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
@@ -15,7 +15,7 @@ void prof_intervals_normalise(struct prof_intervals *set)
 {
     if (!set->count)
         return;
-    qsort(set->data, set->count, sizeof *set->data, by_begin);
+    qsort(set->data, set->count, sizeof *set->data, prof_by_interval_begin);
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
         struct prof_interval next = set->data[i];
@@ -31,7 +31,7 @@ void prof_intervals_normalise(struct prof_intervals *set)
     set->count = kept;
 }
 
-static bool append(struct prof_intervals *out, int64_t begin, int64_t end)
+static bool append_interval(struct prof_intervals *out, int64_t begin, int64_t end)
 {
     if (begin >= end)
         return true;
@@ -52,7 +52,7 @@ bool prof_intervals_union(const struct prof_intervals *a, const struct prof_inte
         if (last && next.begin <= last->end) {
             if (next.end > last->end)
                 last->end = next.end;
-        } else if (!append(out, next.begin, next.end)) {
+        } else if (!append_interval(out, next.begin, next.end)) {
             return false;
         }
     }
@@ -64,7 +64,8 @@ bool prof_intervals_intersection(const struct prof_intervals *a, const struct pr
 {
     for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
         struct prof_interval x = a->data[i], y = b->data[j];
-        if (!append(out, x.begin > y.begin ? x.begin : y.begin, x.end < y.end ? x.end : y.end))
+        if (!append_interval(out, x.begin > y.begin ? x.begin : y.begin,
+                             x.end < y.end ? x.end : y.end))
             return false;
         if (x.end < y.end)
             i++;
@@ -82,21 +83,21 @@ bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval wi
         struct prof_interval x = a->data[i];
         if (x.end <= at)
             continue;
-        if (!append(out, at, x.begin < window.end ? x.begin : window.end))
+        if (!append_interval(out, at, x.begin < window.end ? x.begin : window.end))
             return false;
         at = x.end;
     }
-    return append(out, at, window.end);
+    return append_interval(out, at, window.end);
 }
 
 void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user)
 {
-    *sweep = (struct prof_sweep){.covered = {INT64_MIN, INT64_MIN}, .done = INT64_MIN,
-                                 .span = span, .user = user};
+    *sweep = (struct prof_sweep){
+        .covered = {INT64_MIN, INT64_MIN}, .done = INT64_MIN, .span = span, .user = user};
 }
 
 /* Tell all stretches up to `until`: nothing that begins before it can come any more. */
-static void advance(struct prof_sweep *s, int64_t until)
+static void advance_sweep(struct prof_sweep *s, int64_t until)
 {
     while (s->done < until) {
         unsigned active = 0;
@@ -114,7 +115,7 @@ static void advance(struct prof_sweep *s, int64_t until)
     }
 }
 
-static void sift_down(int64_t *heap, size_t count, size_t at)
+static void sift_end_down(int64_t *heap, size_t count, size_t at)
 {
     for (;;) {
         size_t child = 2 * at + 1;
@@ -135,7 +136,7 @@ static bool start_running(struct prof_sweep *s, int64_t begin, int64_t end)
 {
     while (s->running && s->ends[0] <= begin) {
         s->ends[0] = s->ends[--s->running];
-        sift_down(s->ends, s->running, 0);
+        sift_end_down(s->ends, s->running, 0);
     }
     if (!prof_array_room(&s->ends, &s->capacity, s->running + 1, sizeof *s->ends))
         return false;
@@ -155,7 +156,7 @@ bool prof_sweep_add(struct prof_sweep *s, unsigned class_index, int64_t begin, i
     if (!s->started)
         s->done = begin;
     s->started = true;
-    advance(s, begin);
+    advance_sweep(s, begin);
     if (end > s->covered[class_index])
         s->covered[class_index] = end;
     return class_index || start_running(s, begin, end);
@@ -165,7 +166,7 @@ void prof_sweep_close(struct prof_sweep *s)
 {
     int64_t last = s->covered[0] > s->covered[1] ? s->covered[0] : s->covered[1];
     if (s->started)
-        advance(s, last);
+        advance_sweep(s, last);
     free(s->ends);
     s->ends = NULL;
     s->running = s->capacity = 0;

@@ -17,6 +17,9 @@ struct prof_intervals {
     size_t count, capacity;
 };
 
+/* For qsort of struct prof_interval. */
+int prof_by_interval_begin(const void *a, const void *b);
+
 /* Make a set of any intervals, in place: sorts, joins what overlaps or touches, drops the empty and
  * the inverted. */
 void prof_intervals_normalise(struct prof_intervals *set);

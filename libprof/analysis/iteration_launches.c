@@ -95,8 +95,8 @@ static bool launching_thread(const struct prof_facts *f, const struct prof_inter
     return ok;
 }
 
-static uint32_t kind_of(const struct prof_shape *shape, uint32_t number, bool by_name,
-                        struct prof_map *kinds)
+static uint32_t token_kind(const struct prof_shape *shape, uint32_t number, bool by_name,
+                           struct prof_map *kinds)
 {
     bool fresh;
     uint64_t key = (uint64_t)number << 1;
@@ -117,7 +117,7 @@ static bool add_token(struct sequence *s, int64_t time, uint32_t kind)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_token_time(const void *a, const void *b)
 {
     const struct token *x = a, *y = b;
     if (x->time != y->time)
@@ -138,7 +138,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
             int64_t time = prof_op_asked_at(&op);
             const struct prof_shape *shape = &f->shapes.data[op.shape];
             if (op.thread == s->thread && !shape->in_graph && !prof_intervals_has(known, time))
-                ok = add_token(s, time, kind_of(shape, op.shape, by_name, &kinds));
+                ok = add_token(s, time, token_kind(shape, op.shape, by_name, &kinds));
         }
     }
     size_t count;
@@ -153,7 +153,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
     }
     prof_map_free(&kinds);
     if (s->tokens.count)
-        qsort(s->tokens.data, s->tokens.count, sizeof *s->tokens.data, by_time);
+        qsort(s->tokens.data, s->tokens.count, sizeof *s->tokens.data, by_token_time);
     return ok;
 }
 
@@ -182,7 +182,7 @@ static bool index_kinds(struct sequence *s)
 /* ---- marks ------------------------------------------------------------------------------------
  */
 
-static int by_size(const void *a, const void *b)
+static int by_distance(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
     return (x > y) - (x < y);
@@ -192,7 +192,7 @@ static size_t usual_distance(struct sequence *s, size_t first, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++)
         s->distances[i] = s->places[first + i + 1] - s->places[first + i];
-    qsort(s->distances, count - 1, sizeof *s->distances, by_size);
+    qsort(s->distances, count - 1, sizeof *s->distances, by_distance);
     return s->distances[(count - 1) / 2];
 }
 
@@ -213,7 +213,7 @@ static struct period longest_stretch(const struct sequence *s, size_t first, siz
 }
 
 /* Three of four distances within a quarter of the usual one. */
-static bool is_even(const struct sequence *s, const struct period *p)
+static bool is_even_period(const struct sequence *s, const struct period *p)
 {
     size_t even = 0;
     for (size_t i = 0; i + 1 < p->count; i++) {
@@ -237,7 +237,7 @@ static struct period find_marks(struct sequence *s, uint32_t kind, size_t from, 
     if (p.count < MIN_MARKS)
         return (struct period){0};
     p.usual = usual_distance(s, p.first, p.count);
-    if (!is_even(s, &p))
+    if (!is_even_period(s, &p))
         return (struct period){0};
     size_t begin = s->places[p.first], last = s->places[p.first + p.count - 1];
     p.begin = begin - from >= p.usual ? begin - p.usual : from;
@@ -304,7 +304,7 @@ static bool is_alike(const struct sequence *s, const struct period *p, size_t be
 
 /* A mark may stand anywhere in its iteration: what lies before the first one, or behind the last
  * one, is an iteration where it is nearly as long as the others and does the same. */
-static bool add_phase(struct sequence *s, struct prof_phases *phases, const struct period *p)
+static bool add_launch_phase(struct sequence *s, struct prof_phases *phases, const struct period *p)
 {
     struct prof_phase *phase = prof_array_add(&phases->list);
     if (!phase)
@@ -334,7 +334,7 @@ static bool add_between(struct sequence *s, struct prof_phases *phases, size_t f
     struct period p = find_period(s, from, to);
     if (MIN_PART * (p.end - p.begin) < s->tokens.count || !p.count)
         return true;
-    return add_between(s, phases, from, p.begin) && add_phase(s, phases, &p) &&
+    return add_between(s, phases, from, p.begin) && add_launch_phase(s, phases, &p) &&
            add_between(s, phases, p.end, to);
 }
 

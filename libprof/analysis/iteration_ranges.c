@@ -2,7 +2,8 @@
  * threads. A path is a candidate when it repeats on a thread and at least half of its instances
  * launch device work. Of candidates inside each other the outermost wins, but for names that
  * programs give to iterations ("step"), which win wherever they hold half of the work, also inside
- * each other where the outer one holds set-up ("batch 256/warmup"). Ranges of other names that come in turn (forward, backward) are parts of one iteration.
+ * each other where the outer one holds set-up ("batch 256/warmup"). Ranges of other names that come
+ * in turn (forward, backward) are parts of one iteration.
  *
  * Everything is decided by counts, so that two runs of a program decide alike. */
 #include <ctype.h>
@@ -160,8 +161,8 @@ static bool is_in_time(const struct prof_facts *f, const struct prof_range_node 
 }
 
 /* NO_PATH: out of memory, which *failed tells, or too many. */
-static uint32_t path_in(struct search *s, uint32_t parent, uint32_t group, int64_t domain,
-                        bool *failed)
+static uint32_t find_range_path(struct search *s, uint32_t parent, uint32_t group, int64_t domain,
+                                bool *failed)
 {
     const struct name *name = &s->names[group];
     uint64_t key = ((uint64_t)parent << 32 | name->canonical) * 0x9e3779b97f4a7c15u ^
@@ -197,7 +198,7 @@ static bool count_lane(struct search *s, const struct prof_range_lane *lane, int
     for (size_t i = 0; i < lane->count && !failed; i++) {
         const struct prof_range_node *node = &nodes[lane->nodes[i]];
         uint32_t around = node->parent == PROF_NO_RANGE ? NO_PATH : s->path_of[node->parent];
-        uint32_t at = path_in(s, around, node->group, lane->domain, &failed);
+        uint32_t at = find_range_path(s, around, node->group, lane->domain, &failed);
         s->path_of[lane->nodes[i]] = at == NO_PATH ? around : at;
         if (at == NO_PATH || !is_instance(node))
             continue;
@@ -342,9 +343,9 @@ static void choose_paths(struct search *s, bool set_up)
     for (size_t p = s->paths.count; p--;) {
         struct path *path = &s->paths.data[p];
         bool inside = path->preferred_ops > 0; /* another one of a preferred name */
-        path->chosen =
-            is_candidate(s, path, set_up) && (!inside || (path->preferred && !path->set_up_ops) ||
-                                              2 * path->preferred_ops < path->ops - path->set_up_ops);
+        path->chosen = is_candidate(s, path, set_up) &&
+                       (!inside || (path->preferred && !path->set_up_ops) ||
+                        2 * path->preferred_ops < path->ops - path->set_up_ops);
         int64_t preferred = !path->chosen ? path->preferred_ops : path->preferred ? path->ops : 0;
         if (path->parent != NO_PATH)
             s->paths.data[path->parent].preferred_ops += preferred;
@@ -436,7 +437,7 @@ static void choose_asked(struct search *s, const char *asked)
     }
 }
 
-static int by_work(const void *a, const void *b)
+static int by_path_work(const void *a, const void *b)
 {
     const struct path *const *x = a, *const *y = b;
     if ((*x)->preferred != (*y)->preferred)
@@ -456,7 +457,7 @@ static bool list_candidates(struct search *s, bool all)
             sorted[count++] = path;
     }
     if (count)
-        qsort(sorted, count, sizeof *sorted, by_work);
+        qsort(sorted, count, sizeof *sorted, by_path_work);
     for (size_t i = 0; sorted && i < count && others < MAX_SIBLINGS; i++) {
         struct candidate *slot = prof_array_add(&s->candidates);
         if (!slot)
@@ -474,20 +475,12 @@ static bool list_candidates(struct search *s, bool all)
 /* ---- their instances --------------------------------------------------------------------------
  */
 
-static int by_thread_and_begin(const void *a, const void *b)
-{
-    const struct prof_iteration *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
 /* Ranges of the name in two lanes of a thread may cross: the one that begins later goes. */
 static void drop_crossing(struct candidate *c)
 {
     size_t kept = 0;
     if (c->list.count)
-        qsort(c->list.data, c->list.count, sizeof *c->list.data, by_thread_and_begin);
+        qsort(c->list.data, c->list.count, sizeof *c->list.data, prof_by_thread_and_begin);
     for (size_t i = 0; i < c->list.count; i++) {
         const struct prof_iteration one = c->list.data[i];
         const struct prof_iteration *last = kept ? &c->list.data[kept - 1] : NULL;
@@ -500,7 +493,7 @@ static void drop_crossing(struct candidate *c)
     c->list.count = kept;
 }
 
-static bool read_instances(struct search *s, struct prof_set_up *set_up)
+static bool read_candidate_instances(struct search *s, struct prof_set_up *set_up)
 {
     const struct prof_facts *f = s->facts;
     struct prof_map slot = {0};
@@ -645,9 +638,9 @@ static char *label_of(const struct search *s, const struct candidate *const *lea
     return label;
 }
 
-static bool add_phase(struct search *s, struct prof_phases *phases,
-                      const struct candidate *const *leaders, size_t count, size_t which,
-                      bool tiled, bool asked)
+static bool add_range_phase(struct search *s, struct prof_phases *phases,
+                            const struct candidate *const *leaders, size_t count, size_t which,
+                            bool tiled, bool asked)
 {
     struct candidate *c = (struct candidate *)(uintptr_t)leaders[which];
     const struct path *path = &s->paths.data[c->path];
@@ -686,16 +679,10 @@ static bool add_phases(struct search *s, struct prof_phases *phases, bool asked)
         count += leaders[count] != NULL && leaders[count]->list.count > 0;
     }
     for (size_t i = 0; ok && i < count; i++)
-        ok = add_phase(s, phases, leaders, count, i, tiled[i], asked);
+        ok = add_range_phase(s, phases, leaders, count, i, tiled[i], asked);
     free(leaders);
     free(tiled);
     return ok;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct prof_interval *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 /* Most of the work in ranges that are named as set-up, and none elsewhere: then those repeat. */
@@ -726,13 +713,14 @@ bool prof_phases_by_ranges(struct prof_phases *phases, const struct prof_facts *
             choose_paths(&s, false);
         if (!asked && is_all_set_up(&s))
             choose_paths(&s, true);
-        ok = list_candidates(&s, asked != NULL) && read_instances(&s, set_up);
+        ok = list_candidates(&s, asked != NULL) && read_candidate_instances(&s, set_up);
     }
     if (ok && !asked)
         form_clusters(&s);
     ok = ok && add_phases(&s, phases, asked != NULL);
     if (set_up->list.count)
-        qsort(set_up->list.data, set_up->list.count, sizeof *set_up->list.data, by_begin);
+        qsort(set_up->list.data, set_up->list.count, sizeof *set_up->list.data,
+              prof_by_interval_begin);
     for (size_t i = 0; i < s.candidates.count; i++)
         prof_array_free(&s.candidates.data[i].list);
     prof_array_free(&s.candidates);

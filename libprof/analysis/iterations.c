@@ -68,7 +68,7 @@ static size_t thread_end(const struct prof_iterations *it, size_t from)
     return to;
 }
 
-static int64_t process_of(const struct prof_facts *f, int64_t thread)
+static int64_t thread_process(const struct prof_facts *f, int64_t thread)
 {
     const struct prof_thread *row = prof_thread(f->capture, thread);
     return row ? row->process : 0;
@@ -83,7 +83,7 @@ static bool lend_iterations(struct prof_iterations *it, const struct prof_facts 
     uint64_t thread, value;
     bool ok = true;
     while (ok && prof_map_next(&it->of_thread, &at, &thread, &value)) {
-        uint64_t process = (uint64_t)process_of(f, (int64_t)thread);
+        uint64_t process = (uint64_t)thread_process(f, (int64_t)thread);
         const uint64_t *known = prof_map_get(&best, process);
         uint32_t most = known ? (uint32_t)*known : 0;
         if ((uint32_t)value > most || ((uint32_t)value == most && known && value < *known))
@@ -158,7 +158,7 @@ struct marks {
     PROF_ARRAY(struct mark) list;
 };
 
-static int by_begin(const void *a, const void *b)
+static int by_mark_begin(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
     if (x->begin != y->begin)
@@ -185,7 +185,7 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
         *slot = (struct mark){set_up->list.data[i].begin, SIZE_MAX};
     }
     if (marks->list.count)
-        qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_begin);
+        qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
     return true;
 }
 
@@ -206,7 +206,7 @@ static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from
     return false;
 }
 
-static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
+static bool append_phase_interval(struct prof_intervals *set, int64_t begin, int64_t end)
 {
     struct prof_interval *slot = begin < end ? prof_array_add(set) : NULL;
     if (slot)
@@ -273,7 +273,7 @@ static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_
         if (goes_on)
             rows.data[rows.count - 1].end = one->end;
         else
-            ok = add_interval(&rows, one->begin, one->end);
+            ok = append_phase_interval(&rows, one->begin, one->end);
         goes_on = rows.count > 0;
     }
     prof_intervals_normalise(&rows);
@@ -369,8 +369,8 @@ static bool give_intervals(const struct owners *owners, struct prof_phases *phas
         if (!prof_intervals_intersection(&own, &f->recorded, &recorded))
             return false;
         for (size_t k = 0; k < recorded.count; k++) {
-            if (!add_interval(&phases->list.data[one->phase].intervals, recorded.data[k].begin,
-                              recorded.data[k].end))
+            if (!append_phase_interval(&phases->list.data[one->phase].intervals,
+                                       recorded.data[k].begin, recorded.data[k].end))
                 return false;
         }
         prof_array_free(&recorded);
@@ -378,7 +378,7 @@ static bool give_intervals(const struct owners *owners, struct prof_phases *phas
     return true;
 }
 
-static bool measure(struct prof_phase *phase)
+static bool measure_phase(struct prof_phase *phase)
 {
     phase->before = malloc((phase->intervals.count + 1) * sizeof *phase->before);
     phase->time_ns = 0;
@@ -405,7 +405,7 @@ static bool find_intervals(struct prof_phases *phases, const struct prof_facts *
         own_operations(&owners, f);
     ok = ok && give_intervals(&owners, phases, f);
     for (size_t p = 0; ok && p < phases->list.count; p++)
-        ok = measure(&phases->list.data[p]);
+        ok = measure_phase(&phases->list.data[p]);
     prof_array_free(&marks.list);
     prof_array_free(&owners.list);
     return ok;
@@ -452,7 +452,7 @@ static bool list_skipped(const struct prof_phases *phases, struct prof_intervals
         const struct prof_iterations *it = &phases->list.data[p].iterations;
         for (size_t i = 0; i < it->list.count; i++) {
             if (!it->list.data[i].steady &&
-                !add_interval(skipped, it->list.data[i].begin, it->list.data[i].end))
+                !append_phase_interval(skipped, it->list.data[i].begin, it->list.data[i].end))
                 return false;
         }
     }
@@ -466,7 +466,7 @@ static bool cover(struct prof_phases *phases, const struct prof_facts *f,
     struct prof_intervals left_out = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < set_up->list.count; i++)
-        ok = add_interval(&left_out, set_up->list.data[i].begin, set_up->list.data[i].end);
+        ok = append_phase_interval(&left_out, set_up->list.data[i].begin, set_up->list.data[i].end);
     prof_intervals_normalise(&left_out);
     for (size_t p = 0; p < phases->list.count; p++)
         phases->list.data[p].ops = 0;
@@ -488,7 +488,7 @@ static bool is_step(const struct prof_phase *phase)
     return phase->iterations.source == PROF_ITERATION_STEP;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_phase_begin(const void *a, const void *b)
 {
     const struct prof_phase *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
@@ -513,7 +513,7 @@ static void order_phases(struct prof_phases *phases)
     }
     phases->list.count = kept;
     if (kept)
-        qsort(phases->list.data, kept, sizeof *phases->list.data, by_time);
+        qsort(phases->list.data, kept, sizeof *phases->list.data, by_phase_begin);
     phases->time_ns = 0;
     for (size_t p = 0; p < kept; p++) {
         const struct prof_phase *phase = &phases->list.data[p];
@@ -545,10 +545,10 @@ static bool find_launches(struct prof_phases *phases, const struct prof_facts *f
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         const struct prof_iterations *it = &phases->list.data[p].iterations;
         for (size_t i = 0; ok && i < it->list.count; i++)
-            ok = add_interval(&known, it->list.data[i].begin, it->list.data[i].end);
+            ok = append_phase_interval(&known, it->list.data[i].begin, it->list.data[i].end);
     }
     for (size_t i = 0; ok && i < set_up->list.count; i++)
-        ok = add_interval(&known, set_up->list.data[i].begin, set_up->list.data[i].end);
+        ok = append_phase_interval(&known, set_up->list.data[i].begin, set_up->list.data[i].end);
     prof_intervals_normalise(&known);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
         all += (int64_t)f->ops[kind].count;
@@ -587,7 +587,8 @@ static bool whole_run(struct prof_phases *phases, const struct prof_facts *f)
         .count = 1};
     phase->begin = begin;
     phase->end = f->end_ns;
-    if (!prof_intervals_intersection(&run, &f->recorded, &phase->intervals) || !measure(phase))
+    if (!prof_intervals_intersection(&run, &f->recorded, &phase->intervals) ||
+        !measure_phase(phase))
         return false;
     phases->time_ns = phase->time_ns;
     return true;
@@ -719,7 +720,7 @@ void prof_phases_free(struct prof_phases *phases)
 /* ---- one kind of iterations -------------------------------------------------------------------
  */
 
-static int by_thread_and_begin(const void *a, const void *b)
+int prof_by_thread_and_begin(const void *a, const void *b)
 {
     const struct prof_iteration *x = a, *y = b;
     if (x->thread != y->thread)
@@ -745,7 +746,7 @@ static bool copy_iterations(struct prof_iterations *it, const struct prof_phases
 static bool put_in_order(struct prof_iterations *it, const struct prof_facts *f)
 {
     if (it->list.count)
-        qsort(it->list.data, it->list.count, sizeof *it->list.data, by_thread_and_begin);
+        qsort(it->list.data, it->list.count, sizeof *it->list.data, prof_by_thread_and_begin);
     return index_threads(it, f);
 }
 

@@ -109,6 +109,9 @@ bool prof_lane_declares_work(const struct prof_facts *facts, const struct prof_r
  * in none. */
 size_t prof_iteration_at(const struct prof_iterations *iterations, int64_t thread, int64_t time);
 
+/* For qsort of struct prof_iteration. */
+int prof_by_thread_and_begin(const void *a, const void *b);
+
 /* The last one that had begun by then, whether it was over or not: a pause belongs to the iteration
  * before it. */
 size_t prof_iteration_since(const struct prof_iterations *iterations, int64_t thread, int64_t time);

@@ -20,7 +20,7 @@ bool prof_has_sums_only(struct prof_capture *capture)
     return only;
 }
 
-static struct prof_kernel_row row_of(const struct prof_rollup_row *sum)
+static struct prof_kernel_row kernel_sum_row(const struct prof_rollup_row *sum)
 {
     return (struct prof_kernel_row){
         .name = sum->name,
@@ -42,7 +42,7 @@ static struct prof_kernel_row row_of(const struct prof_rollup_row *sum)
     };
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_kernel_duration(const void *a, const void *b)
 {
     const struct prof_kernel_row *x = a, *y = b;
     return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
@@ -59,9 +59,9 @@ enum prof_status prof_kernel_sums(struct prof_capture *capture, const struct pro
     if (sums.count && !result->rows)
         status = prof_out_of_memory(err);
     for (size_t i = 0; !status && i < sums.count; i++)
-        result->rows[result->count++] = row_of(&sums.rows[i]);
+        result->rows[result->count++] = kernel_sum_row(&sums.rows[i]);
     result->kernels = sums.kernels;
-    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
     if (!status)
         result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     prof_rollup_free(&sums);

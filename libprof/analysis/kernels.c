@@ -74,7 +74,7 @@ static uint32_t assign_group(struct work *w, const struct prof_config *config)
     return group_of_key(w, config, config->name, strlen(config->name));
 }
 
-static struct group *group_of(struct work *w, int64_t config)
+static struct group *kernel_group(struct work *w, int64_t config)
 {
     size_t i = prof_config_index(w->capture, config);
     if (i == SIZE_MAX)
@@ -108,7 +108,8 @@ static const char select_kernels[] =
     "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
     "submit_delay, flags, graph_node, correlation FROM kernel";
 
-static void add_known(struct prof_gather *gather, struct prof_spread_budget *budget, int64_t value)
+static void gather_known(struct prof_gather *gather, struct prof_spread_budget *budget,
+                         int64_t value)
 {
     if (value != PROF_UNKNOWN)
         prof_gather_add(gather, budget, value);
@@ -123,13 +124,13 @@ static void add_api(struct group *g, const struct prof_stream *s)
         g->apis_differ = true;
 }
 
-static void add_node(struct group *g, int64_t node, const struct prof_stream *s)
+static void add_group_node(struct group *g, int64_t node, const struct prof_stream *s)
 {
     if (!g->graph_nodes++)
         g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
 }
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_kernel_launch_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t start = prof_column_int(row, START), lead = prof_column_int(row, LEAD);
@@ -138,14 +139,14 @@ static bool add_row(void *user, sqlite3_stmt *row)
                                    lead, CORRELATION};
     if (!prof_scope_row(&w->scope, row, &place) || !prof_scope_config(&w->scope, config))
         return true;
-    struct group *g = group_of(w, config);
+    struct group *g = kernel_group(w, config);
     if (!g)
         return false;
     int64_t flags = sqlite3_column_int64(row, FLAGS), node = prof_column_int(row, NODE);
     const struct prof_stream *stream = prof_stream(w->capture, place.stream);
     add_api(g, stream);
     if (node != PROF_UNKNOWN)
-        add_node(g, node, stream);
+        add_group_node(g, node, stream);
     if (flags & 4)
         g->failed++;
     int64_t duration = prof_column_size(row, DURATION);
@@ -156,20 +157,20 @@ static bool add_row(void *user, sqlite3_stmt *row)
     prof_gather_add(&g->duration, &w->durations, duration);
     if (lead != PROF_UNKNOWN)
         prof_gather_add(&g->launch, &w->delays, lead);
-    add_known(&g->api, &w->delays, prof_column_size(row, API_DURATION));
-    add_known(&g->queue, &w->delays, prof_column_int(row, QUEUE));
-    add_known(&g->submit, &w->delays, prof_column_int(row, SUBMIT));
+    gather_known(&g->api, &w->delays, prof_column_size(row, API_DURATION));
+    gather_known(&g->queue, &w->delays, prof_column_int(row, QUEUE));
+    gather_known(&g->submit, &w->delays, prof_column_int(row, SUBMIT));
     return true;
 }
 
-static enum prof_status scan(struct work *w, struct prof_error *err)
+static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
 {
     size_t configs = w->capture->configs.count + 1;
     w->group_of_config = malloc(configs * sizeof *w->group_of_config);
     if (!w->group_of_config)
         return prof_out_of_memory(err);
     memset(w->group_of_config, 0xff, configs * sizeof *w->group_of_config);
-    return prof_scan(w->capture, select_kernels, add_row, w, err);
+    return prof_scan(w->capture, select_kernels, add_kernel_launch_row, w, err);
 }
 
 /* One question for all groups: each costs a look at the graphs' tables. */
@@ -191,7 +192,7 @@ static enum prof_status find_creators(struct work *w, struct prof_error *err)
     return status;
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_kernel_total(const void *a, const void *b)
 {
     const struct prof_kernel_row *x = a, *y = b;
     int names = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
@@ -200,7 +201,7 @@ static int by_sum(const void *a, const void *b)
     return (x->config->id > y->config->id) - (x->config->id < y->config->id);
 }
 
-static bool make_rows(struct work *w, struct prof_kernel_summary *result)
+static bool make_kernel_summary_rows(struct work *w, struct prof_kernel_summary *result)
 {
     if (!w->groups.count)
         return true;
@@ -229,7 +230,7 @@ static bool make_rows(struct work *w, struct prof_kernel_summary *result)
         result->kernels += r->duration_ns.count + r->unfinished;
         result->unfinished += r->unfinished;
     }
-    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_kernel_total);
     result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
@@ -244,10 +245,10 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
         return prof_kernel_sums(capture, filter, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = scan(&w, err);
+        status = scan_kernels(&w, err);
     if (!status)
         status = find_creators(&w, err);
-    if (!status && !make_rows(&w, result)) {
+    if (!status && !make_kernel_summary_rows(&w, result)) {
         prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);
     }

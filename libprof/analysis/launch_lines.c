@@ -40,7 +40,7 @@ struct work {
 
 /* ---- summing up ------------------------------------------------------------------------------ */
 
-static int64_t stack_of(struct work *w, const struct prof_device_op *op)
+static int64_t launch_stack(struct work *w, const struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     int64_t made_by = op->graph_node == PROF_UNKNOWN || !stream
@@ -54,7 +54,7 @@ static int64_t stack_of(struct work *w, const struct prof_device_op *op)
 static int64_t find_stack(struct work *w, const struct prof_device_op *op, bool *backward)
 {
     uint32_t at;
-    int64_t stack = stack_of(w, op);
+    int64_t stack = launch_stack(w, op);
     *backward = false;
     if (op->call_ns == PROF_UNKNOWN)
         return stack;
@@ -75,7 +75,7 @@ static int64_t find_stack(struct work *w, const struct prof_device_op *op, bool 
     return stack;
 }
 
-static const char *name_of(const struct work *w, const struct prof_device_op *op)
+static const char *launched_name(const struct work *w, const struct prof_device_op *op)
 {
     if (op->kind == PROF_OP_GRAPH)
         return "CUDA graph";
@@ -95,9 +95,9 @@ static uint64_t kind_of_work(const char *name, const struct prof_device_op *op)
     return (uint64_t)(uintptr_t)name << 7 | size; /* addresses have 57 bits at most */
 }
 
-static uint32_t number_of(struct work *w, const struct prof_device_op *op)
+static uint32_t launched_name_number(struct work *w, const struct prof_device_op *op)
 {
-    const char *name = name_of(w, op);
+    const char *name = launched_name(w, op);
     uint64_t kind = kind_of_work(name, op);
     const uint64_t *known = prof_map_get(&w->names, kind);
     if (known)
@@ -129,13 +129,13 @@ static struct line_work *work_of(struct work *w, int64_t stack, bool backward, u
     return work;
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_launched_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     bool backward;
     int64_t ns = op->duration_ns == PROF_UNKNOWN || op->duration_ns < 0 ? 0 : op->duration_ns;
     int64_t stack = find_stack(w, op, &backward);
-    uint32_t name = number_of(w, op);
+    uint32_t name = launched_name_number(w, op);
     struct line_work *work = name == PROF_NO_GROUP ? NULL : work_of(w, stack, backward, name);
     if (!work)
         return false;
@@ -152,8 +152,8 @@ struct row_key {
     uint32_t place, via, backward;
 };
 
-static uint32_t row_of(struct work *w, const struct prof_frame *frame,
-                       const struct prof_frame *wrapper, bool backward)
+static uint32_t launch_line_row(struct work *w, const struct prof_frame *frame,
+                                const struct prof_frame *wrapper, bool backward)
 {
     struct row_key key = {frame->number, wrapper ? wrapper->number : frame->number, backward};
     const uint32_t *known = prof_names_get(&w->rows_of, (const char *)&key, sizeof key);
@@ -176,7 +176,7 @@ static uint32_t row_of(struct work *w, const struct prof_frame *frame,
     return ok ? number : PROF_NO_GROUP;
 }
 
-static bool settle(struct work *w, struct line_work *work)
+static bool add_line_work_to_rows(struct work *w, struct line_work *work)
 {
     struct prof_launch_lines *result = w->result;
     const struct prof_frame *frames, *via;
@@ -187,7 +187,7 @@ static bool settle(struct work *w, struct line_work *work)
         result->unknown_ns = prof_add(result->unknown_ns, work->ns);
         return true;
     }
-    uint32_t at = row_of(w, frames, via, work->backward);
+    uint32_t at = launch_line_row(w, frames, via, work->backward);
     if (at == PROF_NO_GROUP)
         return false;
     struct prof_launch_line *row = &w->rows.data[at];
@@ -229,24 +229,24 @@ static void find_most(struct work *w)
     }
 }
 
-static bool make_rows(struct work *w)
+static bool make_launch_line_rows(struct work *w)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < w->works.count; i++)
-        ok = settle(w, &w->works.data[i]);
+        ok = add_line_work_to_rows(w, &w->works.data[i]);
     if (ok)
         find_most(w);
     return ok;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_launch_line_time(const void *a, const void *b)
 {
     const struct prof_launch_line *x = a, *y = b;
     int order = prof_order(x->device_ns, y->device_ns, x->where, y->where);
     return order ? order : strcmp(x->file ? x->file : "", y->file ? y->file : "");
 }
 
-static void finish(struct work *w, const struct prof_filter *filter)
+static void finish_launch_lines(struct work *w, const struct prof_filter *filter)
 {
     struct prof_launch_lines *result = w->result;
     int64_t wall_ns = prof_wall_ns(w->capture, filter);
@@ -255,15 +255,15 @@ static void finish(struct work *w, const struct prof_filter *filter)
     w->rows.data = NULL;
     w->rows.count = 0;
     if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, by_time);
+        qsort(result->rows, result->count, sizeof *result->rows, by_launch_line_time);
     for (size_t i = 0; i < result->count; i++) {
         result->rows[i].share = prof_share(result->rows[i].device_ns, result->device_ns);
         result->rows[i].wall_share = prof_share(result->rows[i].device_ns, wall_ns);
     }
 }
 
-static enum prof_status scan(struct work *w, const struct prof_filter *filter,
-                             struct prof_error *err)
+static enum prof_status scan_launch_lines(struct work *w, const struct prof_filter *filter,
+                                          struct prof_error *err)
 {
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
     if (!status)
@@ -274,10 +274,10 @@ static enum prof_status scan(struct work *w, const struct prof_filter *filter,
     w->forward_stacks = calloc(count + 1, sizeof *w->forward_stacks);
     if (!status && !w->forward_stacks)
         status = prof_out_of_memory(err);
-    return status ? status : prof_device_ops(w->capture, &w->scope, add_op, w, err);
+    return status ? status : prof_device_ops(w->capture, &w->scope, add_launched_operation, w, err);
 }
 
-static void close_work(struct work *w)
+static void close_launch_lines(struct work *w)
 {
     for (size_t i = 0; i < w->rows.count; i++)
         free(w->rows.data[i].where);
@@ -304,13 +304,13 @@ enum prof_status prof_launch_lines(struct prof_capture *capture, const struct pr
     status = prof_begin(capture, err);
     if (status)
         return status;
-    status = scan(&w, filter, err);
+    status = scan_launch_lines(&w, filter, err);
     prof_end(capture);
-    if (!status && !make_rows(&w))
+    if (!status && !make_launch_line_rows(&w))
         status = prof_out_of_memory(err);
     if (!status)
-        finish(&w, filter);
-    close_work(&w);
+        finish_launch_lines(&w, filter);
+    close_launch_lines(&w);
     return status;
 }
 

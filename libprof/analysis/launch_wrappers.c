@@ -43,8 +43,8 @@ static bool count_name(struct prof_launch_wrappers *w, uint32_t place, uint64_t 
     return prof_names_put(&w->names, (const char *)key, sizeof key, 0);
 }
 
-static bool count_call(struct prof_launch_wrappers *w, uint32_t place, uint32_t caller,
-                       int64_t count)
+static bool count_wrapper_call(struct prof_launch_wrappers *w, uint32_t place, uint32_t caller,
+                               int64_t count)
 {
     uint32_t key[2] = {place, caller};
     struct launch_place *of = &w->places.data[place];
@@ -64,7 +64,8 @@ static bool count_call(struct prof_launch_wrappers *w, uint32_t place, uint32_t 
 }
 
 /* A place that calls itself counts once, as the innermost. */
-static bool add_stack(struct prof_launch_wrappers *w, int64_t stack, uint64_t name, int64_t count)
+static bool add_wrapper_stack(struct prof_launch_wrappers *w, int64_t stack, uint64_t name,
+                              int64_t count)
 {
     const struct prof_frame *frames;
     size_t depth = prof_stack_near(w->stacks, stack, &frames);
@@ -79,7 +80,8 @@ static bool add_stack(struct prof_launch_wrappers *w, int64_t stack, uint64_t na
         place->seen_in = w->stacks_seen;
         place->count = prof_add(place->count, count);
         if (!count_name(w, frames[i].number, name) ||
-            (i + 1 < depth && !count_call(w, frames[i].number, frames[i + 1].number, count)))
+            (i + 1 < depth &&
+             !count_wrapper_call(w, frames[i].number, frames[i + 1].number, count)))
             return false;
     }
     return true;
@@ -95,8 +97,9 @@ static bool add_kernels(void *user, sqlite3_stmt *row)
 {
     struct reading *r = user;
     const struct prof_config *config = prof_config(r->capture, prof_column_id(row, 1));
-    return add_stack(r->wrappers, prof_column_id(row, 0),
-                     config ? (uint64_t)(uintptr_t)config->name : 0, prof_column_id(row, 2));
+    return add_wrapper_stack(r->wrappers, prof_column_id(row, 0),
+                             config ? (uint64_t)(uintptr_t)config->name : 0,
+                             prof_column_id(row, 2));
 }
 
 /* What has no name by what it is, and by the power of two that its size is of. */
@@ -105,8 +108,8 @@ static bool add_sized(void *user, sqlite3_stmt *row)
     struct reading *r = user;
     int64_t bytes = prof_column_id(row, 3);
     unsigned size = bytes > 0 ? 64 - (unsigned)__builtin_clzll((unsigned long long)bytes) : 0;
-    return add_stack(r->wrappers, prof_column_id(row, 0),
-                     (uint64_t)prof_column_id(row, 1) << 8 | size, prof_column_id(row, 2));
+    return add_wrapper_stack(r->wrappers, prof_column_id(row, 0),
+                             (uint64_t)prof_column_id(row, 1) << 8 | size, prof_column_id(row, 2));
 }
 
 static const struct {

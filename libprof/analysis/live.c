@@ -153,12 +153,6 @@ enum prof_status prof_live_kernels(struct prof_capture *capture, int64_t after, 
     return end_rows(capture, row, ok, err);
 }
 
-static int small(sqlite3_stmt *row, int column)
-{
-    int64_t value = sqlite3_column_int64(row, column);
-    return value < 0 || value > 255 ? 0 : (int)value;
-}
-
 enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int64_t after,
                                   size_t limit, prof_live_on_copy on_copy, void *context,
                                   struct prof_error *err)
@@ -181,9 +175,9 @@ enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int6
             .duration_ns = prof_column_size(row, 2),
             .stream = prof_column_id(row, 3),
             .bytes = prof_column_size(row, 4),
-            .kind = fills ? PROF_COPY_MEMSET : small(row, 5),
-            .source_kind = small(row, 6),
-            .target_kind = small(row, 7),
+            .kind = fills ? PROF_COPY_MEMSET : prof_column_code(row, 5),
+            .source_kind = prof_column_code(row, 6),
+            .target_kind = prof_column_code(row, 7),
         };
         ok = on_copy(context, &copy);
     }
@@ -214,7 +208,7 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
             .end_ns = prof_column_int(row, 6),
             .bytes = prof_column_size(row, 7),
             .address = prof_column_int(row, 8),
-            .kind = small(row, 9),
+            .kind = prof_column_code(row, 9),
         };
         ok = on_allocation(context, &allocation, prof_column_id(row, 10));
     }
@@ -238,7 +232,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
 
 /* ---- the last rows only -------------------------------------------------------------------- */
 
-static int64_t ask(struct prof_capture *capture, char *sql, int64_t otherwise)
+static int64_t query_live_number(struct prof_capture *capture, char *sql, int64_t otherwise)
 {
     sqlite3_stmt *row;
     if (sql && !prof_query(capture, sql, &row, NULL)) {
@@ -268,7 +262,7 @@ static char *select_text(struct prof_capture *capture, const char *table)
     return text;
 }
 
-static bool run(struct prof_capture *capture, char *sql)
+static bool run_live_sql(struct prof_capture *capture, char *sql)
 {
     bool ok = sql && sqlite3_exec(capture->db, sql, NULL, NULL, NULL) == SQLITE_OK;
     sqlite3_free(sql);
@@ -289,34 +283,39 @@ static const struct {
 
 /* Rows are nearly in order: what the rows just before the cut began with is all but the latest that
  * was cut off. */
-static int64_t begin_of(struct prof_capture *capture, const char *table, int64_t first)
+static int64_t first_kept_begin(struct prof_capture *capture, const char *table, int64_t first)
 {
-    return ask(capture,
-               sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
-                               "id < %lld ORDER BY id DESC LIMIT 256)",
-                               table, (long long)first),
-               0);
+    return query_live_number(
+        capture,
+        sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
+                        "id < %lld ORDER BY id DESC LIMIT 256)",
+                        table, (long long)first),
+        0);
 }
 
 static bool cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
                       int64_t *begin)
 {
-    if (ask(capture,
+    if (query_live_number(
+            capture,
             sqlite3_mprintf("SELECT 1 FROM sqlite_temp_master WHERE type = 'table' AND "
                             "name = %Q",
                             table),
             0))
         return true; /* stands for one that this file does not have: empty */
-    int64_t last = ask(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
+    int64_t last =
+        query_live_number(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
     int64_t first = last - rows + 1;
     if (last <= rows)
         return true;
-    int64_t from = has_start ? begin_of(capture, table, first) : 0;
+    int64_t from = has_start ? first_kept_begin(capture, table, first) : 0;
     *begin = from > *begin ? from : *begin;
     char *select = select_text(capture, table);
-    bool ok = select && run(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&
-              run(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld", table,
-                                           select, (long long)first));
+    bool ok =
+        select &&
+        run_live_sql(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&
+        run_live_sql(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld",
+                                              table, select, (long long)first));
     sqlite3_free(select);
     return ok;
 }

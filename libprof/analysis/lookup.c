@@ -280,7 +280,7 @@ static int64_t ask_number(struct prof_capture *capture, const char *sql)
 }
 
 /* Which ones are kept is decided once for a connection: rows that a reader has summed up stay. */
-static bool choose_configs(struct prof_capture *capture)
+static bool choose_common_configs(struct prof_capture *capture)
 {
     char sql[600];
     const char *sums = ask_number(capture, "SELECT EXISTS(SELECT 1 FROM rollup)")
@@ -302,7 +302,7 @@ static const char *configs_sql(struct prof_capture *capture)
 {
     if (!capture->has_other_configs &&
         (ask_number(capture, "SELECT count(*) FROM launch_config") <= PROF_MOST_CONFIGS ||
-         !choose_configs(capture)))
+         !choose_common_configs(capture)))
         return CONFIGS "ORDER BY id";
     capture->has_other_configs = true;
     return CONFIGS "WHERE id IN (SELECT id FROM temp.kept_config) ORDER BY id";
@@ -337,7 +337,7 @@ size_t prof_config_index(const struct prof_capture *capture, int64_t id)
     return i == SIZE_MAX && capture->has_other_configs && id > 0 ? capture->configs.count - 1 : i;
 }
 
-static enum prof_state state_of(const char *text)
+static enum prof_state parse_state(const char *text)
 {
     static const char *const names[] = {
         [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
@@ -366,7 +366,7 @@ static void read_info(struct reader *r)
 {
     struct prof_info *info = &r->capture->info;
     info->state_text = next_text(r);
-    info->state = state_of(info->state_text);
+    info->state = parse_state(info->state_text);
     info->perfkit_version = next_text(r);
     info->command = next_text(r);
     info->directory = next_text(r);

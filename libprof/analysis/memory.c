@@ -40,12 +40,7 @@ static const struct prof_ordered_query allocations = {
     "start", "\"end\", bytes, kind, process, thread, device, context, address", "allocation",
     "start NOT NULL", 0};
 
-static int64_t id_of(int64_t cell)
-{
-    return cell == PROF_UNKNOWN ? 0 : cell;
-}
-
-static bool in_scope(const struct walk *w, const struct prof_allocation *a)
+static bool allocation_in_scope(const struct walk *w, const struct prof_allocation *a)
 {
     bool in_time = w->cut ? a->start_ns < w->scope.end_ns &&
                                 (a->end_ns == PROF_UNKNOWN || a->end_ns > w->scope.begin_ns)
@@ -62,17 +57,17 @@ static void fetch(struct walk *w)
         const int64_t *c = row->cells;
         w->next = (struct prof_allocation){
             .id = c[ID],
-            .process = id_of(c[PROCESS]),
-            .thread = id_of(c[THREAD]),
-            .device = id_of(c[DEVICE]),
-            .context = id_of(c[CONTEXT]),
+            .process = prof_cell_id(c[PROCESS]),
+            .thread = prof_cell_id(c[THREAD]),
+            .device = prof_cell_id(c[DEVICE]),
+            .context = prof_cell_id(c[CONTEXT]),
             .start_ns = c[START],
             .end_ns = c[END],
             .bytes = c[BYTES] > 0 ? c[BYTES] : 0,
             .address = c[ADDRESS],
             .kind = c[KIND] < 0 || c[KIND] >= KINDS ? 0 : (int)c[KIND],
         };
-        if (in_scope(w, &w->next)) {
+        if (allocation_in_scope(w, &w->next)) {
             w->has_next = true;
             return;
         }
@@ -174,7 +169,7 @@ struct sum {
     int64_t live, peak, peak_ns, freed, leaks, leaked_bytes;
 };
 
-static void add_change(struct sum *s, const struct change *c)
+static void add_live_change(struct sum *s, const struct change *c)
 {
     s->live = prof_add(s->live, c->bytes);
     if (c->bytes > 0 && (s->live > s->peak || s->peak_ns == PROF_UNKNOWN)) {
@@ -246,7 +241,7 @@ static int highest_peak(const void *a, const void *b)
     return x->kind - y->kind;
 }
 
-static struct prof_memory_row row_of(struct sum *s, int kind)
+static struct prof_memory_row memory_sum_row(struct sum *s, int kind)
 {
     return (struct prof_memory_row){
         .kind = kind,
@@ -260,16 +255,16 @@ static struct prof_memory_row row_of(struct sum *s, int kind)
     };
 }
 
-static enum prof_status summarise(struct walk *w, struct sum *sums, size_t leak_limit,
-                                  struct prof_memory_summary *result, struct prof_error *err)
+static enum prof_status summarise_memory(struct walk *w, struct sum *sums, size_t leak_limit,
+                                         struct prof_memory_summary *result, struct prof_error *err)
 {
     struct prof_spread_budget budget = {0};
     struct change change;
     struct prof_allocation made;
     bool is_made, failed = false;
     while (next_change(w, &change, &made, &is_made, &failed)) {
-        add_change(&sums[change.kind], &change);
-        add_change(&sums[KINDS], &change);
+        add_live_change(&sums[change.kind], &change);
+        add_live_change(&sums[KINDS], &change);
         if (!is_made)
             continue;
         add_made(&sums[made.kind], &budget, &made);
@@ -299,16 +294,16 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
     status = walk_open(&w, capture, filter, false, err);
     if (status)
         goto out;
-    status = summarise(&w, sums, leak_limit, result, err);
+    status = summarise_memory(&w, sums, leak_limit, result, err);
     enum prof_status end = walk_close(&w, status ? NULL : err);
     status = status ? status : end;
     if (status)
         goto out;
     for (int k = 0; k < KINDS; k++) {
         if (sums[k].bytes.count)
-            result->rows[result->count++] = row_of(&sums[k], k);
+            result->rows[result->count++] = memory_sum_row(&sums[k], k);
     }
-    result->total = row_of(&sums[KINDS], -1);
+    result->total = memory_sum_row(&sums[KINDS], -1);
     qsort(result->rows, result->count, sizeof *result->rows, highest_peak);
     qsort(result->leaks, result->leak_count, sizeof *result->leaks, largest_leak);
 out:
@@ -380,7 +375,7 @@ static void thin(struct line *l)
 }
 
 /* From `time` on, later than any before, l->live bytes are live. */
-static bool add_level(struct line *l, int64_t time)
+static bool add_live_level(struct line *l, int64_t time)
 {
     struct bucket *last = l->buckets.count ? &l->buckets.data[l->buckets.count - 1] : NULL;
     if (l->result->thinned && prof_subtract(time, last->time_ns) < l->span_ns) {
@@ -400,7 +395,7 @@ static bool add_level(struct line *l, int64_t time)
 
 /* A bucket with changes at several times is two points: mean and peak up to the last change, then
  * the level that stays. */
-static bool make_points(struct line *l)
+static bool make_timeline_points(struct line *l)
 {
     struct prof_memory_timeline *r = l->result;
     r->points = calloc(2 * l->buckets.count, sizeof *r->points);
@@ -428,7 +423,7 @@ static enum prof_status draw(struct walk *w, struct line *l, int kind, struct pr
         if ((kind >= 0 && change.kind != kind) || change.time_ns >= end)
             continue;
         if (change.time_ns > time) {
-            ok = add_level(l, time);
+            ok = add_live_level(l, time);
             time = change.time_ns;
         }
         l->live = prof_add(l->live, change.bytes);
@@ -437,8 +432,8 @@ static enum prof_status draw(struct walk *w, struct line *l, int kind, struct pr
             r->peak_ns = time;
         }
     }
-    ok = ok && add_level(l, time);
-    ok = ok && make_points(l);
+    ok = ok && add_live_level(l, time);
+    ok = ok && make_timeline_points(l);
     return ok && !failed ? PROF_OK : prof_out_of_memory(err);
 }
 

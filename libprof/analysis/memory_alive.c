@@ -20,7 +20,7 @@ static const char select_allocations[] =
     "SELECT id, process, thread, device, context, start, \"end\", bytes, address, kind "
     "FROM allocation WHERE start NOT NULL";
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_alive_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     struct prof_allocation a = {
@@ -68,7 +68,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
     if (status)
         return status;
     if (!w.scope.configs && !w.scope.filter.stream && !w.scope.filter.stream_count)
-        status = prof_scan(capture, select_allocations, add_row, &w, err);
+        status = prof_scan(capture, select_allocations, add_alive_row, &w, err);
     prof_scope_close(&w.scope);
     if (status) {
         prof_array_free(&w.alive);

@@ -19,7 +19,7 @@ struct prof_ordered {
     struct prof_ordered_query query;
     sqlite3_stmt *scan;
     int columns;
-    bool sorted;    /* SQLite sorts */
+    bool sorted; /* SQLite sorts */
     bool scan_done;
     bool failed_memory;
     int64_t lateness; /* bound for the rows of the heap */
@@ -43,8 +43,8 @@ static int compare_rows(const void *a, const void *b)
     return before(a, b) ? -1 : before(b, a);
 }
 
-static void read_row(const struct prof_ordered *o, sqlite3_stmt *statement,
-                     struct prof_ordered_row *row)
+static void read_ordered_row(const struct prof_ordered *o, sqlite3_stmt *statement,
+                             struct prof_ordered_row *row)
 {
     row->is_real = false;
     for (int i = 0; i < o->columns; i++) {
@@ -133,7 +133,8 @@ static bool note_late(struct disorder *d, int64_t id, unsigned bits)
     return true;
 }
 
-static enum prof_status measure(struct prof_ordered *o, struct disorder *d, struct prof_error *err)
+static enum prof_status measure_disorder(struct prof_ordered *o, struct disorder *d,
+                                         struct prof_error *err)
 {
     sqlite3_stmt *keys;
     enum prof_status status = select_rows(o, true, "", &keys, err);
@@ -169,7 +170,7 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
         step = sqlite3_step(row);
         struct prof_ordered_row *slot = step == SQLITE_ROW ? prof_array_add(&o->late) : NULL;
         if (slot) {
-            read_row(o, row, slot);
+            read_ordered_row(o, row, slot);
         } else if (step == SQLITE_ROW) {
             sqlite3_finalize(row);
             return prof_out_of_memory(err);
@@ -186,7 +187,7 @@ static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_
     if (o->sorted)
         return PROF_OK;
     struct disorder d = {0};
-    enum prof_status status = measure(o, &d, err);
+    enum prof_status status = measure_disorder(o, &d, err);
     o->lateness = d.bits >= 63 ? INT64_MAX : (INT64_C(1) << d.bits) - 1;
     o->latest = INT64_MIN;
     if (!status && d.late.count)
@@ -229,7 +230,7 @@ enum prof_status prof_ordered_open(struct prof_capture *capture,
     return status;
 }
 
-static void sift_down(struct prof_ordered_row *heap, size_t count)
+static void sift_row_down(struct prof_ordered_row *heap, size_t count)
 {
     struct prof_ordered_row moving = heap[0];
     size_t at = 0;
@@ -247,7 +248,7 @@ static void sift_down(struct prof_ordered_row *heap, size_t count)
     heap[at] = moving;
 }
 
-static bool push(struct prof_ordered *o, const struct prof_ordered_row *row)
+static bool push_row(struct prof_ordered *o, const struct prof_ordered_row *row)
 {
     if (!prof_array_reserve(&o->heap, 1))
         return false;
@@ -279,13 +280,13 @@ static void change_to_sorting(struct prof_ordered *o)
     else
         extra = sqlite3_mprintf("%s ((%s), id) > (%lld, %lld) ORDER BY 1, 2", join, o->query.key,
                                 o->current.cells[0], o->current.cells[1]);
-    o->status = extra ? select_rows(o, false, extra, &o->scan, &o->err)
-                      : prof_out_of_memory(&o->err);
+    o->status =
+        extra ? select_rows(o, false, extra, &o->scan, &o->err) : prof_out_of_memory(&o->err);
     sqlite3_free(extra);
 }
 
 /* Read on until the smallest row of the heap cannot be overtaken. */
-static void fill(struct prof_ordered *o)
+static void fill_heap(struct prof_ordered *o)
 {
     while (!o->scan_done && !o->sorted &&
            (!o->heap.count || prof_subtract(o->latest, o->heap.data[0].cells[0]) <= o->lateness)) {
@@ -303,8 +304,8 @@ static void fill(struct prof_ordered *o)
             change_to_sorting(o);
             return;
         }
-        read_row(o, o->scan, &row);
-        if (!push(o, &row)) {
+        read_ordered_row(o, o->scan, &row);
+        if (!push_row(o, &row)) {
             o->status = prof_out_of_memory(&o->err);
             return;
         }
@@ -316,7 +317,7 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
     if (o->status)
         return NULL;
     if (!o->sorted)
-        fill(o);
+        fill_heap(o);
     if (o->status)
         return NULL;
     if (o->sorted) {
@@ -324,7 +325,7 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
             o->scan_done = true;
             return NULL;
         }
-        read_row(o, o->scan, &o->current);
+        read_ordered_row(o, o->scan, &o->current);
         o->has_current = true;
         return &o->current;
     }
@@ -336,7 +337,7 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
         o->current = o->heap.data[0];
         o->heap.data[0] = o->heap.data[--o->heap.count];
         if (o->heap.count)
-            sift_down(o->heap.data, o->heap.count);
+            sift_row_down(o->heap.data, o->heap.count);
     } else {
         return NULL;
     }

@@ -106,7 +106,8 @@ struct peaks {
     size_t count;
 };
 
-static void add(struct peaks *peaks, enum prof_ceiling_kind kind, double value, const char *how)
+static void add_peak(struct peaks *peaks, enum prof_ceiling_kind kind, double value,
+                     const char *how)
 {
     struct prof_ceiling *ceiling = &peaks->out[peaks->count++];
     *ceiling = prof_ceiling_of(kind);
@@ -115,12 +116,12 @@ static void add(struct peaks *peaks, enum prof_ceiling_kind kind, double value, 
     ceiling->how = how;
 }
 
-static void add_rate(struct peaks *peaks, enum prof_ceiling_kind kind, int rate)
+static void add_peak_rate(struct peaks *peaks, enum prof_ceiling_kind kind, int rate)
 {
     double clock = 1e3 * (double)peaks->device->clock_khz;
     if (rate)
-        add(peaks, kind, 2.0 * rate * (double)peaks->device->units * clock,
-            "units x multiply-adds per clock x 2 x peak clock");
+        add_peak(peaks, kind, 2.0 * rate * (double)peaks->device->units * clock,
+                 "units x multiply-adds per clock x 2 x peak clock");
 }
 
 static bool known(int64_t value)
@@ -134,13 +135,13 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
     if (known(device->memory_bandwidth))
         for (enum prof_ceiling_kind kind = PROF_CEILING_DRAM_COPY; kind <= PROF_CEILING_DRAM_TRIAD;
              kind++)
-            add(&peaks, kind, (double)device->memory_bandwidth, "bus width x memory clock");
+            add_peak(&peaks, kind, (double)device->memory_bandwidth, "bus width x memory clock");
     const struct rates *r = rates_of(device->compute_major, device->compute_minor);
     if (!r || !known(device->units) || !known(device->clock_khz))
         return peaks.count;
-    add(&peaks, PROF_CEILING_SHARED,
-        128.0 * (double)device->units * 1e3 * (double)device->clock_khz,
-        "units x 128 bytes per clock x peak clock");
+    add_peak(&peaks, PROF_CEILING_SHARED,
+             128.0 * (double)device->units * 1e3 * (double)device->clock_khz,
+             "units x 128 bytes per clock x peak clock");
     const struct {
         enum prof_ceiling_kind kind;
         int rate;
@@ -155,7 +156,7 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
         {PROF_CEILING_TENSOR_FP8, r->tensor_fp8},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        add_rate(&peaks, rows[i].kind, rows[i].rate);
+        add_peak_rate(&peaks, rows[i].kind, rows[i].rate);
     return peaks.count;
 }
 

@@ -39,7 +39,7 @@ static struct prof_pool *pool_of(struct work *w, int64_t process, int64_t addres
     return pool;
 }
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_pool_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t start = prof_column_int(row, START), process = prof_column_id(row, PROCESS);
@@ -74,7 +74,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static int by_peak(const void *a, const void *b)
+static int by_pool_peak(const void *a, const void *b)
 {
     const struct prof_pool *x = a, *y = b;
     if (x->peak_bytes != y->peak_bytes)
@@ -89,9 +89,9 @@ enum prof_status prof_pool_summary(struct prof_capture *capture, const struct pr
     *result = (struct prof_pool_summary){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status && !prof_scope_only_kernels(&w.scope))
-        status = prof_scan(capture, select_pools, add_row, &w, err);
+        status = prof_scan(capture, select_pools, add_pool_row, &w, err);
     if (!status && w.pools.count)
-        qsort(w.pools.data, w.pools.count, sizeof *w.pools.data, by_peak);
+        qsort(w.pools.data, w.pools.count, sizeof *w.pools.data, by_pool_peak);
     if (status)
         prof_array_free(&w.pools);
     result->rows = w.pools.data;

@@ -35,7 +35,7 @@ static bool of_pytorch(const char *file)
 }
 
 /* The innermost Python frame that is the program's, else the innermost of PyTorch. */
-static uint32_t place_of(struct work *w, int64_t stack)
+static uint32_t python_location(struct work *w, int64_t stack)
 {
     const uint64_t *known = stack ? prof_map_get(&w->places, (uint64_t)stack) : NULL;
     if (known || !stack || !w->stacks)
@@ -72,7 +72,7 @@ static bool take_operation(void *user, const struct prof_device_op *op)
     *sum = prof_add(*sum, op->duration_ns);
     (*(backward ? &found->backward_operations : &found->forward_operations))++;
     if (!backward && found->place == NO_PLACE)
-        found->place = place_of(w, op->stack);
+        found->place = python_location(w, op->stack);
     return true;
 }
 
@@ -98,7 +98,7 @@ struct key {
 
 /* Up from a counted operator: the outermost of those directly around it, then the range around
  * that; a place is taken from whichever has one. */
-static struct key key_of(const struct work *w, uint32_t at)
+static struct key operator_key(const struct work *w, uint32_t at)
 {
     const struct prof_torch *t = &w->torch;
     struct key key = {t->operators.data[at].text, NO_MODULE, w->operators[at].place};
@@ -115,7 +115,7 @@ static struct key key_of(const struct work *w, uint32_t at)
     return key;
 }
 
-static struct prof_pytorch_row *row_of(struct work *w, const struct key *key)
+static struct prof_pytorch_row *pytorch_row(struct work *w, const struct key *key)
 {
     const uint32_t *known = prof_names_get(&w->rows_by_key, (const char *)key, sizeof *key);
     if (known)
@@ -143,8 +143,8 @@ static bool add_rows(struct work *w)
         const struct torch_work *op = &w->operators[i];
         if (!op->forward_operations && !op->backward_operations)
             continue;
-        struct key key = key_of(w, i);
-        struct prof_pytorch_row *row = row_of(w, &key);
+        struct key key = operator_key(w, i);
+        struct prof_pytorch_row *row = pytorch_row(w, &key);
         if (!row)
             return false;
         row->calls++;
@@ -161,7 +161,7 @@ static int64_t total_of(const struct prof_pytorch_row *row)
     return prof_add(row->forward_ns, row->backward_ns);
 }
 
-static int by_total(const void *a, const void *b)
+static int by_operator_total(const void *a, const void *b)
 {
     const struct prof_pytorch_row *x = a, *y = b;
     int order = prof_order(total_of(x), total_of(y), x->op, y->op);
@@ -170,14 +170,14 @@ static int by_total(const void *a, const void *b)
     return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void finish(struct work *w, const struct prof_filter *filter,
-                   struct prof_pytorch_summary *result)
+static void finish_pytorch(struct work *w, const struct prof_filter *filter,
+                           struct prof_pytorch_summary *result)
 {
     result->rows = w->rows.data;
     result->count = w->rows.count;
     w->rows.data = NULL;
     if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, by_total);
+        qsort(result->rows, result->count, sizeof *result->rows, by_operator_total);
     for (size_t i = 0; i < result->count; i++)
         result->listed_ns = prof_add(result->listed_ns, total_of(&result->rows[i]));
     result->wall_ns = prof_wall_ns(w->capture, filter);
@@ -187,7 +187,7 @@ static void finish(struct work *w, const struct prof_filter *filter,
     }
 }
 
-static void close_work(struct work *w)
+static void close_pytorch_work(struct work *w)
 {
     prof_torch_close(&w->torch);
     free(w->operators);
@@ -217,8 +217,8 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
     if (!status && !add_rows(&w))
         status = prof_out_of_memory(err);
     if (!status)
-        finish(&w, filter, result);
-    close_work(&w);
+        finish_pytorch(&w, filter, result);
+    close_pytorch_work(&w);
     return status;
 }
 

@@ -11,10 +11,10 @@
 
 enum { START, ID, DURATION, THREAD, NAME, DOMAIN, DEPTH };
 
-static const struct prof_ordered_query ranges = {
-    "start", "duration, thread, name, domain, depth", "range", "start NOT NULL", 0};
+static const struct prof_ordered_query ranges = {"start", "duration, thread, name, domain, depth",
+                                                 "range", "start NOT NULL", 0};
 
-static struct prof_range_thread *thread_of(struct prof_range_index *index, int64_t thread)
+static struct prof_range_thread *range_thread_of(struct prof_range_index *index, int64_t thread)
 {
     bool fresh;
     uint32_t number = prof_group_number(&index->by_thread, (uint64_t)thread, &fresh);
@@ -52,15 +52,15 @@ static struct prof_range_lane *lane_for(struct prof_range_index *index,
     }
     struct prof_range_lane *lane = prof_array_add(&thread->lanes);
     if (lane)
-        *lane = (struct prof_range_lane){
-            .top = PROF_NO_RANGE, .domain = domain, .push_pop = push_pop};
+        *lane =
+            (struct prof_range_lane){.top = PROF_NO_RANGE, .domain = domain, .push_pop = push_pop};
     return lane;
 }
 
-static bool append(struct prof_range_index *index, const struct prof_range_row_read *row,
-                   uint32_t group)
+static bool append_range_node(struct prof_range_index *index, const struct prof_range_row_read *row,
+                              uint32_t group)
 {
-    struct prof_range_thread *thread = thread_of(index, row->thread);
+    struct prof_range_thread *thread = range_thread_of(index, row->thread);
     struct prof_range_node *node = prof_array_add(&index->nodes);
     if (!thread || !node)
         return false;
@@ -98,7 +98,7 @@ struct batch {
     PROF_ARRAY(struct prof_range_row_read) rows;
 };
 
-static int outer_first(const void *a, const void *b)
+static int outer_range_first(const void *a, const void *b)
 {
     const struct prof_range_row_read *x = a, *y = b;
     int64_t dx = x->duration_ns == PROF_UNKNOWN ? INT64_MAX : x->duration_ns;
@@ -114,19 +114,14 @@ static bool take_batch(struct prof_range_index *index, struct batch *batch,
                        prof_range_grouper *grouper, void *user)
 {
     if (batch->rows.count > 1)
-        qsort(batch->rows.data, batch->rows.count, sizeof *batch->rows.data, outer_first);
+        qsort(batch->rows.data, batch->rows.count, sizeof *batch->rows.data, outer_range_first);
     for (size_t i = 0; i < batch->rows.count; i++) {
         uint32_t group = grouper(user, &batch->rows.data[i]);
-        if (group == PROF_NO_GROUP || !append(index, &batch->rows.data[i], group))
+        if (group == PROF_NO_GROUP || !append_range_node(index, &batch->rows.data[i], group))
             return false;
     }
     batch->rows.count = 0;
     return true;
-}
-
-static int64_t id_of(int64_t cell)
-{
-    return cell == PROF_UNKNOWN ? 0 : cell;
 }
 
 static bool read_ranges(struct prof_range_index *index, struct prof_ordered *rows,
@@ -137,8 +132,12 @@ static bool read_ranges(struct prof_range_index *index, struct prof_ordered *row
     bool ok = true;
     while (ok && (row = prof_ordered_next(rows))) {
         const int64_t *c = row->cells;
-        struct prof_range_row_read read = {c[ID],           c[START],       prof_size(c[DURATION]),
-                                           id_of(c[THREAD]), id_of(c[NAME]), id_of(c[DOMAIN]),
+        struct prof_range_row_read read = {c[ID],
+                                           c[START],
+                                           prof_size(c[DURATION]),
+                                           prof_cell_id(c[THREAD]),
+                                           prof_cell_id(c[NAME]),
+                                           prof_cell_id(c[DOMAIN]),
                                            c[DEPTH]};
         if (!prof_scope_place(scope, 0, read.thread, 0, 0) ||
             !prof_scope_called(scope, read.thread, read.start_ns, 0, PROF_UNKNOWN))

@@ -28,7 +28,7 @@ struct work {
     struct device_work *device; /* per range of the index */
 };
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_range_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
@@ -60,7 +60,7 @@ static int64_t length_of(const struct prof_range_node *node)
 
 /* Children stand after their parents, so one walk backwards hands work up and takes nested time off
  * its parent. A name that is nested in itself counts an operation once per range, as documented. */
-static void sum_up(struct work *w)
+static void sum_range_work(struct work *w)
 {
     for (size_t i = w->index.nodes.count; i-- > 0;) {
         const struct prof_range_node *node = &w->index.nodes.data[i];
@@ -97,7 +97,7 @@ static void sum_up(struct work *w)
     }
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_range_sum(const void *a, const void *b)
 {
     const struct prof_range_row *x = a, *y = b;
     if (x->duration_ns.sum != y->duration_ns.sum)
@@ -108,7 +108,7 @@ static int by_sum(const void *a, const void *b)
     return names ? names : (int)x->style - (int)y->style;
 }
 
-static bool make_rows(struct work *w, struct prof_range_summary *result)
+static bool make_range_rows(struct work *w, struct prof_range_summary *result)
 {
     size_t count = w->names.list.count;
     if (!count)
@@ -144,11 +144,11 @@ static bool make_rows(struct work *w, struct prof_range_summary *result)
         r->share = prof_share(r->duration_ns.sum, result->listed_ns);
         r->wall_share = prof_share(r->duration_ns.sum, result->wall_ns);
     }
-    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    qsort(result->rows, result->count, sizeof *result->rows, by_range_sum);
     return true;
 }
 
-static enum prof_status scan(struct work *w, struct prof_error *err)
+static enum prof_status scan_ranges(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status = prof_begin(w->capture, err);
@@ -162,7 +162,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     if (!status && w->index.nodes.count) {
         struct prof_scope any_time = w->scope;
         any_time.by_time = false;
-        status = prof_device_ops(w->capture, &any_time, add_op, w, err);
+        status = prof_device_ops(w->capture, &any_time, add_range_operation, w, err);
     }
     prof_end(w->capture);
     return status;
@@ -175,10 +175,10 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     *result = (struct prof_range_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = scan(&w, err);
+        status = scan_ranges(&w, err);
     if (!status) {
-        sum_up(&w);
-        if (!make_rows(&w, result))
+        sum_range_work(&w);
+        if (!make_range_rows(&w, result))
             status = prof_out_of_memory(err);
     }
     for (size_t i = 0; w.groups && i < w.names.list.count; i++)

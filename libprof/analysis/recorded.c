@@ -15,17 +15,17 @@ struct work {
     bool out_of_memory;
 };
 
-static int64_t begin_of(const struct prof_process *p)
+static int64_t process_begin(const struct prof_process *p)
 {
     return p && p->start_ns != PROF_UNKNOWN && p->start_ns > 0 ? p->start_ns : 0;
 }
 
-static int64_t end_of(const struct work *w, const struct prof_process *p)
+static int64_t process_end(const struct work *w, const struct prof_process *p)
 {
     return p && p->end_ns != PROF_UNKNOWN ? p->end_ns : w->end;
 }
 
-static void add_span(struct work *w, int64_t begin, int64_t end)
+static void add_recorded_span(struct work *w, int64_t begin, int64_t end)
 {
     struct prof_recorded_span *span = end > begin ? prof_array_add(&w->spans) : NULL;
     if (span)
@@ -36,7 +36,7 @@ static void add_span(struct work *w, int64_t begin, int64_t end)
 static void close_process(struct work *w)
 {
     if (w->open_since != PROF_UNKNOWN)
-        add_span(w, w->open_since, end_of(w, prof_process(w->capture, w->process)));
+        add_recorded_span(w, w->open_since, process_end(w, prof_process(w->capture, w->process)));
     w->open_since = PROF_UNKNOWN;
 }
 
@@ -53,15 +53,15 @@ static void add_mark(struct work *w, int64_t process, int64_t time, bool begins)
     if (begins && w->open_since == PROF_UNKNOWN)
         w->open_since = time;
     else if (!begins && w->first) /* it had recorded from its start */
-        add_span(w, begin_of(prof_process(w->capture, process)), time);
+        add_recorded_span(w, process_begin(prof_process(w->capture, process)), time);
     else if (!begins && w->open_since != PROF_UNKNOWN) {
-        add_span(w, w->open_since, time);
+        add_recorded_span(w, w->open_since, time);
         w->open_since = PROF_UNKNOWN;
     }
     w->first = false;
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_recorded_begin(const void *a, const void *b)
 {
     const struct prof_recorded_span *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
@@ -72,7 +72,7 @@ static void unite(struct work *w)
 {
     size_t kept = 0;
     if (w->spans.count)
-        qsort(w->spans.data, w->spans.count, sizeof *w->spans.data, by_begin);
+        qsort(w->spans.data, w->spans.count, sizeof *w->spans.data, by_recorded_begin);
     for (size_t i = 0; i < w->spans.count; i++) {
         struct prof_recorded_span span = w->spans.data[i];
         struct prof_recorded_span *last = kept ? &w->spans.data[kept - 1] : NULL;
@@ -110,7 +110,7 @@ enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorde
     for (size_t i = 0; marks && !w.out_of_memory && i < capture->processes.count; i++) {
         const struct prof_process *p = &capture->processes.data[i];
         if (p->has_events && !w.marked[i])
-            add_span(&w, begin_of(p), end_of(&w, p));
+            add_recorded_span(&w, process_begin(p), process_end(&w, p));
     }
     if (!status && w.out_of_memory)
         status = prof_out_of_memory(err);

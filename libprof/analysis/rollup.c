@@ -27,7 +27,7 @@ struct work {
 
 enum { SECOND, STREAM, CONFIG, COUNT, SUM, MIN, MAX, HISTOGRAM };
 
-static struct sum *sum_of(struct work *w, int64_t id)
+static struct sum *rollup_sum_of(struct work *w, int64_t id)
 {
     const struct prof_config *config = prof_config(w->capture, id);
     const char *name = config && config->name ? config->name : "";
@@ -68,17 +68,17 @@ static bool add_second(struct work *w, int64_t second, int64_t count, int64_t su
     return true;
 }
 
-static bool add_row(struct work *w, sqlite3_stmt *row)
+static bool add_rollup_row(struct work *w, sqlite3_stmt *row)
 {
     int64_t second = sqlite3_column_int64(row, SECOND), config = prof_column_id(row, CONFIG);
-    if (w->scope.by_time && (second < w->scope.begin_ns / 1000000000 ||
-                             (w->scope.end_ns != INT64_MAX &&
-                              second > (w->scope.end_ns - 1) / 1000000000)))
+    if (w->scope.by_time &&
+        (second < w->scope.begin_ns / 1000000000 ||
+         (w->scope.end_ns != INT64_MAX && second > (w->scope.end_ns - 1) / 1000000000)))
         return true;
     if (!prof_scope_place(&w->scope, prof_column_id(row, STREAM), 0, 0, 0) ||
         !prof_scope_config(&w->scope, config))
         return true;
-    struct sum *s = sum_of(w, config);
+    struct sum *s = rollup_sum_of(w, config);
     if (!s)
         return false;
     int64_t count = sqlite3_column_int64(row, COUNT), sum = sqlite3_column_int64(row, SUM);
@@ -92,7 +92,7 @@ static bool add_row(struct work *w, sqlite3_stmt *row)
 }
 
 /* Geometric middle of the bucket that holds the middle value, within what was seen. */
-static double median_of(const struct sum *s)
+static double histogram_median(const struct sum *s)
 {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < BUCKETS; i++)
@@ -111,7 +111,7 @@ static double median_of(const struct sum *s)
     return NAN;
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_rollup_sum(const void *a, const void *b)
 {
     const struct prof_rollup_row *x = a, *y = b;
     if (x->sum_ns != y->sum_ns)
@@ -125,7 +125,7 @@ static int by_second(const void *a, const void *b)
     return (x->second > y->second) - (x->second < y->second);
 }
 
-static enum prof_status scan(struct work *w, struct prof_error *err)
+static enum prof_status scan_rollup(struct work *w, struct prof_error *err)
 {
     sqlite3_stmt *row;
     enum prof_status status = prof_query(w->capture,
@@ -135,7 +135,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     if (status)
         return status;
     while (prof_row(row)) {
-        if (!add_row(w, row)) {
+        if (!add_rollup_row(w, row)) {
             sqlite3_finalize(row);
             return prof_out_of_memory(err);
         }
@@ -143,7 +143,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
     return prof_query_end(w->capture, row, err);
 }
 
-static bool make_rows(struct work *w, struct prof_rollup *result)
+static bool make_rollup_rows(struct work *w, struct prof_rollup *result)
 {
     result->rows = calloc(w->sums.count + 1, sizeof *result->rows);
     if (!result->rows)
@@ -151,14 +151,14 @@ static bool make_rows(struct work *w, struct prof_rollup *result)
     for (size_t i = 0; i < w->sums.count; i++) {
         const struct sum *s = &w->sums.data[i];
         result->rows[result->count++] =
-            (struct prof_rollup_row){s->config,  s->config ? s->config->name : NULL,
-                                     s->count,   s->sum_ns,
-                                     s->min_ns,  s->max_ns,
-                                     median_of(s)};
+            (struct prof_rollup_row){s->config,          s->config ? s->config->name : NULL,
+                                     s->count,           s->sum_ns,
+                                     s->min_ns,          s->max_ns,
+                                     histogram_median(s)};
         result->kernels = prof_add(result->kernels, s->count);
         result->sum_ns = prof_add(result->sum_ns, s->sum_ns);
     }
-    qsort(result->rows, result->count, sizeof *result->rows, by_sum);
+    qsort(result->rows, result->count, sizeof *result->rows, by_rollup_sum);
     if (w->seconds.count)
         qsort(w->seconds.data, w->seconds.count, sizeof *w->seconds.data, by_second);
     result->seconds = w->seconds.data;
@@ -176,8 +176,8 @@ enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_fil
     if (!status && w.scope.by_range)
         status = prof_fail(err, PROF_INVALID, "totals per second know no NVTX ranges");
     if (!status)
-        status = scan(&w, err);
-    if (!status && !make_rows(&w, result))
+        status = scan_rollup(&w, err);
+    if (!status && !make_rollup_rows(&w, result))
         status = prof_out_of_memory(err);
     prof_array_free(&w.sums);
     free(w.seconds.data);

@@ -44,8 +44,8 @@ static uint32_t name_number(struct prof_roofline_gather *w, const struct prof_co
 }
 
 /* By name through a table of configurations: a lookup of text for each kernel would be slow. */
-static uint32_t subject_of(struct prof_roofline_gather *w, size_t index,
-                           const struct prof_config *config)
+static uint32_t roofline_subject(struct prof_roofline_gather *w, size_t index,
+                                 const struct prof_config *config)
 {
     if (w->by == PROF_ROOFLINE_CONFIGS)
         return (uint32_t)index;
@@ -66,7 +66,7 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
     const struct prof_config *config = index == SIZE_MAX ? NULL : &w->capture->configs.data[index];
     if (!config)
         index = w->capture->configs.count;
-    uint32_t subject = subject_of(w, index, config);
+    uint32_t subject = roofline_subject(w, index, config);
     bool fresh = false;
     uint32_t number = subject == PROF_NO_GROUP
                           ? PROF_NO_GROUP
@@ -84,8 +84,8 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
     return number;
 }
 
-static void count_kernel(const struct prof_roofline_gather *w, struct gathered *g,
-                         const struct prof_device_op *op)
+static void count_roofline_kernel(const struct prof_roofline_gather *w, struct gathered *g,
+                                  const struct prof_device_op *op)
 {
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
         return;
@@ -120,13 +120,13 @@ bool prof_roofline_gather_op(void *user, const struct prof_device_op *op)
         return false;
     bool counted = prof_scope_op(&w->scope, op);
     if (counted)
-        count_kernel(w, &w->points.data[number], op);
+        count_roofline_kernel(w, &w->points.data[number], op);
     if (declaration)
         prof_declared_launch(declaration, number, counted, op->duration_ns);
     return true;
 }
 
-static void share_out(struct prof_roofline_gather *w)
+static void share_declared_work(struct prof_roofline_gather *w)
 {
     for (size_t i = 0; i < w->declared.list.count; i++) {
         const struct prof_declaration *d = &w->declared.list.data[i];
@@ -155,7 +155,7 @@ static void finish_point(struct prof_roofline_gather *w, const struct gathered *
     prof_roofline_place(point, &facts, ceilings, prof_device(w->capture, g->device));
 }
 
-static bool make_points(struct prof_roofline_gather *w, struct prof_roofline *result)
+static bool make_roofline_points(struct prof_roofline_gather *w, struct prof_roofline *result)
 {
     if (!w->points.count)
         return true;
@@ -210,7 +210,7 @@ void prof_roofline_gather_close(struct prof_roofline_gather *w)
     free(w);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_point_time(const void *a, const void *b)
 {
     const struct prof_roofline_point *x = a, *y = b;
     int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
@@ -222,10 +222,10 @@ static int by_time(const void *a, const void *b)
     return (c > d) - (c < d);
 }
 
-static void finish(struct prof_roofline *result)
+static void finish_roofline(struct prof_roofline *result)
 {
     if (result->count)
-        qsort(result->points, result->count, sizeof *result->points, by_time);
+        qsort(result->points, result->count, sizeof *result->points, by_point_time);
     for (size_t i = 0; i < result->count; i++) {
         result->placed += result->points[i].bound != PROF_BOUND_NONE;
         result->time_ns = prof_add(result->time_ns, result->points[i].time_ns);
@@ -242,13 +242,13 @@ enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *w,
             &w->counters, w->capture, w->filter,
             w->by == PROF_ROOFLINE_CONFIGS ? PROF_BY_CONFIG : PROF_BY_NAME, err);
     if (!status)
-        share_out(w);
-    if (!status && !make_points(w, result))
+        share_declared_work(w);
+    if (!status && !make_roofline_points(w, result))
         status = prof_out_of_memory(err);
     if (status)
         prof_roofline_free(result);
     else
-        finish(result);
+        finish_roofline(result);
     return status;
 }
 
@@ -289,7 +289,7 @@ enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_f
     if (status)
         prof_roofline_free(result);
     else
-        finish(result);
+        finish_roofline(result);
     return status;
 }
 

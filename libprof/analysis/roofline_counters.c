@@ -18,8 +18,8 @@ static const struct {
     {"tensor", PROF_CEILING_TENSOR_FP16, true},
 };
 
-static uint64_t key_of(const struct prof_capture *capture, const struct prof_config *config,
-                       int64_t device)
+static uint64_t config_and_device_key(const struct prof_capture *capture,
+                                      const struct prof_config *config, int64_t device)
 {
     size_t c = prof_config_index(capture, config ? config->id : 0);
     size_t d = prof_index_of(&capture->devices, device);
@@ -35,7 +35,8 @@ enum prof_status prof_roofline_counters_open(struct prof_roofline_counters *coun
     enum prof_status status = prof_counter_summary(capture, filter, group, &counters->summary, err);
     for (size_t i = 0; !status && group == PROF_BY_CONFIG && i < counters->summary.count; i++) {
         const struct prof_counter_row *row = &counters->summary.rows[i];
-        if (!prof_map_put(&counters->by_config, key_of(capture, row->config, row->device), i))
+        if (!prof_map_put(&counters->by_config,
+                          config_and_device_key(capture, row->config, row->device), i))
             status = prof_out_of_memory(err);
     }
     return status;
@@ -53,8 +54,8 @@ static const struct prof_counter_row *find_row(const struct prof_roofline_counte
 {
     const struct prof_counter_summary *all = &counters->summary;
     if (config) {
-        uint64_t *at =
-            prof_map_get(&counters->by_config, key_of(counters->capture, config, device));
+        uint64_t *at = prof_map_get(&counters->by_config,
+                                    config_and_device_key(counters->capture, config, device));
         return at ? &all->rows[*at] : NULL;
     }
     for (size_t i = 0; i < all->count; i++) {
@@ -65,18 +66,18 @@ static const struct prof_counter_row *find_row(const struct prof_roofline_counte
     return NULL;
 }
 
-static const struct prof_counter_value *value_of(const struct prof_roofline_counters *counters,
-                                                 const struct prof_counter_row *row,
-                                                 const char *name)
+static const struct prof_counter_value *
+roofline_counter_value(const struct prof_roofline_counters *counters,
+                       const struct prof_counter_row *row, const char *name)
 {
     int at = prof_counter_find(&counters->summary, name);
     return at < 0 ? NULL : &row->values[at];
 }
 
-static double rate_of(const struct prof_roofline_counters *counters,
-                      const struct prof_counter_row *row, const char *name)
+static double roofline_counter_rate(const struct prof_roofline_counters *counters,
+                                    const struct prof_counter_row *row, const char *name)
 {
-    const struct prof_counter_value *value = value_of(counters, row, name);
+    const struct prof_counter_value *value = roofline_counter_value(counters, row, name);
     return value ? value->rate : NAN;
 }
 
@@ -89,12 +90,13 @@ bool prof_roofline_counted(const struct prof_roofline_counters *counters, const 
         .dram = NAN, .l2 = NAN, .pipe = PROF_CEILINGS, .pipe_share = NAN};
     if (!row || !row->known || row->joint || row->shared)
         return false;
-    rates->dram =
-        rate_of(counters, row, "dram_read_bytes") + rate_of(counters, row, "dram_write_bytes");
-    rates->l2 = rate_of(counters, row, "l2_bytes");
+    rates->dram = roofline_counter_rate(counters, row, "dram_read_bytes") +
+                  roofline_counter_rate(counters, row, "dram_write_bytes");
+    rates->l2 = roofline_counter_rate(counters, row, "l2_bytes");
     double busiest = -1;
     for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
-        const struct prof_counter_value *value = value_of(counters, row, pipes[i].counter);
+        const struct prof_counter_value *value =
+            roofline_counter_value(counters, row, pipes[i].counter);
         if (!value || !(value->share > busiest))
             continue;
         rates->pipe = pipes[i].pipe;
@@ -102,8 +104,8 @@ bool prof_roofline_counted(const struct prof_roofline_counters *counters, const 
         rates->pipe_share = busiest = value->share;
     }
     /* Half precision in the same pipe, two numbers to an instruction. */
-    if (rates->pipe == PROF_CEILING_FP32 &&
-        rate_of(counters, row, "fma_fp16") > 0.5 * rate_of(counters, row, "fma"))
+    if (rates->pipe == PROF_CEILING_FP32 && roofline_counter_rate(counters, row, "fma_fp16") >
+                                                0.5 * roofline_counter_rate(counters, row, "fma"))
         rates->pipe = PROF_CEILING_FP16;
     return true;
 }

@@ -16,7 +16,7 @@ void prof_roofline_exact_add(struct prof_roofline_exact *sum, const struct prof_
     sum->worked_ns = prof_add(sum->worked_ns, duration_ns);
 }
 
-static void put_bytes(struct prof_roof *roof, double bytes)
+static void set_roof_bytes(struct prof_roof *roof, double bytes)
 {
     roof->bytes = bytes;
     roof->source = isnan(bytes) ? PROF_WORK_NONE : PROF_WORK_COUNTERS;
@@ -49,8 +49,8 @@ void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roof
         return;
     point->worked = sum->worked;
     point->worked_ns = sum->worked_ns;
-    put_bytes(&point->roofs[PROF_ROOF_DRAM], sum->dram);
-    put_bytes(&point->roofs[PROF_ROOF_L2], sum->l2);
+    set_roof_bytes(&point->roofs[PROF_ROOF_DRAM], sum->dram);
+    set_roof_bytes(&point->roofs[PROF_ROOF_L2], sum->l2);
     point->flop = sum->flop;
     point->flop_source = known ? PROF_WORK_COUNTERS : PROF_WORK_NONE;
     if (known)

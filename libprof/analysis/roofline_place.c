@@ -72,7 +72,7 @@ struct place {
     bool narrow; /* nobody knows the pipe: 16 bits by the name, near the roof of 32 */
 };
 
-static double ceiling(const struct place *p, enum prof_ceiling_kind kind)
+static double roof_ceiling(const struct place *p, enum prof_ceiling_kind kind)
 {
     const struct prof_ceiling *found = prof_ceiling_find(p->ceilings, p->point->device, kind);
     return found ? found->value : NAN;
@@ -123,7 +123,7 @@ static void choose_pipe(struct place *p)
                                             PROF_CEILING_TENSOR_FP16,
                                             PROF_CEILING_TENSOR_FP8};
     for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
-        double value = ceiling(p, pipes[i]);
+        double value = roof_ceiling(p, pipes[i]);
         if (isnan(value))
             continue;
         point->pipe = pipes[i];
@@ -135,7 +135,7 @@ static void choose_pipe(struct place *p)
     point->pipe_share = point->flop_rate / point->pipe_ceiling;
 }
 
-static bool is_narrow(const struct place *p)
+static bool point_is_narrow(const struct place *p)
 {
     return p->facts->range ? p->facts->narrow
                            : prof_name_precision(p->point->name) == PROF_PRECISION_NARROW;
@@ -147,8 +147,8 @@ static void forget_doubtful_pipe(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
     bool plain = point->pipe == PROF_CEILING_FP32 || point->pipe == PROF_CEILING_FP16;
-    p->narrow = plain && point->flop_rate >= NEAR * ceiling(p, PROF_CEILING_FP32) && is_narrow(p) &&
-                !isnan(ceiling(p, PROF_CEILING_TENSOR_FP16));
+    p->narrow = plain && point->flop_rate >= NEAR * roof_ceiling(p, PROF_CEILING_FP32) &&
+                point_is_narrow(p) && !isnan(roof_ceiling(p, PROF_CEILING_TENSOR_FP16));
     if (!p->narrow)
         return;
     point->pipe = PROF_CEILINGS;
@@ -194,7 +194,7 @@ static void fill_roofs(struct place *p)
     fill_roof(point, PROF_ROOF_LINK, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_LINK),
               point->busy_ns);
     if (p->facts->pipe_counted) {
-        point->pipe_ceiling = ceiling(p, point->pipe);
+        point->pipe_ceiling = roof_ceiling(p, point->pipe);
         forget_idle_pipe(point);
     } else if (point->flop > 0) {
         choose_pipe(p);
@@ -222,7 +222,7 @@ static void abstain(struct place *p, const char *why)
  * where there were no calls: a graph's kernels. */
 static double launch_ns(const struct place *p)
 {
-    double measured = ceiling(p, PROF_CEILING_LAUNCH);
+    double measured = roof_ceiling(p, PROF_CEILING_LAUNCH);
     return isnan(measured) || isnan(p->facts->launch_ns) ? p->facts->launch_ns : measured;
 }
 
@@ -239,7 +239,7 @@ static bool may_be_cached(const struct place *p)
 static void judge_far(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
-    double fp64 = ceiling(p, PROF_CEILING_FP64);
+    double fp64 = roof_ceiling(p, PROF_CEILING_FP64);
     bool bytes_known = point->roofs[PROF_ROOF_DRAM].source || point->roofs[PROF_ROOF_L2].source;
     if (p->cached && isnan(point->roofs[PROF_ROOF_L2].ceiling))
         abstain(p, "the declared bytes moved faster than DRAM can; no ceiling of L2 is known");
@@ -250,7 +250,7 @@ static void judge_far(struct place *p)
     else if (p->narrow)
         abstain(p, "numbers of 16 bits by the names: near the roof of FP32, far from the tensor "
                    "cores'; counters would tell");
-    else if (!p->facts->pipe_counted && (p->facts->range || !is_narrow(p)) &&
+    else if (!p->facts->pipe_counted && (p->facts->range || !point_is_narrow(p)) &&
              point->flop_rate >= NEAR * fp64)
         abstain(p, "precision not known: in FP64 it would be at its roof");
     else if (point->roofs[PROF_ROOF_DRAM].source && isnan(point->roofs[PROF_ROOF_DRAM].ceiling))

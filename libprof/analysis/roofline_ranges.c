@@ -67,7 +67,7 @@ static void for_ranges(struct work *w, uint32_t node,
 }
 
 /* Of a time filter the ranges know: what they called may have run later. */
-static bool in_scope(const struct work *w, const struct prof_device_op *op)
+static bool range_op_in_scope(const struct work *w, const struct prof_device_op *op)
 {
     return prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
            prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
@@ -89,7 +89,7 @@ struct seen_op {
 };
 
 /* Of a kernel's name, looked at once for each configuration. */
-static bool is_narrow(struct work *w, const struct prof_device_op *op)
+static bool kernel_is_narrow(struct work *w, const struct prof_device_op *op)
 {
     size_t at = prof_config_index(w->capture, op->config);
     if (op->kind != PROF_OP_KERNEL || at == SIZE_MAX)
@@ -101,7 +101,7 @@ static bool is_narrow(struct work *w, const struct prof_device_op *op)
     return w->precision[at] == NARROW;
 }
 
-static void count_kernel(struct group *g, const struct seen_op *seen)
+static void count_range_kernel(struct group *g, const struct seen_op *seen)
 {
     int64_t ns = seen->op->duration_ns;
     if (seen->op->call_duration_ns != PROF_UNKNOWN) {
@@ -119,7 +119,7 @@ static void count_kernel(struct group *g, const struct seen_op *seen)
     g->l2_bytes += seen->rates->l2 * (double)ns * 1e-9;
 }
 
-static void count_op(struct group *g, const void *what)
+static void count_range_operation(struct group *g, const void *what)
 {
     const struct seen_op *seen = what;
     const struct prof_device_op *op = seen->op;
@@ -131,7 +131,7 @@ static void count_op(struct group *g, const void *what)
     if (is_link(op))
         g->link_bytes += (double)op->bytes;
     if (op->kind == PROF_OP_KERNEL)
-        count_kernel(g, seen);
+        count_range_kernel(g, seen);
 }
 
 static uint32_t kernel_number(struct work *w, const struct prof_device_op *op)
@@ -157,18 +157,19 @@ static bool declare(struct work *w, const struct prof_device_op *op, bool counte
     return true;
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_roofline_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
         return true;
-    bool counted = in_scope(w, op);
+    bool counted = range_op_in_scope(w, op);
     if (!declare(w, op, counted))
         return false;
     struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
-    struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL, is_narrow(w, op)};
+    struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL,
+                           kernel_is_narrow(w, op)};
     struct prof_roofline_rates rates;
     if (op->kind == PROF_OP_KERNEL && w->counters.summary.count &&
         prof_roofline_counted(&w->counters, NULL, prof_config(w->capture, op->config), seen.device,
@@ -178,7 +179,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
         uint32_t node = prof_range_at(&w->index, &thread->lanes.data[i], op->call_ns);
         if (node == PROF_NO_RANGE)
             continue;
-        for_ranges(w, node, count_op, &seen);
+        for_ranges(w, node, count_range_operation, &seen);
     }
     return true;
 }
@@ -186,7 +187,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
 /* ---- times ------------------------------------------------------------------------------------
  */
 
-static void add_span(void *user, int64_t begin, int64_t end, unsigned active)
+static void add_busy_span(void *user, int64_t begin, int64_t end, unsigned active)
 {
     struct group *g = user;
     int64_t length = prof_subtract(end, begin);
@@ -214,7 +215,7 @@ static bool sweep_op(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH, failed = false;
-    if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || !in_scope(w, op))
+    if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || !range_op_in_scope(w, op))
         return true;
     struct interval interval = {kernel ? KERNELS : TRANSFERS, op->start_ns,
                                 prof_add(op->start_ns, op->duration_ns), &failed};
@@ -230,7 +231,7 @@ static bool sweep_op(void *user, const struct prof_device_op *op)
 static enum prof_status measure_busy(struct work *w, struct prof_error *err)
 {
     for (size_t i = 0; i < w->names.list.count; i++)
-        prof_sweep_open(&w->groups[i].sweep, add_span, &w->groups[i]);
+        prof_sweep_open(&w->groups[i].sweep, add_busy_span, &w->groups[i]);
     enum prof_status status = prof_device_ops_by_start(w->capture, sweep_op, w, err);
     for (size_t i = 0; i < w->names.list.count; i++)
         prof_sweep_close(&w->groups[i].sweep);
@@ -268,7 +269,7 @@ static void mark_declaring(struct work *w, const struct prof_declaration *d, uin
     g->declares_more |= d->mixed;
 }
 
-static void share_out(struct work *w)
+static void share_range_declarations(struct work *w)
 {
     for (size_t i = 0; i < w->declared.list.count; i++) {
         const struct prof_declaration *d = &w->declared.list.data[i];
@@ -342,7 +343,7 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
 }
 
 /* Declarations of one kernel each stand in the roofline of kernels already. */
-static bool make_points(struct work *w, struct prof_roofline *result)
+static bool make_range_points(struct work *w, struct prof_roofline *result)
 {
     if (!w->names.list.count)
         return true;
@@ -355,7 +356,7 @@ static bool make_points(struct work *w, struct prof_roofline *result)
     return result->points != NULL;
 }
 
-static enum prof_status gather(struct work *w, struct prof_error *err)
+static enum prof_status gather_range_roofline(struct work *w, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&w->scope), all = {0};
     enum prof_status status = prof_begin(w->capture, err);
@@ -370,7 +371,7 @@ static enum prof_status gather(struct work *w, struct prof_error *err)
     if (!status)
         status = prof_scope_open(&all, w->capture, NULL, err);
     if (!status && w->index.nodes.count)
-        status = prof_device_ops(w->capture, &all, add_op, w, err);
+        status = prof_device_ops(w->capture, &all, add_roofline_operation, w, err);
     if (!status && w->index.nodes.count)
         status = measure_busy(w, err);
     prof_scope_close(&all);
@@ -390,11 +391,11 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     if (!status)
         status = prof_roofline_counters_open(&w.counters, capture, filter, PROF_BY_CONFIG, err);
     if (!status)
-        status = gather(&w, err);
+        status = gather_range_roofline(&w, err);
     if (!status) {
         measure_lengths(&w);
-        share_out(&w);
-        if (!make_points(&w, result))
+        share_range_declarations(&w);
+        if (!make_range_points(&w, result))
             status = prof_out_of_memory(err);
     }
     free(w.precision);

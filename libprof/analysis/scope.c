@@ -29,8 +29,8 @@ static bool choose_other(void *user, sqlite3_stmt *row)
            prof_map_put(&choice->scope->other_configs, (uint64_t)prof_column_id(row, 0), 1);
 }
 
-static enum prof_status choose_configs(struct prof_capture *capture, const struct choice *choice,
-                                       struct prof_error *err)
+static enum prof_status choose_scope_configs(struct prof_capture *capture,
+                                             const struct choice *choice, struct prof_error *err)
 {
     for (size_t i = 0; i < capture->configs.count; i++)
         choice->scope->configs[i] = is_chosen(choice, capture->configs.data[i].name);
@@ -44,7 +44,8 @@ static enum prof_status choose_configs(struct prof_capture *capture, const struc
                      choose_other, (void *)(uintptr_t)choice, err);
 }
 
-static enum prof_status compile(const char *pattern, regex_t *out, struct prof_error *err)
+static enum prof_status compile_kernel_pattern(const char *pattern, regex_t *out,
+                                               struct prof_error *err)
 {
     char why[128];
     const char *excess = prof_pattern_excess(pattern);
@@ -71,10 +72,10 @@ static enum prof_status open_kernels(struct prof_scope *scope, struct prof_captu
     scope->configs = calloc(scope->capture->configs.count + 1, sizeof *scope->configs);
     if (!scope->configs)
         return prof_out_of_memory(err);
-    enum prof_status status = text ? compile(text, &pattern, err) : PROF_OK;
+    enum prof_status status = text ? compile_kernel_pattern(text, &pattern, err) : PROF_OK;
     if (!status) {
         struct choice choice = {scope, text ? &pattern : NULL};
-        status = choose_configs(capture, &choice, err);
+        status = choose_scope_configs(capture, &choice, err);
         if (text)
             regfree(&pattern);
     }
@@ -85,7 +86,8 @@ static enum prof_status open_kernels(struct prof_scope *scope, struct prof_captu
 
 /* Ranges come by thread and start: those that touch become one span. An instant is a nanosecond, so
  * that a range lies in itself. */
-static bool add_span(struct prof_scope *scope, int64_t thread, int64_t start, int64_t duration)
+static bool add_scope_span(struct prof_scope *scope, int64_t thread, int64_t start,
+                           int64_t duration)
 {
     int64_t end = duration == PROF_UNKNOWN ? INT64_MAX : prof_add(start, duration);
     end = end > start ? end : prof_add(start, 1);
@@ -117,8 +119,8 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
     sqlite3_bind_text(row, 1, scope->filter.range, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 2, scope->filter.range_domain, -1, SQLITE_STATIC); /* NULL binds NULL */
     while (ok && prof_row(row))
-        ok = add_span(scope, prof_column_id(row, 0), prof_column_int(row, 1),
-                      prof_column_size(row, 2));
+        ok = add_scope_span(scope, prof_column_id(row, 0), prof_column_int(row, 1),
+                            prof_column_size(row, 2));
     status = prof_query_end(capture, row, err);
     return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }
@@ -159,8 +161,8 @@ static enum prof_status read_graph_calls(struct prof_scope *scope, struct prof_c
     return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }
 
-static enum prof_status open_ranges(struct prof_scope *scope, struct prof_capture *capture,
-                                    struct prof_error *err)
+static enum prof_status open_scope_ranges(struct prof_scope *scope, struct prof_capture *capture,
+                                          struct prof_error *err)
 {
     scope->by_range = scope->filter.range != NULL;
     if (!scope->by_range)
@@ -199,7 +201,7 @@ enum prof_status prof_scope_open(struct prof_scope *scope, struct prof_capture *
     scope->by_place = scope->by_device || filter->process || filter->thread;
     enum prof_status status = open_kernels(scope, capture, err);
     if (!status)
-        status = open_ranges(scope, capture, err);
+        status = open_scope_ranges(scope, capture, err);
     if (status)
         prof_scope_close(scope);
     return status;

@@ -62,7 +62,7 @@ static void go_over(struct prof_gather *g, struct prof_spread_budget *budget, si
     g->capacity = 0;
 }
 
-static void keep(struct prof_gather *g, struct prof_spread_budget *budget, int64_t value)
+static void keep_value(struct prof_gather *g, struct prof_spread_budget *budget, int64_t value)
 {
     size_t kept = (size_t)g->count;
     if (kept == g->capacity) {
@@ -84,7 +84,7 @@ void prof_gather_add(struct prof_gather *g, struct prof_spread_budget *budget, i
     if (g->octaves)
         count_in_histogram(g, value);
     else if (!g->out_of_memory)
-        keep(g, budget, value);
+        keep_value(g, budget, value);
     g->min = g->count && g->min < value ? g->min : value;
     g->max = g->count && g->max > value ? g->max : value;
     g->sum = prof_add(g->sum, value);
@@ -125,17 +125,11 @@ static bool radix_sort(int64_t *values, size_t count)
     return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static void sort_values(struct prof_gather *g)
 {
     size_t count = (size_t)g->count;
     if (count < 256 || !radix_sort(g->values, count))
-        qsort(g->values, count, sizeof *g->values, compare);
+        qsort(g->values, count, sizeof *g->values, prof_ascending_int64);
 }
 
 /* Value of a rank (0-based) in the histogram. */
@@ -161,7 +155,7 @@ static double at_rank(const struct prof_gather *g, int64_t rank)
     return g->octaves ? histogram_at(g, rank) : (double)g->values[rank];
 }
 
-static double median_of(const struct prof_gather *g)
+static double gathered_median(const struct prof_gather *g)
 {
     double upper = at_rank(g, g->count / 2);
     return g->count & 1 ? upper : (at_rank(g, g->count / 2 - 1) + upper) / 2;
@@ -200,7 +194,7 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
         s.quantile_error = PROF_SPREAD_ERROR;
     else
         sort_values(g);
-    s.median = median_of(g);
+    s.median = gathered_median(g);
     s.p95 = at_rank(g, nearest_rank(g->count, 0.95));
     s.p99 = at_rank(g, nearest_rank(g->count, 0.99));
     return s;
@@ -240,7 +234,7 @@ double prof_gather_median(struct prof_gather *g)
         return NAN;
     if (!g->octaves)
         sort_values(g);
-    return median_of(g);
+    return gathered_median(g);
 }
 
 void prof_gather_free(struct prof_gather *g)

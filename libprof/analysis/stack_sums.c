@@ -13,7 +13,7 @@ static struct prof_stack_cost cost_of(const struct prof_flame_node *node)
     return (struct prof_stack_cost){node->count, node->device_ns, node->bytes, node->idle_ns};
 }
 
-static void add(struct prof_stack_cost *to, const struct prof_stack_cost *cost)
+static void add_stack_cost(struct prof_stack_cost *to, const struct prof_stack_cost *cost)
 {
     to->count = prof_add(to->count, cost->count);
     to->device_ns = prof_add(to->device_ns, cost->device_ns);
@@ -44,7 +44,7 @@ struct lines {
 };
 
 /* A node where work ends gives its cost to every place on its way, once. */
-static void add_lines(struct lines *l, uint32_t node)
+static void add_node_lines(struct lines *l, uint32_t node)
 {
     const struct prof_flame_node *nodes = l->flame->nodes;
     struct prof_stack_cost cost = cost_of(&nodes[node]);
@@ -54,19 +54,19 @@ static void add_lines(struct lines *l, uint32_t node)
             continue;
         uint32_t place = nodes[at].frame->number;
         if (!any)
-            add(&l->rows[place].self, &cost);
+            add_stack_cost(&l->rows[place].self, &cost);
         any = true;
         if (l->seen[place] == node + 1)
             continue;
         l->seen[place] = node + 1;
-        add(&l->rows[place].total, &cost);
+        add_stack_cost(&l->rows[place].total, &cost);
     }
-    add(&l->result->all, &cost);
+    add_stack_cost(&l->result->all, &cost);
     if (!any)
-        add(&l->result->without, &cost);
+        add_stack_cost(&l->result->without, &cost);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_line_time(const void *a, const void *b)
 {
     const struct prof_line_row *x = a, *y = b;
     if (x->total.device_ns != y->total.device_ns)
@@ -90,7 +90,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
         status = prof_out_of_memory(err);
     for (uint32_t i = 0; !status && i < flame.count; i++) {
         if (flame.nodes[i].count)
-            add_lines(&l, i);
+            add_node_lines(&l, i);
     }
     for (size_t i = 0; !status && i < count; i++) {
         if (!l.rows[i].total.count)
@@ -99,7 +99,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
         l.rows[result->count++] = l.rows[i];
     }
     if (!status && result->count)
-        qsort(l.rows, result->count, sizeof *l.rows, by_time);
+        qsort(l.rows, result->count, sizeof *l.rows, by_line_time);
     free(l.seen);
     prof_flame_free(&flame);
     if (status)
@@ -117,7 +117,7 @@ void prof_line_sums_free(struct prof_line_sums *result)
 
 /* ---- by kernel ------------------------------------------------------------------------------- */
 
-static bool is_work(enum prof_flame_kind kind)
+static bool is_device_work_node(enum prof_flame_kind kind)
 {
     return kind == PROF_FLAME_KERNEL || kind == PROF_FLAME_TRANSFER || kind == PROF_FLAME_MEMSET;
 }
@@ -148,8 +148,8 @@ struct callers {
     PROF_ARRAY(struct prof_caller_row) rows;
 };
 
-static bool number_of(struct prof_names *names, enum prof_flame_kind kind, const char *name,
-                      const uint32_t *path, size_t depth, uint32_t *number, bool *is_new)
+static bool caller_number(struct prof_names *names, enum prof_flame_kind kind, const char *name,
+                          const uint32_t *path, size_t depth, uint32_t *number, bool *is_new)
 {
     size_t length = strlen(name), size = 1 + length + 1 + depth * sizeof *path;
     char *key = malloc(size);
@@ -178,8 +178,8 @@ static bool add_caller(struct callers *c, uint32_t node)
     bool is_new, is_new_work;
     if (!path_of(c->flame, node, &row.path, &row.depth))
         return false;
-    bool ok = number_of(&c->works, n->kind, name, NULL, 0, &work, &is_new_work) &&
-              number_of(&c->known, n->kind, name, row.path, row.depth, &number, &is_new);
+    bool ok = caller_number(&c->works, n->kind, name, NULL, 0, &work, &is_new_work) &&
+              caller_number(&c->known, n->kind, name, row.path, row.depth, &number, &is_new);
     if (ok && is_new_work) {
         int64_t *ns = prof_array_add(&c->work_ns);
         ok = ns != NULL;
@@ -193,7 +193,7 @@ static bool add_caller(struct callers *c, uint32_t node)
         free(row.path);
     if (!ok || (is_new && !added))
         return false;
-    add(&c->rows.data[number].cost, &cost);
+    add_stack_cost(&c->rows.data[number].cost, &cost);
     c->work_ns.data[work] = prof_add(c->work_ns.data[work], cost.device_ns);
     return true;
 }
@@ -204,14 +204,14 @@ static bool fill_work_ns(struct callers *c)
         struct prof_caller_row *row = &c->rows.data[i];
         uint32_t work;
         bool is_new;
-        if (!number_of(&c->works, row->kind, row->work, NULL, 0, &work, &is_new))
+        if (!caller_number(&c->works, row->kind, row->work, NULL, 0, &work, &is_new))
             return false;
         row->work_ns = c->work_ns.data[work];
     }
     return true;
 }
 
-static int by_work(const void *a, const void *b)
+static int by_caller_work(const void *a, const void *b)
 {
     const struct prof_caller_row *x = a, *y = b;
     if (x->work_ns != y->work_ns)
@@ -234,10 +234,10 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
     enum prof_status status = read_places(capture, &result->places, &count, err);
     struct callers c = {.flame = flame};
     for (uint32_t i = 0; !status && i < flame->count; i++) {
-        if (!flame->nodes[i].count || !is_work(flame->nodes[i].kind))
+        if (!flame->nodes[i].count || !is_device_work_node(flame->nodes[i].kind))
             continue;
         struct prof_stack_cost cost = cost_of(&flame->nodes[i]);
-        add(&result->all, &cost);
+        add_stack_cost(&result->all, &cost);
         if (!add_caller(&c, i))
             status = prof_out_of_memory(err);
     }
@@ -250,7 +250,7 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
     if (c.rows.count)
-        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_work);
+        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_caller_work);
     result->rows = c.rows.data;
     result->count = c.rows.count;
     prof_names_free(&c.known);
@@ -301,7 +301,7 @@ struct calls {
     PROF_ARRAY(struct prof_call_row) rows;
 };
 
-static bool add_call(struct calls *c, const struct prof_event *event)
+static bool add_caller_event(struct calls *c, const struct prof_event *event)
 {
     struct call_key key = {event->api_name_id, event->stack};
     uint32_t *known = prof_names_get(&c->keys, (const char *)&key, sizeof key);
@@ -331,7 +331,7 @@ static enum prof_status read_calls(struct prof_capture *capture, const struct pr
     if (status)
         return status;
     while (ok && prof_events_next(events, &event))
-        ok = event.duration_ns == PROF_UNKNOWN || add_call(c, &event);
+        ok = event.duration_ns == PROF_UNKNOWN || add_caller_event(c, &event);
     status = prof_events_close(events, err);
     return ok ? status : prof_out_of_memory(err);
 }
@@ -345,7 +345,7 @@ static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct 
     for (size_t i = 0; path && i < depth; i++)
         path[i] = frames[depth - 1 - i].number;
     if (!path ||
-        !number_of(&c->known, PROF_FLAME_API, group->name, path, depth, &number, &is_new)) {
+        !caller_number(&c->known, PROF_FLAME_API, group->name, path, depth, &number, &is_new)) {
         free(path);
         return false;
     }
@@ -363,7 +363,7 @@ static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct 
     return true;
 }
 
-static int by_total(const void *a, const void *b)
+static int by_call_total(const void *a, const void *b)
 {
     const struct prof_call_row *x = a, *y = b;
     if (x->total_ns != y->total_ns)
@@ -398,7 +398,7 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
         c.rows.data[i].told = prof_launch_wrappers_skip_path(
             wrappers, result->places, c.rows.data[i].path, c.rows.data[i].depth);
     if (c.rows.count)
-        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_total);
+        qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_call_total);
     result->rows = c.rows.data;
     result->count = c.rows.count;
     prof_names_free(&c.keys);

@@ -46,7 +46,7 @@ struct prof_stacks {
     struct prof_arena texts;
 };
 
-static const char *base_name(const char *path)
+static const char *file_base_name(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash && slash[1] ? slash + 1 : path;
@@ -74,8 +74,8 @@ static enum prof_status read_modules(struct prof_stacks *s, struct prof_error *e
 }
 
 /* The number of a key: a number and two texts; a new one is the count of those before. */
-static bool number_of(struct prof_names *names, const char *number_text, const char *first,
-                      const char *second, uint32_t *number, bool *is_new)
+static bool stack_key_number(struct prof_names *names, const char *number_text, const char *first,
+                             const char *second, uint32_t *number, bool *is_new)
 {
     const char *parts[] = {number_text, first, second ? second : ""};
     size_t size = 0, lengths[3];
@@ -99,8 +99,8 @@ static bool number_function(struct prof_stacks *s, struct prof_frame *place)
     char kind[16];
     bool is_new;
     snprintf(kind, sizeof kind, "%d", place->kind);
-    return number_of(&s->functions, kind, place->function, place->module, &place->function_number,
-                     &is_new);
+    return stack_key_number(&s->functions, kind, place->function, place->module,
+                            &place->function_number, &is_new);
 }
 
 /* By the function's number: its name may be long. */
@@ -109,10 +109,10 @@ static bool number_place(struct prof_stacks *s, struct prof_frame *place, bool *
     char numbers[80];
     snprintf(numbers, sizeof numbers, "%u %d %d %lld", place->function_number, place->inlined,
              place->named, (long long)place->line);
-    return number_of(&s->known, numbers, "", place->file, &place->number, is_new);
+    return stack_key_number(&s->known, numbers, "", place->file, &place->number, is_new);
 }
 
-static bool add_level(struct prof_stacks *s, struct frame_row *row, struct prof_frame *place)
+static bool add_frame_level(struct prof_stacks *s, struct frame_row *row, struct prof_frame *place)
 {
     bool is_new;
     uint32_t *level = prof_array_add(&s->levels);
@@ -137,8 +137,9 @@ static const char *made_name(struct prof_stacks *s, const struct prof_frame *pla
     if (place->kind == PROF_FRAME_MISSING)
         return "[callers unknown]";
     if (place->module && offset != PROF_UNKNOWN)
-        snprintf(text, sizeof text, "%.*s+0x%llx", prof_report_head(base_name(place->module), 120),
-                 base_name(place->module), (unsigned long long)offset);
+        snprintf(text, sizeof text, "%.*s+0x%llx",
+                 prof_report_head(file_base_name(place->module), 120),
+                 file_base_name(place->module), (unsigned long long)offset);
     else if (place->kind == PROF_FRAME_PYTHON)
         return "[Python]";
     else
@@ -179,7 +180,7 @@ static bool read_level(struct prof_stacks *s, sqlite3_stmt *row)
     place.named = place.function != NULL;
     if (!place.function)
         place.function = made_name(s, &place, prof_column_int(row, 4));
-    return place.function && add_level(s, frame, &place);
+    return place.function && add_frame_level(s, frame, &place);
 }
 
 /* A level is inlined when there is a further one of its frame. */
@@ -188,7 +189,7 @@ static const char levels_sql[] =
     "lead(s.id) OVER (PARTITION BY f.id ORDER BY s.level,s.id) NOT NULL,f.process "
     "FROM frame f LEFT JOIN symbol s ON s.frame=f.id ORDER BY f.id,s.level,s.id";
 
-static enum prof_status read_frames(struct prof_stacks *s, struct prof_error *err)
+static enum prof_status read_stack_frames(struct prof_stacks *s, struct prof_error *err)
 {
     sqlite3_stmt *row;
     enum prof_status status = prof_query(s->capture, levels_sql, &row, err);
@@ -200,7 +201,7 @@ static enum prof_status read_frames(struct prof_stacks *s, struct prof_error *er
     return status ? status : end;
 }
 
-static enum prof_status read_rows(struct prof_stacks *s, struct prof_error *err)
+static enum prof_status read_stack_rows(struct prof_stacks *s, struct prof_error *err)
 {
     sqlite3_stmt *row;
     enum prof_status status =
@@ -226,11 +227,11 @@ enum prof_status prof_stacks_open(struct prof_capture *capture, struct prof_stac
     s->capture = capture;
     enum prof_status status = prof_begin(capture, err);
     if (!status) {
-        status = read_rows(s, err);
+        status = read_stack_rows(s, err);
         if (!status && s->rows.count)
             status = read_modules(s, err);
         if (!status && s->rows.count)
-            status = read_frames(s, err);
+            status = read_stack_frames(s, err);
         prof_end(capture);
     }
     if (status) {
@@ -269,7 +270,7 @@ size_t prof_stacks_places(const struct prof_stacks *s, const struct prof_frame *
     return s->places.count;
 }
 
-static bool add_frame(struct prof_stacks *s, const struct frame_row *row)
+static bool add_result_frames(struct prof_stacks *s, const struct frame_row *row)
 {
     if (!prof_array_reserve(&s->result, row->count))
         return false;
@@ -302,7 +303,7 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
             row == SIZE_MAX ? SIZE_MAX : prof_index_of(&s->frames, s->rows.data[row].frame);
         if (frame == SIZE_MAX || s->result.count >= DEEPEST)
             break;
-        if (!add_frame(s, &s->frames.data[frame])) {
+        if (!add_result_frames(s, &s->frames.data[frame])) {
             prof_note(PROF_NOMEM);
             return 0;
         }
@@ -316,7 +317,7 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
 
 static bool is_of(const struct prof_frame *frame, const char *const *modules)
 {
-    const char *name = frame->module ? base_name(frame->module) : "";
+    const char *name = frame->module ? file_base_name(frame->module) : "";
     for (; *modules; modules++) {
         if (strncmp(name, *modules, strlen(*modules)) == 0)
             return true;
@@ -402,7 +403,7 @@ enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
 }
 
 /* What stands between the program and the device is as far from a reader as the C library. */
-static int distance(const struct prof_frame *frame, const struct prof_frame *callee)
+static int frame_distance(const struct prof_frame *frame, const struct prof_frame *callee)
 {
     enum prof_nearness near =
         is_glue(frame, callee) ? PROF_NEAR_RUNTIME : prof_frame_nearness(frame);
@@ -417,13 +418,13 @@ size_t prof_stack_near(struct prof_stacks *s, int64_t stack, const struct prof_f
     int nearest = INT_MAX;
     reverse(s->result.data, count);
     for (size_t i = 0; i < count; i++) {
-        int far = distance(&s->result.data[i], i ? &s->result.data[i - 1] : NULL);
+        int far = frame_distance(&s->result.data[i], i ? &s->result.data[i - 1] : NULL);
         nearest = far < nearest ? far : nearest;
     }
     struct prof_frame callee; /* as it was before frames moved */
     for (size_t i = 0; i < count; i++) {
         struct prof_frame frame = s->result.data[i];
-        if (distance(&frame, i ? &callee : NULL) == nearest)
+        if (frame_distance(&frame, i ? &callee : NULL) == nearest)
             s->result.data[kept++] = frame;
         callee = frame;
     }
@@ -436,7 +437,7 @@ size_t prof_path_near(const struct prof_frame *places, const uint32_t *path, siz
     size_t kept = 0;
     int nearest = INT_MAX;
     for (size_t i = 0; i < depth; i++) {
-        int far = distance(&places[path[i]], i ? &places[path[i - 1]] : NULL);
+        int far = frame_distance(&places[path[i]], i ? &places[path[i - 1]] : NULL);
         if (far < nearest) {
             nearest = far;
             kept = 0;
@@ -454,7 +455,7 @@ const struct prof_frame *prof_stack_place(struct prof_stacks *s, int64_t stack)
 }
 
 /* snprintf counts a name of 100 kB byte by byte, and callers have room for a line. */
-static size_t put(char *out, size_t size, size_t used, const char *piece)
+static size_t put_frame_piece(char *out, size_t size, size_t used, const char *piece)
 {
     size_t length = strlen(piece);
     if (used < size) {
@@ -471,13 +472,13 @@ size_t prof_frame_text(const struct prof_frame *frame, char *out, size_t size)
     const char *in = frame->file ? frame->file : frame->named ? frame->module : NULL;
     if (frame->file && frame->line != PROF_UNKNOWN)
         snprintf(line, sizeof line, ":%lld", (long long)frame->line);
-    size_t used = put(out, size, 0, frame->function);
+    size_t used = put_frame_piece(out, size, 0, frame->function);
     if (!in)
         return used;
-    used = put(out, size, used, " (");
-    used = put(out, size, used, base_name(in));
-    used = put(out, size, used, line);
-    return put(out, size, used, ")");
+    used = put_frame_piece(out, size, used, " (");
+    used = put_frame_piece(out, size, used, file_base_name(in));
+    used = put_frame_piece(out, size, used, line);
+    return put_frame_piece(out, size, used, ")");
 }
 
 char *prof_frame_text_new(const struct prof_frame *frame, const char *before)

@@ -20,7 +20,7 @@ static void complete(struct prof_launch *launch)
         prof_subtract(api_end > kernel_end ? api_end : kernel_end, launch->api_start_ns);
 }
 
-static bool is_whole(const struct prof_launch *launch)
+static bool is_whole_launch(const struct prof_launch *launch)
 {
     return launch->api_start_ns != PROF_UNKNOWN && launch->api_ns != PROF_UNKNOWN &&
            launch->kernel_start_ns != PROF_UNKNOWN && launch->kernel_ns != PROF_UNKNOWN;
@@ -83,7 +83,7 @@ bool prof_launches_next(struct prof_launches *launches, struct prof_launch *laun
             .kernel_ns = event.duration_ns,
         };
         take_call(launches, &event, launch);
-        if (!is_whole(launch))
+        if (!is_whole_launch(launch))
             continue;
         complete(launch);
         return true;
@@ -123,7 +123,7 @@ struct work {
     struct prof_spread_budget budget;
 };
 
-static struct group *group_of(struct work *w, const struct prof_device_op *op)
+static struct group *launch_group(struct work *w, const struct prof_device_op *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     struct key key = {.thread = op->thread,
@@ -143,16 +143,16 @@ static struct group *group_of(struct work *w, const struct prof_device_op *op)
     return group;
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_launch_operation(void *user, const struct prof_device_op *op)
 {
     struct work *w = user;
     struct prof_launch launch = {.api_start_ns = op->call_ns,
                                  .api_ns = op->launch_ns,
                                  .kernel_start_ns = op->start_ns,
                                  .kernel_ns = op->duration_ns};
-    if (op->kind != PROF_OP_KERNEL || !is_whole(&launch))
+    if (op->kind != PROF_OP_KERNEL || !is_whole_launch(&launch))
         return true;
-    struct group *group = group_of(w, op);
+    struct group *group = launch_group(w, op);
     if (!group)
         return false;
     complete(&launch);
@@ -164,7 +164,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
     return true;
 }
 
-static int by_total(const void *a, const void *b)
+static int by_launch_total(const void *a, const void *b)
 {
     const struct prof_launch_row *x = a, *y = b;
     int order = prof_order(x->total_ns.sum, y->total_ns.sum, x->name, y->name);
@@ -175,7 +175,7 @@ static int by_total(const void *a, const void *b)
     return order ? order : (x->device > y->device) - (x->device < y->device);
 }
 
-static bool make_rows(struct work *w, struct prof_launch_summary *result)
+static bool make_launch_rows(struct work *w, struct prof_launch_summary *result)
 {
     if (!w->groups.count)
         return true;
@@ -197,7 +197,7 @@ static bool make_rows(struct work *w, struct prof_launch_summary *result)
             .queue_ns = prof_gather_result(&group->queue),
         };
     }
-    qsort(result->rows, result->count, sizeof *result->rows, by_total);
+    qsort(result->rows, result->count, sizeof *result->rows, by_launch_total);
     return true;
 }
 
@@ -208,8 +208,8 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
     *result = (struct prof_launch_summary){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = prof_device_ops(capture, &w.scope, add_op, &w, err);
-    if (!status && !make_rows(&w, result))
+        status = prof_device_ops(capture, &w.scope, add_launch_operation, &w, err);
+    if (!status && !make_launch_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++) {
         struct group *group = &w.groups.data[i];

@@ -34,7 +34,7 @@ static enum prof_status give_threads(struct ranges *r, struct prof_error *err)
 }
 
 /* Read the ranges; the caller has a transaction. */
-static enum prof_status open_ranges(struct ranges *r, struct prof_error *err)
+static enum prof_status open_stat_ranges(struct ranges *r, struct prof_error *err)
 {
     struct prof_scope places = prof_scope_of_ranges(&r->scope);
     r->names.capture = r->capture;
@@ -58,7 +58,7 @@ struct instances {
     struct prof_range_instance *rows; /* per range of the index */
 };
 
-static int64_t end_of(const struct prof_range_instance *row)
+static int64_t projected_end(const struct prof_range_instance *row)
 {
     return prof_add(row->projected_start_ns, row->projected_ns);
 }
@@ -68,7 +68,7 @@ static void project(struct prof_range_instance *row, int64_t operations, int64_t
 {
     if (row->operations) {
         start = start < row->projected_start_ns ? start : row->projected_start_ns;
-        end = end > end_of(row) ? end : end_of(row);
+        end = end > projected_end(row) ? end : projected_end(row);
     }
     row->operations += operations;
     row->projected_start_ns = start;
@@ -90,7 +90,7 @@ static bool project_op(void *user, const struct prof_device_op *op)
     return true;
 }
 
-static void describe(struct instances *w, size_t i)
+static void describe_instance(struct instances *w, size_t i)
 {
     const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
     const struct prof_range_group *group = &w->ranges.names.list.data[node->group];
@@ -119,9 +119,9 @@ static void describe(struct instances *w, size_t i)
         parent->child_ns = prof_add(parent->child_ns, row->duration_ns);
 }
 
-static enum prof_status read_instances(struct instances *w, struct prof_error *err)
+static enum prof_status read_range_instances(struct instances *w, struct prof_error *err)
 {
-    enum prof_status status = open_ranges(&w->ranges, err);
+    enum prof_status status = open_stat_ranges(&w->ranges, err);
     if (status)
         return status;
     size_t count = w->ranges.index.nodes.count;
@@ -129,7 +129,7 @@ static enum prof_status read_instances(struct instances *w, struct prof_error *e
     if (!w->rows)
         return prof_out_of_memory(err);
     for (size_t i = 0; i < count; i++)
-        describe(w, i);
+        describe_instance(w, i);
     struct prof_scope any_time = w->ranges.scope;
     any_time.by_time = false;
     if (count)
@@ -137,7 +137,8 @@ static enum prof_status read_instances(struct instances *w, struct prof_error *e
     for (size_t i = count; i-- > 0;) { /* children stand after their parents */
         const struct prof_range_instance *row = &w->rows[i];
         if (row->operations && row->parent != SIZE_MAX)
-            project(&w->rows[row->parent], row->operations, row->projected_start_ns, end_of(row));
+            project(&w->rows[row->parent], row->operations, row->projected_start_ns,
+                    projected_end(row));
     }
     return status;
 }
@@ -152,7 +153,7 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        status = read_instances(&w, err);
+        status = read_range_instances(&w, err);
         prof_end(capture);
     }
     if (status) {
@@ -342,8 +343,8 @@ static bool see_instance(struct kernel_group *group, uint32_t ordinal)
     return true;
 }
 
-static bool add_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
-                       const struct prof_device_op *op)
+static bool add_range_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
+                             const struct prof_device_op *op)
 {
     struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
     uint32_t number = kernel_group_of(w, &key);
@@ -367,7 +368,7 @@ static bool add_kernel_op(void *user, const struct prof_device_op *op)
     for (size_t i = 0; i < thread->lanes.count; i++) {
         uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
         for (; node != PROF_NO_RANGE; node = w->ranges.index.nodes.data[node].parent) {
-            if (!add_kernel(w, node, kernel, op))
+            if (!add_range_kernel(w, node, kernel, op))
                 return false;
         }
     }
@@ -425,9 +426,9 @@ static bool number_instances(struct kernels *w)
     return ok;
 }
 
-static enum prof_status read_kernels(struct kernels *w, struct prof_error *err)
+static enum prof_status read_range_kernels(struct kernels *w, struct prof_error *err)
 {
-    enum prof_status status = open_ranges(&w->ranges, err);
+    enum prof_status status = open_stat_ranges(&w->ranges, err);
     if (!status && !number_instances(w))
         status = prof_out_of_memory(err);
     if (!status && w->ranges.index.nodes.count)
@@ -446,7 +447,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        status = read_kernels(&w, err);
+        status = read_range_kernels(&w, err);
         prof_end(capture);
     }
     if (!status && !make_kernel_rows(&w, result))

@@ -25,38 +25,32 @@ static const char select_migrations[] =
     "SELECT start, duration, process, coalesce(target, source), stream, kind, bytes, faults, "
     "address FROM migration";
 
-static void add_known(int64_t *sum, int64_t value)
-{
-    if (value != PROF_UNKNOWN)
-        *sum = *sum == PROF_UNKNOWN ? value : prof_add(*sum, value);
-}
-
 /* A record of faults without a number is one fault. */
-static void add(struct prof_migration_row *row, int64_t kind, int64_t bytes, int64_t duration,
-                int64_t faults)
+static void add_migration(struct prof_migration_row *row, int64_t kind, int64_t bytes,
+                          int64_t duration, int64_t faults)
 {
     int64_t number = faults == PROF_UNKNOWN ? 1 : faults;
     switch (kind) {
     case WIRE_MIGRATION_HTOD:
-        add_known(&row->htod_bytes, bytes);
-        add_known(&row->htod_ns, duration);
+        prof_add_known(&row->htod_bytes, bytes);
+        prof_add_known(&row->htod_ns, duration);
         break;
     case WIRE_MIGRATION_DTOH:
-        add_known(&row->dtoh_bytes, bytes);
-        add_known(&row->dtoh_ns, duration);
+        prof_add_known(&row->dtoh_bytes, bytes);
+        prof_add_known(&row->dtoh_ns, duration);
         break;
     case WIRE_MIGRATION_CPU_FAULT:
-        add_known(&row->cpu_faults, number);
+        prof_add_known(&row->cpu_faults, number);
         break;
     case WIRE_MIGRATION_GPU_FAULT:
-        add_known(&row->gpu_faults, number);
+        prof_add_known(&row->gpu_faults, number);
         break;
     default:
         break;
     }
 }
 
-static struct prof_migration_row *row_of(struct work *w, int64_t address)
+static struct prof_migration_row *migration_row(struct work *w, int64_t address)
 {
     bool fresh;
     uint32_t number = prof_group_number(&w->by_address, (uint64_t)address, &fresh);
@@ -71,7 +65,7 @@ static struct prof_migration_row *row_of(struct work *w, int64_t address)
     return &w->rows.data[number];
 }
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_migration_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t address = prof_column_int(row, ADDRESS), kind = prof_column_id(row, KIND);
@@ -81,16 +75,16 @@ static bool add_row(void *user, sqlite3_stmt *row)
         !prof_scope_place(&w->scope, prof_column_id(row, STREAM), 0, prof_column_id(row, PROCESS),
                           prof_column_id(row, DEVICE)))
         return true;
-    add(&w->total, kind, bytes, duration, faults);
+    add_migration(&w->total, kind, bytes, duration, faults);
     if (address == PROF_UNKNOWN || kind < WIRE_MIGRATION_HTOD || kind > WIRE_MIGRATION_GPU_FAULT)
         return true;
-    struct prof_migration_row *its = row_of(w, address);
+    struct prof_migration_row *its = migration_row(w, address);
     if (its)
-        add(its, kind, bytes, duration, faults);
+        add_migration(its, kind, bytes, duration, faults);
     return its;
 }
 
-static int by_address(const void *a, const void *b)
+static int by_migration_address(const void *a, const void *b)
 {
     uint64_t x = (uint64_t)((const struct prof_migration_row *)a)->address;
     uint64_t y = (uint64_t)((const struct prof_migration_row *)b)->address;
@@ -108,12 +102,12 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     /* A migration knows no thread, so that no NVTX range holds it. */
     if (!status && !prof_scope_only_kernels(&w.scope) && !w.scope.by_range)
-        status = prof_scan(capture, select_migrations, add_row, &w, err);
+        status = prof_scan(capture, select_migrations, add_migration_row, &w, err);
     if (status) {
         prof_array_free(&w.rows);
     } else {
         if (w.rows.count)
-            qsort(w.rows.data, w.rows.count, sizeof *w.rows.data, by_address);
+            qsort(w.rows.data, w.rows.count, sizeof *w.rows.data, by_migration_address);
         result->rows = w.rows.data;
         result->count = w.rows.count;
         result->total = w.total;

@@ -38,12 +38,6 @@ static const char *const queries[] = {
     "correlation FROM memset",
 };
 
-static int small(sqlite3_stmt *row, int column)
-{
-    int64_t value = sqlite3_column_int64(row, column);
-    return value < 0 || value > 255 ? 0 : (int)value;
-}
-
 static const char *const apis[] = {NULL, "cuda", "opencl"};
 
 /* Its number in `apis`. */
@@ -58,7 +52,7 @@ static int api_of(const struct work *w, int64_t stream)
 }
 
 /* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
-static int class_of(int64_t bytes)
+static int bytes_class(int64_t bytes)
 {
     return bytes == PROF_UNKNOWN ? 0
            : bytes <= 0          ? 1
@@ -66,7 +60,7 @@ static int class_of(int64_t bytes)
 }
 
 /* By operation and by size the number of API or class stands in place of `source`. */
-static struct group *group_of(struct work *w, int kind, int source, int target)
+static struct group *transfer_group(struct work *w, int kind, int source, int target)
 {
     bool fresh;
     uint64_t key = (uint64_t)(unsigned)kind << 16 | (unsigned)source << 8 | (unsigned)target;
@@ -84,7 +78,7 @@ static struct group *group_of(struct work *w, int kind, int source, int target)
     return &w->groups.data[number];
 }
 
-static void add_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
+static void add_transfer_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
 {
     if (bytes <= 0 || duration <= 0)
         return;
@@ -95,7 +89,7 @@ static void add_rate(struct work *w, struct group *g, int64_t bytes, int64_t dur
     g->rate_ns += (double)duration;
 }
 
-static bool add_row(void *user, sqlite3_stmt *row)
+static bool add_transfer_row(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
@@ -105,9 +99,12 @@ static bool add_row(void *user, sqlite3_stmt *row)
     if (!prof_scope_row(&w->scope, row, &place))
         return true;
     struct group *g =
-        w->by == BY_OPERATION ? group_of(w, small(row, KIND), api_of(w, place.stream), 0)
-        : w->by == BY_SIZE    ? group_of(w, small(row, KIND), class_of(bytes), 0)
-                           : group_of(w, small(row, KIND), small(row, SOURCE), small(row, TARGET));
+        w->by == BY_OPERATION
+            ? transfer_group(w, prof_column_code(row, KIND), api_of(w, place.stream), 0)
+        : w->by == BY_SIZE
+            ? transfer_group(w, prof_column_code(row, KIND), bytes_class(bytes), 0)
+            : transfer_group(w, prof_column_code(row, KIND), prof_column_code(row, SOURCE),
+                             prof_column_code(row, TARGET));
     if (!g)
         return false;
     if (sqlite3_column_int64(row, BLOCKING) == 1)
@@ -120,7 +117,7 @@ static bool add_row(void *user, sqlite3_stmt *row)
     }
     prof_gather_add(&g->duration, &w->budget, duration);
     if (prof_copy_moves(w->capture, g->kind, place.stream))
-        add_rate(w, g, bytes, duration);
+        add_transfer_rate(w, g, bytes, duration);
     return true;
 }
 
@@ -148,7 +145,7 @@ void prof_memory_operations_text(const struct prof_memory_operations *sum, char 
                  prof_bytes_of(sum->memset_bytes).text, prof_duration_ns(sum->memset_ns).text);
 }
 
-static int by_sum(const void *a, const void *b)
+static int by_transfer_sum(const void *a, const void *b)
 {
     const struct prof_transfer_row *x = a, *y = b;
     if (x->duration_ns.sum != y->duration_ns.sum)
@@ -158,7 +155,7 @@ static int by_sum(const void *a, const void *b)
                  : (x->source_kind - y->source_kind) * 256 + x->target_kind - y->target_kind;
 }
 
-static bool make_rows(struct work *w, struct prof_transfer_summary *result)
+static bool make_transfer_rows(struct work *w, struct prof_transfer_summary *result)
 {
     if (!w->groups.count)
         return true;
@@ -186,22 +183,22 @@ static bool make_rows(struct work *w, struct prof_transfer_summary *result)
         prof_memory_operations_add(&result->total, r->kind, r->duration_ns.count + r->unfinished,
                                    r->bytes.sum, r->duration_ns.sum);
     }
-    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_transfer_row, by_sum);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_transfer_row, by_transfer_sum);
     result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
     return true;
 }
 
-static enum prof_status scan(struct work *w, const struct prof_filter *filter,
-                             struct prof_error *err)
+static enum prof_status scan_transfers(struct work *w, const struct prof_filter *filter,
+                                       struct prof_error *err)
 {
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
     bool excluded = prof_scope_only_kernels(&w->scope);
     for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
-        status = prof_scan(w->capture, queries[i], add_row, w, err);
+        status = prof_scan(w->capture, queries[i], add_transfer_row, w, err);
     return status;
 }
 
-static void close_work(struct work *w)
+static void close_transfers_work(struct work *w)
 {
     for (size_t i = 0; i < w->groups.count; i++) {
         prof_gather_free(&w->groups.data[i].duration);
@@ -219,10 +216,10 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
 {
     struct work w = {.capture = capture};
     *result = (struct prof_transfer_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    enum prof_status status = scan(&w, filter, err);
-    if (!status && !make_rows(&w, result))
+    enum prof_status status = scan_transfers(&w, filter, err);
+    if (!status && !make_transfer_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_work(&w);
+    close_transfers_work(&w);
     return status;
 }
 
@@ -264,10 +261,10 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
 {
     struct work w = {.capture = capture, .by = BY_OPERATION};
     *result = (struct prof_operation_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    enum prof_status status = scan(&w, filter, err);
+    enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_operation_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_work(&w);
+    close_transfers_work(&w);
     return status;
 }
 
@@ -323,10 +320,10 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
 {
     struct work w = {.capture = capture, .by = BY_SIZE};
     *result = (struct prof_size_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    enum prof_status status = scan(&w, filter, err);
+    enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_size_rows(&w, result))
         status = prof_out_of_memory(err);
-    close_work(&w);
+    close_transfers_work(&w);
     return status;
 }
 

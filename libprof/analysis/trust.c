@@ -55,7 +55,7 @@ static const char *subject_word(const char *subject)
                                            : subject;
 }
 
-static const char *subject_of(const char *text)
+static const char *known_subject(const char *text)
 {
     for (size_t i = 0; text && i < SUBJECTS; i++) {
         if (!strcmp(text, subjects[i]))
@@ -262,7 +262,7 @@ static void state_line(struct work *w, const struct line *line)
 }
 
 /* A process at risk: its calls that lack a device record are counted and stated there. */
-static bool is_at_risk(const struct work *w, int64_t process)
+static bool process_is_at_risk(const struct work *w, int64_t process)
 {
     for (size_t i = 0; i < w->statements.count; i++) {
         if (w->statements.data[i].level == PROF_TRUST_RISK &&
@@ -277,7 +277,7 @@ static bool is_at_risk(const struct work *w, int64_t process)
 static void state_outstanding(struct work *w, const struct prof_balance *b, const char *name,
                               const char *subject)
 {
-    bool launch = !strcmp(b->subject, "launch"), at_risk = is_at_risk(w, b->process);
+    bool launch = !strcmp(b->subject, "launch"), at_risk = process_is_at_risk(w, b->process);
     bool device = launch || !strcmp(b->subject, "transfer") || !strcmp(b->subject, "memset");
     int64_t rest = prof_subtract(prof_subtract(b->outstanding, b->unanswered), b->unreturned);
     if (device && !at_risk)
@@ -338,13 +338,13 @@ static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
     return NULL;
 }
 
-static void read_line(struct work *w, sqlite3_stmt *row)
+static void read_trust_line(struct work *w, sqlite3_stmt *row)
 {
     int64_t process = prof_column_id(row, 0), value = prof_column_int(row, 3);
     const char *subject = (const char *)sqlite3_column_text(row, 1);
     const char *item = (const char *)sqlite3_column_text(row, 2);
     const char *note = (const char *)sqlite3_column_text(row, 4);
-    const char *balanced = subject_of(subject);
+    const char *balanced = known_subject(subject);
     int64_t *graphs = subject && !strcmp(subject, "graph") ? graph_item(&w->graphs, item) : NULL;
     if (graphs) {
         *graphs = prof_add(*graphs, value > 0 ? value : 0);
@@ -380,11 +380,11 @@ static enum prof_status read_health(struct work *w, struct prof_error *err)
     if (status)
         return status;
     while (!w->out_of_memory && prof_row(row))
-        read_line(w, row);
+        read_trust_line(w, row);
     return prof_query_end(w->capture, row, err);
 }
 
-static enum prof_status read_clocks(struct work *w, int64_t *error_ns, struct prof_error *err)
+static enum prof_status read_clock_error(struct work *w, int64_t *error_ns, struct prof_error *err)
 {
     sqlite3_stmt *row;
     *error_ns = PROF_UNKNOWN;
@@ -504,7 +504,7 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     *result = (struct prof_trust){.clock_error_ns = PROF_UNKNOWN, .recorded_ns = PROF_UNKNOWN};
     enum prof_status status = read_health(&w, err);
     if (!status)
-        status = read_clocks(&w, &result->clock_error_ns, err);
+        status = read_clock_error(&w, &result->clock_error_ns, err);
     if (!status)
         status = state_scope(&w, result, err);
     if (!status) {

@@ -54,7 +54,7 @@ static void gap_down(struct prof_gap *heap, size_t count, size_t at)
     }
 }
 
-static void add_gap(struct device *d, struct prof_gap gap)
+static void add_device_gap(struct device *d, struct prof_gap gap)
 {
     struct prof_utilisation_row *r = &d->row;
     r->gap_count++;
@@ -76,7 +76,7 @@ static void add_gap(struct device *d, struct prof_gap gap)
 static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t before_ns)
 {
     if (!d->recorded->in_part) {
-        add_gap(d, (struct prof_gap){begin, prof_subtract(end, begin), before_ns});
+        add_device_gap(d, (struct prof_gap){begin, prof_subtract(end, begin), before_ns});
         return;
     }
     for (size_t i = 0; i < d->recorded->spans.count; i++) {
@@ -84,12 +84,12 @@ static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t befor
         int64_t from = span.begin > begin ? span.begin : begin;
         int64_t to = span.end < end ? span.end : end;
         if (to > from)
-            add_gap(
+            add_device_gap(
                 d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
     }
 }
 
-static int longest_first(const void *a, const void *b)
+static int longest_idle_first(const void *a, const void *b)
 {
     const struct prof_gap *x = a, *y = b;
     if (x->duration_ns != y->duration_ns)
@@ -177,7 +177,7 @@ static struct device *new_device(struct work *w, int64_t id)
                : NULL;
 }
 
-static struct device *device_of(struct work *w, int64_t stream)
+static struct device *utilisation_device(struct work *w, int64_t stream)
 {
     const struct prof_stream *s = prof_stream(w->capture, stream);
     const struct prof_device *hardware = s ? prof_device(w->capture, s->device) : NULL;
@@ -201,8 +201,8 @@ static const struct prof_ordered_query queries[] = {
 enum { QUERIES = sizeof queries / sizeof queries[0] };
 
 /* An operation in scope; times are PROF_UNKNOWN where they were not seen. */
-static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64_t start,
-                   int64_t duration)
+static bool add_busy_operation(struct work *w, enum prof_op_kind kind, int64_t stream,
+                               int64_t start, int64_t duration)
 {
     bool is_graph = kind == PROF_OP_GRAPH, is_kernel = kind == PROF_OP_KERNEL;
     int class_index = is_kernel || is_graph ? KERNELS : TRANSFERS;
@@ -210,7 +210,7 @@ static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64
     int64_t end = known ? prof_add(start, duration) : 0;
     if (known && (start >= w->end_ns || end < w->begin_ns))
         return true;
-    struct device *d = device_of(w, stream);
+    struct device *d = utilisation_device(w, stream);
     if (!d)
         return false;
     const struct prof_stream *place = prof_stream(w->capture, stream);
@@ -236,7 +236,8 @@ static bool add_op(struct work *w, enum prof_op_kind kind, int64_t stream, int64
     return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
 }
 
-static bool add_row(struct work *w, enum prof_op_kind kind, const struct prof_ordered_row *row)
+static bool add_operation_row(struct work *w, enum prof_op_kind kind,
+                              const struct prof_ordered_row *row)
 {
     int64_t start = row->cells[START];
     int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
@@ -245,10 +246,10 @@ static bool add_row(struct work *w, enum prof_op_kind kind, const struct prof_or
                   prof_scope_called(&w->scope, thread, prof_call_start(start, row->cells[LEAD]),
                                     stream, row->cells[CORRELATION]) &&
                   (kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, row->cells[CONFIG]));
-    return !passes || add_op(w, kind, stream, start, row->cells[DURATION]);
+    return !passes || add_busy_operation(w, kind, stream, start, row->cells[DURATION]);
 }
 
-static enum prof_status scan(struct work *w, struct prof_error *err)
+static enum prof_status scan_operations(struct work *w, struct prof_error *err)
 {
     struct prof_ordered *tables[QUERIES] = {0};
     const struct prof_ordered_row *heads[QUERIES] = {0};
@@ -267,7 +268,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
         }
         if (first < 0)
             break;
-        if (!add_row(w, (enum prof_op_kind)first, heads[first]))
+        if (!add_operation_row(w, (enum prof_op_kind)first, heads[first]))
             status = prof_out_of_memory(err);
         heads[first] = prof_ordered_next(tables[first]);
     }
@@ -280,7 +281,7 @@ static enum prof_status scan(struct work *w, struct prof_error *err)
 
 /* ---- result ---------------------------------------------------------------------------------- */
 
-static void finish_device(struct device *d)
+static void finish_device_utilisation(struct device *d)
 {
     struct prof_utilisation_row *r = &d->row;
     prof_sweep_close(&d->sweep);
@@ -291,7 +292,7 @@ static void finish_device(struct device *d)
     r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
     r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
     if (r->gaps_listed)
-        qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_first);
+        qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
     double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
     double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
     for (size_t s = 0; s < 3; s++) {
@@ -316,7 +317,7 @@ static void free_row(struct prof_utilisation_row *row)
     free(row->memcpy_memset_share);
 }
 
-static bool make_rows(struct work *w, struct prof_utilisation *result)
+static bool make_utilisation_rows(struct work *w, struct prof_utilisation *result)
 {
     if (!w->devices.count)
         return true;
@@ -325,7 +326,7 @@ static bool make_rows(struct work *w, struct prof_utilisation *result)
         return false;
     for (size_t i = 0; i < w->devices.count; i++) {
         struct device *d = w->devices.data[i];
-        finish_device(d);
+        finish_device_utilisation(d);
         result->rows[result->count++] = d->row;
         d->row = (struct prof_utilisation_row){0}; /* its arrays belong to the result now */
     }
@@ -344,8 +345,8 @@ static void set_window(struct work *w, const struct prof_filter *filter)
         w->end_ns = w->begin_ns;
 }
 
-static enum prof_status open_work(struct work *w, const struct prof_filter *filter,
-                                  struct prof_error *err)
+static enum prof_status open_utilisation_work(struct work *w, const struct prof_filter *filter,
+                                              struct prof_error *err)
 {
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
     w->operations = calloc(prof_streams(w->capture, &w->streams) + 1, sizeof *w->operations);
@@ -362,12 +363,13 @@ static enum prof_status open_work(struct work *w, const struct prof_filter *filt
 }
 
 /* Hands over what was gathered when all went well, and frees the rest. */
-static enum prof_status close_work(struct work *w, enum prof_status status,
-                                   struct prof_utilisation *result, struct prof_error *err)
+static enum prof_status close_utilisation_work(struct work *w, enum prof_status status,
+                                               struct prof_utilisation *result,
+                                               struct prof_error *err)
 {
     *result = (struct prof_utilisation){
         .buckets = w->buckets, .begin_ns = w->begin_ns, .end_ns = w->end_ns};
-    if (!status && !make_rows(w, result))
+    if (!status && !make_utilisation_rows(w, result))
         status = prof_out_of_memory(err);
     if (status)
         free(w->operations);
@@ -394,12 +396,12 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
     struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
     enum prof_status status = prof_begin(capture, err);
     if (!status) {
-        status = open_work(&w, filter, err);
+        status = open_utilisation_work(&w, filter, err);
         if (!status)
-            status = scan(&w, err);
+            status = scan_operations(&w, err);
         prof_end(capture);
     }
-    return close_work(&w, status, result, err);
+    return close_utilisation_work(&w, status, result, err);
 }
 
 enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
@@ -410,16 +412,17 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    enum prof_status status = open_work(&w, NULL, err);
+    enum prof_status status = open_utilisation_work(&w, NULL, err);
     *told = !status && !facts->left_out && !w.recorded.in_part;
     bool ok = true;
     while (*told && ok && (op = prof_facts_next(facts, &walk, &kind)))
-        ok = add_op(&w, kind, op->stream, op->start, op->duration);
+        ok = add_busy_operation(&w, kind, op->stream, op->start, op->duration);
     for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++)
-        ok = add_op(&w, PROF_OP_KERNEL, facts->unfinished.data[i], PROF_UNKNOWN, PROF_UNKNOWN);
+        ok = add_busy_operation(&w, PROF_OP_KERNEL, facts->unfinished.data[i], PROF_UNKNOWN,
+                                PROF_UNKNOWN);
     if (!ok)
         status = prof_out_of_memory(err);
-    status = close_work(&w, status, result, err);
+    status = close_utilisation_work(&w, status, result, err);
     if (!*told)
         prof_utilisation_free(result);
     return status;

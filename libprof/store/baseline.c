@@ -202,7 +202,7 @@ enum prof_status prof_baseline_export(const struct prof_baseline *baseline, cons
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static char *text_of(sqlite3_stmt *row, int column)
+static char *copy_baseline_text(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     return text ? strdup(text) : NULL;
@@ -219,7 +219,8 @@ static bool read_facts(const struct prof_baseline_file *file, int64_t id,
     while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
         struct prof_baseline_fact *fact = prof_array_add(&facts);
         if (fact)
-            *fact = (struct prof_baseline_fact){text_of(row, 0), text_of(row, 1)};
+            *fact =
+                (struct prof_baseline_fact){copy_baseline_text(row, 0), copy_baseline_text(row, 1)};
         good = fact && fact->name && fact->value;
     }
     sqlite3_finalize(row);
@@ -234,8 +235,8 @@ static bool read_run(const struct prof_baseline_file *file, sqlite3_stmt *row,
     const void *metrics = sqlite3_column_blob(row, 4);
     size_t bytes = (size_t)sqlite3_column_bytes(row, 4);
     *run = (struct prof_baseline_run){
-        .identity = text_of(row, 1),
-        .capture = text_of(row, 2),
+        .identity = copy_baseline_text(row, 1),
+        .capture = copy_baseline_text(row, 2),
         .recorded_s = sqlite3_column_int64(row, 3),
         .metrics = malloc(bytes ? bytes : 1),
         .metrics_bytes = bytes,
@@ -281,8 +282,8 @@ static bool read_sessions(const struct prof_baseline_file *file, int64_t baselin
             *session = (struct prof_baseline_session){
                 .id = sqlite3_column_int64(row, 0),
                 .saved_s = sqlite3_column_int64(row, 1),
-                .label = text_of(row, 2),
-                .commit = text_of(row, 3),
+                .label = copy_baseline_text(row, 2),
+                .commit = copy_baseline_text(row, 3),
             };
         good = session && read_runs(file, session);
     }
@@ -360,7 +361,7 @@ enum prof_status prof_baseline_summaries(struct prof_baseline_file *file,
         struct prof_baseline_summary *next = prof_array_add(&rows);
         if (next)
             *next = (struct prof_baseline_summary){
-                .name = text_of(row, 0),
+                .name = copy_baseline_text(row, 0),
                 .sessions = sqlite3_column_int64(row, 1),
                 .runs = sqlite3_column_int64(row, 2),
                 .metrics_bytes = sqlite3_column_int64(row, 3),

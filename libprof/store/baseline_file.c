@@ -82,8 +82,8 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-static sqlite3_stmt *prepare(const struct prof_baseline_file *file, const char *sql,
-                             const char *types, va_list values)
+static sqlite3_stmt *prepare_baseline_query(const struct prof_baseline_file *file, const char *sql,
+                                            const char *types, va_list values)
 {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(file->db, sql, -1, &statement, NULL))
@@ -107,7 +107,7 @@ sqlite3_stmt *prof_baseline_prepare(const struct prof_baseline_file *file, const
 {
     va_list values;
     va_start(values, types);
-    sqlite3_stmt *statement = prepare(file, sql, types, values);
+    sqlite3_stmt *statement = prepare_baseline_query(file, sql, types, values);
     va_end(values);
     return statement;
 }
@@ -117,14 +117,14 @@ bool prof_baseline_do(const struct prof_baseline_file *file, const char *sql, co
 {
     va_list values;
     va_start(values, types);
-    sqlite3_stmt *statement = prepare(file, sql, types, values);
+    sqlite3_stmt *statement = prepare_baseline_query(file, sql, types, values);
     va_end(values);
     bool done = statement && sqlite3_step(statement) == SQLITE_DONE;
     sqlite3_finalize(statement);
     return done;
 }
 
-static int64_t ask(const struct prof_baseline_file *file, const char *sql)
+static int64_t query_baseline_number(const struct prof_baseline_file *file, const char *sql)
 {
     sqlite3_stmt *statement = prof_baseline_prepare(file, sql, "");
     int64_t answer = -1;
@@ -190,7 +190,8 @@ static uint32_t big_endian(const unsigned char *at)
 
 /* What the first bytes tell, before SQLite sees the file: it would take part in the locks of
  * another program's database, and might play back its journal. */
-static enum prof_status check_header(const char *path, bool *exists, struct prof_error *err)
+static enum prof_status check_baseline_header(const char *path, bool *exists,
+                                              struct prof_error *err)
 {
     unsigned char head[100];
     struct stat info;
@@ -242,7 +243,8 @@ static enum prof_status make_folder_of(const char *path, struct prof_error *err)
 }
 
 /* Under the write lock: of several processes that find an empty file the first fills it. */
-static enum prof_status fill(struct prof_baseline_file *file, struct prof_error *err)
+static enum prof_status create_baseline_tables(struct prof_baseline_file *file,
+                                               struct prof_error *err)
 {
     char sql[96];
     snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d",
@@ -257,7 +259,7 @@ static enum prof_status fill(struct prof_baseline_file *file, struct prof_error 
  * at each of our statements. */
 static enum prof_status check(struct prof_baseline_file *file, struct prof_error *err)
 {
-    int64_t version = ask(file, "PRAGMA user_version");
+    int64_t version = query_baseline_number(file, "PRAGMA user_version");
     if (version < 0)
         return prof_baseline_fail(file, "read", err);
     if (version > PROF_BASELINE_VERSION)
@@ -280,9 +282,10 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
             return prof_baseline_fail(file, "read", err);
         sqlite3_finalize(row);
     }
-    int64_t others = whole ? ask(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN "
-                                       "('table', 'index')")
-                           : 0;
+    int64_t others =
+        whole ? query_baseline_number(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN "
+                                            "('table', 'index')")
+              : 0;
     if (others < 0)
         return prof_baseline_fail(file, "read", err);
     whole = whole && !others;
@@ -300,12 +303,13 @@ static enum prof_status prepare_file(struct prof_baseline_file *file, struct pro
     enum prof_status status = prof_baseline_begin(file, err);
     if (status)
         return status;
-    int64_t application = ask(file, "PRAGMA application_id");
-    int64_t tables = application < 0 ? -1 : ask(file, "SELECT count(*) FROM sqlite_schema");
+    int64_t application = query_baseline_number(file, "PRAGMA application_id");
+    int64_t tables =
+        application < 0 ? -1 : query_baseline_number(file, "SELECT count(*) FROM sqlite_schema");
     if (application < 0 || tables < 0)
         status = prof_baseline_fail(file, "read", err);
     else if (!application && !tables && file->write)
-        status = fill(file, err);
+        status = create_baseline_tables(file, err);
     else if (application != PROF_BASELINE_APPLICATION_ID)
         status = prof_fail(err, PROF_FORMAT,
                            "%s is empty, not a file of baselines: save one with "
@@ -334,7 +338,7 @@ enum prof_status prof_baseline_open(const char *path, bool write, struct prof_ba
 {
     bool exists;
     *file = NULL;
-    enum prof_status status = check_header(path, &exists, err);
+    enum prof_status status = check_baseline_header(path, &exists, err);
     if (!status && !exists && !write)
         status =
             prof_fail(err, PROF_NOTFOUND, "%s: no such file: perfkit baseline save makes it", path);

@@ -78,7 +78,7 @@ static bool same_field(const char *have, const char *want)
 }
 
 /* "ceiling", name, value, date, how. Rows that make no sense are left out. */
-static void read_row(struct prof_ceiling_file *file, char *fields)
+static void read_ceiling_row(struct prof_ceiling_file *file, char *fields)
 {
     char *name = strsep(&fields, "\t"), *value = strsep(&fields, "\t");
     char *date = strsep(&fields, "\t"), *end = NULL;
@@ -90,11 +90,11 @@ static void read_row(struct prof_ceiling_file *file, char *fields)
 }
 
 /* True when the line is a row, or says of the device what we know of it. */
-static bool read_line(struct prof_ceiling_file *file, char *line)
+static bool read_ceiling_line(struct prof_ceiling_file *file, char *line)
 {
     char *rest = line, *word = strsep(&rest, "\t");
     if (strcmp(word, "ceiling") == 0)
-        read_row(file, rest);
+        read_ceiling_row(file, rest);
     else if (strcmp(word, "api") == 0)
         return rest && same_field(rest, file->api);
     else if (strcmp(word, "uuid") == 0)
@@ -121,7 +121,7 @@ enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file 
     bool ours = fgets(line, sizeof line, in) && strcmp(line, MAGIC "\n") == 0;
     while (ours && fgets(line, sizeof line, in)) {
         line[strcspn(line, "\n")] = '\0';
-        ours = read_line(file, line);
+        ours = read_ceiling_line(file, line);
     }
     fclose(in);
     if (!ours) {
@@ -134,7 +134,7 @@ enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_field(FILE *out, const char *word, const char *text)
+static void write_ceiling_field(FILE *out, const char *word, const char *text)
 {
     char clean[LINE_BYTES];
     copy_field(clean, sizeof clean, text);
@@ -155,10 +155,10 @@ enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceilin
     if (!out)
         return prof_fail_errno(err, PROF_IO, "cannot write %s", fresh);
     fputs(MAGIC "\n", out);
-    write_field(out, "api", file->api);
-    write_field(out, "name", file->name);
-    write_field(out, "uuid", file->uuid);
-    write_field(out, "driver", file->driver);
+    write_ceiling_field(out, "api", file->api);
+    write_ceiling_field(out, "name", file->name);
+    write_ceiling_field(out, "uuid", file->uuid);
+    write_ceiling_field(out, "driver", file->driver);
     for (size_t i = 0; i < file->count; i++)
         fprintf(out, "ceiling\t%s\t%.17g\t%lld\t%s\n", file->rows[i].name, file->rows[i].value,
                 (long long)file->rows[i].date_s, file->rows[i].how);
@@ -194,7 +194,7 @@ static enum prof_status insert(struct prof_store *store, int64_t device,
     return sqlite3_finalize(to) ? prof_store_fail(store, "write to", err) : PROF_OK;
 }
 
-static const char *text(sqlite3_stmt *row, int column)
+static const char *column_text_or_empty(sqlite3_stmt *row, int column)
 {
     const char *value = (const char *)sqlite3_column_text(row, column);
     return value ? value : "";
@@ -211,10 +211,10 @@ static enum prof_status attach_all(struct prof_store *store, const char *folder,
         return prof_store_fail(store, "read", err);
     while (!status && sqlite3_step(row) == SQLITE_ROW) {
         struct prof_ceiling_file file = {.count = 0};
-        copy_field(file.api, sizeof file.api, text(row, 1));
-        copy_field(file.name, sizeof file.name, text(row, 2));
-        copy_field(file.uuid, sizeof file.uuid, text(row, 3));
-        copy_field(file.driver, sizeof file.driver, text(row, 4));
+        copy_field(file.api, sizeof file.api, column_text_or_empty(row, 1));
+        copy_field(file.name, sizeof file.name, column_text_or_empty(row, 2));
+        copy_field(file.uuid, sizeof file.uuid, column_text_or_empty(row, 3));
+        copy_field(file.driver, sizeof file.driver, column_text_or_empty(row, 4));
         if (prof_ceiling_read(folder, &file, NULL) == PROF_OK)
             status = insert(store, sqlite3_column_int64(row, 0), &file, err);
     }

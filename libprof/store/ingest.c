@@ -316,7 +316,7 @@ static bool step(struct prof_ingest *ingest, bool last)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void forget(struct prof_ingest *ingest)
+static void free_ingest_state(struct prof_ingest *ingest)
 {
     ingest_processes_close(ingest);
     ingest_lifecycle_close(ingest);
@@ -337,7 +337,7 @@ static void forget(struct prof_ingest *ingest)
         ingest->batches[i].count = 0;
 }
 
-static enum prof_status load(struct prof_ingest *ingest, struct prof_error *err)
+static enum prof_status load_ingest_state(struct prof_ingest *ingest, struct prof_error *err)
 {
     /* Feeding what waits may write a row (a name's thread), so it is a transaction too. */
     enum prof_status status = ingest_lifecycle_open(ingest, err);
@@ -360,7 +360,7 @@ static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *e
     struct prof_error cause = {0};
     enum prof_status status = ingest_fail(ingest, "write", &cause);
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
-    forget(ingest);
+    free_ingest_state(ingest);
     ingest->stale = true;
     ingest->failed = SQLITE_OK;
     return prof_fail(err, status, "%s", cause.message);
@@ -404,11 +404,11 @@ static enum prof_status refresh(struct prof_ingest *ingest, struct prof_error *e
     if (status != PROF_OK)
         ingest_statements_finalize(ingest);
     else
-        status = load(ingest, err);
+        status = load_ingest_state(ingest, err);
     if (status == PROF_OK)
         ingest->stale = false;
     else
-        forget(ingest);
+        free_ingest_state(ingest);
     return status;
 }
 
@@ -440,7 +440,7 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
             status = prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                                prof_store_path(store));
         else if (status == PROF_OK)
-            status = load(ingest, err);
+            status = load_ingest_state(ingest, err);
     }
     if (status != PROF_OK) {
         prof_ingest_close(ingest);
@@ -575,7 +575,7 @@ void prof_ingest_close(struct prof_ingest *ingest)
 {
     if (!ingest)
         return;
-    forget(ingest);
+    free_ingest_state(ingest);
     ingest_statements_finalize(ingest);
     ingest_filter_free(ingest);
     free(ingest->directory);

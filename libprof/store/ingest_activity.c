@@ -25,8 +25,8 @@ static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_
 
 /* The row of a thread that a record names by its number; *row = 0 for none. False: out of memory.
  */
-static bool thread_row(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       int64_t *row)
+static bool activity_thread_row(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                uint32_t tid, int64_t *row)
 {
     struct ingest_thread *thread = tid ? ingest_thread_of(ingest, spool, tid) : NULL;
     *row = thread ? thread->row : 0;
@@ -37,7 +37,7 @@ static bool graph_node(struct prof_ingest *ingest, struct ingest_spool *spool, u
                        const struct wire_graph_node *node)
 {
     int64_t thread;
-    if (!thread_row(ingest, spool, node->tid ? node->tid : tid, &thread))
+    if (!activity_thread_row(ingest, spool, node->tid ? node->tid : tid, &thread))
         return false;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_NODE);
     set_time(ingest, out, COLUMN_AT(graph_node, start), node->time);
@@ -68,7 +68,7 @@ static bool overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
                      const struct wire_overhead *record)
 {
     int64_t thread;
-    if (!thread_row(ingest, spool, record->head.aux, &thread))
+    if (!activity_thread_row(ingest, spool, record->head.aux, &thread))
         return false;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_OVERHEAD);
     set_span(ingest, out, record->start, record->end);
@@ -116,7 +116,7 @@ static bool pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_memory_pool];
     int64_t thread;
-    if (!thread_row(ingest, spool, record->tid ? record->tid : tid, &thread))
+    if (!activity_thread_row(ingest, spool, record->tid ? record->tid : tid, &thread))
         return false;
     bool trimmed = record->operation == WIRE_POOL_TRIMMED;
     ingest_bind(sql, COLUMN_AT(memory_pool, process), spool->process);
@@ -146,7 +146,7 @@ static bool jit(struct prof_ingest *ingest, struct ingest_spool *spool,
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_jit];
     int64_t thread;
-    if (!thread_row(ingest, spool, record->head.aux, &thread))
+    if (!activity_thread_row(ingest, spool, record->head.aux, &thread))
         return false;
     bind_time(ingest, sql, COLUMN_AT(jit, start), record->start);
     if (record->start && record->end)

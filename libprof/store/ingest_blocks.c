@@ -36,7 +36,8 @@ struct blocks {
 };
 
 /* 0 = no row; -1 = failed */
-static int64_t ask(struct prof_ingest *ingest, enum ingest_sql which, int64_t a, int64_t b)
+static int64_t query_block_number(struct prof_ingest *ingest, enum ingest_sql which, int64_t a,
+                                  int64_t b)
 {
     sqlite3_stmt *sql = ingest->sql[which];
     ingest_bind(sql, 1, a);
@@ -66,7 +67,7 @@ static bool numbers(const char **at, int64_t *out, int count)
 }
 
 /* F ID LINE FILE<TAB>FUNCTION */
-static bool add_frame(struct blocks *b, const char *at)
+static bool add_block_frame(struct blocks *b, const char *at)
 {
     int64_t n[2];
     const char *tab;
@@ -89,7 +90,7 @@ static bool add_frame(struct blocks *b, const char *at)
 }
 
 /* S ID FRAME,FRAME,... */
-static bool add_stack(struct blocks *b, const char *at)
+static bool add_block_stack(struct blocks *b, const char *at)
 {
     struct ingest_entry entries[DEEPEST];
     size_t count = 0;
@@ -121,31 +122,32 @@ static bool relative(const struct blocks *b, int64_t us, int64_t *ns)
            !__builtin_sub_overflow(*ns, b->realtime_ns, ns);
 }
 
-static uint64_t key_of(int64_t device, int64_t address)
+static uint64_t block_key(int64_t device, int64_t address)
 {
     return (uint64_t)address * 0x9e3779b97f4a7c15ull + (uint64_t)device;
 }
 
-static bool device_of(struct blocks *b, int64_t ordinal, int64_t *row)
+static bool block_device_row(struct blocks *b, int64_t ordinal, int64_t *row)
 {
     *row = 0;
     if (ordinal >= MOST_DEVICES)
         return true;
     if (b->devices[ordinal] < 0)
-        b->devices[ordinal] = ask(b->ingest, INGEST_SQL_DEVICE_AT, b->process, ordinal);
+        b->devices[ordinal] =
+            query_block_number(b->ingest, INGEST_SQL_DEVICE_AT, b->process, ordinal);
     *row = b->devices[ordinal];
     return *row >= 0;
 }
 
 /* A DEVICE US ADDRESS BYTES STACK */
-static bool add_block(struct blocks *b, const char *at)
+static bool ingest_block_line(struct blocks *b, const char *at)
 {
     int64_t n[5], start, device;
     if (!numbers(&at, n, 5) || !relative(b, n[1], &start) || n[4] > (int64_t)b->stacks.count) {
         b->bad++;
         return true;
     }
-    if (!device_of(b, n[0], &device))
+    if (!block_device_row(b, n[0], &device))
         return false;
     sqlite3_stmt *sql = b->ingest->insert[SCHEMA_block];
     ingest_bind(sql, COLUMN_AT(block, process), b->process);
@@ -155,7 +157,7 @@ static bool add_block(struct blocks *b, const char *at)
     ingest_bind(sql, COLUMN_AT(block, address), n[2]);
     ingest_bind_known(sql, COLUMN_AT(block, stack), n[4] ? b->stacks.data[n[4] - 1] : 0);
     return ingest_insert(b->ingest, SCHEMA_block) &&
-           prof_map_put(&b->live, key_of(n[0], n[2]),
+           prof_map_put(&b->live, block_key(n[0], n[2]),
                         (uint64_t)sqlite3_last_insert_rowid(b->ingest->db));
 }
 
@@ -168,7 +170,7 @@ static bool end_block(struct blocks *b, const char *at)
         b->bad++;
         return true;
     }
-    if (!prof_map_remove(&b->live, key_of(n[0], n[2]), &row))
+    if (!prof_map_remove(&b->live, block_key(n[0], n[2]), &row))
         return true;
     ingest_bind(b->ingest->sql[INGEST_SQL_BLOCK_END], 1, (int64_t)row);
     ingest_bind(b->ingest->sql[INGEST_SQL_BLOCK_END], 2, end);
@@ -179,11 +181,11 @@ static bool take_line(struct blocks *b, const char *line)
 {
     switch (line[0]) {
     case 'F':
-        return add_frame(b, line + 1);
+        return add_block_frame(b, line + 1);
     case 'S':
-        return add_stack(b, line + 1);
+        return add_block_stack(b, line + 1);
     case 'A':
-        return add_block(b, line + 1);
+        return ingest_block_line(b, line + 1);
     case 'D':
         return end_block(b, line + 1);
     default:
@@ -209,7 +211,7 @@ static bool take_lines(struct blocks *b, FILE *in)
     return ok;
 }
 
-static bool tell(struct blocks *b)
+static bool note_bad_lines(struct blocks *b)
 {
     static const char note[] = "lines of PyTorch's memory history made no sense: left out";
     return !b->bad ||
@@ -222,13 +224,13 @@ static bool take_file(struct prof_ingest *ingest, FILE *in)
     int64_t pid;
     if (fscanf(in, "perfkit-blocks 1 %" SCNd64 "\n", &pid) != 1)
         return true;
-    b.process = ask(ingest, INGEST_SQL_PROCESS_LAST, pid, 0);
-    b.realtime_ns = ask(ingest, INGEST_SQL_REALTIME, 0, 0);
+    b.process = query_block_number(ingest, INGEST_SQL_PROCESS_LAST, pid, 0);
+    b.realtime_ns = query_block_number(ingest, INGEST_SQL_REALTIME, 0, 0);
     for (int i = 0; i < MOST_DEVICES; i++)
         b.devices[i] = -1;
     bool ok = b.process >= 0 && b.realtime_ns >= 0;
     if (ok && b.process)
-        ok = take_lines(&b, in) && tell(&b);
+        ok = take_lines(&b, in) && note_bad_lines(&b);
     prof_array_free(&b.frames);
     prof_array_free(&b.stacks);
     prof_map_free(&b.live);

@@ -12,7 +12,7 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_state.h"
 
-static char *read_line(const char *path)
+static char *read_system_line(const char *path)
 {
     FILE *file = fopen(path, "re");
     char line[256];
@@ -61,7 +61,7 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
     char kernel[256];
     uname(&system);
     snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
-    char *boot = read_line("/proc/sys/kernel/random/boot_id");
+    char *boot = read_system_line("/proc/sys/kernel/random/boot_id");
     char *model = processor_model();
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);
@@ -142,8 +142,8 @@ void ingest_filter_free(struct prof_ingest *ingest)
     ingest->has_kernel_filter = false;
 }
 
-static enum prof_status compile(struct prof_ingest *ingest, const char *text,
-                                struct prof_error *err)
+static enum prof_status compile_kernel_filter(struct prof_ingest *ingest, const char *text,
+                                              struct prof_error *err)
 {
     const char *excess = prof_pattern_excess(text);
     if (excess)
@@ -170,7 +170,7 @@ enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_erro
     const char *text =
         sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
     if (text)
-        status = compile(ingest, text, err);
+        status = compile_kernel_filter(ingest, text, err);
     if (sqlite3_finalize(row) != SQLITE_OK && status == PROF_OK) /* a filter, but which? */
         status = prof_store_fail(ingest->store, "go on with", err);
     return status;

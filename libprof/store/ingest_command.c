@@ -60,8 +60,8 @@ static void note_newest(struct ingest_spool *spool, uint64_t ns)
 
 /* Device times to capture time, put back into order where the device's stamps (or rounding) are
  * not: queued <= submitted <= start <= end. */
-static void set_times(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t stream,
-                      const struct wire_times *raw, struct device_row *row)
+static void set_device_times(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             uint32_t stream, const struct wire_times *raw, struct device_row *row)
 {
     const struct ingest_local *local = ingest_lookup(spool, stream, WIRE_STREAM);
     struct ingest_clock *clock = clock_of(spool, local);
@@ -152,7 +152,7 @@ static int64_t row_flags(uint8_t command, uint8_t done)
            (done & WIRE_FAILED ? 4 : 0) | (done & WIRE_ABANDONED ? 8 : 0);
 }
 
-static int64_t stack_of(const struct ingest_spool *spool, const struct ingest_pending *pending)
+static int64_t pending_stack(const struct ingest_spool *spool, const struct ingest_pending *pending)
 {
     return pending->has_call ? ingest_stack_of(spool, pending->call.stack) : 0;
 }
@@ -168,7 +168,7 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     bind_api(out, COLUMN_AT(kernel, api_name), row, true);
     row_known(out, COLUMN_AT(kernel, graph_node), (int64_t)kernel->graph_node);
     row_known(out, COLUMN_AT(kernel, flags), row->flags);
-    row_known(out, COLUMN_AT(kernel, stack), stack_of(spool, pending));
+    row_known(out, COLUMN_AT(kernel, stack), pending_stack(spool, pending));
     if (row->has_end &&
         !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
         return false;
@@ -194,7 +194,7 @@ static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spoo
               ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
     row_known(out, COLUMN_AT(transfer, graph_node), (int64_t)transfer->graph_node);
     row_known(out, COLUMN_AT(transfer, flags), row->flags);
-    row_known(out, COLUMN_AT(transfer, stack), stack_of(spool, pending));
+    row_known(out, COLUMN_AT(transfer, stack), pending_stack(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
 }
 
@@ -210,7 +210,7 @@ static bool write_memset(struct prof_ingest *ingest, const struct ingest_spool *
     row_known(out, COLUMN_AT(memset, memory_kind), fill->memory_kind);
     row_known(out, COLUMN_AT(memset, graph_node), (int64_t)fill->graph_node);
     row_known(out, COLUMN_AT(memset, flags), row->flags);
-    row_known(out, COLUMN_AT(memset, stack), stack_of(spool, pending));
+    row_known(out, COLUMN_AT(memset, stack), pending_stack(spool, pending));
     return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
 }
 
@@ -223,7 +223,7 @@ static bool write_sync(struct prof_ingest *ingest, const struct ingest_spool *sp
     row_set(out, COLUMN_AT(sync, kind), sync->kind);
     bind_api(out, COLUMN_AT(sync, api_name), row, false);
     row_known(out, COLUMN_AT(sync, event), (int64_t)sync->event);
-    row_known(out, COLUMN_AT(sync, stack), stack_of(spool, pending));
+    row_known(out, COLUMN_AT(sync, stack), pending_stack(spool, pending));
     row_known(out, COLUMN_AT(sync, recorded), (int64_t)sync->recorded);
     return ingest_row_end(ingest, INGEST_BATCH_SYNC);
 }
@@ -277,12 +277,12 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     if (head->type == WIRE_SYNC) {
         const struct wire_sync *sync = &pending->command.sync;
         struct wire_times times = {0, 0, sync->start, sync->end};
-        set_times(ingest, spool, 0, &times, &row);
+        set_device_times(ingest, spool, 0, &times, &row);
         row.stream = ingest_global(spool, head->aux, WIRE_STREAM);
     } else if (late)
-        set_times(ingest, spool, head->aux, &pending->done.times, &row);
+        set_device_times(ingest, spool, head->aux, &pending->done.times, &row);
     else
-        set_times(ingest, spool, head->aux, &pending->command.kernel.times, &row);
+        set_device_times(ingest, spool, head->aux, &pending->command.kernel.times, &row);
     row.flags = row_flags(head->flags, done_flags);
     if (of_graph)
         row.correlation = (int64_t)pending->command.kernel.correlation;
@@ -309,7 +309,7 @@ bool ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
                   const struct wire_graph *graph)
 {
     struct device_row row = {0};
-    set_times(ingest, spool, graph->head.aux, &graph->times, &row);
+    set_device_times(ingest, spool, graph->head.aux, &graph->times, &row);
     spool->tally[TALLY_GRAPH_WHOLE]++;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_LAUNCH);
     bind_times(out, &row);

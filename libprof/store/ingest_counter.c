@@ -87,8 +87,8 @@ static bool burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
     return ingest_insert(ingest, SCHEMA_counter_burst);
 }
 
-static bool sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                   const struct wire_counter_sample *record)
+static bool write_counter_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                 const struct wire_counter_sample *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_sample];
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
@@ -118,7 +118,7 @@ bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool 
 {
     const void *record = head;
     return head->type == WIRE_COUNTER_BURST ? burst(ingest, spool, record)
-                                            : sample(ingest, spool, record);
+                                            : write_counter_sample(ingest, spool, record);
 }
 
 bool ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,

@@ -15,8 +15,8 @@ static bool process_definition(struct prof_ingest *ingest, struct ingest_spool *
     return row && ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_PROCESS, row, 0);
 }
 
-static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_cpu_module *record)
+static bool write_cpu_module(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             const struct wire_cpu_module *record)
 {
     int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
     if (!process)
@@ -35,8 +35,8 @@ static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *s
     return ok;
 }
 
-static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                             const struct wire_cpu_stack *record)
+static bool write_cpu_stack(struct prof_ingest *ingest, struct ingest_spool *spool,
+                            const struct wire_cpu_stack *record)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
     int64_t process = ingest_global(spool, record->process, WIRE_CPU_PROCESS);
@@ -62,14 +62,14 @@ bool ingest_cpu_definition(struct prof_ingest *ingest, struct ingest_spool *spoo
     case WIRE_CPU_PROCESS:
         return process_definition(ingest, spool, record);
     case WIRE_CPU_MODULE:
-        return module_definition(ingest, spool, record);
+        return write_cpu_module(ingest, spool, record);
     default:
-        return stack_definition(ingest, spool, record);
+        return write_cpu_stack(ingest, spool, record);
     }
 }
 
 /* The row of a thread as the sampler numbers it; 0 = failed. */
-static int64_t thread_of(struct prof_ingest *ingest, int64_t process, uint32_t seen_tid)
+static int64_t cpu_sample_thread(struct prof_ingest *ingest, int64_t process, uint32_t seen_tid)
 {
     const struct ingest_process *owner = ingest_process_find(ingest, process);
     uint32_t tid = seen_tid;
@@ -83,7 +83,7 @@ bool ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *sp
                        const struct wire_cpu_sample *record)
 {
     int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
-    int64_t thread = process ? thread_of(ingest, process, record->tid) : -1;
+    int64_t thread = process ? cpu_sample_thread(ingest, process, record->tid) : -1;
     if (thread <= 0)
         return thread != 0;
     bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED;

@@ -244,8 +244,8 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
 }
 
 /* A thing defined again under its id, now that more is known of it, keeps its row. */
-static int64_t row_of(const struct ingest_spool *spool, uint32_t local, uint32_t kind,
-                      int64_t *last)
+static int64_t definition_row(const struct ingest_spool *spool, uint32_t local, uint32_t kind,
+                              int64_t *last)
 {
     int64_t row = ingest_global(spool, local, kind);
     return row ? row : ++*last;
@@ -256,7 +256,7 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_device];
     uint8_t flags = device->head.flags;
-    int64_t row = row_of(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
+    int64_t row = definition_row(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
     ingest_bind(sql, COLUMN_AT(device, id), row);
     ingest_bind(sql, COLUMN_AT(device, process), spool->process);
     ingest_bind_text(ingest, sql, COLUMN_AT(device, api), api_name(device->source));
@@ -300,7 +300,7 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
                                const struct wire_context *context)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_context];
-    int64_t row = row_of(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
+    int64_t row = definition_row(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
     ingest_bind(sql, COLUMN_AT(context, id), row);
     ingest_bind(sql, COLUMN_AT(context, process), spool->process);
     ingest_bind_known(sql, COLUMN_AT(context, device),
@@ -324,7 +324,7 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_stream];
     uint8_t flags = stream->head.flags;
-    int64_t row = row_of(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
+    int64_t row = definition_row(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
     ingest_bind(sql, COLUMN_AT(stream, id), row);
     ingest_bind(sql, COLUMN_AT(stream, process), spool->process);
     ingest_bind_known(sql, COLUMN_AT(stream, device),
@@ -349,8 +349,8 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
            (!is_object || ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
 }
 
-static bool module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_module *module)
+static bool write_module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    const struct wire_module *module)
 {
     if (module->head.flags & WIRE_MODULE_UNLOADED)
         return ingest_unmapped(ingest, spool->process, module->address, module->time);
@@ -390,8 +390,8 @@ static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
     return count;
 }
 
-static bool stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                             const struct wire_stack *stack)
+static bool write_stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   const struct wire_stack *stack)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
     int count = stack_entries(ingest, spool, stack, entries);
@@ -598,9 +598,9 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
     case WIRE_HANDLE:
         return ingest_handle(ingest, spool, record);
     case WIRE_MODULE:
-        return module_definition(ingest, spool, record);
+        return write_module_definition(ingest, spool, record);
     case WIRE_STACK:
-        return stack_definition(ingest, spool, record);
+        return write_stack_definition(ingest, spool, record);
     case WIRE_CLOCK:
         return clock_definition(ingest, spool, record);
     case WIRE_HEALTH:

@@ -5,7 +5,7 @@
 #include "libprof/store/ingest_record.h"
 
 /* 0 = none, -1 = failed */
-static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)
+static int64_t query_device_number(struct prof_ingest *ingest, enum ingest_sql which)
 {
     if (ingest->failed)
         return -1;
@@ -16,15 +16,15 @@ static int64_t number_of(struct prof_ingest *ingest, enum ingest_sql which)
     return code == SQLITE_ROW || code == SQLITE_DONE ? number : -1;
 }
 
-static int64_t device_of(struct prof_ingest *ingest, const char *uuid)
+static int64_t find_device_by_uuid(struct prof_ingest *ingest, const char *uuid)
 {
     ingest_bind_text(ingest, ingest->sql[INGEST_SQL_DEVICE_OF], 1, uuid);
-    return number_of(ingest, INGEST_SQL_DEVICE_OF);
+    return query_device_number(ingest, INGEST_SQL_DEVICE_OF);
 }
 
 bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid)
 {
-    return ingest->sql[0] && device_of(ingest, uuid) > 0;
+    return ingest->sql[0] && find_device_by_uuid(ingest, uuid) > 0;
 }
 
 /* What the target's processes use together; PROF_UNKNOWN where one of them is not told. */
@@ -34,7 +34,7 @@ static int64_t used_by_target(struct prof_ingest *ingest, const struct prof_inge
     for (int i = 0; i < sample->process_count && sum != PROF_UNKNOWN; i++) {
         const struct prof_nvml_process *process = &sample->processes[i];
         ingest_bind(ingest->sql[INGEST_SQL_PROCESS_OF], 1, process->pid);
-        if (number_of(ingest, INGEST_SQL_PROCESS_OF) <= 0)
+        if (query_device_number(ingest, INGEST_SQL_PROCESS_OF) <= 0)
             continue;
         sum = process->used_bytes == PROF_UNKNOWN ? PROF_UNKNOWN : sum + process->used_bytes;
     }
@@ -43,7 +43,7 @@ static int64_t used_by_target(struct prof_ingest *ingest, const struct prof_inge
 
 bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample)
 {
-    int64_t device = device_of(ingest, sample->uuid);
+    int64_t device = find_device_by_uuid(ingest, sample->uuid);
     if (device <= 0)
         return device == 0;
     int64_t ours = used_by_target(ingest, sample);
@@ -62,7 +62,7 @@ bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_m
 bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
                          const struct prof_nvml_reading *reading)
 {
-    int64_t device = device_of(ingest, uuid);
+    int64_t device = find_device_by_uuid(ingest, uuid);
     if (device <= 0)
         return device == 0;
     const int64_t values[] = {reading->sm_mhz,   reading->sm_max_mhz,     reading->memory_mhz,

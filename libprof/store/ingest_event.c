@@ -15,7 +15,7 @@
 #define COMMAND_AGE_NS 5000000000u
 #define CALL_AGE_NS 30000000000u /* a device may be that far behind */
 
-static uint64_t key_of(uint64_t correlation, bool opencl)
+static uint64_t correlation_key(uint64_t correlation, bool opencl)
 {
     return correlation << 1 | opencl;
 }
@@ -58,8 +58,8 @@ static bool command_complete(const struct ingest_pending *pending)
            (!(pending->command.head.flags & WIRE_PENDING) || pending->has_done);
 }
 
-static bool settle(struct prof_ingest *ingest, struct ingest_spool *spool,
-                   struct ingest_pending *pending)
+static bool write_complete_command(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   struct ingest_pending *pending)
 {
     if (!pending->has_call || !command_complete(pending))
         return true;
@@ -125,7 +125,8 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
         return ingest_write_call(ingest, spool, tid, call);
     }
     bool opencl = call->head.flags == WIRE_SOURCE_OPENCL;
-    struct ingest_pending *pending = pending_get(ingest, spool, key_of(call->correlation, opencl));
+    struct ingest_pending *pending =
+        pending_get(ingest, spool, correlation_key(call->correlation, opencl));
     if (!pending)
         return false;
     if (pending->has_call) /* a number used twice: keep both calls */
@@ -141,7 +142,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
         pending->has_command = 0;
         return ingest_write_command(ingest, spool, &alone, false);
     }
-    return settle(ingest, spool, pending);
+    return write_complete_command(ingest, spool, pending);
 }
 
 static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -151,7 +152,8 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
     struct ingest_pending single = {0};
     struct ingest_pending *pending = NULL;
     if (!of_graph && correlation != 0) {
-        pending = pending_get(ingest, spool, key_of(correlation, head->flags & WIRE_OPENCL));
+        pending =
+            pending_get(ingest, spool, correlation_key(correlation, head->flags & WIRE_OPENCL));
         if (!pending)
             return false;
         bool sync = head->type == WIRE_SYNC;
@@ -172,20 +174,20 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
     }
     memcpy(&pending->command, head, bytes);
     pending->has_command = 1;
-    return settle(ingest, spool, pending);
+    return write_complete_command(ingest, spool, pending);
 }
 
 /* Times may be harvested by another thread and then arrive before their command. */
 static bool done_event(struct prof_ingest *ingest, struct ingest_spool *spool,
                        const struct wire_done *done)
 {
-    struct ingest_pending *pending =
-        pending_get(ingest, spool, key_of(done->correlation, done->head.flags & WIRE_OPENCL));
+    struct ingest_pending *pending = pending_get(
+        ingest, spool, correlation_key(done->correlation, done->head.flags & WIRE_OPENCL));
     if (!pending)
         return false;
     pending->done = *done;
     pending->has_done = 1;
-    return settle(ingest, spool, pending);
+    return write_complete_command(ingest, spool, pending);
 }
 
 static bool node_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

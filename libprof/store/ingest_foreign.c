@@ -13,7 +13,7 @@
 #define BATCH_RECORDS 262144u
 
 /* Spools by another name, so that nobody outside looks inside. */
-static struct ingest_spool *spool_of(struct foreign_process *process)
+static struct ingest_spool *foreign_spool(struct foreign_process *process)
 {
     return (struct ingest_spool *)(void *)process;
 }
@@ -86,7 +86,7 @@ bool foreign_feed(struct prof_ingest *ingest, struct foreign_process *process, u
         WIRE_TYPE_MAP(X)
 #undef X
     };
-    return ingest_feed(ingest, spool_of(process), tid, head, definitions[head->type]) &&
+    return ingest_feed(ingest, foreign_spool(process), tid, head, definitions[head->type]) &&
            (++ingest->batch_records < BATCH_RECORDS || save(ingest));
 }
 

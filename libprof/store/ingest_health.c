@@ -39,8 +39,9 @@ bool ingest_health_line(struct prof_ingest *ingest, int64_t process, enum prof_h
 }
 
 /* What the process wrote of itself; false when it wrote nothing. */
-static bool read_entry(const struct prof_ingest *ingest, const struct ingest_process *process,
-                       struct lifecycle_entry *entry)
+static bool read_lifecycle_entry(const struct prof_ingest *ingest,
+                                 const struct ingest_process *process,
+                                 struct lifecycle_entry *entry)
 {
     off_t at = (off_t)(LIFECYCLE_HEADER_BYTES + (uint64_t)process->entry * sizeof *entry);
     return process->entry < LIFECYCLE_MAX_ENTRIES &&
@@ -52,7 +53,8 @@ static bool was_cut_off(const struct prof_ingest *ingest, const struct ingest_pr
 {
     struct lifecycle_entry entry;
     if (process->how == LIFECYCLE_FAST_EXIT && process->has_spool)
-        return read_entry(ingest, process, &entry) && atomic_load(&entry.state) != LIFECYCLE_ENDED;
+        return read_lifecycle_entry(ingest, process, &entry) &&
+               atomic_load(&entry.state) != LIFECYCLE_ENDED;
     return process->how == LIFECYCLE_UNSEEN || process->how == LIFECYCLE_SIGNAL;
 }
 
@@ -331,7 +333,7 @@ static bool is_unborn(int directory, const char *name)
 static bool misses_spool(const struct prof_ingest *ingest, const struct ingest_process *process)
 {
     struct lifecycle_entry entry;
-    return !process->has_spool && read_entry(ingest, process, &entry) &&
+    return !process->has_spool && read_lifecycle_entry(ingest, process, &entry) &&
            (entry.facts & LIFECYCLE_MADE_SPOOL);
 }
 
@@ -421,7 +423,7 @@ static bool state_refused_spools(struct prof_ingest *ingest)
     for (size_t i = 0; ok && i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         struct lifecycle_entry entry;
-        ok = !read_entry(ingest, process, &entry) || state_facts(ingest, process, &entry);
+        ok = !read_lifecycle_entry(ingest, process, &entry) || state_facts(ingest, process, &entry);
     }
     return ok;
 }
@@ -439,7 +441,7 @@ static bool state_lost_spools(struct prof_ingest *ingest)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static const struct ingest_spool *spool_of(const struct prof_ingest *ingest, int64_t process)
+static const struct ingest_spool *process_spool(const struct prof_ingest *ingest, int64_t process)
 {
     for (size_t i = 0; i < ingest->spools.count; i++) {
         if (ingest->spools.data[i]->process == process)
@@ -459,8 +461,9 @@ static bool used_device(const struct ingest_spool *spool)
 /* Can device records be missing at the end of such a process? With CUDA, whose calls are known only
  * when they are fetched, not if the last flush came and nobody but the thread that died made calls;
  * otherwise each call was counted when it was made. */
-static bool is_at_risk(const struct prof_ingest *ingest, const struct ingest_process *process,
-                       const struct ingest_spool *spool)
+static bool device_records_at_risk(const struct prof_ingest *ingest,
+                                   const struct ingest_process *process,
+                                   const struct ingest_spool *spool)
 {
     const uint64_t *tally = spool->tally;
     bool flushed = tally[TALLY_FINAL_NS] != 0, cut_off = was_cut_off(ingest, process);
@@ -476,8 +479,8 @@ static bool is_at_risk(const struct prof_ingest *ingest, const struct ingest_pro
     return !flushed || lacks || !alone;
 }
 
-static void add_count(char *out, size_t size, uint64_t count, const char *one, const char *many,
-                      const char *before)
+static void append_count(char *out, size_t size, uint64_t count, const char *one, const char *many,
+                         const char *before)
 {
     size_t used = strlen(out);
     if (count && used < size)
@@ -509,9 +512,9 @@ static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *
              !used_device(spool) ? "CUDA was started and no device record arrived before the end: "
                                  : "",
              window);
-    add_count(note, sizeof note, launches, "launch", "launches", "; ");
-    add_count(note, sizeof note, copies, "memcpy or memset", "memcpys and memsets",
-              launches ? " and " : "; ");
+    append_count(note, sizeof note, launches, "launch", "launches", "; ");
+    append_count(note, sizeof note, copies, "memcpy or memset", "memcpys and memsets",
+                 launches ? " and " : "; ");
     size_t used = strlen(note);
     snprintf(note + used, sizeof note - used, "%s",
              lacking == 1                ? " is known to have none"
@@ -540,8 +543,8 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     };
     int64_t value = process->signal ? process->signal : process->status;
     const int64_t *known = process->signal || process->has_status ? &value : NULL;
-    const struct ingest_spool *spool = spool_of(ingest, process->row);
-    bool risk = spool && is_at_risk(ingest, process, spool);
+    const struct ingest_spool *spool = process_spool(ingest, process->row);
+    bool risk = spool && device_records_at_risk(ingest, process, spool);
     if (!process->gone && process->how != LIFECYCLE_EXEC)
         return ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
                                   "still running when the capture was closed") &&

@@ -9,7 +9,7 @@
 
 #define KEY_BYTES (4096 + 64)
 
-static struct ingest_image *image_of(struct prof_ingest *ingest, int64_t process)
+static struct ingest_image *process_image(struct prof_ingest *ingest, int64_t process)
 {
     uint64_t *known = prof_map_get(&ingest->image_at, (uint64_t)process);
     if (known)
@@ -52,7 +52,7 @@ static struct ingest_object *object_at(const struct ingest_image *image, uint64_
 const struct ingest_object *ingest_object_at(struct prof_ingest *ingest, int64_t process,
                                              uint64_t address)
 {
-    const struct ingest_image *image = image_of(ingest, process);
+    const struct ingest_image *image = process_image(ingest, process);
     return image ? object_at(image, address) : NULL;
 }
 
@@ -83,7 +83,7 @@ static bool make_live(struct ingest_image *image, uint32_t number)
     return true;
 }
 
-static size_t key_of(const struct ingest_mapping *mapping, char key[KEY_BYTES])
+static size_t mapping_key(const struct ingest_mapping *mapping, char key[KEY_BYTES])
 {
     int length = snprintf(key, KEY_BYTES, "%llx %lld %s", (unsigned long long)mapping->address,
                           (long long)mapping->segment, mapping->path);
@@ -100,14 +100,14 @@ static bool is_same_build(const struct ingest_object *object, const char *build_
 static uint32_t known_object(struct ingest_image *image, const struct ingest_mapping *mapping)
 {
     char key[KEY_BYTES];
-    const uint32_t *known = prof_names_get(&image->known, key, key_of(mapping, key));
+    const uint32_t *known = prof_names_get(&image->known, key, mapping_key(mapping, key));
     return known && is_same_build(&image->objects.data[*known], mapping->build_id) ? *known + 1 : 0;
 }
 
 bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
                       const struct ingest_mapping *mapping)
 {
-    struct ingest_image *image = image_of(ingest, process);
+    struct ingest_image *image = process_image(ingest, process);
     return image && known_object(image, mapping);
 }
 
@@ -115,7 +115,7 @@ static bool add_object(struct ingest_image *image, const struct ingest_mapping *
                        int64_t row)
 {
     char key[KEY_BYTES];
-    size_t length = key_of(mapping, key);
+    size_t length = mapping_key(mapping, key);
     uint64_t room = UINT64_MAX - mapping->address;
     uint32_t number = (uint32_t)image->objects.count;
     struct ingest_object *object = prof_array_add(&image->objects);
@@ -159,7 +159,7 @@ static bool is_part(const struct ingest_image *image, const struct ingest_mappin
     char key[KEY_BYTES];
     whole.address = object->start;
     whole.segment = -1;
-    const uint32_t *known = prof_names_get(&image->known, key, key_of(&whole, key));
+    const uint32_t *known = prof_names_get(&image->known, key, mapping_key(&whole, key));
     return known && &image->objects.data[*known] == object &&
            is_same_build(object, mapping->build_id);
 }
@@ -167,7 +167,7 @@ static bool is_part(const struct ingest_image *image, const struct ingest_mappin
 bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
                    const struct ingest_mapping *mapping)
 {
-    struct ingest_image *image = image_of(ingest, process);
+    struct ingest_image *image = process_image(ingest, process);
     if (!image)
         return false;
     uint32_t known = known_object(image, mapping);
@@ -182,7 +182,7 @@ bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
 bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
                      uint64_t time_ns)
 {
-    struct ingest_image *image = image_of(ingest, process);
+    struct ingest_image *image = process_image(ingest, process);
     const struct ingest_object *object = image ? object_at(image, address) : NULL;
     if (!object)
         return image != NULL;
@@ -210,7 +210,7 @@ bool ingest_images_load(struct prof_ingest *ingest)
                                          .segment = sqlite3_column_type(row, 6) == SQLITE_NULL
                                                         ? -1
                                                         : sqlite3_column_int64(row, 6)};
-        struct ingest_image *image = image_of(ingest, sqlite3_column_int64(row, 1));
+        struct ingest_image *image = process_image(ingest, sqlite3_column_int64(row, 1));
         ok = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
     }
     return ingest_query_end(ingest, row) && ok;

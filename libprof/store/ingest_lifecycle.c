@@ -18,7 +18,7 @@
 #define LIFECYCLE_MAP_BYTES                                                                        \
     (LIFECYCLE_HEADER_BYTES + (size_t)LIFECYCLE_MAX_ENTRIES * sizeof(struct lifecycle_entry))
 
-static char *path_in(const char *directory, const char *name)
+static char *join_lifecycle_path(const char *directory, const char *name)
 {
     char *path = NULL;
     return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
@@ -41,7 +41,7 @@ static bool reserve_entries(int fd, struct lifecycle_header *header, uint32_t en
 
 enum prof_status prof_ingest_prepare(const char *directory, struct prof_error *err)
 {
-    char *path = path_in(directory, LIFECYCLE_FILE);
+    char *path = join_lifecycle_path(directory, LIFECYCLE_FILE);
     if (!path)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     enum prof_status status = PROF_OK;
@@ -102,7 +102,7 @@ static uint32_t entries_in(const struct prof_ingest *ingest, const struct stat *
 
 enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_error *err)
 {
-    char *path = path_in(ingest->directory, LIFECYCLE_FILE);
+    char *path = join_lifecycle_path(ingest->directory, LIFECYCLE_FILE);
     if (!path)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     ingest->lifecycle_fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW);
@@ -163,7 +163,7 @@ static bool take_entry(struct prof_ingest *ingest, uint32_t number, bool *publis
                               bytes) != NULL;
 }
 
-static bool add_gap(struct prof_ingest *ingest, uint32_t number)
+static bool add_lifecycle_gap(struct prof_ingest *ingest, uint32_t number)
 {
     uint32_t *gap = prof_array_add(&ingest->lifecycle_gaps);
     if (gap)
@@ -183,7 +183,7 @@ bool ingest_lifecycle_gaps(struct prof_ingest *ingest)
             known[ingest->processes.data[i].entry] = true;
     }
     for (uint32_t number = 0; ok && number < seen; number++)
-        ok = known[number] || add_gap(ingest, number);
+        ok = known[number] || add_lifecycle_gap(ingest, number);
     free(known);
     return ok;
 }
@@ -214,7 +214,7 @@ bool ingest_lifecycle_look(struct prof_ingest *ingest)
         bool published;
         if (!take_entry(ingest, ingest->lifecycle_next, &published))
             return false;
-        if (!published && !add_gap(ingest, ingest->lifecycle_next))
+        if (!published && !add_lifecycle_gap(ingest, ingest->lifecycle_next))
             return false;
     }
     uint32_t room = (uint32_t)((ingest->lifecycle_bytes - LIFECYCLE_HEADER_BYTES) /

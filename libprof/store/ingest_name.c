@@ -48,7 +48,7 @@ static const struct {
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* Addresses leave the top bits free, as do CUPTI's numbers of contexts. */
-static uint64_t key_of(uint32_t kind, uint64_t number)
+static uint64_t named_thing_key(uint32_t kind, uint64_t number)
 {
     return number ^ (uint64_t)kind << 60;
 }
@@ -70,7 +70,8 @@ static void drop_unclaimed(struct ingest_spool *spool, size_t at)
 {
     struct ingest_unclaimed last = spool->unclaimed.data[--spool->unclaimed.count];
     spool->unclaimed.data[at] = last;
-    uint64_t *place = prof_map_get(&spool->unclaimed_at, key_of(last.name.head.aux, last.object));
+    uint64_t *place =
+        prof_map_get(&spool->unclaimed_at, named_thing_key(last.name.head.aux, last.object));
     if (place)
         *place = at;
 }
@@ -78,7 +79,7 @@ static void drop_unclaimed(struct ingest_spool *spool, size_t at)
 static bool keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
                            const struct wire_name *name, uint64_t object)
 {
-    uint64_t key = key_of(name->head.aux, object);
+    uint64_t key = named_thing_key(name->head.aux, object);
     uint64_t *at = prof_map_get(&spool->unclaimed_at, key);
     if (at) {
         spool->unclaimed.data[*at].name = *name;
@@ -104,13 +105,13 @@ static bool name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spoo
     uint32_t kind = name->head.aux;
     uint64_t object = name->object;
     if (has_handle(kind)) {
-        uint64_t *known = prof_map_get(&spool->handles, key_of(kind, name->object));
+        uint64_t *known = prof_map_get(&spool->handles, named_thing_key(kind, name->object));
         if (!known) /* made before anybody looked, or the default stream */
             return write_object_name(ingest, spool, name);
         object = *known;
     } else if (kind == WIRE_NAMED_CUDA_EVENT) /* no record knows an event by its handle */
         return write_object_name(ingest, spool, name);
-    uint64_t *row = prof_map_get(&spool->objects, key_of(kind, object));
+    uint64_t *row = prof_map_get(&spool->objects, named_thing_key(kind, object));
     return row ? run_name(ingest, spool, kinds[kind].update, (int64_t)*row, name->name)
                : keep_unclaimed(ingest, spool, name, object);
 }
@@ -124,7 +125,7 @@ bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
                           : handle->context;
     if (!has_handle(kind))
         return true; /* of a later version */
-    if (!prof_map_put(&spool->handles, key_of(kind, handle->handle), object))
+    if (!prof_map_put(&spool->handles, named_thing_key(kind, handle->handle), object))
         return false;
     if (spool->restoring)
         return true;
@@ -154,7 +155,7 @@ bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_hand
 bool ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
                    uint64_t object, int64_t row)
 {
-    uint64_t key = key_of(kind, object), at;
+    uint64_t key = named_thing_key(kind, object), at;
     if (!prof_map_put(&spool->objects, key, (uint64_t)row))
         return false;
     if (!prof_map_remove(&spool->unclaimed_at, key, &at))
@@ -170,7 +171,8 @@ static bool load_objects(struct prof_ingest *ingest, struct ingest_spool *spool,
     bool ok = sqlite3_prepare_v2(ingest->db, kinds[kind].load, -1, &row, NULL) == SQLITE_OK;
     sqlite3_bind_int64(row, 1, spool->process);
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = prof_map_put(&spool->objects, key_of(kind, (uint64_t)sqlite3_column_int64(row, 1)),
+        ok = prof_map_put(&spool->objects,
+                          named_thing_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
                           (uint64_t)sqlite3_column_int64(row, 0));
     return ingest_query_end(ingest, row) && ok;
 }
@@ -190,10 +192,10 @@ bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
     sqlite3_bind_int64(row, 1, spool->id);
     sqlite3_bind_int64(row, 2, WIRE_HANDLE);
     while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = prof_map_put(
-            &spool->handles,
-            key_of((uint32_t)sqlite3_column_int64(row, 2), (uint64_t)sqlite3_column_int64(row, 0)),
-            (uint64_t)sqlite3_column_int64(row, 1));
+        ok = prof_map_put(&spool->handles,
+                          named_thing_key((uint32_t)sqlite3_column_int64(row, 2),
+                                          (uint64_t)sqlite3_column_int64(row, 0)),
+                          (uint64_t)sqlite3_column_int64(row, 1));
     return ingest_query_end(ingest, row) && ok;
 }
 

@@ -167,8 +167,8 @@ static void bind_rank(struct prof_ingest *ingest, sqlite3_stmt *sql, int at,
 
 /* Of the images of a pid the one that began with the record, or next after it: who tells of itself
  * does so when its libraries are loaded. Else one that began before and still is. */
-static struct ingest_process *image_of(struct prof_ingest *ingest,
-                                       const struct wire_cpu_process *record)
+static struct ingest_process *find_process_image(struct prof_ingest *ingest,
+                                                 const struct wire_cpu_process *record)
 {
     bool program = record->head.flags & WIRE_CPU_PROCESS_EXEC;
     struct ingest_process *after = NULL, *before = NULL;
@@ -189,7 +189,7 @@ static struct ingest_process *image_of(struct prof_ingest *ingest,
 int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
                                const char *name)
 {
-    struct ingest_process *process = image_of(ingest, record);
+    struct ingest_process *process = find_process_image(ingest, record);
     if (process)
         return process->row;
     process = prof_array_add(&ingest->processes);

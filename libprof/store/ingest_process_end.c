@@ -89,7 +89,7 @@ static bool write_end(struct prof_ingest *ingest, struct ingest_process *process
 }
 
 /* What the process itself said, if it did. */
-static void read_entry(const struct prof_ingest *ingest, struct ingest_process *process)
+static void read_process_end(const struct prof_ingest *ingest, struct ingest_process *process)
 {
     const struct lifecycle_entry *entry = ingest_lifecycle_entry(ingest, process->entry);
     if (!entry || process->reaped)
@@ -127,7 +127,7 @@ static bool watch(struct prof_ingest *ingest, struct ingest_process *process)
     }
     if (process->ended)
         return true;
-    read_entry(ingest, process);
+    read_process_end(ingest, process);
     if (!process->gone &&
         (process->how != LIFECYCLE_EXEC || ingest->now_ns < process->end_ns + EXEC_PATIENCE_NS))
         return true;
@@ -171,7 +171,7 @@ bool ingest_processes_finish(struct prof_ingest *ingest)
         struct ingest_process *process = &ingest->processes.data[i];
         if (process->ended)
             continue;
-        read_entry(ingest, process);
+        read_process_end(ingest, process);
         if (process->gone && !process->end_ns && !process->unwatched)
             process->end_ns = process->gone_ns ? process->gone_ns : ingest->now_ns;
         if (!write_end(ingest, process))
@@ -194,7 +194,7 @@ bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_st
                                      ingest->zero_ns, "", 0);
     if (!process)
         return false;
-    read_entry(ingest, process);
+    read_process_end(ingest, process);
     set_wait_status(process, wait_status);
     const struct lifecycle_entry *entry = ingest_lifecycle_entry(ingest, process->entry);
     if (process->how == LIFECYCLE_UNSEEN && entry && (entry->facts & LIFECYCLE_HOOKED))

@@ -33,7 +33,7 @@ static struct ingest_code *new_code(struct ingest_spool *spool, const struct wir
 
 /* Parts come in order: one that does not fit is of a damaged spool and is left out, with what
  * follows. */
-static bool take(struct ingest_spool *spool, const struct wire_python_code *code)
+static bool add_python_code_part(struct ingest_spool *spool, const struct wire_python_code *code)
 {
     struct ingest_code *known = code_of(spool, code->head.aux);
     if (!known && code->head.aux)
@@ -60,7 +60,7 @@ bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
     ingest_bind_text(ingest, sql, 1, key);
     ingest_check(ingest, sqlite3_bind_blob(sql, 2, code, code->head.size, SQLITE_STATIC));
-    return ingest_run(ingest, INGEST_SQL_STATE) && take(spool, code);
+    return ingest_run(ingest, INGEST_SQL_STATE) && add_python_code_part(spool, code);
 }
 
 bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -84,7 +84,7 @@ bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
         memcpy(record, sqlite3_column_blob(sql, 0), bytes);
         const struct wire_head *head = prof_spool_next(record, bytes, &offset, &damaged);
         if (head && head->type == WIRE_PYTHON_CODE)
-            ok = take(spool, (const struct wire_python_code *)(const void *)head);
+            ok = add_python_code_part(spool, (const struct wire_python_code *)(const void *)head);
     }
     return ingest_query_end(ingest, sql) && ok;
 }

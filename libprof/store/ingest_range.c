@@ -52,8 +52,8 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
     bind_number(sql, at, range->head.flags, range->payload);
 }
 
-static bool write_field(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t range,
-                        const struct ingest_field *field)
+static bool write_range_field(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t range,
+                              const struct ingest_field *field)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_range_field];
     ingest_bind(sql, COLUMN_AT(range_field, range), range);
@@ -119,7 +119,7 @@ static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
     bool ok = !open->has_work || write_work(ingest, row, &open->work);
     for (unsigned i = 0; ok && i < open->field_count; i++)
-        ok = write_field(ingest, spool, row, &open->fields[i]);
+        ok = write_range_field(ingest, spool, row, &open->fields[i]);
     return ok;
 }
 
@@ -138,8 +138,9 @@ static bool give_up(struct prof_ingest *ingest, struct ingest_spool *spool,
     return true;
 }
 
-static bool push(struct prof_ingest *ingest, struct ingest_spool *spool,
-                 struct ingest_thread *thread, uint32_t tid, const struct wire_range *range)
+static bool push_open_range(struct prof_ingest *ingest, struct ingest_spool *spool,
+                            struct ingest_thread *thread, uint32_t tid,
+                            const struct wire_range *range)
 {
     if (thread->stack.count >= MOST_OPEN && !give_up(ingest, spool, thread))
         return false;
@@ -169,8 +170,8 @@ static bool pop(struct prof_ingest *ingest, struct ingest_spool *spool,
     return write_range(ingest, spool, &open, end->time, open.depth, 0);
 }
 
-static bool start(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                  const struct wire_range *range)
+static bool open_started_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                               const struct wire_range *range)
 {
     struct ingest_open_range open = {.tid = tid, .range = *range};
     uint64_t at;
@@ -231,7 +232,7 @@ static struct ingest_open_range *range_of(struct ingest_spool *spool, struct ing
     return NULL;
 }
 
-static void add_field(struct ingest_open_range *open, const struct wire_field *field)
+static void add_open_range_field(struct ingest_open_range *open, const struct wire_field *field)
 {
     if (open && open->field_count < INGEST_FIELDS)
         open->fields[open->field_count++] =
@@ -278,13 +279,13 @@ bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     switch (head->type) {
     case WIRE_RANGE_PUSH:
         spool->tally[TALLY_RANGE_PUSHED]++;
-        return push(ingest, spool, thread, tid, record);
+        return push_open_range(ingest, spool, thread, tid, record);
     case WIRE_RANGE_POP:
         spool->tally[TALLY_RANGE_POPPED]++;
         return pop(ingest, spool, thread, record);
     case WIRE_RANGE_START:
         spool->tally[TALLY_RANGE_STARTED]++;
-        return start(ingest, spool, tid, record);
+        return open_started_range(ingest, spool, tid, record);
     case WIRE_RANGE_END:
         spool->tally[TALLY_RANGE_ENDED]++;
         return end_started(ingest, spool, tid, record);
@@ -292,7 +293,7 @@ bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
         spool->tally[TALLY_MARKED]++;
         return mark(ingest, spool, thread->row, record);
     case WIRE_FIELD:
-        add_field(range_of(spool, thread, record), record);
+        add_open_range_field(range_of(spool, thread, record), record);
         return true;
     default: /* WORK */
         if (thread->stack.count) {

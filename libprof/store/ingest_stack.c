@@ -19,7 +19,8 @@ static uint64_t stack_key(int64_t parent, int64_t frame)
     return (uint64_t)parent << 32 | (uint32_t)frame;
 }
 
-static struct frame_key key_of(int64_t process, const struct ingest_entry *entry, int64_t module)
+static struct frame_key frame_key_of(int64_t process, const struct ingest_entry *entry,
+                                     int64_t module)
 {
     struct frame_key key;
     memset(&key, 0, sizeof key); /* it is compared by its bytes */
@@ -53,7 +54,7 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
     bool native = entry->kind == PROF_STORE_FRAME_NATIVE;
     const struct ingest_object *object =
         native ? ingest_object_at(ingest, process, entry->address) : NULL;
-    struct frame_key key = key_of(process, entry, object ? object->row : 0);
+    struct frame_key key = frame_key_of(process, entry, object ? object->row : 0);
     uint32_t *known = prof_names_get(&ingest->frames, (const char *)&key, sizeof key);
     if (known)
         return *known;
@@ -130,7 +131,7 @@ static bool load_frames(struct prof_ingest *ingest)
                                      .file = sqlite3_column_int64(row, 6),
                                      .line = (uint32_t)sqlite3_column_int64(row, 7)};
         struct frame_key key =
-            key_of(sqlite3_column_int64(row, 1), &entry, sqlite3_column_int64(row, 4));
+            frame_key_of(sqlite3_column_int64(row, 1), &entry, sqlite3_column_int64(row, 4));
         ingest->last_frame = sqlite3_column_int64(row, 0);
         ok = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
                             (uint32_t)ingest->last_frame);

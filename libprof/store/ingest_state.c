@@ -209,7 +209,7 @@ static bool query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **ou
     return code == SQLITE_OK;
 }
 
-static int64_t one_number(struct prof_ingest *ingest, const char *sql)
+static int64_t query_state_number(struct prof_ingest *ingest, const char *sql)
 {
     sqlite3_stmt *statement;
     int64_t value = 0;
@@ -221,7 +221,7 @@ static int64_t one_number(struct prof_ingest *ingest, const char *sql)
     return value;
 }
 
-static bool load_strings(struct prof_ingest *ingest)
+static bool load_state_strings(struct prof_ingest *ingest)
 {
     sqlite3_stmt *sql;
     bool ok = query(ingest, "SELECT id,value FROM string ORDER BY id", &sql);
@@ -436,13 +436,14 @@ static bool load_configs(struct prof_ingest *ingest)
 enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err)
 {
     int64_t tables =
-        one_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
+        query_state_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
     if (ingest->failed)
         return ingest_fail(ingest, "go on with", err);
     if (tables == 0)
         return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
-    long long version = one_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
+    long long version =
+        query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
     if (version > STATE_VERSION)
         return prof_fail(
             err, PROF_VERSION,
@@ -452,25 +453,25 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     enum prof_status status = ingest_filter_load(ingest, err);
     if (status != PROF_OK)
         return status;
-    ingest->zero_ns = (uint64_t)one_number(ingest, "SELECT start_mono_ns FROM capture");
-    ingest->lifecycle_next =
-        (uint32_t)one_number(ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
-    ingest->primary_pid =
-        (uint32_t)one_number(ingest, "SELECT value FROM ingest_state WHERE key='primary_pid'");
-    ingest->primary_status =
-        (int)one_number(ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
+    ingest->zero_ns = (uint64_t)query_state_number(ingest, "SELECT start_mono_ns FROM capture");
+    ingest->lifecycle_next = (uint32_t)query_state_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
+    ingest->primary_pid = (uint32_t)query_state_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='primary_pid'");
+    ingest->primary_status = (int)query_state_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
     ingest->has_primary = ingest->primary_pid != 0;
-    ingest->last_string = one_number(ingest, "SELECT max(id) FROM string");
-    ingest->last_config = one_number(ingest, "SELECT max(id) FROM launch_config");
-    ingest->last_process = one_number(ingest, "SELECT max(id) FROM process");
-    ingest->last_thread = one_number(ingest, "SELECT max(id) FROM thread");
-    ingest->last_device = one_number(ingest, "SELECT max(id) FROM device");
-    ingest->last_context = one_number(ingest, "SELECT max(id) FROM context");
-    ingest->last_stream = one_number(ingest, "SELECT max(id) FROM stream");
-    ingest->last_spool = one_number(ingest, "SELECT max(id) FROM ingest_spool");
-    ingest->last_counter_device = one_number(ingest, "SELECT max(id) FROM counter_device");
-    ingest->rollup.last = one_number(ingest, "SELECT max(id) FROM rollup");
-    if (ingest->failed || !load_strings(ingest) || !load_configs(ingest) ||
+    ingest->last_string = query_state_number(ingest, "SELECT max(id) FROM string");
+    ingest->last_config = query_state_number(ingest, "SELECT max(id) FROM launch_config");
+    ingest->last_process = query_state_number(ingest, "SELECT max(id) FROM process");
+    ingest->last_thread = query_state_number(ingest, "SELECT max(id) FROM thread");
+    ingest->last_device = query_state_number(ingest, "SELECT max(id) FROM device");
+    ingest->last_context = query_state_number(ingest, "SELECT max(id) FROM context");
+    ingest->last_stream = query_state_number(ingest, "SELECT max(id) FROM stream");
+    ingest->last_spool = query_state_number(ingest, "SELECT max(id) FROM ingest_spool");
+    ingest->last_counter_device = query_state_number(ingest, "SELECT max(id) FROM counter_device");
+    ingest->rollup.last = query_state_number(ingest, "SELECT max(id) FROM rollup");
+    if (ingest->failed || !load_state_strings(ingest) || !load_configs(ingest) ||
         !load_processes(ingest) || !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
         !ingest_thread_rows_load(ingest) || !ingest_stacks_load(ingest) || !load_spools(ingest))
         return ingest_fail(ingest, "go on with", err);

@@ -11,7 +11,7 @@ struct key {
     int64_t second, stream, config;
 };
 
-static struct rollup_sum *sum_of(struct rollup_sums *sums, const struct key *key)
+static struct rollup_sum *find_rollup_sum(struct rollup_sums *sums, const struct key *key)
 {
     uint32_t *known = prof_names_get(&sums->keys, (const char *)key, sizeof *key);
     if (known)
@@ -34,7 +34,7 @@ bool rollup_sums_add(struct rollup_sums *sums, int64_t stream, int64_t config, i
                      uint64_t duration)
 {
     struct key key = {start / SECOND_NS, stream, config};
-    struct rollup_sum *sum = sum_of(sums, &key);
+    struct rollup_sum *sum = find_rollup_sum(sums, &key);
     if (!sum)
         return false;
     unsigned bucket = duration ? 63u - (unsigned)__builtin_clzll(duration) : 0;
@@ -49,7 +49,7 @@ bool rollup_sums_add(struct rollup_sums *sums, int64_t stream, int64_t config, i
     return true;
 }
 
-static void bind_known(sqlite3_stmt *insert, int at, int64_t id)
+static void bind_id_or_null(sqlite3_stmt *insert, int at, int64_t id)
 {
     if (id)
         sqlite3_bind_int64(insert, at, id);
@@ -64,8 +64,8 @@ static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
         buckets--;
     sqlite3_bind_int64(insert, COLUMN_AT(rollup, id), sum->id);
     sqlite3_bind_int64(insert, COLUMN_AT(rollup, second), sum->second);
-    bind_known(insert, COLUMN_AT(rollup, stream), sum->stream);
-    bind_known(insert, COLUMN_AT(rollup, config), sum->config);
+    bind_id_or_null(insert, COLUMN_AT(rollup, stream), sum->stream);
+    bind_id_or_null(insert, COLUMN_AT(rollup, config), sum->config);
     sqlite3_bind_int64(insert, COLUMN_AT(rollup, count), (int64_t)sum->count);
     sqlite3_bind_int64(insert, COLUMN_AT(rollup, sum), (int64_t)sum->sum);
     sqlite3_bind_int64(insert, COLUMN_AT(rollup, min), (int64_t)sum->min);
@@ -78,7 +78,7 @@ static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
 }
 
 /* Seconds that are long past, or all when there are too many. */
-static bool forget(struct rollup_sums *sums)
+static bool drop_old_sums(struct rollup_sums *sums)
 {
     size_t kept = 0;
     bool all = sums->list.count >= ROLLUP_MOST;
@@ -106,7 +106,7 @@ bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
         sum->dirty = false;
         stale |= sum->second < sums->newest - KEEP_SECONDS;
     }
-    return (!stale && sums->list.count < ROLLUP_MOST) || forget(sums);
+    return (!stale && sums->list.count < ROLLUP_MOST) || drop_old_sums(sums);
 }
 
 void rollup_sums_free(struct rollup_sums *sums)

@@ -270,7 +270,7 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
 }
 
 /* What the first bytes of a file tell, before SQLite sees it. */
-static enum prof_status check_header(const char *path, struct prof_error *err)
+static enum prof_status check_capture_header(const char *path, struct prof_error *err)
 {
     unsigned char head[HEAD_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -418,7 +418,7 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
                                  struct prof_error *err)
 {
     *store = NULL;
-    enum prof_status status = check_header(path, err);
+    enum prof_status status = check_capture_header(path, err);
     if (status)
         return status;
     status = new_store(path, store, err);
@@ -460,7 +460,7 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
                                    struct prof_error *err)
 {
     *store = NULL;
-    enum prof_status status = check_header(path, err);
+    enum prof_status status = check_capture_header(path, err);
     if (status)
         return status;
     use_folder_for_temporary_files(path);
@@ -546,7 +546,7 @@ bool prof_store_settle(const char *path)
     if (!wal)
         return !side_file_exists(path, "-wal");
     struct prof_store *store;
-    if (access(path, W_OK) || check_header(path, NULL) || new_store(path, &store, NULL))
+    if (access(path, W_OK) || check_capture_header(path, NULL) || new_store(path, &store, NULL))
         return false;
     bool done =
         !sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) &&

@@ -36,7 +36,7 @@ struct talk {
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-static bool put(struct bytes *out, const void *data, size_t bytes)
+static bool append_reply_bytes(struct bytes *out, const void *data, size_t bytes)
 {
     if (!prof_array_reserve(out, bytes))
         return false;
@@ -69,11 +69,11 @@ static bool make_request(struct talk *talk)
         .build_id_bytes = (uint32_t)strlen(q->build_id),
         .folder_bytes = (uint32_t)list_bytes(q->folders),
     };
-    return put(&talk->out, &request, sizeof request) &&
-           put(&talk->out, q->path, request.path_bytes) &&
-           put(&talk->out, q->build_id, request.build_id_bytes) &&
-           put(&talk->out, q->folders, request.folder_bytes) &&
-           put(&talk->out, q->addresses, q->count * sizeof *q->addresses);
+    return append_reply_bytes(&talk->out, &request, sizeof request) &&
+           append_reply_bytes(&talk->out, q->path, request.path_bytes) &&
+           append_reply_bytes(&talk->out, q->build_id, request.build_id_bytes) &&
+           append_reply_bytes(&talk->out, q->folders, request.folder_bytes) &&
+           append_reply_bytes(&talk->out, q->addresses, q->count * sizeof *q->addresses);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -135,8 +135,8 @@ static bool take_frame(struct talk *talk, const unsigned char *payload, uint32_t
     return true;
 }
 
-static bool take(struct talk *talk, const struct symbols_record *record,
-                 const unsigned char *payload)
+static bool handle_record(struct talk *talk, const struct symbols_record *record,
+                          const unsigned char *payload)
 {
     switch (record->type) {
     case SYMBOLS_STATE:
@@ -164,7 +164,7 @@ static void understand(struct talk *talk)
         else if (talk->in.count - at - sizeof record < record.bytes)
             break;
         else {
-            talk->damaged = !take(talk, &record, talk->in.data + at + sizeof record);
+            talk->damaged = !handle_record(talk, &record, talk->in.data + at + sizeof record);
             at += sizeof record + record.bytes;
         }
     }
@@ -227,7 +227,8 @@ static bool converse(struct talk *talk, int fd)
     }
 }
 
-static enum prof_status start(const char *helper, pid_t *pid, int *fd, struct prof_error *err)
+static enum prof_status start_symbol_helper(const char *helper, pid_t *pid, int *fd,
+                                            struct prof_error *err)
 {
     int pair[2];
     posix_spawn_file_actions_t actions;
@@ -283,7 +284,7 @@ enum prof_status symbol_ask(const struct symbol_question *question, struct symbo
     if (!answer->spans || !make_request(&talk))
         status = prof_fail(err, PROF_NOMEM, "out of memory");
     if (!status)
-        status = start(question->helper, &pid, &fd, err);
+        status = start_symbol_helper(question->helper, &pid, &fd, err);
     if (!status) {
         talk.deadline_ns = prof_now_ns() + question->timeout_ms * 1000000ull;
         bool in_time = converse(&talk, fd);

@@ -44,7 +44,7 @@ struct work {
     const char *path; /* of this one */
 };
 
-static const char *text_of(const struct work *w, uint32_t offset)
+static const char *work_text(const struct work *w, uint32_t offset)
 {
     return w->texts.data + offset;
 }
@@ -60,21 +60,22 @@ static bool keep_text(struct work *w, const char *text, uint32_t *offset)
     return w->texts.count < UINT32_MAX;
 }
 
-static bool prepare(struct work *w, const char *sql, sqlite3_stmt **statement)
+static bool prepare_symbol_query(struct work *w, const char *sql, sqlite3_stmt **statement)
 {
     return sqlite3_prepare_v2(w->db, sql, -1, statement, NULL) == SQLITE_OK;
 }
 
-static bool run(struct work *w, const char *sql)
+static bool run_symbol_sql(struct work *w, const char *sql)
 {
     return sqlite3_exec(w->db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-static int64_t one_number(struct work *w, const char *sql)
+static int64_t query_symbol_number(struct work *w, const char *sql)
 {
     sqlite3_stmt *row;
-    int64_t value =
-        prepare(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
+    int64_t value = prepare_symbol_query(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW
+                        ? sqlite3_column_int64(row, 0)
+                        : 0;
     sqlite3_finalize(row);
     return value;
 }
@@ -83,12 +84,12 @@ static int64_t one_number(struct work *w, const char *sql)
 
 /* The number of a source, made when new; UINT32_MAX: no memory. Its texts are those from `texts`
  * on, and go when it is known. */
-static uint32_t source_of(struct work *w, const struct source *source, size_t texts)
+static uint32_t find_source(struct work *w, const struct source *source, size_t texts)
 {
     char key[2 * SYMBOLS_MOST_PATH];
     int length = snprintf(key, sizeof key, "%d %lld %lld %s %s", (int)source->kind,
                           (long long)source->segment, (long long)source->not_before_s,
-                          text_of(w, source->build_id), text_of(w, source->path));
+                          work_text(w, source->build_id), work_text(w, source->path));
     size_t bytes = length < (int)sizeof key ? (size_t)length : sizeof key - 1;
     uint32_t *known = prof_names_get(&w->source_keys, key, bytes);
     if (known) {
@@ -123,7 +124,7 @@ static bool in_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
     bool ok = keep_text(w, path, &source.path) &&
               keep_text(w, (const char *)sqlite3_column_text(row, 4), &source.build_id);
     frame->address = (uint64_t)sqlite3_column_int64(row, 2);
-    frame->source = ok ? source_of(w, &source, texts) : UINT32_MAX;
+    frame->source = ok ? find_source(w, &source, texts) : UINT32_MAX;
     return frame->source != UINT32_MAX;
 }
 
@@ -145,7 +146,7 @@ static bool in_no_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
     size_t texts = w->texts.count;
     bool ok = keep_text(w, dump ? dump : path, &source.path) && keep_text(w, "", &source.build_id);
     frame->address = (uint64_t)sqlite3_column_int64(row, 1);
-    frame->source = ok ? source_of(w, &source, texts) : UINT32_MAX;
+    frame->source = ok ? find_source(w, &source, texts) : UINT32_MAX;
     return frame->source != UINT32_MAX;
 }
 
@@ -157,10 +158,10 @@ static const char frames_sql[] =
     " FROM frame f LEFT JOIN module m ON m.id=f.module LEFT JOIN process p ON p.id=f.process"
     " WHERE f.kind=1";
 
-static bool read_frames(struct work *w)
+static bool read_unnamed_frames(struct work *w)
 {
     sqlite3_stmt *row;
-    bool ok = prepare(w, frames_sql, &row);
+    bool ok = prepare_symbol_query(w, frames_sql, &row);
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         struct frame *frame = prof_array_add(&w->frames);
         ok = frame != NULL;
@@ -173,7 +174,7 @@ static bool read_frames(struct work *w)
     return sqlite3_finalize(row) == SQLITE_OK && ok;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_source_and_address(const void *a, const void *b)
 {
     const struct frame *x = a, *y = b;
     if (x->source != y->source)
@@ -205,7 +206,7 @@ static int64_t string_row(struct work *w, const struct symbol_answer *answer, ui
                : -1;
 }
 
-static void bind_known(sqlite3_stmt *statement, int at, int64_t value)
+static void bind_positive(sqlite3_stmt *statement, int at, int64_t value)
 {
     if (value > 0)
         sqlite3_bind_int64(statement, at, value);
@@ -218,9 +219,9 @@ static bool write_level(struct work *w, int64_t frame, uint32_t number, int64_t 
 {
     sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, frame), frame);
     sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, level), number);
-    bind_known(w->add_symbol, COLUMN_AT(symbol, function), function);
-    bind_known(w->add_symbol, COLUMN_AT(symbol, file), file);
-    bind_known(w->add_symbol, COLUMN_AT(symbol, line), line);
+    bind_positive(w->add_symbol, COLUMN_AT(symbol, function), function);
+    bind_positive(w->add_symbol, COLUMN_AT(symbol, file), file);
+    bind_positive(w->add_symbol, COLUMN_AT(symbol, line), line);
     int rc = sqlite3_step(w->add_symbol);
     sqlite3_reset(w->add_symbol);
     return rc == SQLITE_DONE;
@@ -261,8 +262,8 @@ static bool say_modules(struct work *w, const struct source *source,
         snprintf(text, sizeof text, "%s%s%s", qualities[answer->quality],
                  *answer->note ? " of " : "", answer->note);
     sqlite3_bind_text(w->set_module, 1, text, -1, SQLITE_STATIC);
-    sqlite3_bind_text(w->set_module, 2, text_of(w, source->path), -1, SQLITE_STATIC);
-    sqlite3_bind_text(w->set_module, 3, text_of(w, source->build_id), -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->set_module, 2, work_text(w, source->path), -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->set_module, 3, work_text(w, source->build_id), -1, SQLITE_STATIC);
     if (source->segment < 0)
         sqlite3_bind_null(w->set_module, 4);
     else
@@ -283,13 +284,14 @@ static bool wants_to_stop(void *user)
     return w->result->stopped;
 }
 
-static enum prof_status ask(struct work *w, const struct source *source,
-                            struct symbol_answer *answer, char trouble[128], struct prof_error *err)
+static enum prof_status ask_helper(struct work *w, const struct source *source,
+                                   struct symbol_answer *answer, char trouble[128],
+                                   struct prof_error *err)
 {
     struct symbol_question question = {.helper = w->options->helper,
                                        .source = source->kind,
-                                       .path = text_of(w, source->path),
-                                       .build_id = text_of(w, source->build_id),
+                                       .path = work_text(w, source->path),
+                                       .build_id = work_text(w, source->build_id),
                                        .folders = w->folders,
                                        .segment = source->segment,
                                        .not_after_s = source->not_after_s,
@@ -330,8 +332,8 @@ static bool take_answer(struct work *w, struct frame *frames, size_t count,
 }
 
 /* Keep the largest gaps, in order. */
-static void note_gap(struct prof_symbolize_result *result, const char *path, const char *why,
-                     uint64_t frames)
+static void note_symbol_gap(struct prof_symbolize_result *result, const char *path, const char *why,
+                            uint64_t frames)
 {
     struct prof_symbolize_gap gap = {.frames = frames};
     size_t length = strlen(path), at = result->gap_count;
@@ -364,7 +366,7 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
         if (!i || frames[i].address != frames[i - 1].address)
             w->addresses.data[w->addresses.count++] = frames[i].address;
     }
-    enum prof_status status = ask(w, source, &answer, trouble, err);
+    enum prof_status status = ask_helper(w, source, &answer, trouble, err);
     if (!status && answer.stopped) {
         symbol_answer_free(&answer);
         return PROF_OK;
@@ -374,8 +376,8 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
         status = prof_store_fail(w->store, "write", err);
     bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
     if (!status && answer.quality == SYMBOLS_NOTHING)
-        note_gap(w->result, file ? text_of(w, source->path) : "code in no file", answer.note,
-                 count);
+        note_symbol_gap(w->result, file ? work_text(w, source->path) : "code in no file",
+                        answer.note, count);
     w->result->files += file;
     w->result->files_without += file && answer.quality == SYMBOLS_NOTHING;
     w->result->files_broken += file && (answer.broken || *trouble);
@@ -392,7 +394,7 @@ static enum prof_status name_files(struct work *w, struct prof_error *err)
              first + count < w->frames.count && w->frames.data[first + count].source == source;)
             count++;
         w->done = first;
-        w->path = text_of(w, w->sources.data[source].path);
+        w->path = work_text(w, w->sources.data[source].path);
         if (wants_to_stop(w))
             return PROF_OK;
         status = name_file(w, first, count, err);
@@ -402,13 +404,14 @@ static enum prof_status name_files(struct work *w, struct prof_error *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool load_strings(struct work *w)
+static bool load_symbol_strings(struct work *w)
 {
     sqlite3_stmt *row;
-    bool ok = prepare(w,
-                      "SELECT id, value FROM string WHERE id IN (SELECT function FROM symbol UNION "
-                      "SELECT file FROM symbol)",
-                      &row);
+    bool ok = prepare_symbol_query(
+        w,
+        "SELECT id, value FROM string WHERE id IN (SELECT function FROM symbol UNION "
+        "SELECT file FROM symbol)",
+        &row);
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(row, 1);
         ok = prof_names_put(&w->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
@@ -428,7 +431,7 @@ static bool same_kernel(struct work *w)
     }
     here[strcspn(here, "\n")] = '\0';
     sqlite3_stmt *row;
-    bool same = prepare(w, "SELECT boot_id FROM capture", &row) &&
+    bool same = prepare_symbol_query(w, "SELECT boot_id FROM capture", &row) &&
                 sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && *here &&
                 strcmp((const char *)sqlite3_column_text(row, 0), here) == 0;
     sqlite3_finalize(row);
@@ -438,17 +441,19 @@ static bool same_kernel(struct work *w)
 /* Names from before make room where new ones came. */
 static bool begin(struct work *w)
 {
-    w->start_s = one_number(w, "SELECT start_realtime_ns/1000000000 FROM capture");
-    w->last_symbol = one_number(w, "SELECT max(id) FROM symbol");
+    w->start_s = query_symbol_number(w, "SELECT start_realtime_ns/1000000000 FROM capture");
+    w->last_symbol = query_symbol_number(w, "SELECT max(id) FROM symbol");
     w->own_kernel = same_kernel(w);
-    return run(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)") && load_strings(w) &&
+    return run_symbol_sql(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)") &&
+           load_symbol_strings(w) &&
            !prof_schema_insert(w->db, SCHEMA_string, 1, false, &w->add_string) &&
            !prof_schema_insert(w->db, SCHEMA_symbol, 1, false, &w->add_symbol) &&
-           prepare(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame) &&
-           prepare(w,
-                   "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
-                   "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
-                   &w->set_module);
+           prepare_symbol_query(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame) &&
+           prepare_symbol_query(
+               w,
+               "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
+               "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
+               &w->set_module);
 }
 
 static bool end(struct work *w)
@@ -457,15 +462,15 @@ static bool end(struct work *w)
     snprintf(sql, sizeof sql,
              "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
              (long long)w->last_symbol);
-    if (w->last_symbol && !run(w, sql))
+    if (w->last_symbol && !run_symbol_sql(w, sql))
         return false;
     w->result->frames = w->frames.count;
-    w->result->named =
-        (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                "ON f.id=s.frame WHERE f.kind=1");
-    w->result->lines =
-        (uint64_t)one_number(w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
+    w->result->named = (uint64_t)query_symbol_number(
+        w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+           "ON f.id=s.frame WHERE f.kind=1");
+    w->result->lines = (uint64_t)query_symbol_number(
+        w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+           "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
     return true;
 }
 
@@ -480,7 +485,7 @@ static bool join_folders(struct work *w)
     return at != NULL;
 }
 
-static void free_work(struct work *w)
+static void free_symbolize_work(struct work *w)
 {
     sqlite3_finalize(w->add_string);
     sqlite3_finalize(w->add_symbol);
@@ -498,7 +503,7 @@ static void free_work(struct work *w)
 bool prof_symbolize_has(struct prof_store *store)
 {
     struct work w = {.db = prof_store_db(store)};
-    return one_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1") != 0;
+    return query_symbol_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1") != 0;
 }
 
 enum prof_status prof_symbolize(struct prof_store *store,
@@ -511,18 +516,19 @@ enum prof_status prof_symbolize(struct prof_store *store,
     *result = (struct prof_symbolize_result){0};
     if (!prof_symbolize_has(store))
         return PROF_OK;
-    if (!run(&w, "BEGIN IMMEDIATE"))
+    if (!run_symbol_sql(&w, "BEGIN IMMEDIATE"))
         return prof_store_fail(store, "write", err);
-    if (!join_folders(&w) || !begin(&w) || !read_frames(&w))
+    if (!join_folders(&w) || !begin(&w) || !read_unnamed_frames(&w))
         status = prof_store_fail(store, "name the stacks of", err);
     if (!status) {
-        qsort(w.frames.data, w.frames.count, sizeof *w.frames.data, by_place);
+        qsort(w.frames.data, w.frames.count, sizeof *w.frames.data, by_source_and_address);
         status = name_files(&w, err);
     }
-    if (!status && (!end(&w) || !run(&w, "DROP TABLE named") || !run(&w, "COMMIT")))
+    if (!status &&
+        (!end(&w) || !run_symbol_sql(&w, "DROP TABLE named") || !run_symbol_sql(&w, "COMMIT")))
         status = prof_store_fail(store, "write", err);
-    free_work(&w);
+    free_symbolize_work(&w);
     if (status)
-        run(&w, "ROLLBACK");
+        run_symbol_sql(&w, "ROLLBACK");
     return status;
 }

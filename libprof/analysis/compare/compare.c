@@ -130,7 +130,7 @@ static int hard_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static bool is_told(const struct prof_comparison *result, const char *name)
+static bool difference_is_listed(const struct prof_comparison *result, const char *name)
 {
     for (size_t i = 0; i < result->difference_count; i++) {
         if (!strcmp(result->differences[i].name, name))
@@ -150,7 +150,8 @@ static bool find_differences(struct prof_compare *c)
     for (size_t i = 0; i < first->environment_count; i++) {
         const struct prof_environment *own = &first->environment[i];
         for (int s = PROF_CAND; s >= PROF_BASE && own->value; s--) {
-            for (size_t r = 0; r < c->side[s].count && !is_told(result, own->name); r++) {
+            for (size_t r = 0; r < c->side[s].count && !difference_is_listed(result, own->name);
+                 r++) {
                 const struct prof_environment *other = property(&c->side[s].data[r], own->name);
                 if (other && other->value && strcmp(other->value, own->value))
                     result->differences[result->difference_count++] =
@@ -224,7 +225,7 @@ static void refuse(struct prof_compare *c)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void apply(struct prof_policy *policy, const struct prof_override *o)
+static void apply_override(struct prof_policy *policy, const struct prof_override *o)
 {
     if (o->has_action)
         policy->action = o->action;
@@ -253,7 +254,7 @@ static void set_policy(const struct prof_compare *c, struct prof_compared *row)
         }
         if (!fits)
             continue;
-        apply(&row->policy, &c->options->overrides[i]);
+        apply_override(&row->policy, &c->options->overrides[i]);
         row->override = (int)i;
     }
 }
@@ -281,7 +282,7 @@ static const struct prof_metric *first_of_all(const struct prof_compare *c,
     return metric;
 }
 
-static double mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
+static double side_mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
 {
     double sum = 0, value;
     bool any = false;
@@ -292,16 +293,16 @@ static double mean_inside(const struct prof_compare *c, const struct prof_pair *
     return any ? sum / (double)c->side[side].count : NAN;
 }
 
-static bool of_device(enum prof_metric_family family)
+static bool is_device_time(enum prof_metric_family family)
 {
     return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
 }
 
-static void set_times(struct prof_compare *c, const struct prof_pair *pair,
-                      struct prof_compared *row)
+static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
+                          struct prof_compared *row)
 {
-    double base = mean_inside(c, pair, PROF_BASE);
-    double whole = of_device(row->family) ? c->busy_ns : c->wall_ns;
+    double base = side_mean_inside(c, pair, PROF_BASE);
+    double whole = is_device_time(row->family) ? c->busy_ns : c->wall_ns;
     row->base_value = prof_side_value(c, pair, PROF_BASE);
     row->cand_value = prof_side_value(c, pair, PROF_CAND);
     row->base_count = pair->count[PROF_BASE];
@@ -358,7 +359,7 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
                                   .delta_ns = NAN};
     set_policy(c, row);
     if (!prof_metric_info(row->family)->exact)
-        set_times(c, pair, row);
+        set_row_times(c, pair, row);
     if (row->policy.action == PROF_ACTION_IGNORE)
         row->reason = PROF_REASON_IGNORED;
     else if (!prof_metric_info(row->family)->exact && c->result->times_refused) {
@@ -399,7 +400,7 @@ static bool lacks_sums(const struct prof_compare *c)
     return false;
 }
 
-static size_t *make_rows(struct prof_compare *c)
+static size_t *make_compared_rows(struct prof_compare *c)
 {
     size_t *of_row = calloc(c->metrics.pairs.count + 1, sizeof *of_row);
     struct prof_comparison *result = c->result;
@@ -407,8 +408,8 @@ static size_t *make_rows(struct prof_compare *c)
     c->plain_sums = lacks_sums(c);
     c->wall = pair_of_family(c, PROF_METRIC_WALL);
     c->busy = pair_of_family(c, PROF_METRIC_BUSY);
-    c->wall_ns = c->wall ? mean_inside(c, c->wall, PROF_BASE) : NAN;
-    c->busy_ns = c->busy ? mean_inside(c, c->busy, PROF_BASE) : NAN;
+    c->wall_ns = c->wall ? side_mean_inside(c, c->wall, PROF_BASE) : NAN;
+    c->busy_ns = c->busy ? side_mean_inside(c, c->busy, PROF_BASE) : NAN;
     for (size_t i = 0; of_row && result->rows && i < c->metrics.pairs.count; i++) {
         if (c->metrics.pairs.data[i].taken)
             continue;
@@ -447,7 +448,7 @@ static void tell_head(struct prof_compare *c)
                        "metrics, so times end in SUSPECT at most";
 }
 
-static enum prof_status compare(struct prof_compare *c, struct prof_error *err)
+static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)
 {
     enum prof_status status = check_iterations(c, err);
     if (status)
@@ -456,7 +457,7 @@ static enum prof_status compare(struct prof_compare *c, struct prof_error *err)
         return prof_out_of_memory(err);
     refuse(c);
     tell_head(c);
-    size_t *of_row = prof_align(c) && prof_match(c) ? make_rows(c) : NULL;
+    size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
     if (!of_row)
         return prof_out_of_memory(err);
     prof_judge_exact(c, of_row);
@@ -479,7 +480,7 @@ enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
     result->texts = c.texts;
     enum prof_status status = c.texts ? take_runs(&c, base, cand, err) : prof_out_of_memory(err);
     if (!status)
-        status = compare(&c, err);
+        status = compare_runs(&c, err);
     prof_align_free(&c);
     free(c.sorted);
     free(c.units.of_run[PROF_BASE]);

@@ -57,7 +57,7 @@ struct writer {
     bool failed;
 };
 
-static void put_bytes(struct writer *w, const void *bytes, size_t length)
+static void encode_bytes(struct writer *w, const void *bytes, size_t length)
 {
     if (w->failed || !prof_array_reserve(&w->out, length)) {
         w->failed = true;
@@ -76,7 +76,7 @@ static void put_uint(struct writer *w, uint64_t value)
         bytes[count++] = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
         value >>= 7;
     } while (value);
-    put_bytes(w, bytes, count);
+    encode_bytes(w, bytes, count);
 }
 
 static void put_int(struct writer *w, int64_t value)
@@ -89,7 +89,7 @@ static void put_word(struct writer *w, uint64_t bits, int bytes)
     unsigned char out[8];
     for (int i = 0; i < bytes; i++)
         out[i] = (unsigned char)(bits >> (8 * i));
-    put_bytes(w, out, (size_t)bytes);
+    encode_bytes(w, out, (size_t)bytes);
 }
 
 static void put_real(struct writer *w, double value)
@@ -107,7 +107,7 @@ static void put_float(struct writer *w, float value)
 }
 
 /* Texts go by number, 0 = NULL; the table of them stands in front. */
-static uint64_t number_of(struct writer *w, const char *text)
+static uint64_t text_number(struct writer *w, const char *text)
 {
     if (!text)
         return 0;
@@ -126,7 +126,7 @@ static uint64_t number_of(struct writer *w, const char *text)
 
 static void put_text(struct writer *w, const char *text)
 {
-    put_uint(w, number_of(w, text));
+    put_uint(w, text_number(w, text));
 }
 
 static void put_sketch(struct writer *w, const struct prof_sketch *s)
@@ -191,15 +191,15 @@ static void put_run(struct writer *w, const struct prof_run *run)
 
 static void put_head(struct writer *w, const struct writer *body)
 {
-    put_bytes(w, MAGIC, sizeof MAGIC - 1);
+    encode_bytes(w, MAGIC, sizeof MAGIC - 1);
     put_uint(w, VERSION);
     put_uint(w, body->texts.count);
     for (size_t i = 0; i < body->texts.count; i++) {
         size_t length = strlen(body->texts.data[i]);
         put_uint(w, length);
-        put_bytes(w, body->texts.data[i], length);
+        encode_bytes(w, body->texts.data[i], length);
     }
-    put_bytes(w, body->out.data, body->out.count);
+    encode_bytes(w, body->out.data, body->out.count);
 }
 
 enum prof_status prof_run_encode(const struct prof_run *run, unsigned char **bytes, size_t *length,

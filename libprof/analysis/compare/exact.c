@@ -128,7 +128,7 @@ static void doubt(const struct prof_compare *c, struct prof_compared *row, bool 
 }
 
 /* Registers, shared and local memory are the compiler's for this device. */
-static bool of_device(enum prof_metric_family family)
+static bool is_compiler_resource(enum prof_metric_family family)
 {
     return family == PROF_METRIC_REGISTERS || family == PROF_METRIC_SHARED_BYTES ||
            family == PROF_METRIC_LOCAL_BYTES;
@@ -145,7 +145,7 @@ static bool device_differs(const struct prof_comparison *result)
 
 static bool of_run(enum prof_metric_family family)
 {
-    return of_device(family) || family == PROF_METRIC_PEAK_BYTES ||
+    return is_compiler_resource(family) || family == PROF_METRIC_PEAK_BYTES ||
            family == PROF_METRIC_LEAKED_BYTES || family == PROF_METRIC_FINDING;
 }
 
@@ -159,7 +159,7 @@ static enum prof_verdict worse(const struct prof_compared *row, bool base_there)
                : PROF_VERDICT_CHANGED;
 }
 
-static void settle(struct prof_compared *row, int grew, bool base_there, bool cand_there)
+static void set_exact_verdict(struct prof_compared *row, int grew, bool base_there, bool cand_there)
 {
     if (grew > 0) {
         row->verdict = worse(row, base_there);
@@ -185,7 +185,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     row->outside_base = base_out.there ? base_out.mean : NAN;
     row->outside_cand = cand_out.there ? cand_out.mean : NAN;
     row->effect = b->there && k->there && b->mean > 0 ? k->mean / b->mean - 1 : NAN;
-    if (of_device(row->family) && device_differs(c->result)) {
+    if (is_compiler_resource(row->family) && device_differs(c->result)) {
         row->verdict = PROF_VERDICT_REFUSED;
         row->reason = PROF_REASON_TIMES_REFUSED;
         return;
@@ -201,7 +201,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     row->verdict = PROF_VERDICT_PASS;
     row->reason = within;
     if (grew) {
-        settle(row, grew, b->there, k->there);
+        set_exact_verdict(row, grew, b->there, k->there);
         doubt(c, row, varies(b) || varies(k));
     } else if (!frees_later(c, row->family) &&
                grew_mostly(c, pair, whole ? prof_value_outside : prof_value_inside,

@@ -172,7 +172,7 @@ static enum prof_status extract_findings(struct prof_extract *x, struct prof_err
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
-static void finish(struct prof_extract *x)
+static void finish_extraction(struct prof_extract *x)
 {
     struct prof_run *run = x->run;
     const struct prof_iterations *it = &x->iterations;
@@ -208,7 +208,7 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
     if (!status)
         status = prof_extract_environment(x, err);
     if (!status)
-        finish(x);
+        finish_extraction(x);
     return status ? status : x->failed ? prof_out_of_memory(err) : PROF_OK;
 }
 

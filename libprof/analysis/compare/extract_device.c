@@ -126,7 +126,7 @@ static bool make_keys(struct work *w)
 /* ---- operations ---------------------------------------------------------------------------------
  */
 
-static double value_of(const struct prof_shape *shape, const struct prof_op *op)
+static double operation_value(const struct prof_shape *shape, const struct prof_op *op)
 {
     double ns = op->duration > 0 ? (double)op->duration : 1;
     return prof_is_kernel(shape) || shape->bytes <= 0 ? ns : ns / (double)shape->bytes;
@@ -169,7 +169,7 @@ static void count_copy(struct prof_extract *x, const struct prof_shape *shape, u
                            pageable ? bytes : 0);
 }
 
-static bool add_op(struct work *w, const struct prof_op *op, int64_t order)
+static bool extract_operation(struct work *w, const struct prof_op *op, int64_t order)
 {
     struct prof_extract *x = w->x;
     const struct prof_shape *shape = &x->facts.shapes.data[op->shape];
@@ -191,21 +191,21 @@ static bool add_op(struct work *w, const struct prof_op *op, int64_t order)
     }
     if (!key->inside++)
         key->path = path + 1;
-    double value = value_of(shape, op);
+    double value = operation_value(shape, op);
     key->sum += (double)op->duration;
     if (!prof_iteration_sums_add(&key->sums, iteration, (double)op->duration))
         return false;
     return key->others || add_value(key, value);
 }
 
-static void walk(struct work *w)
+static void extract_operations(struct work *w)
 {
     struct prof_op_walk at = {0};
     enum prof_op_kind kind;
     const struct prof_op *op;
     int64_t order = 0;
     while (!w->x->failed && (op = prof_facts_next(&w->x->facts, &at, &kind))) {
-        if (!add_op(w, op, order++))
+        if (!extract_operation(w, op, order++))
             w->x->failed = true;
     }
 }
@@ -260,7 +260,7 @@ static void shape_metric(struct prof_metric *metric, const struct key *key)
     }
 }
 
-static const char *place_of(const struct work *w, const struct key *key)
+static const char *key_path(const struct work *w, const struct key *key)
 {
     return w->x->paths.data[key->path ? key->path - 1 : 0];
 }
@@ -278,7 +278,7 @@ static bool comes_once_each(const struct prof_extract *x, const struct key *key)
     return true;
 }
 
-static void add_times(struct work *w, struct key *key, double total)
+static void add_duration_metric(struct work *w, struct key *key, double total)
 {
     struct prof_extract *x = w->x;
     size_t skip = x->iterations.source == PROF_ITERATION_RUN && key->count >= LEAST_FOR_COLD;
@@ -286,7 +286,7 @@ static void add_times(struct work *w, struct key *key, double total)
         return;
     struct prof_metric *metric =
         prof_extract_add(x, prof_is_kernel(key->shape) ? PROF_METRIC_KERNEL : PROF_METRIC_COPY,
-                         key->name, place_of(w, key));
+                         key->name, key_path(w, key));
     if (!metric)
         return;
     shape_metric(metric, key);
@@ -328,7 +328,7 @@ static void add_exact(struct work *w, const struct key *key, enum prof_metric_fa
 {
     struct prof_metric *metric = outside == PROF_UNKNOWN
                                      ? NULL
-                                     : prof_extract_add(w->x, family, key->name, place_of(w, key));
+                                     : prof_extract_add(w->x, family, key->name, key_path(w, key));
     if (!metric)
         return;
     shape_metric(metric, key);
@@ -344,7 +344,7 @@ static void add_metrics(struct work *w)
         total += w->keys.data[i].sum;
     for (uint32_t i = 0; i < w->keys.count && !w->x->failed; i++) {
         struct key *key = &w->keys.data[i];
-        add_times(w, key, total);
+        add_duration_metric(w, key, total);
         if (!prof_is_kernel(key->shape) || key->others)
             continue;
         add_exact(w, key, PROF_METRIC_LAUNCHES, key->inside, key->outside);
@@ -360,7 +360,7 @@ void prof_extract_device(struct prof_extract *x)
     if (!w.first_of || !make_keys(&w))
         x->failed = true;
     if (!x->failed)
-        walk(&w);
+        extract_operations(&w);
     x->to_completion = prof_iterations_time(&x->iterations);
     if (!x->failed && x->to_completion)
         clip_busy(&w);

@@ -16,8 +16,8 @@ struct list {
     size_t count;
 };
 
-static void add(struct list *list, enum prof_environment_level level, const char *name,
-                const char *value)
+static void add_environment(struct list *list, enum prof_environment_level level, const char *name,
+                            const char *value)
 {
     if (list->count < MOST)
         list->rows[list->count++] = (struct prof_environment){
@@ -29,7 +29,7 @@ static void add_number(struct list *list, enum prof_environment_level level, con
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    add(list, level, name, value == PROF_UNKNOWN ? NULL : text);
+    add_environment(list, level, name, value == PROF_UNKNOWN ? NULL : text);
 }
 
 /* How the program ended. What crashed or gave up did other work than what went through. */
@@ -40,7 +40,7 @@ static void add_end(struct list *list, const struct prof_info *info)
         snprintf(text, sizeof text, "signal %lld", (long long)info->exit_signal);
     else if (info->exit_status != PROF_UNKNOWN)
         snprintf(text, sizeof text, "%lld", (long long)info->exit_status);
-    add(list, PROF_ENVIRONMENT_HARD, "exit status", text);
+    add_environment(list, PROF_ENVIRONMENT_HARD, "exit status", text);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
         used += length < 0 ? 0 : (size_t)length;
         used = used < sizeof all ? used : sizeof all - 1;
     }
-    add(list, level, name, all);
+    add_environment(list, level, name, all);
 }
 
 /* ---- clock --------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ static enum prof_status take_trust(struct prof_extract *x, struct list *list,
     bool at_risk = trust.status == PROF_TRUST_AT_RISK && trust.lacking == 0;
     x->run->complete =
         ((trust.complete && trust.lacking == 0) || at_risk) && state != PROF_STATE_RECORDING;
-    add(list, PROF_ENVIRONMENT_SOFT, "records of the end",
-        at_risk ? "may be missing" : "all there");
+    add_environment(list, PROF_ENVIRONMENT_SOFT, "records of the end",
+                    at_risk ? "may be missing" : "all there");
     if (state == PROF_STATE_RECORDING)
         x->run->why_incomplete = prof_extract_text(x, "it is still being recorded");
     else if (trust.complete && trust.lacking > 0)
@@ -151,18 +151,18 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add_devices(&list, PROF_ENVIRONMENT_HARD, "device", NAME);
     add_devices(&list, PROF_ENVIRONMENT_HARD, "device units", UNITS);
     add_devices(&list, PROF_ENVIRONMENT_HARD, "device memory", MEMORY);
-    add(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
-    add(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
+    add_environment(&list, PROF_ENVIRONMENT_HARD, "trace", info->trace);
+    add_environment(&list, PROF_ENVIRONMENT_HARD, "kernel filter", info->kernel_filter);
     add_devices(&list, PROF_ENVIRONMENT_HARD, "api", API);
     add_end(&list, info);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "device uuid", UUID);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "driver", DRIVER);
-    add(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);
+    add_environment(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);
     add_number(&list, PROF_ENVIRONMENT_SOFT, "cpu count", info->cpu_count);
-    add(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
-    add(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
-    add(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
-    add(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
+    add_environment(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
+    add_environment(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
+    add_environment(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
+    add_environment(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
     run->wall_ns = info->duration_ns;
     enum prof_status status = take_trust(x, &list, err);
     run->environment_count = list.count;

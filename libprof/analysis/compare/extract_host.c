@@ -11,7 +11,7 @@
 /* ---- iterations ---------------------------------------------------------------------------------
  */
 
-static int by_begin(const void *a, const void *b)
+static int by_iteration_begin(const void *a, const void *b)
 {
     const struct prof_iteration *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
@@ -43,7 +43,7 @@ static void add_iterations(struct prof_extract *x)
     }
     double *wall = values, *busy = values + room, *idle = busy + room;
     memcpy(sorted, it->list.data, it->list.count * sizeof *sorted);
-    qsort(sorted, it->list.count, sizeof *sorted, by_begin);
+    qsort(sorted, it->list.count, sizeof *sorted, by_iteration_begin);
     bool worked = false;
     for (size_t i = 0; i < it->list.count; i++) {
         if (!sorted[i].steady)
@@ -81,7 +81,8 @@ static size_t iteration_of(struct prof_extract *x, int64_t thread, const struct 
     return prof_iteration_at(&x->iterations, thread, n->begin);
 }
 
-static bool add_range(struct prof_extract *x, struct series *all, int64_t thread, uint32_t node)
+static bool add_range_duration(struct prof_extract *x, struct series *all, int64_t thread,
+                               uint32_t node)
 {
     const struct prof_range_node *n = &x->facts.ranges.nodes.data[node];
     size_t iteration = iteration_of(x, thread, n);
@@ -104,7 +105,7 @@ static void walk_ranges(struct prof_extract *x, struct series *all)
             if (prof_lane_declares_work(&x->facts, lane))
                 continue;
             for (size_t i = 0; i < lane->count && !x->failed; i++)
-                x->failed |= !add_range(x, all, thread->thread, lane->nodes[i]);
+                x->failed |= !add_range_duration(x, all, thread->thread, lane->nodes[i]);
         }
     }
 }
@@ -158,7 +159,7 @@ static bool is_polling(const char *name)
 }
 
 /* Calls of one name mostly come in a row. */
-static void count_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
+static void count_host_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
 {
     if (name != x->call_name || !x->call_name) {
         const char *text = prof_string(x->capture, name, NULL);
@@ -170,10 +171,10 @@ static void count_call(struct prof_extract *x, int64_t name, int64_t thread, int
                            prof_iteration_at(&x->iterations, thread, time), 1);
 }
 
-static bool add_call_row(void *user, sqlite3_stmt *row)
+static bool extract_call_row(void *user, sqlite3_stmt *row)
 {
     struct prof_extract *x = user;
-    count_call(x, prof_column_id(row, 2), prof_column_id(row, 1), prof_column_int(row, 0));
+    count_host_call(x, prof_column_id(row, 2), prof_column_id(row, 1), prof_column_int(row, 0));
     return !x->failed;
 }
 
@@ -184,7 +185,7 @@ static void count_calls_of_operations(struct prof_extract *x)
             const struct prof_op op = prof_facts_op(&x->facts, kind, i);
             const struct prof_shape *shape = &x->facts.shapes.data[op.shape];
             if (!shape->in_graph && op.call != PROF_UNKNOWN)
-                count_call(x, shape->api_name, op.thread, op.call);
+                count_host_call(x, shape->api_name, op.thread, op.call);
         }
     }
 }
@@ -193,12 +194,12 @@ static enum prof_status count_calls(struct prof_extract *x, struct prof_error *e
 {
     count_calls_of_operations(x);
     enum prof_status status =
-        prof_scan(x->capture, "SELECT start, thread, name FROM api_call", add_call_row, x, err);
+        prof_scan(x->capture, "SELECT start, thread, name FROM api_call", extract_call_row, x, err);
     return status ? status
                   : prof_scan(x->capture,
                               "SELECT start - coalesce(api_lead, 0), thread, api_name FROM sync "
                               "WHERE api_name NOT NULL AND correlation IS NULL",
-                              add_call_row, x, err);
+                              extract_call_row, x, err);
 }
 
 static void count_syncs(struct prof_extract *x)

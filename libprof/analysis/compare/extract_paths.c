@@ -10,7 +10,7 @@
 /* The last path that there is room for holds all that come after it. */
 static const char others[] = "(others)";
 
-static uint32_t number_of(struct prof_extract *x, const char *text, size_t length)
+static uint32_t path_number(struct prof_extract *x, const char *text, size_t length)
 {
     uint32_t *known = prof_names_get(&x->path_index, text, length);
     if (!known && x->paths.count >= PROF_EXTRACT_MAX_PATHS - 1) {
@@ -54,7 +54,7 @@ uint32_t prof_extract_path_of_node(struct prof_extract *x, uint32_t node)
         const char *around = x->paths.data[path];
         int length = snprintf(text, MAX_BYTES, "%s%s%s", around, *around ? "/" : "",
                               name ? name : "(unnamed)");
-        path = number_of(x, text, length < MAX_BYTES ? (size_t)length : MAX_BYTES - 1);
+        path = path_number(x, text, length < MAX_BYTES ? (size_t)length : MAX_BYTES - 1);
         x->path_of_node[chain[depth]] = path + 1;
     }
     return path;

@@ -31,7 +31,8 @@ struct lones {
 /* ---- what has no partner -----------------------------------------------------------------------
  */
 
-static double mean_inside(const struct prof_compare *c, const struct prof_pair *pair, int side)
+static double match_mean_inside(const struct prof_compare *c, const struct prof_pair *pair,
+                                int side)
 {
     double sum = 0, value;
     size_t runs = 0;
@@ -65,8 +66,8 @@ static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t i
     const char *name = prof_name_without_type(on[side]->name);
     *lone = (struct lone){.pair = index,
                           .metric = on[side],
-                          .count = mean_inside(c, pair, side),
-                          .time = times ? mean_inside(c, times, side) : NAN,
+                          .count = match_mean_inside(c, pair, side),
+                          .time = times ? match_mean_inside(c, times, side) : NAN,
                           .base_name = name,
                           .base_length = base_length(name)};
     return true;
@@ -76,8 +77,8 @@ static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t i
  */
 
 /* All families of a kernel: the metrics of `from` become the candidate's side of `to`. */
-static void join(struct prof_compare *c, const struct lone *to, const struct lone *from,
-                 enum prof_match match)
+static void join_renamed_kernel(struct prof_compare *c, const struct lone *to,
+                                const struct lone *from, enum prof_match match)
 {
     static const enum prof_metric_family families[] = {
         PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES, PROF_METRIC_REGISTERS, PROF_METRIC_SHARED_BYTES,
@@ -152,7 +153,7 @@ static bool fits_renamed(const struct lone *a, const struct lone *b)
 }
 
 /* Lower fits better: place, then shape, then how often, then the order of launches. */
-static double distance(const struct lone *a, const struct lone *b)
+static double match_distance(const struct lone *a, const struct lone *b)
 {
     double order = fabs((double)a->metric->order - (double)b->metric->order);
     return (same_place(a, b) ? 0 : 4) + (same_shape(a, b) ? 0 : 2) + (as_often(a, b) ? 0 : 1) +
@@ -169,16 +170,16 @@ static void match_by(struct prof_compare *c, struct lones *lones,
             struct lone *a = &lones->side[PROF_BASE].data[i];
             for (size_t k = 0; !a->done && k < lones->side[PROF_CAND].count; k++) {
                 struct lone *b = &lones->side[PROF_CAND].data[k];
-                if (b->done || !fits(a, b) || distance(a, b) >= least)
+                if (b->done || !fits(a, b) || match_distance(a, b) >= least)
                     continue;
-                least = distance(a, b);
+                least = match_distance(a, b);
                 base = a;
                 cand = b;
             }
         }
         if (!base)
             return;
-        join(c, base, cand, match);
+        join_renamed_kernel(c, base, cand, match);
         base->done = cand->done = true;
     }
 }

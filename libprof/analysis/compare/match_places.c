@@ -72,7 +72,7 @@ struct work {
     PROF_ARRAY(struct lone) owners; /* that others may be counted with */
 };
 
-static void join(struct work *w, struct prof_pair *owner, const struct lone *lone)
+static void join_moved_metric(struct work *w, struct prof_pair *owner, const struct lone *lone)
 {
     const struct prof_metric *first = prof_first(w->c, owner, PROF_BASE);
     first = first ? first : prof_first(w->c, owner, PROF_CAND);
@@ -86,7 +86,7 @@ static void join(struct work *w, struct prof_pair *owner, const struct lone *lon
 }
 
 /* One that waits by another function waits as often. */
-static bool belongs(const struct lone *owner, const struct lone *lone)
+static bool is_same_operation(const struct lone *owner, const struct lone *lone)
 {
     enum prof_metric_family family = lone->metric->family;
     return owner->metric->family == family && !strcmp(owner->place, lone->place) &&
@@ -100,13 +100,13 @@ static bool place_lone(struct work *w, const struct lone *lone)
     key.place = lone->place;
     struct prof_pair *owner = prof_pair_like(w->c, key.family, &key);
     if (owner && owner != lone->pair && !owner->taken) {
-        join(w, owner, lone);
+        join_moved_metric(w, owner, lone);
         return true;
     }
     for (size_t i = 0; i < w->owners.count; i++) {
-        if (!belongs(&w->owners.data[i], lone))
+        if (!is_same_operation(&w->owners.data[i], lone))
             continue;
-        join(w, w->owners.data[i].pair, lone);
+        join_moved_metric(w, w->owners.data[i].pair, lone);
         return true;
     }
     struct lone *slot = prof_array_add(&w->owners);

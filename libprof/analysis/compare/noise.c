@@ -43,7 +43,7 @@ static double mean_of(const double *values, size_t count)
     return sum / (double)count;
 }
 
-static const double *row_of(const struct work *w, size_t key)
+static const double *noise_row(const struct work *w, size_t key)
 {
     return w->in->y + key * w->units;
 }
@@ -56,7 +56,7 @@ static double side_mean(const struct work *w, const double *values, size_t unit)
 }
 
 /* 1/n + 1/m: variance of a difference of means in units of one unit's. */
-static double difference_factor(const struct prof_noise_input *in)
+static double noise_difference_factor(const struct prof_noise_input *in)
 {
     return 1 / (double)in->base_units + 1 / (double)in->cand_units;
 }
@@ -70,7 +70,7 @@ static void find_common(struct work *w)
     bool enough = in->fitted >= PROF_NOISE_COMMON_KEYS;
     for (size_t u = 0; u < w->units; u++) {
         for (size_t k = 0; enough && k < in->fitted; k++)
-            w->scratch[k] = row_of(w, k)[u] - side_mean(w, row_of(w, k), u);
+            w->scratch[k] = noise_row(w, k)[u] - side_mean(w, noise_row(w, k), u);
         w->common[u] = enough ? prof_median(w->scratch, in->fitted) : 0;
     }
     double squares = 0;
@@ -98,13 +98,13 @@ static void find_residuals(struct work *w)
     const struct prof_noise_input *in = w->in;
     double *rest = w->scratch;
     for (size_t k = 0; k < in->keys; k++) {
-        const double *y = row_of(w, k);
+        const double *y = noise_row(w, k);
         struct prof_noise_key *key = &w->out->keys[k];
         key->theta = mean_of(y + in->base_units, in->cand_units) - mean_of(y, in->base_units);
         for (size_t u = 0; u < w->units; u++)
             rest[u] = y[u] - w->common[u];
         key->s2 = variance_of(w, rest);
-        key->own_se = sqrt(fmax(variance_of(w, y), LEAST_EXCESS) * difference_factor(in));
+        key->own_se = sqrt(fmax(variance_of(w, y), LEAST_EXCESS) * noise_difference_factor(in));
     }
 }
 
@@ -144,7 +144,7 @@ static void fit_prior(struct work *w)
 static void moderate(struct work *w)
 {
     struct prof_noise *out = w->out;
-    double d = (double)out->units_df, d0 = out->prior_df, factor = difference_factor(w->in);
+    double d = (double)out->units_df, d0 = out->prior_df, factor = noise_difference_factor(w->in);
     /* What few metrics have in common is still in them: their variances are those of the same
      * units, and together they say no more than one of them. */
     bool few = w->in->fitted < PROF_NOISE_COMMON_KEYS;
@@ -167,14 +167,14 @@ static void take_alone(struct work *w)
     for (size_t k = 0; k < w->in->keys; k++) {
         struct prof_noise_key *key = &out->keys[k];
         key->df = (double)out->units_df;
-        key->se = sqrt(fmax(key->s2, LEAST_EXCESS) * difference_factor(w->in));
+        key->se = sqrt(fmax(key->s2, LEAST_EXCESS) * noise_difference_factor(w->in));
     }
 }
 
 /* ---- one unit a side ------------------------------------------------------------------------- */
 
 /* Median of |r| / sqrt(2 (v + q)) over the metrics. */
-static double typical(struct work *w, double q)
+static double median_scaled_residual(struct work *w, double q)
 {
     for (size_t k = 0; k < w->in->fitted; k++)
         w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + q));
@@ -189,7 +189,7 @@ static void guess_spread(struct work *w)
     double wanted = prof_t_quantile(0.25, SINGLE_DF), low = LEAST_EXCESS, high = 100;
     for (int i = 0; enough && i < 200; i++) {
         double middle = sqrt(low * high);
-        if (typical(w, middle) > wanted)
+        if (median_scaled_residual(w, middle) > wanted)
             low = middle;
         else
             high = middle;
@@ -217,7 +217,7 @@ static void find_shift(struct work *w)
         w->scratch[k] = out->keys[k].theta;
     out->shift = prof_median(w->scratch, w->in->fitted);
     out->shift_df = out->units_df ? (double)out->units_df : SINGLE_SHIFT_DF;
-    out->shift_se = sqrt(out->common_variance * difference_factor(w->in));
+    out->shift_se = sqrt(out->common_variance * noise_difference_factor(w->in));
     double most = prof_t_quantile(SHIFT_TAIL, out->shift_df) * out->shift_se;
     out->shift_removed = w->in->shared_shift ? out->shift : fmax(-most, fmin(most, out->shift));
     out->shift_p = out->shift_se > 0 ? prof_t_tail(out->shift / out->shift_se, out->shift_df)

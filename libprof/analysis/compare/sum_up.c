@@ -24,7 +24,7 @@ static int severity(enum prof_verdict verdict)
     return at;
 }
 
-static int worst_first(const void *a, const void *b)
+static int worst_verdict_first(const void *a, const void *b)
 {
     const struct prof_compared *x = a, *y = b;
     int order = severity(x->verdict) - severity(y->verdict);
@@ -46,7 +46,7 @@ static int most_moved_first(const void *a, const void *b)
     double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
     if (dx != dy)
         return dx > dy ? -1 : 1;
-    return worst_first(a, b);
+    return worst_verdict_first(a, b);
 }
 
 void prof_comparison_by_move(struct prof_comparison *result)
@@ -162,7 +162,7 @@ static bool tell_power(struct prof_comparison *result)
 bool prof_sum_up(struct prof_comparison *result)
 {
     if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, worst_first);
+        qsort(result->rows, result->count, sizeof *result->rows, worst_verdict_first);
     find_verdict(result);
     return tell_power(result);
 }

@@ -45,12 +45,12 @@ struct pool {
     struct prof_noise noise; /* fitted to the gated ones */
 };
 
-static struct prof_compared *row_of(const struct pool *pool, size_t item)
+static struct prof_compared *pool_row(const struct pool *pool, size_t item)
 {
     return &pool->c->result->rows[pool->items.data[item].row];
 }
 
-static size_t units_of(const struct prof_compare *c)
+static size_t unit_count(const struct prof_compare *c)
 {
     return c->units.count[PROF_BASE] + c->units.count[PROF_CAND];
 }
@@ -101,7 +101,7 @@ static double variance_within(const struct prof_compare *c, const struct prof_pa
     double v = pairs && pairs + 1 == runs ? paired / (double)pairs
                : singles                  ? single / (double)singles
                                           : NAN;
-    return runs ? v * (double)units_of(c) / (double)runs : NAN;
+    return runs ? v * (double)unit_count(c) / (double)runs : NAN;
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -115,10 +115,11 @@ static int gated_first(const void *a, const void *b)
 }
 
 /* Rows of which every run has times. */
-static bool fill(struct pool *pool, const size_t *of_row, bool (*belongs)(enum prof_metric_family))
+static bool fill_pool(struct pool *pool, const size_t *of_row,
+                      bool (*belongs)(enum prof_metric_family))
 {
     struct prof_compare *c = pool->c;
-    size_t units = units_of(c), kept = 0;
+    size_t units = unit_count(c), kept = 0;
     for (size_t i = 0; i < c->result->count; i++) {
         struct prof_compared *row = &c->result->rows[i];
         if (!belongs(row->family) || row->verdict != PROF_VERDICT_NONE ||
@@ -271,7 +272,7 @@ static bool enough_units(const struct prof_compare *c)
 
 static enum prof_reason few(const struct prof_compare *c)
 {
-    return units_of(c) == 2 ? PROF_REASON_SINGLE : PROF_REASON_FEW_RUNS;
+    return unit_count(c) == 2 ? PROF_REASON_SINGLE : PROF_REASON_FEW_RUNS;
 }
 
 static void set(struct prof_compared *row, enum prof_verdict verdict, enum prof_reason reason)
@@ -314,10 +315,10 @@ static void decide(const struct prof_compare *c, struct prof_compared *row, bool
         set(row, PROF_VERDICT_PASS, PROF_REASON_NO_CHANGE);
     else
         set(row, PROF_VERDICT_UNDERPOWERED,
-            units_of(c) == 2 ? PROF_REASON_SINGLE : PROF_REASON_NOISE);
+            unit_count(c) == 2 ? PROF_REASON_SINGLE : PROF_REASON_NOISE);
 }
 
-static double difference_factor(const struct prof_compare *c)
+static double units_difference_factor(const struct prof_compare *c)
 {
     return 1 / (double)c->units.count[PROF_BASE] + 1 / (double)c->units.count[PROF_CAND];
 }
@@ -333,13 +334,13 @@ static void set_key(const struct pool *pool, size_t item, double level)
                       .level = level,
                       .noisy_level = fmin(level, NOISY_PART * pool->c->alpha),
                       .prior_df = noise->prior_df};
-    e.variance = e.se * e.se / difference_factor(pool->c);
-    set_effect(row_of(pool, item), &e);
+    e.variance = e.se * e.se / units_difference_factor(pool->c);
+    set_effect(pool_row(pool, item), &e);
     if (noise->units_df) {
         double own = 2 * key->own_se * prof_t_quantile(OWN_P, (double)noise->units_df);
-        row_of(pool, item)->mde = fmax(row_of(pool, item)->mde, expm1(own));
+        pool_row(pool, item)->mde = fmax(pool_row(pool, item)->mde, expm1(own));
     }
-    set_flags(pool->c, pool->items.data[item].pair, row_of(pool, item));
+    set_flags(pool->c, pool->items.data[item].pair, pool_row(pool, item));
 }
 
 /* ---- all keys -------------------------------------------------------------------------------- */
@@ -360,7 +361,7 @@ static bool adjust(struct pool *pools, size_t count, size_t gated)
     bool ok = p;
     for (size_t i = 0; ok && i < count; i++) {
         for (size_t k = 0; k < pools[i].gated; k++, at++) {
-            p[at] = row_of(&pools[i], k)->p;
+            p[at] = pool_row(&pools[i], k)->p;
             q[at] = 1 - p[at];
         }
     }
@@ -368,7 +369,7 @@ static bool adjust(struct pool *pools, size_t count, size_t gated)
     at = 0;
     for (size_t i = 0; ok && i < count; i++) {
         for (size_t k = 0; k < pools[i].gated; k++, at++) {
-            struct prof_compared *row = row_of(&pools[i], k);
+            struct prof_compared *row = pool_row(&pools[i], k);
             double noisy = row->noisy ? 1 / NOISY_PART : 0, own = own_p(&pools[i], k);
             double times = pools[i].c->alpha / OWN_P;
             row->p_adjusted =
@@ -395,7 +396,7 @@ static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
         return false;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < pools[i].items.count; k++) {
-            struct prof_compared *row = row_of(&pools[i], k);
+            struct prof_compared *row = pool_row(&pools[i], k);
             decide(c, row, false);
             if (!row->gated && row->verdict == PROF_VERDICT_UNDERPOWERED)
                 row->reason = PROF_REASON_SMALL;
@@ -411,9 +412,9 @@ static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
 static void judge_alone(struct prof_compare *c, struct pool *pool, size_t item,
                         const struct prof_noise *device, bool hot)
 {
-    struct prof_compared *row = row_of(pool, item);
+    struct prof_compared *row = pool_row(pool, item);
     struct prof_noise_key key;
-    size_t units = units_of(c);
+    size_t units = unit_count(c);
     struct prof_noise_input input = {.keys = 1,
                                      .base_units = c->units.count[PROF_BASE],
                                      .cand_units = c->units.count[PROF_CAND],
@@ -432,7 +433,7 @@ static void judge_alone(struct prof_compare *c, struct pool *pool, size_t item,
                       .df = units > 2 ? key.df : SINGLE_DF,
                       .level = WHOLE_PART * c->alpha / WHOLE_TESTS,
                       .noisy_level = WHOLE_PART * c->alpha / WHOLE_TESTS};
-    e.variance = e.se * e.se / difference_factor(c);
+    e.variance = e.se * e.se / units_difference_factor(c);
     set_effect(row, &e);
     set_flags(c, pool->items.data[item].pair, row);
     double slower = row->p, faster = 1 - row->p;
@@ -454,12 +455,12 @@ static bool is_range(enum prof_metric_family family)
     return family == PROF_METRIC_RANGE;
 }
 
-static bool is_whole(enum prof_metric_family family)
+static bool is_whole_run_family(enum prof_metric_family family)
 {
     return family == PROF_METRIC_WALL || family == PROF_METRIC_BUSY || family == PROF_METRIC_IDLE;
 }
 
-static void tell(struct prof_compare *c, const struct prof_noise *device)
+static void store_noise(struct prof_compare *c, const struct prof_noise *device)
 {
     c->result->shift = expm1(device->shift);
     c->result->shift_removed = expm1(device->shift_removed);
@@ -470,14 +471,14 @@ static void tell(struct prof_compare *c, const struct prof_noise *device)
 void prof_judge_times(struct prof_compare *c, const size_t *of_row)
 {
     struct pool pools[3] = {{.c = c}, {.c = c}, {.c = c}}, *whole = &pools[2];
-    bool ok = fill(&pools[0], of_row, is_device) && fill(&pools[1], of_row, is_range) &&
-              fill(whole, of_row, is_whole);
+    bool ok = fill_pool(&pools[0], of_row, is_device) && fill_pool(&pools[1], of_row, is_range) &&
+              fill_pool(whole, of_row, is_whole_run_family);
     bool hot = ok && throttled(&pools[0]);
     ok = ok && judge_pool(&pools[0], hot) && judge_pool(&pools[1], hot) && judge_keys(c, pools, 2);
     for (size_t i = 0; ok && i < whole->items.count; i++)
         judge_alone(c, whole, i, &pools[0].noise, hot);
     if (ok)
-        tell(c, &pools[0].noise);
+        store_noise(c, &pools[0].noise);
     else
         c->failed = true;
     for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++)

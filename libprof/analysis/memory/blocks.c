@@ -18,7 +18,7 @@ struct blocks {
     PROF_ARRAY(struct segment) segments; /* by process, then address */
 };
 
-static int by_address(const void *a, const void *b)
+static int by_segment_address(const void *a, const void *b)
 {
     const struct segment *x = a, *y = b;
     if (x->process != y->process)
@@ -60,7 +60,7 @@ static bool list_segments(struct blocks *b, const struct prof_map *addresses)
     }
     struct segment *s = b->segments.data;
     if (b->segments.count)
-        qsort(s, b->segments.count, sizeof *s, by_address);
+        qsort(s, b->segments.count, sizeof *s, by_segment_address);
     for (size_t i = 0; i < b->segments.count; i++) {
         int64_t end = prof_add(s[i].address, s[i].bytes);
         bool first = !i || s[i - 1].process != s[i].process;
@@ -96,7 +96,7 @@ static uint32_t segment_of(const struct blocks *b, int64_t process, int64_t addr
 }
 
 /* The program's first thread stands for all: the history tells none. */
-static int64_t thread_of(const struct prof_capture *capture, int64_t process)
+static int64_t first_thread(const struct prof_capture *capture, int64_t process)
 {
     const struct prof_process *its = prof_process(capture, process);
     const struct prof_thread *all;
@@ -112,8 +112,8 @@ enum { PROCESS, DEVICE, START, END, BYTES, BLOCK_ADDRESS, STACK };
 static const char select_blocks[] =
     "SELECT process, device, start, \"end\", bytes, address, stack FROM block ORDER BY start, id";
 
-static bool in_scope(const struct memory_work *w, const struct memory_item *item, int64_t process,
-                     int64_t device)
+static bool block_in_scope(const struct memory_work *w, const struct memory_item *item,
+                           int64_t process, int64_t device)
 {
     return prof_scope_place(w->scope, 0, item->thread, process, device) &&
            prof_scope_called(w->scope, item->thread, item->start, 0, PROF_UNKNOWN) &&
@@ -121,7 +121,7 @@ static bool in_scope(const struct memory_work *w, const struct memory_item *item
             (item->start < w->scope->end_ns && item->until > w->scope->begin_ns));
 }
 
-static bool add_block(void *user, sqlite3_stmt *row)
+static bool add_history_block(void *user, sqlite3_stmt *row)
 {
     struct blocks *b = user;
     struct memory_work *w = b->work;
@@ -136,13 +136,13 @@ static bool add_block(void *user, sqlite3_stmt *row)
                  : end < start       ? start
                                      : end,
         .bytes = bytes,
-        .thread = (uint32_t)thread_of(w->capture, process),
+        .thread = (uint32_t)first_thread(w->capture, process),
         .inside = segment_of(b, process, prof_column_id(row, BLOCK_ADDRESS), start),
         .kept = end == PROF_UNKNOWN,
         .block = true,
     };
     int64_t where = device ? device->physical : 0;
-    if (!in_scope(w, &item, process, where))
+    if (!block_in_scope(w, &item, process, where))
         return true;
     struct prof_call_site from = {.process = process,
                                   .thread = item.thread,
@@ -171,7 +171,7 @@ enum prof_status memory_blocks(struct memory_work *w, struct prof_error *err)
     if (!status && addresses.count && !list_segments(&b, &addresses))
         status = prof_out_of_memory(err);
     if (!status)
-        status = prof_scan(w->capture, select_blocks, add_block, &b, err);
+        status = prof_scan(w->capture, select_blocks, add_history_block, &b, err);
     prof_array_free(&b.segments);
     prof_map_free(&addresses);
     return status;

@@ -33,7 +33,7 @@ struct drivers {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool add_sample(void *user, sqlite3_stmt *row)
+static bool add_driver_sample(void *user, sqlite3_stmt *row)
 {
     struct drivers *d = user;
     const struct prof_device *device = prof_device(d->work->capture, prof_column_id(row, 0));
@@ -60,7 +60,7 @@ static int by_device_and_time(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-static bool add_change(struct drivers *d, int64_t time, int64_t bytes, enum what what)
+static bool add_driver_change(struct drivers *d, int64_t time, int64_t bytes, enum what what)
 {
     struct change *slot = bytes ? prof_array_add(&d->changes) : NULL;
     if (slot)
@@ -74,14 +74,14 @@ static int64_t padding(int64_t bytes)
 }
 
 /* An allocation comes and goes; what is from a pool is in what the pool reserves. */
-static bool add_item(struct drivers *d, const struct memory_item *item, bool cuda)
+static bool add_driver_item(struct drivers *d, const struct memory_item *item, bool cuda)
 {
     int64_t sign = 1, time = item->start;
     for (int i = 0; i < 2; i++, sign = -1, time = item->until) {
         if (time == INT64_MAX)
             break;
-        if (!add_change(d, time, sign * item->bytes, item->bytes < SHARED ? SMALL : LARGE) ||
-            (cuda && !add_change(d, time, sign * padding(item->bytes), PADDING)))
+        if (!add_driver_change(d, time, sign * item->bytes, item->bytes < SHARED ? SMALL : LARGE) ||
+            (cuda && !add_driver_change(d, time, sign * padding(item->bytes), PADDING)))
             return false;
     }
     return true;
@@ -108,10 +108,10 @@ static bool add_pool(void *user, sqlite3_stmt *row)
         (uint64_t)prof_column_id(row, 1) * 0x9e3779b97f4a7c15ull + (uint64_t)prof_column_id(row, 0);
     uint64_t *before = prof_map_get(&d->pools, key);
     int64_t grown = bytes - (before ? (int64_t)*before : 0);
-    return prof_map_put(&d->pools, key, (uint64_t)bytes) && add_change(d, time, grown, POOL);
+    return prof_map_put(&d->pools, key, (uint64_t)bytes) && add_driver_change(d, time, grown, POOL);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_change_time(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
     return (x->time > y->time) - (x->time < y->time);
@@ -136,11 +136,11 @@ static enum prof_status list_changes(struct drivers *d, int64_t device, struct p
         if (item->block || site->host || site->device != device ||
             (from_pools && site->kind == WIRE_MEMORY_POOL))
             continue;
-        if (!add_item(d, item, cuda))
+        if (!add_driver_item(d, item, cuda))
             status = prof_out_of_memory(err);
     }
     if (d->changes.count)
-        qsort(d->changes.data, d->changes.count, sizeof *d->changes.data, by_time);
+        qsort(d->changes.data, d->changes.count, sizeof *d->changes.data, by_change_time);
     return status;
 }
 
@@ -185,8 +185,8 @@ static int64_t over_of(const struct sample *s, int64_t before, bool cuda)
     return prof_subtract(s->used, prof_add(other_of(s, before), known));
 }
 
-static struct prof_memory_driver compare(const struct drivers *d, const struct sample *samples,
-                                         size_t count)
+static struct prof_memory_driver compare_with_driver(const struct drivers *d,
+                                                     const struct sample *samples, size_t count)
 {
     const struct prof_device *device = prof_device(d->work->capture, samples[0].device);
     bool cuda = device && device->api && !strcmp(device->api, "cuda");
@@ -233,7 +233,7 @@ enum prof_status memory_drivers(struct memory_work *w, struct prof_memory_profil
     enum prof_status status = prof_scan(w->capture,
                                         "SELECT device, start, total, used, process_used FROM "
                                         "device_memory",
-                                        add_sample, &d, err);
+                                        add_driver_sample, &d, err);
     if (!status && d.samples.count) {
         qsort(d.samples.data, d.samples.count, sizeof *d.samples.data, by_device_and_time);
         result->drivers = calloc(d.samples.count, sizeof *result->drivers);
@@ -247,7 +247,8 @@ enum prof_status memory_drivers(struct memory_work *w, struct prof_memory_profil
         if (status)
             break;
         fill_samples(&d, &d.samples.data[from], to - from);
-        result->drivers[result->driver_count++] = compare(&d, &d.samples.data[from], to - from);
+        result->drivers[result->driver_count++] =
+            compare_with_driver(&d, &d.samples.data[from], to - from);
     }
     prof_array_free(&d.samples);
     prof_array_free(&d.changes);

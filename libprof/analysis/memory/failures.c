@@ -44,7 +44,7 @@ static const struct {
     {true, -61, "CL_INVALID_BUFFER_SIZE"},
 };
 
-static const char *text_of(int64_t source, int64_t result)
+static const char *failure_text(int64_t source, int64_t result)
 {
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         if (codes[i].opencl == (source == WIRE_SOURCE_OPENCL) && codes[i].result == result)
@@ -55,7 +55,7 @@ static const char *text_of(int64_t source, int64_t result)
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static bool in_scope(const struct memory_work *w, const struct prof_memory_failure *f)
+static bool failure_in_scope(const struct memory_work *w, const struct prof_memory_failure *f)
 {
     return f->time_ns != PROF_UNKNOWN && prof_scope_time(w->scope, f->time_ns) &&
            prof_scope_place(w->scope, 0, f->thread, f->process, f->device) &&
@@ -77,14 +77,15 @@ static const struct prof_call *call_that_failed(const struct prof_facts *f, uint
     return memory_call_around(f, thread, last->start);
 }
 
-static struct span span_of(const struct prof_memory_failure *failure, const struct prof_call *call)
+static struct span failure_span(const struct prof_memory_failure *failure,
+                                const struct prof_call *call)
 {
     int64_t begin = call ? call->start : failure->time_ns;
     return (struct span){failure->thread, begin,
                          call ? prof_add(begin, call->duration) : failure->time_ns};
 }
 
-static int by_thread_and_begin(const void *a, const void *b)
+static int by_span_thread_and_begin(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
     if (x->thread != y->thread)
@@ -98,7 +99,7 @@ static bool overlap(const struct span *a, const struct span *b)
 }
 
 /* Is the call one that was told already, in it, or around it? Spans of a thread are apart. */
-static bool is_told(const struct rows *rows, const struct span *span)
+static bool overlaps_failed_call(const struct rows *rows, const struct span *span)
 {
     const struct span *spans = rows->spans.data;
     size_t low = 0, high = rows->spans.count;
@@ -126,8 +127,8 @@ static bool is_again(const struct rows *rows, const struct prof_memory_failure *
            prof_subtract(failure->time_ns, last->failure.time_ns) < AGAIN_NS;
 }
 
-static bool keep(struct rows *rows, struct prof_memory_failure failure, int64_t stack,
-                 const struct prof_call *call)
+static bool keep_failure(struct rows *rows, struct prof_memory_failure failure, int64_t stack,
+                         const struct prof_call *call)
 {
     struct memory_work *w = rows->work;
     struct prof_call_site from = {
@@ -177,17 +178,17 @@ static bool add_failure(void *user, sqlite3_stmt *row)
         .kind = kind < 0 || kind > 255 ? 0 : (int)kind,
         .bytes = prof_column_size(row, BYTES),
         .result = prof_column_int(row, RESULT),
-        .result_text = text_of(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
+        .result_text = failure_text(prof_column_id(row, SOURCE), prof_column_int(row, RESULT)),
     };
-    if (!in_scope(w, &failure))
+    if (!failure_in_scope(w, &failure))
         return true;
     const struct prof_call *call =
         call_that_failed(w->facts, (uint32_t)failure.thread, failure.time_ns);
     struct span *span = prof_array_add(&rows->spans);
     if (!span)
         return false;
-    *span = span_of(&failure, call);
-    return keep(rows, failure, prof_column_id(row, STACK), call);
+    *span = failure_span(&failure, call);
+    return keep_failure(rows, failure, prof_column_id(row, STACK), call);
 }
 
 /* Calls that only their result tells of: from pools in stream order, and captures made of other
@@ -204,7 +205,7 @@ static bool allocates(const char *name)
            (class_ == PROF_CALL_ALLOC_ASYNC && !strstr(name, "Free"));
 }
 
-static bool add_call(void *user, sqlite3_stmt *row)
+static bool add_failed_call(void *user, sqlite3_stmt *row)
 {
     struct rows *rows = user;
     struct memory_work *w = rows->work;
@@ -212,7 +213,7 @@ static bool add_call(void *user, sqlite3_stmt *row)
     int64_t start = prof_column_int(row, 0), duration = prof_column_size(row, 1);
     const char *name = prof_string(w->capture, prof_column_id(row, 3), NULL);
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 2));
-    const char *text = text_of(source, result);
+    const char *text = failure_text(source, result);
     struct prof_memory_failure failure = {
         .time_ns = start,
         .process = thread ? thread->process : 0,
@@ -223,11 +224,11 @@ static bool add_call(void *user, sqlite3_stmt *row)
     };
     struct span span = {failure.thread, start, prof_add(start, duration < 0 ? 0 : duration)};
     if (source == WIRE_SOURCE_OPENCL || !text || !name || !allocates(name) ||
-        !in_scope(w, &failure) || is_told(rows, &span))
+        !failure_in_scope(w, &failure) || overlaps_failed_call(rows, &span))
         return true;
     rows->last = span;
-    return keep(rows, failure, prof_column_id(row, 6),
-                memory_call_around(w->facts, (uint32_t)failure.thread, start));
+    return keep_failure(rows, failure, prof_column_id(row, 6),
+                        memory_call_around(w->facts, (uint32_t)failure.thread, start));
 }
 
 /* ---- who held it ----------------------------------------------------------------------------- */
@@ -300,7 +301,7 @@ static enum prof_status ask_driver(const struct memory_work *w, struct prof_memo
     return prof_query_end(w->capture, row, err);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_failure_time(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
     return (x->failure.time_ns > y->failure.time_ns) - (x->failure.time_ns < y->failure.time_ns);
@@ -314,11 +315,12 @@ static enum prof_status find(struct rows *rows, struct prof_error *err)
     rows->most = rows->count + LISTED;
     rows->latest = (struct found){0}; /* time begins again */
     if (rows->spans.count)
-        qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data, by_thread_and_begin);
+        qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data,
+              by_span_thread_and_begin);
     if (!status)
-        status = prof_scan(rows->work->capture, select_calls, add_call, rows, err);
+        status = prof_scan(rows->work->capture, select_calls, add_failed_call, rows, err);
     if (rows->count)
-        qsort(rows->list, rows->count, sizeof rows->list[0], by_time);
+        qsort(rows->list, rows->count, sizeof rows->list[0], by_failure_time);
     return status;
 }
 

@@ -10,7 +10,7 @@
 #define WORD 512 /* bytes of one part's name at most; longer ones are cut */
 
 /* Writes the node's name into `out`, WORD bytes; returns its length. */
-static size_t name_of(const struct prof_flame_node *node, char *out)
+static size_t write_node_name(const struct prof_flame_node *node, char *out)
 {
     size_t length;
     if (node->frame) {
@@ -45,7 +45,7 @@ struct text {
     const struct prof_launch_wrappers *wrappers; /* of allocations */
 };
 
-static bool append(struct text *text, const char *what, size_t length)
+static bool append_path_text(struct text *text, const char *what, size_t length)
 {
     if (!prof_array_reserve(&text->bytes, length))
         return false;
@@ -56,15 +56,15 @@ static bool append(struct text *text, const char *what, size_t length)
 
 static bool append_words(struct text *text, const char *words)
 {
-    return append(text, words, strlen(words));
+    return append_path_text(text, words, strlen(words));
 }
 
 static bool append_node(struct text *text, const struct prof_flame *tree, uint32_t node,
                         const char *before)
 {
     char word[WORD];
-    size_t length = name_of(&tree->nodes[node], word);
-    return append_words(text, before) && append(text, word, length);
+    size_t length = write_node_name(&tree->nodes[node], word);
+    return append_words(text, before) && append_path_text(text, word, length);
 }
 
 /* With the NUL. */
@@ -75,12 +75,12 @@ static bool append_path(struct text *text, const struct prof_flame *tree, uint32
     bool ok = depth || append_words(text, "unknown");
     for (size_t i = 0; ok && i < depth; i++)
         ok = append_node(text, tree, path[i], i ? SEPARATOR : "");
-    return ok && append(text, "", 1);
+    return ok && append_path_text(text, "", 1);
 }
 
 /* Of the frames that are nearest to the person who reads and have a line the one that tells callers
  * apart, else the node itself. */
-static uint32_t place_of(const struct text *text, const struct prof_flame *tree, uint32_t at)
+static uint32_t shown_path_node(const struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     uint32_t nodes[DEPTH], numbers[DEPTH];
     size_t count = 0;
@@ -106,7 +106,7 @@ static uint32_t place_of(const struct text *text, const struct prof_flame *tree,
 
 /* Does the frame stand for the place `first`? One that is as near; without lines (NULL) every frame
  * but those of runtimes. */
-static bool belongs(const struct prof_frame *frame, const struct prof_frame *first)
+static bool is_shown_frame(const struct prof_frame *frame, const struct prof_frame *first)
 {
     enum prof_nearness near = prof_frame_nearness(frame);
     return first ? near == prof_frame_nearness(first) : near != PROF_NEAR_RUNTIME;
@@ -122,7 +122,7 @@ static bool append_frame(struct text *text, const struct prof_frame *place, cons
     size_t length = prof_frame_text(&frame, word, sizeof word);
     free(name);
     return append_words(text, before) &&
-           append(text, word, length < sizeof word ? length : sizeof word - 1);
+           append_path_text(text, word, length < sizeof word ? length : sizeof word - 1);
 }
 
 /* The code of a whole Python file calls everything in it. */
@@ -154,17 +154,17 @@ static bool append_ranges(struct text *text, const struct prof_flame *tree, cons
  * the ranges. */
 static bool append_brief(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
-    uint32_t path[DEPTH], place = place_of(text, tree, at);
+    uint32_t path[DEPTH], place = shown_path_node(text, tree, at);
     size_t depth = path_to(tree, at, path), frames = 0;
     const struct prof_frame *first = place ? tree->nodes[place].frame : NULL;
     uint32_t inner = 0;
     bool ok = true, reached = !first;
     for (size_t i = depth; ok && i-- > 0;) {
         const struct prof_frame *frame = tree->nodes[path[i]].frame;
-        if (frame && !inner && belongs(frame, NULL))
+        if (frame && !inner && is_shown_frame(frame, NULL))
             inner = path[i];
         reached |= path[i] == place;
-        if (frame && reached && frames < CALLERS && belongs(frame, first) &&
+        if (frame && reached && frames < CALLERS && is_shown_frame(frame, first) &&
             !(frames && is_whole_file(frame)))
             ok = append_frame(text, frame, frames++ ? " < " : "");
     }
@@ -172,15 +172,15 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
         return append_path(text, tree, at);
     if (ok && first && inner && inner != place)
         ok = append_frame(text, tree->nodes[inner].frame, " via ");
-    return ok && append_ranges(text, tree, path, depth) && append(text, "", 1);
+    return ok && append_ranges(text, tree, path, depth) && append_path_text(text, "", 1);
 }
 
-static bool append_name(struct text *text, const struct prof_flame *tree, uint32_t at)
+static bool append_node_name(struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     char word[WORD] = "unknown";
-    uint32_t place = place_of(text, tree, at);
-    size_t length = place ? name_of(&tree->nodes[place], word) : strlen(word);
-    return append(text, word, length + 1);
+    uint32_t place = shown_path_node(text, tree, at);
+    size_t length = place ? write_node_name(&tree->nodes[place], word) : strlen(word);
+    return append_path_text(text, word, length + 1);
 }
 
 /* Texts move while they grow: first offsets, then addresses. Of each site its path and its name,
@@ -188,12 +188,12 @@ static bool append_name(struct text *text, const struct prof_flame *tree, uint32
 static bool append_all(struct text *text, const struct prof_memory_profile *result,
                        const uint32_t *nodes, size_t *starts)
 {
-    bool ok = append(text, "", 1);
+    bool ok = append_path_text(text, "", 1);
     for (size_t i = 0; ok && i < result->site_count; i++) {
         *starts++ = text->bytes.count;
         ok = append_path(text, &result->tree, result->sites[i].node);
         *starts++ = text->bytes.count;
-        ok = ok && append_name(text, &result->tree, result->sites[i].node);
+        ok = ok && append_node_name(text, &result->tree, result->sites[i].node);
         *starts++ = text->bytes.count;
         ok = ok && append_brief(text, &result->tree, result->sites[i].node);
     }

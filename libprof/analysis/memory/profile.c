@@ -9,7 +9,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/wire/memory.h"
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t mix_keys(uint64_t a, uint64_t b)
 {
     uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdu;
     return h ^ (h >> 33);
@@ -22,10 +22,10 @@ bool memory_on_host(int kind)
 
 /* ---- places and sites ------------------------------------------------------------------------ */
 
-static uint32_t place_of(struct memory_work *w, int64_t device, bool host, int kind)
+static uint32_t memory_place_number(struct memory_work *w, int64_t device, bool host, int kind)
 {
     bool fresh;
-    uint64_t key = mix(mix((uint64_t)device, host), (uint64_t)(kind + 1));
+    uint64_t key = mix_keys(mix_keys((uint64_t)device, host), (uint64_t)(kind + 1));
     uint32_t number = prof_group_number(&w->place_index, key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
@@ -52,11 +52,12 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
 {
     bool fresh, host = memory_on_host(kind);
     device = host ? 0 : device;
-    uint64_t key = mix(mix(node, (uint64_t)device), (uint64_t)kind);
+    uint64_t key = mix_keys(mix_keys(node, (uint64_t)device), (uint64_t)kind);
     uint32_t number = prof_group_number(&w->site_index, key, &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
-    uint32_t all = place_of(w, device, host, -1), its = place_of(w, device, host, kind);
+    uint32_t all = memory_place_number(w, device, host, -1),
+             its = memory_place_number(w, device, host, kind);
     struct memory_site *site =
         all == PROF_NO_GROUP || its == PROF_NO_GROUP ? NULL : prof_array_add(&w->sites);
     if (!site)
@@ -121,14 +122,14 @@ const struct prof_call *memory_call_around(const struct prof_facts *f, uint32_t 
     return found;
 }
 
-static int64_t add_known(int64_t sum, const struct prof_call *call)
+static int64_t add_known_call(int64_t sum, const struct prof_call *call)
 {
     return !call ? sum : sum == PROF_UNKNOWN ? call->duration : prof_add(sum, call->duration);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static bool in_scope(const struct memory_work *w, const struct prof_lifetime *l)
+static bool lifetime_in_scope(const struct memory_work *w, const struct prof_lifetime *l)
 {
     return prof_scope_place(w->scope, 0, l->thread, l->process, l->device) &&
            prof_scope_called(w->scope, l->thread, l->start, 0, PROF_UNKNOWN) &&
@@ -154,7 +155,7 @@ bool memory_in_one_step(const struct memory_work *w, uint32_t thread, int64_t ma
     return step != PROF_NO_ITERATION && step == prof_iteration_at(&w->iterations, thread, freed);
 }
 
-static void add_use(struct prof_memory_use *use, const struct memory_item *item)
+static void add_memory_use(struct prof_memory_use *use, const struct memory_item *item)
 {
     use->count++;
     use->bytes = prof_add(use->bytes, item->bytes);
@@ -169,7 +170,7 @@ static void add_brief(struct prof_memory_use *use, int64_t bytes, const struct p
 {
     use->brief_count++;
     use->brief_bytes = prof_add(use->brief_bytes, bytes);
-    use->brief_call_ns = add_known(add_known(use->brief_call_ns, made), freed);
+    use->brief_call_ns = add_known_call(add_known_call(use->brief_call_ns, made), freed);
 }
 
 void memory_gather(struct memory_work *w, const struct memory_item *item, bool brief,
@@ -180,7 +181,7 @@ void memory_gather(struct memory_work *w, const struct memory_item *item, bool b
     struct memory_place *all = item->block ? NULL : &w->places.data[site->place];
     struct prof_memory_use *uses[] = {&site->row.use, &kind->row.use, all ? &all->row.use : NULL};
     for (int i = 0; i < 3 && uses[i]; i++) {
-        add_use(uses[i], item);
+        add_memory_use(uses[i], item);
         if (brief)
             add_brief(uses[i], item->bytes, made, freed);
     }
@@ -193,8 +194,8 @@ void memory_gather(struct memory_work *w, const struct memory_item *item, bool b
         prof_gather_add(&all->lifetime, &w->budget, lived);
 }
 
-static void gather(struct memory_work *w, const struct prof_lifetime *l,
-                   const struct memory_item *item, const struct prof_call *made)
+static void gather_lifetime(struct memory_work *w, const struct prof_lifetime *l,
+                            const struct memory_item *item, const struct prof_call *made)
 {
     bool freed = l->end != INT64_MAX;
     bool brief = freed && (prof_subtract(item->until, item->start) <= PROF_MEMORY_BRIEF_NS ||
@@ -203,7 +204,7 @@ static void gather(struct memory_work *w, const struct prof_lifetime *l,
                   brief ? memory_call_around(w->facts, l->end_thread, l->end) : NULL);
 }
 
-static bool add_item(struct memory_work *w, uint32_t lifetime)
+static bool add_memory_item(struct memory_work *w, uint32_t lifetime)
 {
     const struct prof_lifetime *l = &w->facts->lifetimes.data[lifetime];
     const struct prof_call *call = memory_call_around(w->facts, l->thread, l->start);
@@ -231,14 +232,14 @@ static bool add_item(struct memory_work *w, uint32_t lifetime)
         .kept = l->end == INT64_MAX && l->bytes && !fixed, /* a sub-buffer has no bytes */
         .fixed = fixed,
     };
-    gather(w, l, item, call);
+    gather_lifetime(w, l, item, call);
     return true;
 }
 
 static bool add_items(struct memory_work *w)
 {
     for (uint32_t i = 0; i < w->facts->lifetimes.count; i++) {
-        if (in_scope(w, &w->facts->lifetimes.data[i]) && !add_item(w, i))
+        if (lifetime_in_scope(w, &w->facts->lifetimes.data[i]) && !add_memory_item(w, i))
             return false;
     }
     return true;
@@ -289,7 +290,7 @@ struct ordered_place {
     const struct prof_memory_place *row, *all;
 };
 
-static int by_peak(const void *a, const void *b)
+static int by_place_peak(const void *a, const void *b)
 {
     const struct ordered_place *x = a, *y = b;
     if (x->all != y->all) {
@@ -316,7 +317,7 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
         order[i] = (struct ordered_place){&place->row, &w->places.data[place->all].row};
     }
     if (ok) {
-        qsort(order, w->places.count, sizeof *order, by_peak);
+        qsort(order, w->places.count, sizeof *order, by_place_peak);
         for (size_t i = 0; i < w->places.count; i++)
             result->places[result->place_count++] = *order[i].row;
     } else {
@@ -358,7 +359,7 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
                                                                        : prof_out_of_memory(err);
 }
 
-static void free_work(struct memory_work *w)
+static void free_memory_work(struct memory_work *w)
 {
     for (size_t i = 0; i < w->sites.count; i++)
         prof_gather_free(&w->sites.data[i].lifetime);
@@ -406,7 +407,7 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     result->steps = w.iterations.steady;
     result->warm_up = w.iterations.skipped;
     result->step_name = facts->phases.list.data[facts->phases.main].iterations.name;
-    free_work(&w);
+    free_memory_work(&w);
     prof_scope_close(&scope);
     if (status)
         prof_memory_profile_free(result);

@@ -15,7 +15,7 @@ struct change {
     uint32_t site, phase; /* phase: that allocated it; MEMORY_NONE = none */
 };
 
-static int by_time(const void *a, const void *b)
+static int by_change_time_and_bytes(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
     if (x->time != y->time)
@@ -79,7 +79,7 @@ static bool list_steps(const struct memory_work *w, struct samples *samples)
     return samples->live != NULL;
 }
 
-static void apply(struct memory_work *w, const struct change *change)
+static void apply_memory_change(struct memory_work *w, const struct change *change)
 {
     const struct memory_site *site = &w->sites.data[change->site];
     uint32_t rows[] = {site->kind_place, site->place};
@@ -95,7 +95,7 @@ static void apply(struct memory_work *w, const struct change *change)
     }
 }
 
-static void sample(struct samples *samples, uint32_t phase)
+static void sample_live_bytes(struct samples *samples, uint32_t phase)
 {
     size_t at = samples->first[phase] + samples->done[phase]++;
     for (size_t p = 0; p < samples->places; p++)
@@ -133,14 +133,14 @@ static bool tell_growth(struct memory_work *w, const struct samples *samples)
     return slopes != NULL;
 }
 
-static void walk(struct memory_work *w, const struct change *changes, size_t count,
-                 struct samples *samples)
+static void walk_memory_changes(struct memory_work *w, const struct change *changes, size_t count,
+                                struct samples *samples)
 {
     size_t over = 0;
     for (size_t i = 0; i < count; i++) {
         for (; over < samples->steps && samples->by_end[over].end < changes[i].time; over++)
-            sample(samples, samples->by_end[over].phase);
-        apply(w, &changes[i]);
+            sample_live_bytes(samples, samples->by_end[over].phase);
+        apply_memory_change(w, &changes[i]);
         const struct memory_site *site = &w->sites.data[changes[i].site];
         if (changes[i].phase == MEMORY_NONE || site->row.kind == WIRE_MEMORY_BLOCK)
             continue;
@@ -148,7 +148,7 @@ static void walk(struct memory_work *w, const struct change *changes, size_t cou
         grown[site->place] = prof_add(grown[site->place], changes[i].bytes);
     }
     for (; over < samples->steps; over++)
-        sample(samples, samples->by_end[over].phase);
+        sample_live_bytes(samples, samples->by_end[over].phase);
 }
 
 /* The phase in whose step, or in a pause between two of its steps, something was allocated. */
@@ -186,8 +186,8 @@ bool memory_sweep(struct memory_work *w)
             changes[count++] = (struct change){item->until, -item->bytes, item->site, phase};
     }
     if (ok) {
-        qsort(changes, count, sizeof *changes, by_time);
-        walk(w, changes, count, &samples);
+        qsort(changes, count, sizeof *changes, by_change_time_and_bytes);
+        walk_memory_changes(w, changes, count, &samples);
         ok = tell_growth(w, &samples);
     }
     free(changes);

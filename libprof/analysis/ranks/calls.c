@@ -31,7 +31,7 @@ static const struct {
     "domain IN (SELECT id FROM string WHERE value IN ('NCCL', 'perfkit.collective')) OR name IN "  \
     "(SELECT id FROM string WHERE value GLOB 'MPI_*')"
 
-static bool kind_of(const char *domain, const char *name, struct rank_call *call)
+static bool parse_rank_call(const char *domain, const char *name, struct rank_call *call)
 {
     static const struct {
         const char *name;
@@ -58,7 +58,7 @@ static bool kind_of(const char *domain, const char *name, struct rank_call *call
 
 enum { ID, START, DURATION, THREAD, NAME, DOMAIN, PAYLOAD };
 
-static bool add_range(void *user, sqlite3_stmt *row)
+static bool add_rank_range(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, THREAD));
@@ -77,7 +77,7 @@ static bool add_range(void *user, sqlite3_stmt *row)
     };
     const char *domain = prof_string(w->capture, prof_column_id(row, DOMAIN), NULL);
     const char *name = prof_string(w->capture, prof_column_id(row, NAME), NULL);
-    if (!thread || start == PROF_UNKNOWN || !kind_of(domain, name, &call) ||
+    if (!thread || start == PROF_UNKNOWN || !parse_rank_call(domain, name, &call) ||
         !prof_scope_place(&w->scope, 0, call.thread, call.process, 0) ||
         (call.kind != RANK_CALL_INIT && !prof_scope_time(&w->scope, start)))
         return true;
@@ -95,7 +95,7 @@ static int by_range(const void *a, const void *b)
     return (x->range > y->range) - (x->range < y->range);
 }
 
-static int by_thread_and_start(const void *a, const void *b)
+static int by_call_thread_and_start(const void *a, const void *b)
 {
     const struct rank_call *x = a, *y = b;
     if (x->thread != y->thread)
@@ -118,7 +118,7 @@ static enum field field_of(struct rank_work *w, int64_t name)
 #define MOST_REDUCTIONS 64 /* a program's own have numbers, not names */
 
 /* One copy of each text, however many rows have it. */
-static const char *text_of(struct rank_work *w, sqlite3_stmt *row, int column)
+static const char *intern_column_text(struct rank_work *w, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     for (size_t i = 0; text && i < w->texts.count; i++) {
@@ -137,7 +137,7 @@ static const char *text_of(struct rank_work *w, sqlite3_stmt *row, int column)
     return copy;
 }
 
-static bool add_field(void *user, sqlite3_stmt *row)
+static bool add_call_field(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
     struct rank_call key = {.range = prof_column_id(row, 0)};
@@ -154,7 +154,7 @@ static bool add_field(void *user, sqlite3_stmt *row)
         call->bytes = value < 0 ? PROF_UNKNOWN : value;
         break;
     case FIELD_REDUCTION:
-        call->reduction = text_of(w, row, 2);
+        call->reduction = intern_column_text(w, row, 2);
         break;
     case FIELD_PEER:
         call->peer = value;
@@ -179,12 +179,13 @@ enum prof_status rank_calls_read(struct rank_work *w, struct prof_error *err)
     enum prof_status status = prof_scan(
         w->capture,
         "SELECT id, start, duration, thread, name, domain, payload FROM range WHERE " INTERESTING,
-        add_range, w, err);
+        add_rank_range, w, err);
     if (status || !w->calls.count)
         return status;
     qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_range);
-    status = prof_scan(w->capture, "SELECT range, name, value FROM range_field", add_field, w, err);
-    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_thread_and_start);
+    status =
+        prof_scan(w->capture, "SELECT range, name, value FROM range_field", add_call_field, w, err);
+    qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_call_thread_and_start);
     return status;
 }
 

@@ -40,7 +40,7 @@ struct causes {
     int64_t *values[PROF_CAUSES]; /* of the other ranks */
 };
 
-static void advance(struct course *course, int64_t iteration)
+static void begin_course_iteration(struct course *course, int64_t iteration)
 {
     if (iteration != PROF_UNKNOWN && iteration == course->iteration)
         return;
@@ -90,13 +90,13 @@ static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_s
     return cause;
 }
 
-static bool in_window(const struct rank_work *w, const struct rank_event *event)
+static bool event_in_window(const struct rank_work *w, const struct rank_event *event)
 {
     const struct rank_unit *unit = &w->units.data[event->unit];
     return event->start >= unit->begin && event->start < unit->end;
 }
 
-static int worst_first(const void *a, const void *b)
+static int worst_lateness_first(const void *a, const void *b)
 {
     const struct prof_rank_late *x = a, *y = b;
     if (x->caused_ns != y->caused_ns)
@@ -109,11 +109,11 @@ static void keep_late(struct prof_ranks *result, const struct prof_rank_late *la
 {
     if (result->late_count < PROF_RANKS_LATE)
         result->late[result->late_count++] = *late;
-    else if (worst_first(late, &result->late[PROF_RANKS_LATE - 1]) < 0)
+    else if (worst_lateness_first(late, &result->late[PROF_RANKS_LATE - 1]) < 0)
         result->late[PROF_RANKS_LATE - 1] = *late;
     else
         return;
-    qsort(result->late, result->late_count, sizeof *result->late, worst_first);
+    qsort(result->late, result->late_count, sizeof *result->late, worst_lateness_first);
 }
 
 /* Is the unit still late for the reason that it had before? What it did longer since then does not
@@ -149,7 +149,7 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
     const struct rank_event *last = &w->events.data[set->last];
     struct rank_unit *unit = &w->units.data[last->unit];
     int64_t excess[PROF_CAUSES], fresh;
-    if (!in_window(w, last))
+    if (!event_in_window(w, last))
         return;
     for (size_t i = 0; i < set->count; i++)
         w->units.data[w->events.data[w->members.data[set->first + i]].unit].row.analysed++;
@@ -197,8 +197,8 @@ static void judge_sets(struct causes *c, struct prof_ranks *result)
         communicator = set->communicator;
         for (size_t i = 0; i < set->count; i++) {
             const struct rank_event *event = &w->events.data[members[i]];
-            advance(&c->courses[event->unit],
-                    rank_iteration_at(&w->units.data[event->unit], event->call));
+            begin_course_iteration(&c->courses[event->unit],
+                                   rank_iteration_at(&w->units.data[event->unit], event->call));
         }
         judge_set(c, set, result);
         for (size_t i = 0; i < set->count; i++) {

@@ -18,8 +18,8 @@ bool rank_same_host(const struct rank_work *w, int64_t process, int64_t other)
 }
 
 /* NaN when its device was not measured with another beside it. */
-static double rate_of(const struct rank_work *w, const struct prof_ceilings *ceilings,
-                      const struct rank_unit *unit)
+static double peer_rate(const struct rank_work *w, const struct prof_ceilings *ceilings,
+                        const struct rank_unit *unit)
 {
     const struct prof_device *device = prof_device(w->capture, unit->device);
     const struct prof_ceiling *peer =
@@ -45,7 +45,7 @@ static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceil
     if (!reach->first)
         *reach = (struct reach){.first = unit, .slowest = INFINITY};
     if (rank_same_host(w, reach->first->process, unit->process))
-        rate = rate_of(w, ceilings, unit);
+        rate = peer_rate(w, ceilings, unit);
     if (isnan(rate) || rate < reach->slowest) /* what is NaN stays so */
         reach->slowest = rate;
     reach->last = number;

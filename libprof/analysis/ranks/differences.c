@@ -50,8 +50,8 @@ struct differing {
     PROF_ARRAY(struct prof_rank_difference) list;
 };
 
-static void describe(const struct rank_work *w, const struct rank_count *count,
-                     struct prof_rank_difference *difference)
+static void describe_difference(const struct rank_work *w, const struct rank_count *count,
+                                struct prof_rank_difference *difference)
 {
     difference->kind = count->kind;
     switch (count->kind) {
@@ -69,7 +69,7 @@ static void describe(const struct rank_work *w, const struct rank_count *count,
     }
 }
 
-static bool compare(struct differing *d, const struct rank_count *count)
+static bool compare_rank_count(struct differing *d, const struct rank_count *count)
 {
     int64_t ranks, usual = usual_of(d->values, d->scratch, d->w->units.count, &ranks);
     for (uint32_t unit = 0; unit < d->w->units.count; unit++) {
@@ -80,7 +80,7 @@ static bool compare(struct differing *d, const struct rank_count *count)
             return false;
         *difference = (struct prof_rank_difference){
             .rank = unit, .here = d->values[unit], .usual = usual, .usual_ranks = ranks};
-        describe(d->w, count, difference);
+        describe_difference(d->w, count, difference);
     }
     return true;
 }
@@ -134,7 +134,7 @@ static bool compare_all(struct differing *d)
             d->values[w->counts.data[i].unit] = w->counts.data[i].count;
             d->sums[w->counts.data[i].unit] = w->counts.data[i].sum_ns;
         }
-        if (!compare(d, first))
+        if (!compare_rank_count(d, first))
             return false;
         if (first->kind == PROF_DIFFERS_LAUNCHES)
             find_slow(d, first);

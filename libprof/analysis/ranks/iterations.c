@@ -21,8 +21,8 @@ static size_t busiest_thread(const struct rank_work *w, const struct prof_iterat
     return first;
 }
 
-static bool keep(const struct rank_work *w, const struct prof_iterations *it, int64_t process,
-                 struct prof_intervals *iterations)
+static bool keep_process_iterations(const struct rank_work *w, const struct prof_iterations *it,
+                                    int64_t process, struct prof_intervals *iterations)
 {
     size_t count, first = busiest_thread(w, it, process, &count);
     if (!prof_array_reserve(iterations, count))
@@ -42,7 +42,8 @@ enum prof_status rank_iterations_read(struct rank_work *w, const struct prof_fac
     enum prof_status status = prof_iterations_find(&it, facts, false, err);
     w->iteration_name = it.name;
     for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
-        if (w->takes_part[i] && !keep(w, &it, w->capture->processes.data[i].id, &w->iterations[i]))
+        if (w->takes_part[i] &&
+            !keep_process_iterations(w, &it, w->capture->processes.data[i].id, &w->iterations[i]))
             status = prof_out_of_memory(err);
     }
     prof_iterations_free(&it);

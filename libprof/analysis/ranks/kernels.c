@@ -27,7 +27,7 @@ bool rank_configs(struct rank_work *w, bool *any)
 
 enum { ID, START, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG, NODE };
 
-static bool add_kernel(void *user, sqlite3_stmt *row)
+static bool add_collective_kernel(void *user, sqlite3_stmt *row)
 {
     struct rank_work *w = user;
     size_t config = prof_config_index(w->capture, prof_column_id(row, CONFIG));
@@ -57,7 +57,7 @@ static bool add_kernel(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static enum prof_status read_kernels(struct rank_work *w, struct prof_error *err)
+static enum prof_status read_collective_kernels(struct rank_work *w, struct prof_error *err)
 {
     char *list = sqlite3_mprintf("%s", "");
     for (size_t i = 0; list && i < w->capture->configs.count; i++) {
@@ -73,7 +73,7 @@ static enum prof_status read_kernels(struct rank_work *w, struct prof_error *err
                     : NULL;
     sqlite3_free(list);
     enum prof_status status =
-        sql ? prof_scan(w->capture, sql, add_kernel, w, err) : prof_out_of_memory(err);
+        sql ? prof_scan(w->capture, sql, add_collective_kernel, w, err) : prof_out_of_memory(err);
     sqlite3_free(sql);
     return status;
 }
@@ -92,7 +92,7 @@ struct nodes {
     struct prof_map at; /* prof_call_key(process, node) -> index */
 };
 
-static bool add_node(void *user, sqlite3_stmt *row)
+static bool add_graph_launch_node(void *user, sqlite3_stmt *row)
 {
     struct nodes *nodes = user;
     const struct prof_thread *thread = prof_thread(nodes->w->capture, prof_column_id(row, 0));
@@ -107,7 +107,7 @@ static bool add_node(void *user, sqlite3_stmt *row)
     return prof_map_put(&nodes->at, prof_call_key(node.process, node.node), nodes->list.count - 1);
 }
 
-static struct node *node_of(const struct nodes *nodes, int64_t process, int64_t number)
+static struct node *find_original_node(const struct nodes *nodes, int64_t process, int64_t number)
 {
     struct node *found = NULL;
     for (int i = 0; i < MOST_CLONINGS && number != PROF_UNKNOWN; i++) {
@@ -132,11 +132,11 @@ static enum prof_status read_nodes(struct nodes *nodes, struct prof_error *err)
                   w->capture,
                   "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, "
                   "node",
-                  add_node, nodes, err)
+                  add_graph_launch_node, nodes, err)
             : PROF_OK;
     for (size_t i = 0; !status && i < w->kernels.count; i++) {
         const struct rank_kernel *kernel = &w->kernels.data[i];
-        struct node *node = node_of(nodes, kernel->process, kernel->node);
+        struct node *node = find_original_node(nodes, kernel->process, kernel->node);
         if (node)
             node->operation = kernel->operation;
     }
@@ -241,7 +241,7 @@ static size_t calls_like(const struct sweep *s, enum prof_collective operation)
     return count;
 }
 
-static enum prof_collective name_of(const struct sweep *s, const struct rank_said *said)
+static enum prof_collective launched_operation(const struct sweep *s, const struct rank_said *said)
 {
     for (size_t i = 0; i < s->launches.count; i++) {
         if (s->launches.data[i]->said == said)
@@ -266,7 +266,7 @@ static void flush(struct sweep *s)
             }
         }
         if (said)
-            say(said, call, name_of(s, said));
+            say(said, call, launched_operation(s, said));
     }
     s->calls.count = 0;
     s->launches.count = 0;
@@ -310,7 +310,7 @@ static bool sweep_moments(struct sweep *s)
     return true;
 }
 
-static bool add_moment(struct sweep *s, struct moment moment)
+static bool add_sweep_moment(struct sweep *s, struct moment moment)
 {
     if (!prof_array_reserve(&s->moments, 1))
         return false;
@@ -325,20 +325,21 @@ static bool add_moments(struct rank_work *w, struct nodes *nodes, struct sweep *
         struct rank_call *call = &w->calls.data[i];
         if (call->on_host || call->kind == RANK_CALL_INIT)
             continue;
-        ok = add_moment(s, (struct moment){call->thread, call->start, BEGINS, call, 0, NULL}) &&
-             add_moment(s, (struct moment){call->thread, call->end, ENDS, call, 0, NULL});
+        ok = add_sweep_moment(s,
+                              (struct moment){call->thread, call->start, BEGINS, call, 0, NULL}) &&
+             add_sweep_moment(s, (struct moment){call->thread, call->end, ENDS, call, 0, NULL});
     }
     for (size_t i = 0; ok && i < w->kernels.count; i++) {
         struct rank_kernel *kernel = &w->kernels.data[i];
         if (kernel->call != PROF_UNKNOWN && kernel->thread && kernel->node == PROF_UNKNOWN)
-            ok = add_moment(s, (struct moment){kernel->thread, kernel->call, LAUNCHES, NULL,
-                                               kernel->operation, &kernel->said});
+            ok = add_sweep_moment(s, (struct moment){kernel->thread, kernel->call, LAUNCHES, NULL,
+                                                     kernel->operation, &kernel->said});
     }
     for (size_t i = 0; ok && i < nodes->list.count; i++) {
         struct node *node = &nodes->list.data[i];
         if (node->operation)
-            ok = add_moment(s, (struct moment){node->thread, node->start, LAUNCHES, NULL,
-                                               node->operation, &node->said});
+            ok = add_sweep_moment(s, (struct moment){node->thread, node->start, LAUNCHES, NULL,
+                                                     node->operation, &node->said});
     }
     if (s->moments.count)
         qsort(s->moments.data, s->moments.count, sizeof *s->moments.data, by_moment);
@@ -414,7 +415,7 @@ static void finish_kernels(struct rank_work *w, const struct nodes *nodes)
 {
     for (size_t i = 0; i < w->kernels.count; i++) {
         struct rank_kernel *kernel = &w->kernels.data[i];
-        const struct node *node = node_of(nodes, kernel->process, kernel->node);
+        const struct node *node = find_original_node(nodes, kernel->process, kernel->node);
         if (node && node->said.operation)
             kernel->said = node->said;
         if (kernel->said.operation == PROF_COLLECTIVE_NONE)
@@ -427,7 +428,7 @@ enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
 {
     struct nodes nodes = {.w = w};
     struct sweep sweep = {0};
-    enum prof_status status = read_kernels(w, err);
+    enum prof_status status = read_collective_kernels(w, err);
     if (!status)
         status = read_nodes(&nodes, err);
     if (!status && (!add_moments(w, &nodes, &sweep) || !pair_rest(w)))

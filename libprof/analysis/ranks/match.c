@@ -13,7 +13,7 @@ static bool is_synchronising(enum prof_collective operation)
            operation == PROF_COLLECTIVE_BARRIER;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_communicator_and_unit(const void *a, const void *b)
 {
     const struct rank_event *x = a, *y = b;
     if (x->communicator != y->communicator)
@@ -54,7 +54,7 @@ static bool same_operation(const struct rank_event *a, const struct rank_event *
 }
 
 /* Does no rank leave before the last one comes, and do all do the same? */
-static bool fits(const struct matching *m, size_t set, bool from_end)
+static bool lanes_match(const struct matching *m, size_t set, bool from_end)
 {
     const struct rank_event *first = event_at(m, 0, set, from_end);
     int64_t last_start = first->start, first_end = first->end;
@@ -74,11 +74,11 @@ static size_t count_fitting(const struct matching *m, bool from_end)
 {
     size_t count = 0;
     for (size_t set = 0; set < m->sets; set++)
-        count += fits(m, set, from_end);
+        count += lanes_match(m, set, from_end);
     return count;
 }
 
-static bool add_set(const struct matching *m, size_t set, bool from_end)
+static bool add_matched_set(const struct matching *m, size_t set, bool from_end)
 {
     struct rank_work *w = m->w;
     if (!prof_array_reserve(&w->sets, 1) || !prof_array_reserve(&w->members, m->lanes.count))
@@ -144,7 +144,7 @@ static bool match_lanes(struct matching *m)
     if (!even)
         m->w->why_unmatched = "ranks have different numbers of collectives";
     for (size_t set = 0; set < m->sets; set++) {
-        if (fits(m, set, from_end) && !add_set(m, set, from_end))
+        if (lanes_match(m, set, from_end) && !add_matched_set(m, set, from_end))
             return false;
     }
     return true;
@@ -181,7 +181,7 @@ bool rank_match(struct rank_work *w)
     struct matching m = {.w = w};
     bool ok = true;
     if (w->events.count)
-        qsort(w->events.data, w->events.count, sizeof *w->events.data, by_place);
+        qsort(w->events.data, w->events.count, sizeof *w->events.data, by_communicator_and_unit);
     for (size_t i = 0; ok && i < w->events.count;) {
         size_t end = i;
         while (end < w->events.count &&

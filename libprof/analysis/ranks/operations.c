@@ -81,7 +81,7 @@ static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
     return unit_of(w, process, 0);
 }
 
-static bool add_interval(struct prof_intervals *set, int64_t begin, int64_t end)
+static bool append_rank_interval(struct prof_intervals *set, int64_t begin, int64_t end)
 {
     if (!prof_array_reserve(set, 1))
         return false;
@@ -155,8 +155,8 @@ static bool see_operation(void *user, const struct prof_device_op *op)
     unit->kernels += kernel;
     if (config != SIZE_MAX && w->config_operation[config])
         return true; /* kernels.c has it */
-    return add_interval(kernel ? &unit->compute.set : &unit->copies.set, op->start_ns,
-                        prof_add(op->start_ns, op->duration_ns)) &&
+    return append_rank_interval(kernel ? &unit->compute.set : &unit->copies.set, op->start_ns,
+                                prof_add(op->start_ns, op->duration_ns)) &&
            count_operation(w, unit, op);
 }
 
@@ -179,7 +179,7 @@ static uint32_t communicator_of(struct rank_work *w, uint64_t number)
     return at;
 }
 
-static bool add_event(struct rank_work *w, struct rank_unit *unit, struct rank_event event)
+static bool add_rank_event(struct rank_work *w, struct rank_unit *unit, struct rank_event event)
 {
     if (!unit)
         return false;
@@ -194,7 +194,7 @@ static bool add_event(struct rank_work *w, struct rank_unit *unit, struct rank_e
                                .key2 = event.said.message,
                                .unit = event.unit,
                                .count = 1};
-    return add_interval(&unit->collectives.set, event.start, event.end) &&
+    return append_rank_interval(&unit->collectives.set, event.start, event.end) &&
            (!in_iterations(unit, event.call) || count_add(w, count));
 }
 
@@ -209,7 +209,7 @@ static bool kernel_events(struct rank_work *w)
                                        kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
                                    .in_graph = kernel->node != PROF_UNKNOWN,
                                    .said = kernel->said};
-        ok = add_event(w, unit_of(w, kernel->process, kernel->device), event);
+        ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
     }
     return ok;
 }
@@ -235,7 +235,7 @@ static bool host_events(struct rank_work *w)
                                    .call = call->start,
                                    .said = {call->operation, 1, call->bytes, call->bytes,
                                             call->peer, call->communicator, call->reduction}};
-        ok = add_event(w, &w->units.data[unit], event);
+        ok = add_rank_event(w, &w->units.data[unit], event);
     }
     return ok;
 }
@@ -278,7 +278,7 @@ static bool communicator_sizes(struct rank_work *w)
     return true;
 }
 
-static size_t units_of(const struct rank_work *w, int64_t process)
+static size_t process_unit_count(const struct rank_work *w, int64_t process)
 {
     size_t count = 0;
     for (size_t i = 0; i < w->units.count; i++)
@@ -292,7 +292,7 @@ static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 {
     const struct prof_process *process = prof_process(w->capture, unit->process);
     const struct prof_device *device = prof_device(w->capture, unit->device);
-    bool alone = units_of(w, unit->process) == 1;
+    bool alone = process_unit_count(w, unit->process) == 1;
     int64_t largest = 0;
     unit->rank = process && alone ? process->rank : PROF_UNKNOWN;
     for (size_t i = 0; unit->rank == PROF_UNKNOWN && i < w->calls.count; i++) {
@@ -318,7 +318,7 @@ bool rank_events_make(struct rank_work *w)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static void span_of(const struct prof_intervals *set, struct prof_interval *span)
+static void widen_span(const struct prof_intervals *set, struct prof_interval *span)
 {
     for (size_t i = 0; i < set->count; i++) {
         if (set->data[i].begin < span->begin)
@@ -359,9 +359,9 @@ bool rank_windows(struct rank_work *w)
 {
     struct prof_interval span = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < w->units.count; i++) {
-        span_of(&w->units.data[i].compute.set, &span);
-        span_of(&w->units.data[i].copies.set, &span);
-        span_of(&w->units.data[i].collectives.set, &span);
+        widen_span(&w->units.data[i].compute.set, &span);
+        widen_span(&w->units.data[i].copies.set, &span);
+        widen_span(&w->units.data[i].collectives.set, &span);
     }
     for (size_t i = 0; i < w->units.count; i++) {
         struct rank_unit *unit = &w->units.data[i];

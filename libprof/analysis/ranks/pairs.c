@@ -79,7 +79,7 @@ static int by_way(const struct side *x, const struct side *y)
 }
 
 /* Sends of a way first, in order. */
-static int by_place(const void *a, const void *b)
+static int by_way_and_direction(const void *a, const void *b)
 {
     const struct side *x = a, *y = b;
     int way = by_way(x, y);
@@ -92,8 +92,8 @@ static int by_place(const void *a, const void *b)
     return (x->event > y->event) - (x->event < y->event);
 }
 
-static bool fits(const struct rank_work *w, const struct rank_event *send,
-                 const struct rank_event *receive)
+static bool send_fits_receive(const struct rank_work *w, const struct rank_event *send,
+                              const struct rank_event *receive)
 {
     if (send->unit == receive->unit ||
         (send->said.bytes != receive->said.bytes && send->said.bytes != PROF_UNKNOWN &&
@@ -116,8 +116,8 @@ static bool set_wait(struct rank_work *w, struct rank_event *event, int64_t othe
     return true;
 }
 
-static bool join(struct rank_work *w, struct rank_event *send, struct rank_event *receive,
-                 int64_t number)
+static bool join_pair(struct rank_work *w, struct rank_event *send, struct rank_event *receive,
+                      int64_t number)
 {
     int64_t both = send->start > receive->start ? send->start : receive->start;
     bool waited = send->end > receive->start; /* else its bytes lay ready somewhere */
@@ -137,14 +137,14 @@ static bool join_way(struct pairing *p, size_t first, size_t end)
     if ((end - first) % 2 || sides[count - 1].receives || !sides[count].receives)
         return true; /* one of them lacks some */
     for (size_t i = 0; i < count; i++)
-        fitting +=
-            fits(w, &w->events.data[sides[i].event], &w->events.data[sides[count + i].event]);
+        fitting += send_fits_receive(w, &w->events.data[sides[i].event],
+                                     &w->events.data[sides[count + i].event]);
     if ((double)fitting < RANK_LEAST_FITTING * (double)count)
         return true;
     for (size_t i = 0; i < count; i++) {
         struct rank_event *send = &w->events.data[sides[i].event];
         struct rank_event *receive = &w->events.data[sides[count + i].event];
-        if (fits(w, send, receive) && !join(w, send, receive, (int64_t)i))
+        if (send_fits_receive(w, send, receive) && !join_pair(w, send, receive, (int64_t)i))
             return false;
     }
     return true;
@@ -155,7 +155,7 @@ bool rank_pairs(struct rank_work *w)
     struct pairing p = {.w = w};
     bool ok = w->clock_unknown || add_sides(&p);
     if (p.sides.count)
-        qsort(p.sides.data, p.sides.count, sizeof *p.sides.data, by_place);
+        qsort(p.sides.data, p.sides.count, sizeof *p.sides.data, by_way_and_direction);
     for (size_t i = 0; ok && i < p.sides.count;) {
         size_t end = i;
         while (end < p.sides.count && by_way(&p.sides.data[i], &p.sides.data[end]) == 0)

@@ -39,7 +39,7 @@ static bool mark_processes(struct rank_work *w)
     return true;
 }
 
-static int by_rank(const void *a, const void *b)
+static int by_unit_rank(const void *a, const void *b)
 {
     const struct rank_unit *x = a, *y = b;
     bool known = x->rank != PROF_UNKNOWN;
@@ -61,7 +61,7 @@ static bool sort_units(struct rank_work *w)
     for (size_t i = 0; i < w->units.count; i++)
         w->units.data[i].number = (uint32_t)i;
     if (w->units.count)
-        qsort(w->units.data, w->units.count, sizeof *w->units.data, by_rank);
+        qsort(w->units.data, w->units.count, sizeof *w->units.data, by_unit_rank);
     for (size_t i = 0; i < w->units.count; i++)
         place[w->units.data[i].number] = (uint32_t)i;
     for (size_t i = 0; i < w->events.count; i++)
@@ -85,7 +85,7 @@ static bool see_part(void *user, sqlite3_stmt *row)
 }
 
 /* Times of one host are exact; those of several are as merging could bring them together. */
-static enum prof_status read_clocks(struct rank_work *w, struct prof_error *err)
+static enum prof_status read_merged_clocks(struct rank_work *w, struct prof_error *err)
 {
     return prof_scan(
         w->capture,
@@ -264,7 +264,7 @@ enum prof_status prof_ranks_present(struct prof_capture *capture, bool *present,
     return *present ? PROF_OK : rank_calls_exist(capture, present, err);
 }
 
-static void free_work(struct rank_work *w)
+static void free_rank_work(struct rank_work *w)
 {
     for (size_t i = 0; i < w->units.count; i++) {
         struct rank_unit *unit = &w->units.data[i];
@@ -295,11 +295,11 @@ static void free_work(struct rank_work *w)
     prof_array_free(&w->texts);
 }
 
-static enum prof_status read_all(struct rank_work *w, const struct prof_facts *facts,
-                                 struct prof_error *err)
+static enum prof_status read_rank_events(struct rank_work *w, const struct prof_facts *facts,
+                                         struct prof_error *err)
 {
     bool kernels;
-    enum prof_status status = read_clocks(w, err);
+    enum prof_status status = read_merged_clocks(w, err);
     if (!status)
         status = rank_calls_read(w, err);
     if (!status && !rank_configs(w, &kernels))
@@ -315,8 +315,9 @@ static enum prof_status read_all(struct rank_work *w, const struct prof_facts *f
     return status;
 }
 
-static enum prof_status ranks_of(const struct prof_facts *facts, const struct prof_filter *filter,
-                                 struct prof_ranks *result, struct prof_error *err)
+static enum prof_status compute_ranks(const struct prof_facts *facts,
+                                      const struct prof_filter *filter, struct prof_ranks *result,
+                                      struct prof_error *err)
 {
     struct rank_work w = {.capture = facts->capture};
     enum prof_status status = prof_begin(w.capture, err);
@@ -324,7 +325,7 @@ static enum prof_status ranks_of(const struct prof_facts *facts, const struct pr
         return status;
     status = prof_scope_open(&w.scope, w.capture, filter, err);
     if (!status)
-        status = read_all(&w, facts, err);
+        status = read_rank_events(&w, facts, err);
     if (!status &&
         (!rank_events_make(&w) || !sort_units(&w) || !rank_windows(&w) || !rank_match(&w)))
         status = prof_out_of_memory(err);
@@ -336,7 +337,7 @@ static enum prof_status ranks_of(const struct prof_facts *facts, const struct pr
         status = prof_out_of_memory(err);
     prof_scope_close(&w.scope);
     prof_end(w.capture);
-    free_work(&w);
+    free_rank_work(&w);
     if (status)
         prof_ranks_free(result);
     return status;
@@ -349,7 +350,7 @@ enum prof_status prof_ranks_of(const struct prof_facts *facts, const struct prof
     *result =
         (struct prof_ranks){.world_size = PROF_UNKNOWN, .missing = PROF_UNKNOWN, .imbalance = NAN};
     enum prof_status status = prof_ranks_present(facts->capture, &present, err);
-    return status || !present ? status : ranks_of(facts, filter, result, err);
+    return status || !present ? status : compute_ranks(facts, filter, result, err);
 }
 
 enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filter *filter,
@@ -364,7 +365,7 @@ enum prof_status prof_ranks(struct prof_capture *capture, const struct prof_filt
         return status;
     status = prof_facts_load(&facts, capture, filter, err);
     if (!status)
-        status = ranks_of(&facts, filter, result, err);
+        status = compute_ranks(&facts, filter, result, err);
     prof_facts_free(&facts);
     return status;
 }

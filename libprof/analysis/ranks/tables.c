@@ -11,7 +11,7 @@
                         */
 
 /* Ranks of a communicator: as it was told, else those that were seen in it. */
-static int64_t ranks_of(const struct rank_work *w, uint32_t communicator, int64_t seen)
+static int64_t communicator_ranks(const struct rank_work *w, uint32_t communicator, int64_t seen)
 {
     int64_t told = w->communicators.data[communicator].ranks;
     return told != PROF_UNKNOWN ? told : seen > 1 ? seen : PROF_UNKNOWN;
@@ -42,7 +42,7 @@ struct tables {
     uint32_t *row_of; /* by event */
 };
 
-static uint32_t row_of(struct tables *t, const struct rank_event *event)
+static uint32_t collective_row_number(struct tables *t, const struct rank_event *event)
 {
     struct {
         int64_t message, bytes;
@@ -70,10 +70,10 @@ static uint32_t row_of(struct tables *t, const struct rank_event *event)
     return (uint32_t)t->rows.count - 1;
 }
 
-static bool add_event(struct tables *t, size_t number)
+static bool add_collective_event(struct tables *t, size_t number)
 {
     const struct rank_event *event = &t->w->events.data[number];
-    uint32_t at = t->row_of[number] = row_of(t, event);
+    uint32_t at = t->row_of[number] = collective_row_number(t, event);
     if (at == PROF_NO_GROUP)
         return false;
     struct prof_collective_row *row = &t->rows.data[at];
@@ -95,11 +95,11 @@ static bool add_event(struct tables *t, size_t number)
     return true;
 }
 
-static void finish_row(struct tables *t, size_t i)
+static void finish_collective_row(struct tables *t, size_t i)
 {
     struct prof_collective_row *row = &t->rows.data[i];
     struct building *b = &t->building.data[i];
-    row->ranks = ranks_of(t->w, b->communicator, row->seen_ranks);
+    row->ranks = communicator_ranks(t->w, b->communicator, row->seen_ranks);
     row->duration_ns = prof_gather_result(&b->duration);
     row->transfer_ns = prof_gather_median(&b->transfer);
     row->skew_ns = prof_gather_median(&b->skew);
@@ -114,7 +114,7 @@ static void finish_row(struct tables *t, size_t i)
     prof_gather_free(&b->skew);
 }
 
-static int longest_first(const void *a, const void *b)
+static int longest_collective_first(const void *a, const void *b)
 {
     const struct prof_collective_row *x = a, *y = b;
     if (x->duration_ns.sum != y->duration_ns.sum)
@@ -131,16 +131,16 @@ bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
     struct tables t = {.w = w};
     bool ok = (t.row_of = calloc(w->events.count + 1, sizeof *t.row_of)) != NULL;
     for (size_t i = 0; ok && i < w->events.count; i++)
-        ok = add_event(&t, i);
+        ok = add_collective_event(&t, i);
     for (size_t i = 0; ok && i < w->sets.count; i++) {
         struct building *b = &t.building.data[t.row_of[w->sets.data[i].last]];
         prof_gather_add(&b->transfer, &t.budget, w->sets.data[i].transfer);
         prof_gather_add(&b->skew, &t.budget, w->sets.data[i].skew);
     }
     for (size_t i = 0; i < t.rows.count; i++)
-        finish_row(&t, i);
+        finish_collective_row(&t, i);
     if (t.rows.count)
-        qsort(t.rows.data, t.rows.count, sizeof *t.rows.data, longest_first);
+        qsort(t.rows.data, t.rows.count, sizeof *t.rows.data, longest_collective_first);
     result->collectives = t.rows.data;
     result->collective_count = t.rows.count;
     prof_array_free(&t.building);
@@ -163,8 +163,8 @@ struct links {
     PROF_ARRAY(struct link_rates) rates;
 };
 
-static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64_t to,
-                     int64_t ranks, double bytes, double rate)
+static bool add_link_rate(struct links *l, uint32_t communicator, int64_t from, int64_t to,
+                          int64_t ranks, double bytes, double rate)
 {
     struct {
         int64_t from, to;
@@ -197,14 +197,15 @@ static bool add_rate(struct links *l, uint32_t communicator, int64_t from, int64
     return true;
 }
 
-static bool add_set(struct links *l, const struct rank_set *set)
+static bool add_set_rate(struct links *l, const struct rank_set *set)
 {
     const struct rank_event *event = &l->w->events.data[set->last];
-    int64_t ranks = ranks_of(l->w, set->communicator, (int64_t)set->count);
+    int64_t ranks = communicator_ranks(l->w, set->communicator, (int64_t)set->count);
     double bytes = prof_collective_bytes(event->said.operation, event->said.bytes, ranks);
     double factor = prof_collective_bus_factor(event->said.operation, ranks);
-    return set->transfer <= 0 || add_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks,
-                                          bytes, bytes * factor * 1e9 / (double)set->transfer);
+    return set->transfer <= 0 ||
+           add_link_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks, bytes,
+                         bytes * factor * 1e9 / (double)set->transfer);
 }
 
 static bool add_send(struct links *l, const struct rank_event *event)
@@ -213,8 +214,9 @@ static bool add_send(struct links *l, const struct rank_event *event)
     if (event->said.operation != PROF_COLLECTIVE_SEND || event->said.peer == PROF_UNKNOWN ||
         ns <= 0)
         return true;
-    return add_rate(l, event->communicator, l->w->units.data[event->unit].rank, event->said.peer, 2,
-                    (double)event->said.bytes, (double)event->said.bytes * 1e9 / (double)ns);
+    return add_link_rate(l, event->communicator, l->w->units.data[event->unit].rank,
+                         event->said.peer, 2, (double)event->said.bytes,
+                         (double)event->said.bytes * 1e9 / (double)ns);
 }
 
 static bool are_alike(const struct prof_rank_link *a, const struct prof_rank_link *b)
@@ -261,7 +263,7 @@ bool rank_links(struct rank_work *w, struct prof_ranks *result)
     struct links l = {.w = w};
     bool ok = true;
     for (size_t i = 0; ok && i < w->sets.count; i++)
-        ok = add_set(&l, &w->sets.data[i]);
+        ok = add_set_rate(&l, &w->sets.data[i]);
     for (size_t i = 0; ok && i < w->events.count; i++)
         ok = add_send(&l, &w->events.data[i]);
     ok = ok && compare_links(&l);

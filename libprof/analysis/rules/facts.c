@@ -12,14 +12,14 @@
 
 /* ---- shapes and devices ---------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, int64_t value)
+static uint64_t mix_into_hash(uint64_t hash, int64_t value)
 {
     hash ^= (uint64_t)value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdu;
     return hash ^ (hash >> 33);
 }
 
-static uint32_t device_of(struct prof_facts *f, int64_t stream)
+static uint32_t facts_device_number(struct prof_facts *f, int64_t stream)
 {
     const struct prof_stream *s = prof_stream(f->capture, stream);
     const struct prof_device *device = s ? prof_device(f->capture, s->device) : NULL;
@@ -62,21 +62,23 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_device_op 
 /* All but the device, which the stream tells. */
 static uint64_t shape_key(const struct prof_facts *f, const struct prof_device_op *op)
 {
-    uint64_t key = mix(mix((uint64_t)op->kind << 1 | op->in_graph, op->config), op->api_name);
+    uint64_t key = mix_into_hash(mix_into_hash((uint64_t)op->kind << 1 | op->in_graph, op->config),
+                                 op->api_name);
     if (op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH)
         return key;
-    key = mix(mix(mix(key, bytes_of(f, op)), op->copy_kind), op->source_kind);
-    return mix(mix(key, op->target_kind), op->blocking);
+    key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
+                        op->source_kind);
+    return mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
 }
 
 static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, uint64_t key)
 {
-    uint32_t device = device_of(f, op->stream);
+    uint32_t device = facts_device_number(f, op->stream);
     if (device == PROF_NO_GROUP)
         return PROF_NO_GROUP;
     int64_t bytes = bytes_of(f, op);
     bool fresh;
-    uint32_t number = prof_group_number(&f->shape_index, mix(key, device), &fresh);
+    uint32_t number = prof_group_number(&f->shape_index, mix_into_hash(key, device), &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     struct prof_shape *shape = prof_array_add(&f->shapes);
@@ -101,12 +103,12 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, 
 }
 
 /* Operations of a shape, a stream and a thread: looked up once for each operation. */
-static uint32_t place_of(struct prof_facts *f, const struct prof_device_op *op)
+static uint32_t operation_place_number(struct prof_facts *f, const struct prof_device_op *op)
 {
     uint64_t key = shape_key(f, op);
     bool fresh;
-    uint32_t number =
-        prof_group_number(&f->place_index, mix(mix(key, op->stream), op->thread), &fresh);
+    uint32_t number = prof_group_number(
+        &f->place_index, mix_into_hash(mix_into_hash(key, op->stream), op->thread), &fresh);
     if (number == PROF_NO_GROUP || !fresh)
         return number;
     uint32_t shape = shape_of(f, op, key);
@@ -120,7 +122,7 @@ static uint32_t place_of(struct prof_facts *f, const struct prof_device_op *op)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static bool add_call(struct prof_facts *f, struct prof_call call)
+static bool add_facts_call(struct prof_facts *f, struct prof_call call)
 {
     if (call.start < 0 || call.start >= f->end_ns)
         return true;
@@ -162,7 +164,7 @@ static bool is_merged(const struct prof_facts *f, const struct prof_device_op *o
     return config && !f->kept[config - f->capture->configs.data];
 }
 
-static bool add_op(void *user, const struct prof_device_op *op)
+static bool add_facts_operation(void *user, const struct prof_device_op *op)
 {
     struct prof_facts *f = user;
     struct prof_device_op merged;
@@ -184,7 +186,7 @@ static bool add_op(void *user, const struct prof_device_op *op)
         f->left_out += op->start_ns < f->end_ns;
         return true;
     }
-    uint32_t number = place_of(f, op);
+    uint32_t number = operation_place_number(f, op);
     if (number == PROF_NO_GROUP)
         return false;
     const struct prof_op_place *place = &f->places.data[number];
@@ -212,12 +214,12 @@ static bool add_op(void *user, const struct prof_device_op *op)
     shape->last_call_ns = call > shape->last_call_ns ? call : shape->last_call_ns;
     if (!shape->waits || whole.call == PROF_UNKNOWN)
         return true;
-    return add_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
-                                          (uint32_t)op->api_name, PROF_CALL_COPY});
+    return add_facts_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
+                                                (uint32_t)op->api_name, PROF_CALL_COPY});
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
-static int by_start(const void *a, const void *b)
+static int by_operation_start(const void *a, const void *b)
 {
     const struct prof_op_kept *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
@@ -233,7 +235,7 @@ static void sort_ops(struct prof_ops *ops)
             ops->data[k] = ops->data[k - 1];
         ops->data[k] = op;
         if (moves >= most) {
-            qsort(ops->data, ops->count, sizeof *ops->data, by_start);
+            qsort(ops->data, ops->count, sizeof *ops->data, by_operation_start);
             return;
         }
     }
@@ -249,11 +251,11 @@ struct readers {
     struct prof_roofline_gather *roofs;
 };
 
-static bool see_op(void *user, const struct prof_device_op *op)
+static bool gather_and_add_operation(void *user, const struct prof_device_op *op)
 {
     const struct readers *readers = user;
     return prof_roofline_gather_op(readers->roofs, op) &&
-           (!prof_scope_op(readers->scope, op) || add_op(readers->facts, op));
+           (!prof_scope_op(readers->scope, op) || add_facts_operation(readers->facts, op));
 }
 
 static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter *filter,
@@ -262,13 +264,13 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
     struct readers readers = {f, scope, NULL};
     struct prof_scope all = {0};
     if (prof_scope_only_kernels(scope) || f->kept)
-        return prof_device_ops(f->capture, scope, add_op, f, err);
+        return prof_device_ops(f->capture, scope, add_facts_operation, f, err);
     enum prof_status status =
         prof_roofline_gather_open(&readers.roofs, f->capture, filter, PROF_ROOFLINE_CONFIGS, err);
     if (!status)
         status = prof_scope_open(&all, f->capture, NULL, err);
     if (!status)
-        status = prof_device_ops(f->capture, &all, see_op, &readers, err);
+        status = prof_device_ops(f->capture, &all, gather_and_add_operation, &readers, err);
     if (!status)
         status = prof_roofline_gather_finish(readers.roofs, &f->roofs, err);
     f->has_roofs = !status;
@@ -287,7 +289,7 @@ struct config_uses {
     int64_t ns;
 };
 
-static bool add_use(void *user, sqlite3_stmt *row)
+static bool add_config_use(void *user, sqlite3_stmt *row)
 {
     struct config_uses *uses = user;
     const struct prof_capture *capture = uses->facts->capture;
@@ -319,14 +321,15 @@ static int64_t least_count(const struct config_use *uses, size_t count)
 
 #define KEPT_SHARE 0.0005 /* of the kernels' time */
 
-static enum prof_status choose_configs(struct prof_facts *f, struct prof_error *err)
+static enum prof_status choose_kept_configs(struct prof_facts *f, struct prof_error *err)
 {
     size_t count = f->capture->configs.count;
     struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
     f->kept = calloc(count, sizeof *f->kept);
     enum prof_status status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
     if (!status)
-        status = prof_scan(f->capture, "SELECT config, duration FROM kernel", add_use, &uses, err);
+        status = prof_scan(f->capture, "SELECT config, duration FROM kernel", add_config_use, &uses,
+                           err);
     int64_t least = status ? 0 : least_count(uses.of, count);
     for (size_t i = 0; !status && i < count; i++)
         f->kept[i] =
@@ -409,7 +412,7 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 
 /* ---- host calls ------------------------------------------------------------------------------ */
 
-static enum prof_call_class class_of(struct prof_facts *f, int64_t name)
+static enum prof_call_class call_class(struct prof_facts *f, int64_t name)
 {
     uint64_t *known = prof_map_get(&f->call_classes, (uint64_t)name);
     if (known)
@@ -419,19 +422,19 @@ static enum prof_call_class class_of(struct prof_facts *f, int64_t name)
     return class_;
 }
 
-static bool add_call_row(void *user, sqlite3_stmt *row)
+static bool add_facts_call_row(void *user, sqlite3_stmt *row)
 {
     struct prof_facts *f = user;
     int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
     int64_t thread = prof_column_id(row, 2), name = prof_column_id(row, 3);
-    enum prof_call_class class_ = class_of(f, name);
+    enum prof_call_class class_ = call_class(f, name);
     if (start == PROF_UNKNOWN || start < 0 || duration < 0 || class_ == PROF_CALL_OTHER)
         return true;
-    return add_call(
+    return add_facts_call(
         f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name, (uint8_t)class_});
 }
 
-static int by_thread_and_start(const void *a, const void *b)
+static int by_facts_call_start(const void *a, const void *b)
 {
     const struct prof_call *x = a, *y = b;
     if (x->thread != y->thread)
@@ -441,15 +444,16 @@ static int by_thread_and_start(const void *a, const void *b)
 
 static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 {
-    enum prof_status status = prof_scan(
-        f->capture, "SELECT start, duration, thread, name FROM api_call", add_call_row, f, err);
+    enum prof_status status =
+        prof_scan(f->capture, "SELECT start, duration, thread, name FROM api_call",
+                  add_facts_call_row, f, err);
     if (!status)
         status = prof_scan(f->capture,
                            "SELECT start - coalesce(api_lead, 0), coalesce(api_duration, duration),"
                            " thread, api_name FROM sync",
-                           add_call_row, f, err);
+                           add_facts_call_row, f, err);
     if (!status && f->calls.count)
-        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_thread_and_start);
+        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
     return status;
 }
 
@@ -522,8 +526,8 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
     }
 }
 
-static enum prof_status read_all(struct prof_facts *f, const struct prof_filter *filter,
-                                 const struct prof_scope *scope, struct prof_error *err)
+static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filter *filter,
+                                   const struct prof_scope *scope, struct prof_error *err)
 {
     enum prof_status status =
         prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
@@ -610,8 +614,9 @@ enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct pro
     return prof_facts_clocks(f, err);
 }
 
-static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
-                             const struct prof_filter *filter, bool few, struct prof_error *err)
+static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *capture,
+                                   const struct prof_filter *filter, bool few,
+                                   struct prof_error *err)
 {
     struct prof_scope scope;
     *f = (struct prof_facts){.capture = capture, .end_ns = prof_end_ns(capture)};
@@ -625,9 +630,9 @@ static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = recorded_stretches(f, err);
         if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
-            status = choose_configs(f, err);
+            status = choose_kept_configs(f, err);
         if (!status)
-            status = read_all(f, filter, &scope, err);
+            status = scan_facts(f, filter, &scope, err);
         prof_end(capture);
     }
     prof_scope_close(&scope);
@@ -644,13 +649,13 @@ static enum prof_status load(struct prof_facts *f, struct prof_capture *capture,
 enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err)
 {
-    return load(f, capture, filter, false, err);
+    return load_facts(f, capture, filter, false, err);
 }
 
 enum prof_status prof_facts_load_few(struct prof_facts *f, struct prof_capture *capture,
                                      const struct prof_filter *filter, struct prof_error *err)
 {
-    return load(f, capture, filter, true, err);
+    return load_facts(f, capture, filter, true, err);
 }
 
 void prof_facts_free(struct prof_facts *f)

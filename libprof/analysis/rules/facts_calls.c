@@ -75,7 +75,7 @@ static const struct {
     {"clCreateKernel*", PROF_CALL_CREATE},
 };
 
-static bool fits(const char *pattern, const char *name)
+static bool name_matches(const char *pattern, const char *name)
 {
     size_t length = strlen(pattern);
     return pattern[length - 1] == '*' ? !strncmp(pattern, name, length - 1)
@@ -85,7 +85,7 @@ static bool fits(const char *pattern, const char *name)
 enum prof_call_class prof_call_classify(const char *name)
 {
     for (size_t i = 0; name && i < sizeof classes / sizeof classes[0]; i++) {
-        if (fits(classes[i].pattern, name))
+        if (name_matches(classes[i].pattern, name))
             return classes[i].class_;
     }
     return PROF_CALL_OTHER;

@@ -9,7 +9,7 @@
 #define BY_CHOICE 2
 #define MOST_MHZ 1000000 /* no clock runs that fast: damaged */
 
-static bool add_sample(void *user, sqlite3_stmt *row)
+static bool add_clock_sample(void *user, sqlite3_stmt *row)
 {
     struct prof_facts *f = user;
     int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
@@ -36,7 +36,7 @@ enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
 {
     enum prof_status status =
         prof_scan(f->capture, "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
-                  add_sample, f, err);
+                  add_clock_sample, f, err);
     for (size_t i = 0; i < f->devices.count; i++) {
         struct prof_clock_facts *clocks = &f->devices.data[i].clocks;
         clocks->mhz = clocks->working ? clocks->mhz / (double)clocks->working : NAN;

@@ -7,12 +7,12 @@
 #include "libprof/analysis/rules/facts.h"
 #include "libprof/base/saturate.h"
 
-static uint64_t key_of(uint32_t id, uint32_t device)
+static uint64_t device_key(uint32_t id, uint32_t device)
 {
     return (uint64_t)id << 32 | device;
 }
 
-static uint32_t process_of(const struct prof_facts *f, uint32_t thread)
+static uint32_t thread_process_number(const struct prof_facts *f, uint32_t thread)
 {
     const struct prof_thread *row = prof_thread(f->capture, thread);
     return row ? (uint32_t)row->process : 0;
@@ -30,7 +30,8 @@ static bool find_reach(const struct prof_facts *f, struct reach *reach)
     while (prof_map_next(&f->launchers, &at, &key, &count)) {
         uint32_t thread = (uint32_t)(key >> 32), device = (uint32_t)key;
         if (!prof_map_put(&reach->launches, thread, 1) ||
-            !prof_map_put(&reach->processes, key_of(process_of(f, thread), device), 1))
+            !prof_map_put(&reach->processes, device_key(thread_process_number(f, thread), device),
+                          1))
             return false;
     }
     return true;
@@ -40,11 +41,12 @@ static bool reaches(const struct prof_facts *f, const struct reach *reach, uint3
                     uint32_t device)
 {
     if (prof_map_get(&reach->launches, thread))
-        return prof_map_get(&f->launchers, key_of(thread, device)) != NULL;
-    return prof_map_get(&reach->processes, key_of(process_of(f, thread), device)) != NULL;
+        return prof_map_get(&f->launchers, device_key(thread, device)) != NULL;
+    return prof_map_get(&reach->processes, device_key(thread_process_number(f, thread), device)) !=
+           NULL;
 }
 
-static void add_call(struct prof_call_totals *totals, const struct prof_call *call)
+static void add_call_totals(struct prof_call_totals *totals, const struct prof_call *call)
 {
     totals->count++;
     totals->sum_ns = prof_add(totals->sum_ns, call->duration);
@@ -66,7 +68,7 @@ static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *mea
             continue;
         for (uint32_t d = 0; d < f->devices.count; d++) {
             if (means[d])
-                add_call(&f->devices.data[d].calls[call->class_], call);
+                add_call_totals(&f->devices.data[d].calls[call->class_], call);
         }
     }
 }
@@ -81,7 +83,7 @@ static int64_t steps_of(const struct prof_facts *f, uint32_t device)
     int64_t steps = 0, main = 0;
     for (size_t i = 0; i < it->list.count; i++) {
         const struct prof_iteration *one = &it->list.data[i];
-        steps += one->steady && prof_map_get(&f->launchers, key_of(one->thread, device));
+        steps += one->steady && prof_map_get(&f->launchers, device_key(one->thread, device));
         main += one->steady && i >= it->main_begin && i < it->main_end;
     }
     return steps ? steps : main;

@@ -7,7 +7,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_trust.h"
 
-static bool is_work(const char *subject)
+static bool is_device_work_subject(const char *subject)
 {
     return !strcmp(subject, "launch") || !strcmp(subject, "transfer") || !strcmp(subject, "memset");
 }
@@ -21,7 +21,7 @@ static double unrecorded(const struct prof_facts *f, const struct prof_trust *tr
     int64_t called = 0, missing = 0;
     for (size_t i = 0; made && i < trust->total_count; i++) {
         const struct prof_balance *b = &trust->totals[i];
-        if (!is_work(b->subject) || b->called == PROF_UNKNOWN)
+        if (!is_device_work_subject(b->subject) || b->called == PROF_UNKNOWN)
             continue;
         called = prof_add(called, b->called);
         missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));

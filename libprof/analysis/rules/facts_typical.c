@@ -59,7 +59,7 @@ void prof_typical_idle_add(struct prof_typical_idle *idle, size_t iteration,
 }
 
 /* Three or more, all as far apart as the first two. */
-static bool is_even(const struct prof_typical_idle *idle, size_t state, int64_t limit)
+static bool has_even_idle(const struct prof_typical_idle *idle, size_t state, int64_t limit)
 {
     size_t seen = 0, before = 0, distance = 0;
     for (size_t i = idle->first; i <= idle->last; i++) {
@@ -85,7 +85,7 @@ static int64_t out_of_line(const struct prof_typical_idle *idle, size_t state, i
     qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
     int64_t limit = sorted[(count - 1) * 3 / 4];
     limit = limit > INT64_MAX / FAR ? INT64_MAX : FAR * limit;
-    if (is_even(idle, state, limit))
+    if (has_even_idle(idle, state, limit))
         return 0;
     for (size_t i = count; i-- && sorted[i] > limit;)
         sum = prof_add(sum, sorted[i] - limit);

@@ -158,7 +158,7 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
 }
 
 /* Tell the busy time up to `time`; afterwards the device is idle from s->done on, if before it. */
-static void advance(struct work *w, struct sweep *s, int64_t time)
+static void advance_busy_time(struct work *w, struct sweep *s, int64_t time)
 {
     while (s->done < time) {
         bool kernel = s->kernel_end > s->done, copy = s->copy_end > s->done;
@@ -278,7 +278,8 @@ static void begin_gap(struct sweep *s)
 }
 
 /* asked_at: when its next operation was asked for, by that thread. */
-static void note_gap(const struct work *w, struct sweep *s, uint32_t thread, int64_t asked_at)
+static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thread,
+                            int64_t asked_at)
 {
     const struct prof_iterations *iterations = &w->facts->phase->iterations;
     if (s->idle)
@@ -319,7 +320,7 @@ static void spend_tail(struct work *w, struct sweep *s, struct prof_interval int
         return;
     begin_gap(s);
     spend_host(w, s, begin, interval.end, &none);
-    note_gap(w, s, s->last_thread, interval.end);
+    record_idle_gap(w, s, s->last_thread, interval.end);
     s->facts->tail_ns = s->gap[PROF_SLICE_HOST];
     s->done = interval.end;
 }
@@ -332,9 +333,9 @@ static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
     while (s->interval + 1 < all->count && all->data[s->interval + 1].begin <= time) {
         struct prof_interval old = all->data[s->interval++];
         int64_t begin = all->data[s->interval].begin;
-        advance(w, s, old.end);
+        advance_busy_time(w, s, old.end);
         spend_tail(w, s, old);
-        advance(w, s, begin);
+        advance_busy_time(w, s, begin);
         s->done = s->done > begin ? s->done : begin;
         s->last_shape = NO_SHAPE;
         s->waited = false;
@@ -372,7 +373,7 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void count_op(struct work *w, struct sweep *s, const struct prof_op *op)
+static void count_shape_operation(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     int64_t length = within(w->facts, s, op->start, op->start + op->duration);
@@ -417,17 +418,17 @@ static void count_packable(struct work *w, const struct sweep *s, uint32_t numbe
         before && before->kind == PROF_OP_TRANSFER && before->copy_kind == shape->copy_kind;
 }
 
-static bool add_op(struct work *w, const struct prof_op *op)
+static bool sweep_operation(struct work *w, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     struct sweep *s = &w->sweeps[shape->device];
     int64_t end = op->start + op->duration;
     pass_intervals(w, s, op->start);
-    advance(w, s, op->start);
+    advance_busy_time(w, s, op->start);
     if (s->done < op->start) {
         begin_gap(s);
         spend_idle(w, s, op);
-        note_gap(w, s, op->thread, prof_op_asked_at(op));
+        record_idle_gap(w, s, op->thread, prof_op_asked_at(op));
         note_pause(s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
@@ -455,7 +456,7 @@ static bool add_op(struct work *w, const struct prof_op *op)
         begin_behind(s, op->shape, op->call_duration);
     if (!inside)
         return true;
-    count_op(w, s, op);
+    count_shape_operation(w, s, op);
     if (kernel && !prof_map_put(&s->streams, op->stream, 1))
         return false;
     uint64_t launcher = (uint64_t)op->thread << 32 | shape->device;
@@ -478,11 +479,11 @@ static int64_t floor_of(const struct sweep *s)
     return 0;
 }
 
-static bool finish_device(struct work *w, struct sweep *s)
+static bool finish_device_sweep(struct work *w, struct sweep *s)
 {
     const struct prof_intervals *all = &w->facts->phase->intervals;
     pass_intervals(w, s, INT64_MAX);
-    advance(w, s, INT64_MAX);
+    advance_busy_time(w, s, INT64_MAX);
     if (all->count)
         spend_tail(w, s, all->data[all->count - 1]);
     s->facts->dispatch_floor_ns = floor_of(s);
@@ -511,9 +512,9 @@ bool prof_facts_waterfall(struct prof_facts *f)
     ok = ok && !failed;
     prof_facts_seek(f, &walk, f->begin);
     while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < f->end)
-        ok = add_op(&w, op);
+        ok = sweep_operation(&w, op);
     for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
-        ok = finish_device(&w, &w.sweeps[i]) && ok;
+        ok = finish_device_sweep(&w, &w.sweeps[i]) && ok;
     free(w.sweeps);
     return ok;
 }

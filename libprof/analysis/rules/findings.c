@@ -170,7 +170,8 @@ static bool costs_more(const struct prof_finding *finding, const struct prof_fin
 
 /* Several devices share the wall time: what one of them saves is not saved again by another. Where
  * a rule speaks of several, the one that it costs most stands for them. */
-static void tell(struct prof_findings *result, const struct prof_finding *finding, int64_t *wall)
+static void add_finding(struct prof_findings *result, const struct prof_finding *finding,
+                        int64_t *wall)
 {
     struct prof_finding *known = told_of_another(result, finding);
     size_t devices = known ? known->devices + 1 : finding->devices;
@@ -252,7 +253,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
                 continue;
         }
-        tell(result, finding, &wall);
+        add_finding(result, finding, &wall);
     }
     close_purse(&purse);
     return ok;
@@ -264,7 +265,7 @@ static double expected_ns(const struct prof_finding *finding)
     return finding->bound_ns == PROF_UNKNOWN ? 0 : (double)finding->bound_ns * finding->confidence;
 }
 
-static int worst_first(const void *a, const void *b)
+static int worst_finding_first(const void *a, const void *b)
 {
     const struct prof_finding *x = a, *y = b;
     double bx = expected_ns(x), by = expected_ns(y);
@@ -391,7 +392,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     if (!status)
         status = judge_phases(&judge, result, err);
     if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, worst_first);
+        qsort(result->rows, result->count, sizeof *result->rows, worst_finding_first);
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     free_drafts(&judge);

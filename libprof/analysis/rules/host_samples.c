@@ -74,7 +74,7 @@ static void tell_others(struct prof_draft *draft, const struct prof_cpu *cpu)
     prof_say(draft, " The other threads computed most in %s: {others_in_function_ns}.", place);
 }
 
-static void tell(struct prof_draft *draft, const struct prof_cpu *cpu)
+static void draft_host_samples(struct prof_draft *draft, const struct prof_cpu *cpu)
 {
     int64_t all = prof_cpu_total(cpu->launching.idle_ns);
     const struct prof_cpu_function *first = cpu->function_count ? cpu->functions : NULL;
@@ -107,7 +107,7 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
         judge->failed = true;
     } else if (!prof_scope_open(&scope, f->capture, &filter, NULL)) {
         if (!prof_cpu_of(f->capture, &scope, &time, &cpu, NULL)) {
-            tell(draft, &cpu);
+            draft_host_samples(draft, &cpu);
             prof_cpu_free(&cpu);
         }
         prof_scope_close(&scope);

@@ -30,7 +30,8 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static struct prof_number *number_of(struct prof_finding *finding, const char *name, size_t length)
+static struct prof_number *find_number(struct prof_finding *finding, const char *name,
+                                       size_t length)
 {
     for (size_t i = 0; i < finding->number_count; i++) {
         if (!strncmp(finding->numbers[i].name, name, length) && !finding->numbers[i].name[length])
@@ -43,7 +44,7 @@ void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit)
 {
     struct prof_finding *finding = &draft->finding;
-    struct prof_number *number = number_of(finding, name, strlen(name));
+    struct prof_number *number = find_number(finding, name, strlen(name));
     if (!number && finding->number_count < PROF_FINDING_NUMBERS)
         number = &finding->numbers[finding->number_count++];
     if (number)
@@ -105,7 +106,7 @@ static struct prof_text placeholder(struct prof_draft *draft, const char **forma
 {
     const char *name = *format + 1;
     size_t length = strcspn(name, "}|"), whole = strcspn(*format, "}") + 1;
-    const struct prof_number *number = number_of(&draft->finding, name, length);
+    const struct prof_number *number = find_number(&draft->finding, name, length);
     struct prof_text text;
     if (!number) {
         snprintf(text.text, sizeof text.text, "%.*s", (int)whole, *format);
@@ -160,11 +161,11 @@ void prof_say(struct prof_draft *draft, const char *format, ...)
 void prof_say_per_iteration(struct prof_judge *judge, struct prof_draft *draft, const char *name,
                             const char *of)
 {
-    const struct prof_number *all = number_of(&draft->finding, of, strlen(of));
+    const struct prof_number *all = find_number(&draft->finding, of, strlen(of));
     if (!all || prof_steps(judge) <= 0)
         return;
     prof_number(draft, name, all->value / (double)prof_steps(judge), all->unit);
-    const struct prof_number *number = number_of(&draft->finding, name, strlen(name));
+    const struct prof_number *number = find_number(&draft->finding, name, strlen(name));
     if (number)
         prof_say(draft, ", %s per iteration", prof_number_text(number).text);
 }
@@ -173,10 +174,10 @@ void prof_say_per_iteration(struct prof_judge *judge, struct prof_draft *draft, 
 
 void prof_term(struct prof_draft *draft, const char *name, int64_t ns, int sign)
 {
-    struct prof_number *number = number_of(&draft->finding, name, strlen(name));
+    struct prof_number *number = find_number(&draft->finding, name, strlen(name));
     double before = number ? number->value : 0;
     prof_number(draft, name, before + (double)ns, PROF_NUMBER_NS);
-    number = number_of(&draft->finding, name, strlen(name));
+    number = find_number(&draft->finding, name, strlen(name));
     if (number)
         number->term = sign;
 }

@@ -69,7 +69,7 @@ static double below_roof(const struct prof_judge *judge, const struct prof_shape
     return sure ? 1 - fmin(reached_of(point), 1) : 1;
 }
 
-static int64_t units_of(const struct prof_judge *judge)
+static int64_t device_units(const struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device->device;
     return device && device->units > 0 ? device->units : 0;
@@ -79,7 +79,7 @@ static int64_t units_of(const struct prof_judge *judge)
 
 static double part_unused(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    int64_t units = units_of(judge), blocks = prof_config_blocks(shape->config);
+    int64_t units = device_units(judge), blocks = prof_config_blocks(shape->config);
     bool small =
         blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, told once */
     return small ? 1 - (double)blocks / (double)units : 0;
@@ -87,7 +87,7 @@ static double part_unused(const struct prof_judge *judge, const struct prof_shap
 
 static void small_grid(struct prof_judge *judge)
 {
-    int64_t units = units_of(judge);
+    int64_t units = device_units(judge);
     if (!units) {
         prof_abstain(judge, "needs the device's number of units");
         return;
@@ -130,9 +130,10 @@ static bool knows_occupancy(const struct prof_judge *judge)
 static double rounds_of(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
-    if (!units_of(judge) || !occupancy_of(judge, shape, &occupancy))
+    if (!device_units(judge) || !occupancy_of(judge, shape, &occupancy))
         return 0;
-    return (double)prof_config_blocks(shape->config) / (double)(units_of(judge) * occupancy.blocks);
+    return (double)prof_config_blocks(shape->config) /
+           (double)(device_units(judge) * occupancy.blocks);
 }
 
 static double part_last_round(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -145,7 +146,7 @@ static double part_last_round(const struct prof_judge *judge, const struct prof_
 
 static void tail_effect(struct prof_judge *judge)
 {
-    if (!units_of(judge) || !knows_occupancy(judge)) {
+    if (!device_units(judge) || !knows_occupancy(judge)) {
         prof_abstain(judge, "needs registers and threads per unit: CUDA only");
         return;
     }

@@ -36,7 +36,7 @@ static int by_ns(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-static double median_of(struct mean *means, size_t count, int64_t total)
+static double weighted_median(struct mean *means, size_t count, int64_t total)
 {
     int64_t seen = 0;
     if (count)
@@ -70,7 +70,7 @@ static bool sum_launches(struct prof_judge *judge, struct launches *l)
         for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
             l->idle[i] += shape->idle_ns[i];
     }
-    l->median_ns = median_of(means.data, means.count, l->kernels);
+    l->median_ns = weighted_median(means.data, means.count, l->kernels);
     l->launch_ns = l->kernels ? (double)l->call_ns / (double)l->kernels : 0;
     prof_array_free(&means);
     return l->kernels > 0;
@@ -97,7 +97,7 @@ static int64_t room_for(const struct prof_judge *judge, const struct prof_shape 
 /* Launches of a kernel one after the other, in the mean; 0 where they cannot be gathered. Two
  * kernels in turn may well depend on each other: they are a row where this one fills half of the
  * device at most. */
-static double row_of(const struct prof_judge *judge, const struct prof_shape *shape)
+static double launch_row_length(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     if (shape->kind != PROF_OP_KERNEL || shape->in_graph)
         return 0;
@@ -112,7 +112,7 @@ static double row_of(const struct prof_judge *judge, const struct prof_shape *sh
  * there is no row to gather. */
 static double gathered_gain(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    double row = row_of(judge, shape);
+    double row = launch_row_length(judge, shape);
     if (row < ROW)
         return -1;
     int64_t blocks = prof_config_blocks(shape->config), room = room_for(judge, shape);
@@ -124,7 +124,7 @@ static double gathered_gain(const struct prof_judge *judge, const struct prof_sh
 
 bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape)
 {
-    return row_of(judge, shape) >= ROW;
+    return launch_row_length(judge, shape) >= ROW;
 }
 
 static void unbatched_kernels(struct prof_judge *judge)
@@ -139,7 +139,8 @@ static void unbatched_kernels(struct prof_judge *judge)
         kernels += shape->count;
         sum_ns += shape->sum_ns;
         for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
-            idle[i] += (int64_t)((double)shape->idle_ns[i] * (1 - 1 / row_of(judge, shape)));
+            idle[i] +=
+                (int64_t)((double)shape->idle_ns[i] * (1 - 1 / launch_row_length(judge, shape)));
         prof_spots_add(&spots, prof_longest_spot(judge, shape));
         if (!worst || shape->sum_ns > worst->sum_ns)
             worst = shape;

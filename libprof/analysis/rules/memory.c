@@ -25,7 +25,7 @@ struct peak {
     const struct prof_memory_site *holder;        /* call path that held most; NULL = none */
 };
 
-static const struct prof_memory_place *place_of(const struct prof_judge *judge)
+static const struct prof_memory_place *device_memory_place(const struct prof_judge *judge)
 {
     for (size_t i = 0; i < judge->memory->place_count; i++) {
         const struct prof_memory_place *place = &judge->memory->places[i];
@@ -55,7 +55,7 @@ static void add_top(struct peak *peak, const struct prof_lifetime *l)
 static struct peak find_peak(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
-    const struct prof_memory_place *place = place_of(judge);
+    const struct prof_memory_place *place = device_memory_place(judge);
     struct peak peak = {0};
     if (!place || place->peak_bytes == PROF_UNKNOWN)
         return peak;
@@ -215,7 +215,7 @@ static void memory_leak(struct prof_judge *judge)
 /* ---- no room --------------------------------------------------------------------------------- */
 
 /* Of a call path, its innermost call. */
-static struct prof_short caller_of(const char *brief)
+static struct prof_short innermost_caller(const char *brief)
 {
     char call[256];
     const char *end = strstr(brief, " < ");
@@ -243,8 +243,8 @@ static void out_of_memory(struct prof_judge *judge)
     prof_say(draft,
              "{failures|allocation|allocations} failed for lack of memory. The first, by %s, asked "
              "for {asked_bytes} while {live_bytes} of {capacity_bytes} were allocated%s%s.",
-             caller_of(f->brief).text, holder ? ", most of it by " : "",
-             holder ? caller_of(holder->brief).text : "");
+             innermost_caller(f->brief).text, holder ? ", most of it by " : "",
+             holder ? innermost_caller(holder->brief).text : "");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = f->bytes;

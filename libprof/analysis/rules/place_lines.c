@@ -17,12 +17,12 @@ struct moments {
     PROF_ARRAY(char) list; /* "12,34,...", NUL at the end */
 };
 
-static int64_t end_of(const struct prof_place *place)
+static int64_t location_end(const struct prof_place *place)
 {
     return prof_add(place->start_ns, place->duration_ns);
 }
 
-static bool add_moment(struct moments *m, int64_t moment)
+static bool add_location_moment(struct moments *m, int64_t moment)
 {
     char text[32];
     size_t length =
@@ -42,7 +42,8 @@ static bool collect(struct moments *m, struct prof_findings *findings)
             if (!slot)
                 return false;
             *slot = &findings->rows[i].places[k];
-            if (!add_moment(m, (*slot)->start_ns) || !add_moment(m, end_of(*slot)))
+            if (!add_location_moment(m, (*slot)->start_ns) ||
+                !add_location_moment(m, location_end(*slot)))
                 return false;
         }
     }
@@ -82,12 +83,12 @@ static bool is_itself(const struct prof_place *place, const struct seen *seen)
     if (place->start_ns == seen->start && (!place->stream || place->stream == seen->stream))
         return true;
     return place->thread == seen->thread &&
-           (place->start_ns == seen->call || end_of(place) == seen->call_end);
+           (place->start_ns == seen->call || location_end(place) == seen->call_end);
 }
 
 static bool comes_next(const struct prof_place *place, const struct seen *seen)
 {
-    int64_t end = end_of(place);
+    int64_t end = location_end(place);
     return end == seen->start || (end == seen->call && place->thread == seen->thread);
 }
 

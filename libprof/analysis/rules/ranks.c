@@ -51,8 +51,8 @@ static bool any_straggler(const struct prof_judge *judge)
 }
 
 /* Of what the rank's own window lost, the part that the judged one has. */
-static int64_t in_window(const struct prof_judge *judge, const struct prof_rank_row *row,
-                         int64_t ns)
+static int64_t scale_to_window(const struct prof_judge *judge, const struct prof_rank_row *row,
+                               int64_t ns)
 {
     int64_t window = prof_facts_window_ns(judge->facts);
     if (row->window_ns <= 0 || window >= row->window_ns)
@@ -106,7 +106,7 @@ static void straggler(struct prof_judge *judge)
     prof_number(draft, "excess_copy_ns", (double)row->excess_ns[PROF_CAUSE_COPY], PROF_NUMBER_NS);
     prof_number(draft, "excess_host_ns", (double)row->excess_ns[PROF_CAUSE_HOST], PROF_NUMBER_NS);
     prof_claim(judge, draft, "last_in_interval_ns", states[row->cause],
-               in_window(judge, row, row->last_ns));
+               scale_to_window(judge, row, row->last_ns));
     prof_say(draft,
              "%s came last to {last_count} of {collectives|collective|collectives}, {last_ns} "
              "after the last but one in all: %s%s%s. The others waited {caused_ns} for it, summed.",
@@ -152,7 +152,8 @@ static void exposed(struct prof_judge *judge)
                 PROF_NUMBER_SHARE);
     prof_number(draft, "moving_ns", (double)ns, PROF_NUMBER_NS);
     prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
-    prof_claim(judge, draft, "moving_in_interval_ns", PROF_SLICE_KERNEL, in_window(judge, row, ns));
+    prof_claim(judge, draft, "moving_in_interval_ns", PROF_SLICE_KERNEL,
+               scale_to_window(judge, row, ns));
     prof_say(draft,
              "%s is in collectives for {exposed_ns} while no other kernel runs, {exposed_share} of "
              "its collectives' time; for {moving_ns} of it the data moved, else it waited for "
@@ -175,7 +176,7 @@ static void uneven(struct prof_judge *judge)
     prof_number(draft, "wait_share", row->wait_share, PROF_NUMBER_SHARE);
     prof_number(draft, "imbalance", judge->ranks->imbalance, PROF_NUMBER_SHARE);
     prof_claim(judge, draft, "wait_in_interval_ns", PROF_SLICE_KERNEL,
-               in_window(judge, row, row->wait_ns));
+               scale_to_window(judge, row, row->wait_ns));
     prof_say(draft,
              "Ranks wait for each other, now for one and now for another: %s for {wait_ns}, "
              "{wait_share} of the time; the most compute of a rank is {imbalance} above the mean.",

@@ -82,7 +82,7 @@ static bool add_calls(struct prof_replay *r)
     return true;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_replay_start(const void *a, const void *b)
 {
     const struct prof_replay_item *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
@@ -106,7 +106,7 @@ static void mark_waits(struct prof_replay *r)
 }
 
 /* 10th percentile of the times from a call to the start. */
-static int64_t typical(const struct prof_replay *r)
+static int64_t typical_launch_latency(const struct prof_replay *r)
 {
     static const int64_t otherwise = 5000;
     int64_t *samples = malloc(SAMPLES * sizeof *samples);
@@ -129,9 +129,9 @@ bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)
     if (!add_ops(r) || !add_calls(r))
         return false;
     if (r->items.count)
-        qsort(r->items.data, r->items.count, sizeof *r->items.data, by_start);
+        qsort(r->items.data, r->items.count, sizeof *r->items.data, by_replay_start);
     mark_waits(r);
-    r->typical_ns = typical(r);
+    r->typical_ns = typical_launch_latency(r);
     return true;
 }
 

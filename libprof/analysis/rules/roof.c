@@ -14,8 +14,8 @@ struct placed {
     struct prof_spots spots;
 };
 
-static void place(struct prof_judge *judge, struct placed *placed,
-                  const struct prof_roofline_point *point, const struct prof_shape *shape)
+static void add_roof_point(struct prof_judge *judge, struct placed *placed,
+                           const struct prof_roofline_point *point, const struct prof_shape *shape)
 {
     placed->points++;
     placed->time_ns += shape->alone_ns;
@@ -40,7 +40,7 @@ static void memory_bound(struct prof_judge *judge)
         const struct prof_roofline_point *point = prof_roof_of(judge, shape);
         any |= point && point->bound != PROF_BOUND_NONE;
         if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
-            place(judge, &placed, point, shape);
+            add_roof_point(judge, &placed, point, shape);
     }
     if (!any) {
         prof_abstain(judge, "needs declared work or counters, and the device's ceilings");

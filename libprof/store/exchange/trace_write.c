@@ -125,7 +125,8 @@ static bool stage_call(struct trace_sink *sink, const struct trace_event *event,
 
 /* Domain of a category: that of operators and of what the program marks itself is the default one,
  * so that they nest in each other. -1: failed. */
-static int64_t domain_of(struct trace_sink *sink, const struct trace_event *event, int64_t thread)
+static int64_t trace_domain_of(struct trace_sink *sink, const struct trace_event *event,
+                               int64_t thread)
 {
     const char *category = trace_text(event, TRACE_TEXT_CATEGORY);
     char key[96];
@@ -171,7 +172,7 @@ static struct opened opened_range(struct trace_sink *sink, const struct trace_ev
     struct opened range = {.tid = trace_thread_of(sink, event),
                            .start = event->numbers[TRACE_TS],
                            .name = trace_name_of(sink, event)};
-    range.domain = range.tid < 0 ? -1 : domain_of(sink, event, range.tid);
+    range.domain = range.tid < 0 ? -1 : trace_domain_of(sink, event, range.tid);
     return range;
 }
 
