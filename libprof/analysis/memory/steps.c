@@ -82,7 +82,7 @@ static bool goes_on(const struct memory_kept *row)
 }
 
 /* Of several phases, one that leaks stands for the site; of those, the one that keeps most. */
-static void judge_phase(struct memory_work *w, const struct memory_kept *kept)
+static void classify_phase_growth(struct memory_work *w, const struct memory_kept *kept)
 {
     struct prof_memory_site *row = &w->sites.data[kept->site].row;
     const struct prof_phase_row *phase = &w->phases[kept->phase];
@@ -126,7 +126,7 @@ bool memory_judge(struct memory_work *w)
     for (size_t p = 0; p < w->facts->phases.list.count; p++)
         most = w->phases[p].iterations > most ? w->phases[p].iterations : most;
     for (size_t i = 0; ok && i < kept.list.count; i++)
-        judge_phase(w, &kept.list.data[i]);
+        classify_phase_growth(w, &kept.list.data[i]);
     for (size_t i = 0; i < w->sites.count; i++)
         judge_site(&w->sites.data[i].row, most);
     prof_array_free(&kept.list);

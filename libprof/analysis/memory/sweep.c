@@ -152,7 +152,7 @@ static void walk_memory_changes(struct memory_work *w, const struct change *chan
 }
 
 /* The phase in whose step, or in a pause between two of its steps, something was allocated. */
-static uint32_t phase_of(const struct memory_work *w, const struct memory_item *item)
+static uint32_t item_phase(const struct memory_work *w, const struct memory_item *item)
 {
     size_t step = memory_has_steps(w)
                       ? prof_iteration_since(&w->iterations, item->thread, item->start)
@@ -180,7 +180,7 @@ bool memory_sweep(struct memory_work *w)
     bool ok = changes && list_steps(w, &samples);
     for (size_t i = 0; ok && i < w->items.count; i++) {
         const struct memory_item *item = &w->items.data[i];
-        uint32_t phase = phase_of(w, item);
+        uint32_t phase = item_phase(w, item);
         changes[count++] = (struct change){start_in(w, item), item->bytes, item->site, phase};
         if (item->until != INT64_MAX)
             changes[count++] = (struct change){item->until, -item->bytes, item->site, phase};

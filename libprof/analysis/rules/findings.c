@@ -335,8 +335,8 @@ static void drop_idle_waterfalls(struct prof_findings *result, size_t count)
 }
 
 /* The facts become those of the phase. */
-static enum prof_status judge_phase(struct prof_judge *judge, size_t phase,
-                                    struct prof_findings *result, struct prof_error *err)
+static enum prof_status find_in_phase(struct prof_judge *judge, size_t phase,
+                                      struct prof_findings *result, struct prof_error *err)
 {
     struct prof_facts *facts = (struct prof_facts *)(uintptr_t)judge->facts;
     enum prof_status status = facts->phase == &facts->phases.list.data[phase]
@@ -356,10 +356,10 @@ static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findi
                                      struct prof_error *err)
 {
     const struct prof_phases *phases = &judge->facts->phases;
-    enum prof_status status = judge_phase(judge, phases->main, result, err);
+    enum prof_status status = find_in_phase(judge, phases->main, result, err);
     for (size_t p = 0; !status && p < phases->list.count; p++) {
         if (p != phases->main)
-            status = judge_phase(judge, p, result, err);
+            status = find_in_phase(judge, p, result, err);
     }
     drop_idle_waterfalls(result, judge->facts->devices.count);
     if (!status && phases->list.count > 1)
