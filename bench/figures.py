@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures of docs/performance.md, measured on this machine.
+"""The figures of docs/lab/performance.md, measured on this machine.
 
     bench/figures.py BUILD_FOLDER [--rounds N] [--json FILE] [--only NAME,...]
 

@@ -380,7 +380,7 @@ static bool check_simulated(long trials)
 }
 
 /* Of 300 recorded comparisons 77.7 % pass; the others' hosts do as they like
- * (docs/gate-statistics.md). What moves the statistics moves this. */
+ * (docs/dev/gate-statistics.md). What moves the statistics moves this. */
 #define LEAST_PASS 0.75
 
 /* `quiet`: runs of a device whose noise lets a change be found. */

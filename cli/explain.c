@@ -1,5 +1,5 @@
 /* perfkit explain: what a rule of the findings means. Text for people, JSON for programs, and
- * markdown, from which docs/rules.md is made (scripts/rules_doc.sh). */
+ * markdown, from which docs/reference/rules.md is made (scripts/rules_doc.sh). */
 #include <stdio.h>
 #include <string.h>
 

@@ -258,7 +258,8 @@ const struct cli_command gate_command = {
         "statistically, with the spread between the baseline's sessions as the measure of noise: a "
         "difference is a regression only when noise does not explain it, and a result that noise "
         "hides is called undecided, not passed. Each FILE is one run; with fewer than three, times "
-        "end in SUSPECT at most. docs/gate.md explains verdicts, configuration and use in CI.",
+        "end in SUSPECT at most. docs/guide/gate.md explains verdicts, configuration and use in "
+        "CI.",
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,

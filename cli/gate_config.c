@@ -136,7 +136,7 @@ static enum prof_status unknown_section(const struct maker *m,
     const char *near = cli_nearest(section->name, family_name, NULL);
     snprintf(text, sizeof text,
              "unknown section '%.60s': %s%s%sthere are [[override]], [[ignore]] and one for each "
-             "metric ([wall], [kernel], [launches], ...: docs/gate.md)",
+             "metric ([wall], [kernel], [launches], ...: docs/guide/gate.md)",
              section->name, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
     return fail_setting(m, section->line, text);
 }
@@ -283,7 +283,7 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
             return fail_setting(
                 m, s->line,
                 "'match' fits no metric: it begins with one, as in \"kernel:gemm*\", or "
-                "with \"*:\" for all (docs/gate.md)");
+                "with \"*:\" for all (docs/guide/gate.md)");
         override->match = keep_config_text(m->config, s->text);
         return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
     case KEY_REASON:

@@ -1,5 +1,5 @@
-/* The file perfkit.gate: what a project wants compared, and how strictly. docs/gate.md describes it
- * for users. */
+/* The file perfkit.gate: what a project wants compared, and how strictly. docs/guide/gate.md
+ * describes it for users. */
 #ifndef PERFKIT_CLI_GATE_CONFIG_H
 #define PERFKIT_CLI_GATE_CONFIG_H
 

@@ -1,5 +1,5 @@
 /* A comparison as JSON, for scripts: every row with every number, under names that stay. The schema
- * is docs/schemas/gate.json; a test holds what is written against it. */
+ * is docs/reference/schemas/gate.json; a test holds what is written against it. */
 #include "report/gate_writers.h"
 #include "libprof/base/json.h"
 #include "report/writers.h"

@@ -100,7 +100,7 @@ static enum prof_status figure_text(const struct picture *picture, FILE *out, co
     enum prof_status status =
         prof_report_roofline_script(&plots->roofline, plots->capture, NULL, out, why);
     if (status == PROF_NOTFOUND) {
-        *nothing = "no kernel has both FLOP and bytes: see docs/roofline.md";
+        *nothing = "no kernel has both FLOP and bytes: see docs/guide/roofline.md";
         return PROF_OK;
     }
     return status;

@@ -407,7 +407,7 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
         return prof_fail(err, PROF_NOTFOUND,
                          "the roofline has nothing to draw: no kernel of this capture has both "
                          "FLOP and bytes (declare them with perfkit/annotate.h, see "
-                         "docs/roofline.md)");
+                         "docs/guide/roofline.md)");
     choose_axes(&f);
     prof_gnuplot_terminal(out, terminal);
     put_gnuplot_axes(&f);

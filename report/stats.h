@@ -1,5 +1,5 @@
 /* Statistics: tables under the names and columns that users know from nsys' reports. One table of
- * descriptions (stats.c); `--stats list`, the writers and docs/stats.md follow from it.
+ * descriptions (stats.c); `--stats list`, the writers and docs/reference/stats.md follow from it.
  *
  * A statistic hands its rows to whoever writes them one by one, so that a trace of any length
  * passes through in constant memory. */
@@ -16,7 +16,7 @@ struct prof_report_stat_walk {
     void *user;
     /* Set before the first row by tables whose "Time (%)" is a share of the rows. */
     int64_t listed_ns, wall_ns;
-    bool brief; /* where people read: stacks without what stands between their lines */
+    bool brief;     /* where people read: stacks without what stands between their lines */
     bool stackless; /* set by tables that tell where work was called from: no row does */
 };
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Writes the tables into docs/format.md from libprof/store/tables.def, between the two markers of the
+# Writes the tables into docs/reference/format.md from libprof/store/tables.def, between the two markers of the
 # page. With --check it changes nothing and fails when the page is not up to date.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/fill_page.sh
-page=docs/format.md
+page=docs/reference/format.md
 begin='<!-- tables: written by scripts/format_doc.sh from libprof/store/tables.def -->'
 end='<!-- end of tables -->'
 work=$(mktemp -d)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Writes docs/rules.md from the table of rules inside the command: scripts/rules_doc.sh PERFKIT. With
+# Writes docs/reference/rules.md from the table of rules inside the command: scripts/rules_doc.sh PERFKIT. With
 # --check it changes nothing and fails when the page is not up to date.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/fill_page.sh
 perfkit=$1
-page=docs/rules.md
+page=docs/reference/rules.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 begin='<!-- rules: written by scripts/rules_doc.sh from libprof/analysis/rules -->'

@@ -125,7 +125,7 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
 enum prof_status tui_app_whole(const struct tui_app *app, struct prof_error *err);
 
 /* One object: the state, the totals, and the rows of every view in `views` (bits; details too). See
- * docs/top.md. One line. */
+ * docs/guide/top.md. One line. */
 enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
                               struct prof_error *err);
 

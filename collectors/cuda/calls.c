@@ -13,8 +13,9 @@
  * call is read and before it is written to the spool: apart from the spool, so that what the spool
  * drops shows, but not apart from CUPTI. What CUPTI itself drops it reports (BACKEND_DROPPED).
  * Counting in launch callbacks would need no trust in CUPTI's records; it costs 0.1 to 0.6 us per
- * launch (docs/performance.md), so it is not done by default. How many records a call that expects
- * MANY makes (a batch of copies) is known only from the records: those are counted as they come. */
+ * launch (docs/lab/performance.md), so it is not done by default. How many records a call that
+ * expects MANY makes (a batch of copies) is known only from the records: those are counted as they
+ * come. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@
 /* CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, which older headers lack; on by default
  * since 13.0. There a thread takes room in its buffer without a lock, and a flush seems to free the
  * buffer under it when all in it is complete just then: programs that launched 150,000 times a
- * second were ended by a signal (docs/cupti-notes.md). Shared buffers have a lock. */
+ * second were ended by a signal (docs/dev/cupti-notes.md). Shared buffers have a lock. */
 #define RECORD_ATTR_THREAD_BUFFERS 9
 #define RECORD_SINCE_THREAD_BUFFERS 130000u
 

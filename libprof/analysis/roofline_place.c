@@ -1,5 +1,5 @@
 /* Where one point of the roofline stands: its rates, the roofs above it, and what holds it back.
- * docs/roofline.md has the formulas and the reasons for each rule. */
+ * docs/guide/roofline.md has the formulas and the reasons for each rule. */
 #include <math.h>
 #include <stddef.h>
 

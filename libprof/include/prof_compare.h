@@ -20,7 +20,7 @@
  * interleaved comparison, else a session: its runs averaged); what all metrics of a unit have in
  * common is taken out as far as noise explains it; variances are moderated over metrics (Smyth,
  * Stat. Appl. Genet. Mol. Biol. 3 (2004) 3); one-sided t, adjusted by Holm over all metrics that are
- * gated. docs/gate-statistics.md has the formulas. Results depend on no order, of metrics or of runs, and on no
+ * gated. docs/dev/gate-statistics.md has the formulas. Results depend on no order, of metrics or of runs, and on no
  * clock; there is no random number in them. */
 #ifndef PERFKIT_PROF_COMPARE_H
 #define PERFKIT_PROF_COMPARE_H
@@ -172,7 +172,7 @@ struct prof_run_options {
 };
 
 /* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 to 40 bytes per
- * device operation. 1,000,000 events: see docs/performance.md. */
+ * device operation. 1,000,000 events: see docs/lab/performance.md. */
 enum prof_status prof_run_extract(struct prof_capture *capture,
                                   const struct prof_run_options *options, struct prof_run *run,
                                   struct prof_error *err);

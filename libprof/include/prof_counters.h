@@ -34,7 +34,7 @@ struct prof_counter {
 struct prof_counter_value {
     double rate; /* per second of kernel time: sum over samples / sum of the kernel time in them;
                     CLOCK: per second; MEAN: the mean level */
-    double rate_error; /* its standard error (docs/counters.md) */
+    double rate_error; /* its standard error (docs/guide/counters.md) */
     double per_launch; /* sum over samples / launches in them, a part of a launch being that part;
                           CLOCK: while a launch runs; MEAN: NaN */
     double per_launch_error; /* its standard error */

@@ -52,7 +52,7 @@ struct prof_cpu {
      * none ran. PROF_UNKNOWN without any. */
     int64_t window_ns, idle_ns;
     /* Of all threads' time: in CPython's interpreter, and which function of the program it ran is
-     * not known (docs/cpu-samples.md, Python). */
+     * not known (docs/guide/cpu-samples.md, Python). */
     int64_t interpreter_ns;
     struct prof_stacks *stacks; /* holds the texts */
 };

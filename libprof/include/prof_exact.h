@@ -34,7 +34,7 @@ struct prof_exact {
 };
 
 /* What the capture's table exact_count holds, by launch configuration and device. Without it the
- * result is empty and PROF_OK. Formulas: docs/counters.md. */
+ * result is empty and PROF_OK. Formulas: docs/guide/counters.md. */
 enum prof_status prof_exact(struct prof_capture *capture, struct prof_exact *result,
                             struct prof_error *err);
 void prof_exact_free(struct prof_exact *result);

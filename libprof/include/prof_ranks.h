@@ -6,8 +6,8 @@
  * merged one (`perfkit merge`).
  *
  * An operation is seen from the ranges that NCCL, MPI wrappers or the program put around it, from
- * the kernels that do it, or from both: see docs/distributed.md. Its time is that of its kernel, or
- * of its range where it has none. Conventions as in prof.h. */
+ * the kernels that do it, or from both: see docs/guide/distributed.md. Its time is that of its
+ * kernel, or of its range where it has none. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_RANKS_H
 #define PERFKIT_PROF_RANKS_H
 
@@ -37,7 +37,8 @@ struct prof_rank_row {
     int64_t rank;            /* PROF_UNKNOWN = nobody said */
     const char *host;
     int64_t pid;
-    int64_t begin_ns, window_ns; /* what is analysed: its iterations, else first to last operation */
+    int64_t begin_ns,
+        window_ns; /* what is analysed: its iterations, else first to last operation */
     int64_t iterations;
     double iteration_ns; /* median; NaN without iterations */
     int64_t busy_ns;     /* any device operation, or a collective */

@@ -94,7 +94,7 @@ struct prof_roofline {
 /* Where each kernel, launch configuration or range stands under the roofs of its device:
  * P <= min(P_pipe, B_level x FLOP / bytes_level) (Williams, Waterman, Patterson 2009; levels as in
  * Yang, Kurth, Williams 2020). Work comes from counters where they cover it, else from what the
- * program declared, else the point abstains. The formula and the classes: docs/roofline.md.
+ * program declared, else the point abstains. The formula and the classes: docs/guide/roofline.md.
  * A declaration with several launches is counted where all of them are of the same point. */
 enum prof_status prof_roofline(struct prof_capture *capture, const struct prof_filter *filter,
                                enum prof_roofline_group group, struct prof_roofline *result,

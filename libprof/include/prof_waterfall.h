@@ -1,6 +1,6 @@
 /* prof_waterfall.h: where the time of a device went. Each instant of the part of a run that the
- * rules judge has exactly one state, so that the states of a device add up to it (docs/rules.md).
- * Conventions as in prof.h. */
+ * rules judge has exactly one state, so that the states of a device add up to it
+ * (docs/reference/rules.md). Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_WATERFALL_H
 #define PERFKIT_PROF_WATERFALL_H
 

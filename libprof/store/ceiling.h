@@ -3,7 +3,7 @@
  *
  * A file belongs to a device under one driver: its name is made from the API, the UUID (or, where
  * the API has none, the device's name) and the driver's version, and its first lines repeat them.
- * Lines of fields separated by tabs; docs/roofline.md describes them. */
+ * Lines of fields separated by tabs; docs/guide/roofline.md describes them. */
 #ifndef PERFKIT_STORE_CEILING_H
 #define PERFKIT_STORE_CEILING_H
 

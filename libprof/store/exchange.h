@@ -35,11 +35,11 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
                                   struct prof_exchange_result *result, struct prof_error *err);
 
 /* Write each table of the capture at `path` as a Parquet file of its name into the folder `output`
- * (docs/parquet.md). Where the capture has the number of a string stands its text, events carry
- * their kernel's name, process, rank and device; text that is not UTF-8 is mended and told in the
- * notes. Tables without rows are files without rows. The folder appears under its name only when it
- * is whole; with `overwrite` it replaces one that holds nothing but Parquet files. Memory is
- * bounded whatever the size of the capture. Errors as above. */
+ * (docs/guide/parquet.md). Where the capture has the number of a string stands its text, events
+ * carry their kernel's name, process, rank and device; text that is not UTF-8 is mended and told in
+ * the notes. Tables without rows are files without rows. The folder appears under its name only
+ * when it is whole; with `overwrite` it replaces one that holds nothing but Parquet files. Memory
+ * is bounded whatever the size of the capture. Errors as above. */
 enum prof_status prof_export_parquet(const char *path, const char *output,
                                      const struct prof_exchange_options *options,
                                      struct prof_exchange_result *result, struct prof_error *err);

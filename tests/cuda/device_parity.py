@@ -12,7 +12,7 @@ def launches(db):
             "GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"):
         text = "%s grid %s,%s,%s block %s,%s,%s" % (name, *shape)
         text += f" cluster {cluster if cluster and cluster > 1 else 0} dynamic {dynamic}"
-        # CUPTI 13.0 calls a cluster launch cooperative once another launch was (docs/cupti-notes.md).
+        # CUPTI 13.0 calls a cluster launch cooperative once another launch was (docs/dev/cupti-notes.md).
         text += " c" if cooperative and not (cluster and cluster > 1) else ""
         out[text] = out.get(text, 0) + n
     return out

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DuckDB reads what perfkit export --to parquet writes, and the queries of docs/parquet.md say what is true of a fleet
+"""DuckDB reads what perfkit export --to parquet writes, and the queries of docs/guide/parquet.md say what is true of a fleet
 of captures made here. Exit 77 without DuckDB.
 
     test_duckdb.py PERFKIT REPORT_TOOL REPORT_SCENES WORK_FOLDER PARQUET_MD

@@ -1,4 +1,4 @@
-"""The part of JSON Schema that docs/schemas uses: enough to hold what perfkit writes against it where
+"""The part of JSON Schema that docs/reference/schemas uses: enough to hold what perfkit writes against it where
 no validator is installed."""
 import json
 

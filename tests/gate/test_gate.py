@@ -19,7 +19,7 @@ BUILD = os.path.abspath(os.environ.get("PERFKIT_BUILD", "build/release"))
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PERFKIT = os.path.join(BUILD, "bin", "perfkit")
 MAKE_RUN = os.path.join(BUILD, "bin", "gate_make_run")
-SCHEMA = schema.read(os.path.join(ROOT, "docs", "schemas", "gate.json"))
+SCHEMA = schema.read(os.path.join(ROOT, "docs", "reference", "schemas", "gate.json"))
 SESSIONS = 10
 
 

@@ -16,7 +16,7 @@ import e2e  # noqa: E402
 import schema  # noqa: E402
 
 EXAMPLES = os.path.join(HERE, "..", "..", "examples", "ci")
-SCHEMA = schema.read(os.path.join(HERE, "..", "..", "docs", "schemas", "gate.json"))
+SCHEMA = schema.read(os.path.join(HERE, "..", "..", "docs", "reference", "schemas", "gate.json"))
 WORKLOAD = os.path.join(e2e.BUILD, "workloads", "hash_embedding")
 EXACT = e2e.opencl_target("exact")
 

@@ -52,7 +52,7 @@ sed -n '/^Roofline of NVTX/,/^$/p' range |
 # A capture without work says what to do instead of drawing nothing.
 "$tool" make "$source/empty.sql" empty.sqlite || exit 1
 "$tool" write roofline-svg empty.sqlite none.svg 2>err && fail "a figure of nothing"
-grep -q 'docs/roofline.md' err || fail "what to do: $(cat err)"
+grep -q 'docs/guide/roofline.md' err || fail "what to do: $(cat err)"
 [ ! -e none.svg ] || fail "half a figure is left"
 
 # Without gnuplot: what to install, and the other way.

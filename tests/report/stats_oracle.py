@@ -1,5 +1,5 @@
 """What the statistics should say, worked out from lists of events with Python's own `statistics`: a
-second reading of the definitions in docs/stats.md that shares no code with the first.
+second reading of the definitions in docs/reference/stats.md that shares no code with the first.
 
 Events are dictionaries; times are ns, None is unknown. See test_stats.py for how they are made."""
 import statistics

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every JSON that perfkit prints against its JSON Schema (docs/schemas), by the jsonschema package; of
+"""Every JSON that perfkit prints against its JSON Schema (docs/reference/schemas), by the jsonschema package; of
 captures with hostile names too.
 
     test_schemas.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER SCHEMAS [--update]
@@ -87,7 +87,7 @@ for file_name, which in (("report.json", ()), ("memory.json", ("memory",))):
     if update:
         with open(os.path.join(schemas, file_name), "w", encoding="utf-8") as file:
             file.write(wanted)
-    assert update or current == wanted, "docs/schemas/%s: run this test with --update" % file_name
+    assert update or current == wanted, "docs/reference/schemas/%s: run this test with --update" % file_name
 os.chdir(work)
 if not jsonschema:
     print("SKIP: the jsonschema package of python3 is not installed (Debian: python3-jsonschema)")

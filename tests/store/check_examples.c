@@ -1,4 +1,5 @@
-/* The queries of docs/format.md, run on a small capture: each must be valid and find something. */
+/* The queries of docs/reference/format.md, run on a small capture: each must be valid and find
+ * something. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

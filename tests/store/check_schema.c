@@ -56,7 +56,7 @@ START_TEST(columns_are_known)
 END_TEST
 
 /* A reference names a table that is there, a time has a unit; what the fields say the text does not
- * say again, and it fits into a cell of docs/format.md. */
+ * say again, and it fits into a cell of docs/reference/format.md. */
 START_TEST(fields_are_sound)
 {
     for (const struct prof_table *t = prof_tables; t->name; t++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The dependency order of docs/architecture.md, over the #include lines: a wrong arrow fails. Run with
+# The dependency order of docs/dev/architecture.md, over the #include lines: a wrong arrow fails. Run with
 # a folder to check another tree (the test checks that a wrong arrow is found).
 set -u
 root=${1:-$(dirname "$0")/../..}

@@ -28,9 +28,10 @@ def read(path):
 
 
 def pages(root):
-    docs = os.path.join(root, "docs")
-    return ["README.md", "CONTRIBUTING.md"] + sorted(
-        os.path.join("docs", name) for name in os.listdir(docs) if name.endswith(".md"))
+    found = []
+    for folder, _, names in os.walk(os.path.join(root, "docs")):
+        found += [os.path.relpath(os.path.join(folder, name), root) for name in names if name.endswith(".md")]
+    return ["README.md", "CONTRIBUTING.md"] + sorted(found)
 
 
 def anchors(text):
@@ -139,7 +140,7 @@ def check_planted(root, helps):
         for name in ("bench", "scripts", "examples", "libprof/include", "CONTRIBUTING.md", "CHANGELOG.md"):
             os.symlink(os.path.join(root, name), os.path.join(copy, name))
         text = read(os.path.join(root, "README.md"))
-        for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/gate.md#no-such-heading)",
+        for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/guide/gate.md#no-such-heading)",
                       "    $ perfkit rum -- ./a", "    $ perfkit report --no-such-option run.sqlite",
                       "See `perfkit\nrun -z -- ./a`.", "`bench/no_such_bench`", "`bench/overhead build --no-such-option`",
                       None):
