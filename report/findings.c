@@ -34,6 +34,21 @@ static size_t shown(const struct prof_findings *findings, enum prof_report_findi
     return findings->count < most ? findings->count : most;
 }
 
+/* A rule's rows stand together, that of its worst phase first. */
+static bool is_worst_phase(const struct prof_findings *findings, const struct prof_finding *finding)
+{
+    return finding == findings->rows || finding[-1].rule != finding->rule ||
+           finding[-1].hint != finding->hint;
+}
+
+/* The rows that are shown: all, or the worst phases of the first rules. */
+static bool is_shown(const struct prof_findings *findings, size_t row, size_t rows,
+                     enum prof_report_findings how_many)
+{
+    return rows < shown(findings, how_many) &&
+           (how_many == PROF_REPORT_FINDINGS_ALL || is_worst_phase(findings, &findings->rows[row]));
+}
+
 /* The call to use on the finding's device; for one about no device in particular, on the first. */
 const char *prof_report_finding_call(const struct prof_report_data *data,
                                      const struct prof_finding *finding)
@@ -81,7 +96,8 @@ static void append_finding_device(const struct prof_report_data *data,
                  prof_count((int64_t)finding->devices - 1).text);
 }
 
-/* "; in train/step (1.20 s)": where several phases were analysed. */
+/* "; in train/step (1.20 s); in 4 phases 310 ms, 12.0 %": where several phases were analysed; the
+ * sum of the rule's phases with the first of them. */
 static void append_finding_phase(const struct prof_report_data *data,
                                  const struct prof_finding *finding, char *out, size_t size)
 {
@@ -90,8 +106,15 @@ static void append_finding_phase(const struct prof_report_data *data,
     char *fit = name ? prof_report_fit(name, 40) : NULL;
     size_t used = strlen(out);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out + used, size - used, "%sin %s (%s)", used ? "; " : "", fit,
-                 prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%sin %s (%s)", used ? "; " : "", fit,
+                             prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
+    if (fit && finding->phases > 1 && used < size && finding->rule_bound_ns != PROF_UNKNOWN &&
+        is_worst_phase(findings, finding))
+        snprintf(out + used, size - used, "; in %s phases %s, %s",
+                 prof_count((int64_t)finding->phases).text,
+                 prof_duration_ns(finding->rule_bound_ns).text,
+                 prof_percent((double)finding->rule_bound_ns / (double)findings->window_ns).text);
     free(fit);
 }
 
@@ -359,10 +382,14 @@ void prof_report_text_findings(const struct prof_report_page *page,
             told && fits ? line : "");
     if (told && !fits)
         prof_report_wrap(page, 2, "", line);
-    size_t count = shown(findings, how_many);
-    for (size_t i = 0; i < count; i++)
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (!is_shown(findings, i, count, how_many))
+            continue;
         text_finding(page, data, &findings->rows[i],
                      page->all || how_many == PROF_REPORT_FINDINGS_ALL);
+        count++;
+    }
     if (count < findings->count)
         fprintf(page->out, "  ... and %zu more (--findings all)%s\n", findings->count - count,
                 page->all ? "" : "; perfkit explain RULE tells why");
@@ -393,10 +420,13 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     fputs("\n## Findings\n\n", out);
     put_prose(out, line);
     fputc('\n', out);
-    size_t count = shown(findings, how_many);
-    for (size_t i = 0; i < count; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
         const char *call = remedy(data, finding);
+        if (!is_shown(findings, i, count, how_many))
+            continue;
+        count++;
         prof_report_finding_price(data, finding, line, sizeof line);
         fprintf(out, "\n### %s (%s)%s%s\n\n", finding->rule->id, severities[finding->severity],
                 line[0] ? ": " : "", line);
@@ -484,6 +514,10 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_known(json, "alone_ns", finding->alone_ns);
     prof_json_real(json, "alone_share", finding->alone_share);
     prof_json_known(json, "whatif_ns", finding->whatif_ns);
+    prof_json_known(json, "typical_ns", finding->typical_ns);
+    prof_json_known(json, "typical_phase_ns", finding->typical_phase_ns);
+    prof_json_known(json, "rule_phases", (int64_t)finding->phases);
+    prof_json_known(json, "rule_bound_ns", finding->rule_bound_ns);
     prof_json_known(json, "bytes", finding->bytes);
     prof_json_real(json, "confidence", finding->confidence);
     prof_json_array(json, "numbers");

@@ -76,12 +76,13 @@ struct prof_place {
 
 struct prof_finding {
     const struct prof_rule_page *rule;
-    size_t phase; /* index into prof_findings.phases */
-    enum prof_severity severity;
-    int64_t device; /* prof_device.physical, 0 = none in particular */
-    size_t devices; /* that the rule speaks of; told is the one that it costs most */
-    bool hint;      /* no fault by itself (one kernel decides, memory is the limit): never more than
-                       info, and told after faults */
+    size_t phase;                /* index into prof_findings.phases */
+    enum prof_severity severity; /* of the rule over all phases, alike in all of its rows that are
+                                    hints or in all that are none */
+    int64_t device;              /* prof_device.physical, 0 = none in particular */
+    size_t devices;              /* that the rule speaks of; told is the one that it costs most */
+    bool hint; /* no fault by itself (one kernel decides, memory is the limit): never more than
+                  info, and told after faults */
     double confidence; /* 0..1, that mending it helps: not a probability that was measured */
     char seen[600]; /* what was seen; each figure in it is one of the numbers. Names of the program
                        as they are */
@@ -102,6 +103,14 @@ struct prof_finding {
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */
     int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
+    /* What the severity goes by: the part of bound_ns that is not due to single iterations, and of
+     * what time of the phase, that of single iterations left out. PROF_UNKNOWN likewise. */
+    int64_t typical_ns, typical_phase_ns;
+    /* Of all phases in which the rule found something. Their rows stand together, the worst phase's
+     * first; phases that are less than 1 % of the run have none. */
+    size_t phases;
+    int64_t rule_bound_ns;  /* the bounds of all of them summed; PROF_UNKNOWN likewise */
+    double rule_confidence; /* the first one's */
 };
 
 /* How the numbers make the bound: "idle_launch_ns + saved_kernel_ns"; "" where it has none. */
@@ -118,31 +127,33 @@ struct prof_abstention {
 
 struct prof_waterfall;
 struct prof_findings {
-    struct prof_finding *rows; /* by severity, faults before hints, then by bound, largest first */
+    struct prof_finding *rows; /* by severity, faults before hints, then by the rule's bound x
+                                  confidence, largest first; the phases of a rule together */
     size_t count;
     struct prof_abstention *abstentions;
     size_t abstention_count;
-    /* What was analysed, in order of time; none where why_none. The main phase is the whole run where
-     * nothing repeats. */
+    /* What was analysed, in order of time; none where why_none. The main phase is the whole run
+     * where nothing repeats. */
     struct prof_phase_row *phases;
     size_t phase_count;
     /* Of the main phase, which has a name for iterations and most operations: */
     int64_t begin_ns;
     int64_t steps;         /* iterations; 0 = it does not repeat */
     const char *step_name; /* its NVTX range; NULL = none */
-    int64_t window_ns; /* analysed time of all of them */
+    int64_t window_ns;     /* analysed time of all of them */
+    int64_t typical_ns;    /* of it, without what is due to single iterations */
     struct prof_coverage coverage;
-    double missing_share;  /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
-                              idle time is not judged */
-    const char *why_none;  /* why nothing was judged; static; NULL = it was */
+    double missing_share; /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
+                             idle time is not judged */
+    const char *why_none; /* why nothing was judged; static; NULL = it was */
     struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
     size_t waterfall_count;
 };
 
 /* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A
  * filter may choose time, process and device; where single kernels, streams or threads were chosen,
- * here or when recording, idle time is not known and nothing is judged. All stretches of recording are
- * analysed; time between them is nobody's. */
+ * here or when recording, idle time is not known and nothing is judged. All stretches of recording
+ * are analysed; time between them is nobody's. */
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);

@@ -52,6 +52,7 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
 {
     sums->count = prof_add(sums->count, shape->count);
     sums->packable = prof_add(sums->packable, shape->packable);
+    sums->awaited = prof_add(sums->awaited, shape->awaited);
     int64_t bytes;
     if (__builtin_mul_overflow(shape->bytes > 0 ? shape->bytes : 0, shape->count, &bytes))
         bytes = INT64_MAX;
@@ -84,4 +85,17 @@ void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft
         int64_t ns = sums->before[around[i]] + (after ? sums->after[around[i]] : 0);
         prof_claim(judge, draft, term, around[i], (int64_t)((double)ns * part));
     }
+}
+
+struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge)
+{
+    struct prof_copies sums = {0};
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (prof_is_scalar_readback(shape) && (shape->waits || shape->after_ns[PROF_SLICE_SYNC]))
+            prof_copies_add(judge, &sums, shape);
+    }
+    if (sums.count < 10 || sums.count < 2 * prof_steps(judge))
+        return (struct prof_copies){0}; /* one a step is how results are read */
+    return sums;
 }

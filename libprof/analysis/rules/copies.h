@@ -19,14 +19,17 @@ int64_t prof_own_call_ns(const struct prof_shape *shape);
 
 struct prof_copies {
     int64_t count, bytes, sum_ns, alone_ns, call_ns;
-    int64_t packable;    /* of count: see prof_shape */
-    int64_t catch_up_ns; /* likewise; part of after[PROF_SLICE_LAUNCH] */
+    int64_t packable, awaited; /* of count: see prof_shape */
+    int64_t catch_up_ns;       /* likewise; part of after[PROF_SLICE_LAUNCH] */
     int64_t alone[PROF_SLICES], before[PROF_SLICES], after[PROF_SLICES];
     struct prof_spots spots;
 };
 
 void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
                      const struct prof_shape *shape);
+
+/* What scalar-readback is about; none where there are too few. */
+struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge);
 
 /* Claim a part of the copies' exposed time, as the term "exposed_memcpy_ns"; of the idle time
  * around them, before and after, as `term`. */

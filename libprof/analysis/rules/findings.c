@@ -18,7 +18,9 @@ static const struct prof_rule *const families[] = {
     prof_rules_kernel, prof_rules_precision,  prof_rules_memory,
 };
 
-/* Shares of the window from which on a finding is that severe. */
+/* A rule's finding is that severe in phases of which it could save so much. Of the run it must save
+ * the share below: one that is critical in its phases 5 %, one that is a warning there 1 %, which
+ * is what it takes to be told. */
 #define CRITICAL 0.20
 #define WARNING 0.05
 #define INFO 0.01
@@ -116,14 +118,6 @@ static int64_t worth(struct prof_draft *draft, const struct prof_facts *f)
     return sum + kernels;
 }
 
-static enum prof_severity severity_of(double share, enum prof_severity most)
-{
-    enum prof_severity severity = share >= CRITICAL  ? PROF_SEVERITY_CRITICAL
-                                  : share >= WARNING ? PROF_SEVERITY_WARNING
-                                                     : PROF_SEVERITY_INFO;
-    return severity < most ? severity : most;
-}
-
 /* A replay that does not come out at the time that was measured knows too little of the program. */
 #define HONEST 0.02
 
@@ -187,47 +181,48 @@ static void add_finding(struct prof_findings *result, const struct prof_finding 
     known->devices = devices;
 }
 
-/* By its part of the time of its phase, since of several phases each is a small part of the run;
- * what saves little of the run is no warning. All without what single iterations are out of line
- * by. */
-static enum prof_severity typical_severity(const struct prof_draft *draft,
-                                           const struct prof_facts *f)
+/* Without what single iterations are out of line by. */
+static int64_t typical_time(const struct prof_device_facts *device, int64_t window)
 {
-    const struct prof_device_facts *device = &f->devices.data[draft->device];
-    int64_t window = prof_facts_window_ns(f);
-    double phase = (double)window, run = (double)f->phases.time_ns, gone = 0;
-    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
-        double out_of_line = (double)(device->slice_ns[i] - device->typical_ns[i]);
-        phase -= out_of_line;
-        run -= out_of_line;
-        if (device->slice_ns[i] > 0)
-            gone += out_of_line * (double)draft->claims[i] / (double)device->slice_ns[i];
-    }
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++)
+        window -= device->slice_ns[i] - device->typical_ns[i];
+    return window > 0 ? window : 0;
+}
+
+/* The part of a draft's bound that typical iterations have. */
+static int64_t typical_bound(const struct prof_draft *draft, const struct prof_device_facts *device)
+{
     const struct prof_finding *finding = &draft->finding;
+    double gone = 0;
+    for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
+        if (device->slice_ns[i] > 0)
+            gone += (double)(device->slice_ns[i] - device->typical_ns[i]) *
+                    (double)draft->claims[i] / (double)device->slice_ns[i];
+    }
     double left = finding->alone_ns > 0 ? 1 - gone / (double)finding->alone_ns : 0;
-    double typical = (double)finding->bound_ns * fmax(left, 0);
-    if (phase <= 0 || typical < WARNING * run)
-        return PROF_SEVERITY_INFO;
-    return severity_of(typical / phase, draft->most);
+    return (int64_t)((double)finding->bound_ns * fmax(left, 0));
 }
 
 static void price(struct prof_draft *draft, int64_t paid, const struct prof_facts *f, int64_t most)
 {
     int64_t window = f->phases.time_ns;
     struct prof_finding *finding = &draft->finding;
+    const struct prof_device_facts *device = &f->devices.data[draft->device];
     finding->alone_ns = worth(draft, f);
     finding->alone_share = window > 0 ? (double)finding->alone_ns / (double)window : 0;
     finding->bound_ns = least_of(paid, most);
     if (finding->alone_ns > finding->bound_ns)
         prof_term(draft, PROF_NUMBER_ELSEWHERE, finding->alone_ns - finding->bound_ns, -1);
     finding->bound_share = window > 0 ? (double)finding->bound_ns / (double)window : 0;
-    finding->severity = typical_severity(draft, f);
+    finding->typical_ns = typical_bound(draft, device);
+    finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
+/* What a phase has to do with a rule may be too little to be told by itself: see choose_rows. */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
 {
     const struct prof_facts *f = judge->facts;
-    int64_t wall = prof_facts_window_ns(f);
+    int64_t wall = prof_facts_window_ns(f), typical = 0;
     struct purse purse;
     bool ok = open_purse(&purse, f);
     struct prof_finding *rows =
@@ -239,30 +234,138 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         struct prof_finding *finding = &draft->finding;
         finding->phase = (size_t)(f->phase - f->phases.list.data);
         const struct prof_finding *other = told_of_another(result, finding);
-        finding->hint = draft->most == PROF_SEVERITY_INFO;
         if (draft->about_memory && f->phase != &f->phases.list.data[f->phases.main])
             continue; /* told once */
         if (draft->about_memory) {
-            finding->bound_ns = PROF_UNKNOWN;
-            finding->alone_ns = PROF_UNKNOWN;
+            finding->bound_ns = finding->alone_ns = PROF_UNKNOWN;
+            finding->typical_ns = finding->typical_phase_ns = PROF_UNKNOWN;
+            finding->rule_bound_ns = PROF_UNKNOWN;
             finding->bound_share = finding->alone_share = NAN;
             finding->severity = draft->most;
+            finding->hint = draft->most == PROF_SEVERITY_INFO;
+            finding->phases = 1;
         } else {
             price(draft, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
+            if (draft->names_no_cause && finding->bound_ns < finding->alone_ns / 2)
+                draft->most = PROF_SEVERITY_INFO;
+            finding->hint = draft->most == PROF_SEVERITY_INFO;
+            finding->severity = draft->most; /* until all phases are known */
             /* A hint explains, also where others were paid for the same time. */
-            if ((finding->hint ? finding->alone_share : finding->bound_share) < INFO)
+            if ((finding->hint ? finding->alone_ns : finding->bound_ns) <= 0)
                 continue;
         }
         add_finding(result, finding, &wall);
     }
+    for (size_t i = 0; i < f->devices.count; i++) {
+        int64_t one = typical_time(&f->devices.data[i], prof_facts_window_ns(f));
+        if (f->devices.data[i].kernels + f->devices.data[i].copies > 0 && one > typical)
+            typical = one;
+    }
+    result->typical_ns += typical;
     close_purse(&purse);
     return ok;
+}
+
+/* ---- a rule over the phases ------------------------------------------------------------------ */
+
+static bool is_priced(const struct prof_finding *finding)
+{
+    return finding->bound_ns != PROF_UNKNOWN;
+}
+
+static bool is_same_rule(const struct prof_finding *a, const struct prof_finding *b)
+{
+    return is_priced(a) && is_priced(b) && a->rule == b->rule && a->hint == b->hint;
+}
+
+static double share_of(int64_t ns, int64_t of)
+{
+    return of > 0 ? (double)ns / (double)of : 0;
+}
+
+/* How severe a rule's rows `first` to `end` are together. A phase is judged by its own time, so
+ * that one that took longer than in another run changes nothing for the others. */
+static enum prof_severity severity_over_phases(const struct prof_findings *result, size_t first,
+                                               size_t end)
+{
+    int64_t warning = 0, critical = 0;
+    for (size_t i = first; i < end && !result->rows[i].hint; i++) {
+        const struct prof_finding *row = &result->rows[i];
+        double share = share_of(row->typical_ns, row->typical_phase_ns);
+        warning += share >= WARNING ? row->typical_ns : 0;
+        critical += share >= CRITICAL ? row->typical_ns : 0;
+    }
+    if (share_of(critical, result->typical_ns) >= WARNING)
+        return PROF_SEVERITY_CRITICAL;
+    return share_of(warning, result->typical_ns) >= INFO ? PROF_SEVERITY_WARNING
+                                                         : PROF_SEVERITY_INFO;
+}
+
+static int by_rule(const void *a, const void *b)
+{
+    const struct prof_finding *x = a, *y = b;
+    if (x->rule != y->rule)
+        return strcmp(x->rule->id, y->rule->id);
+    if (x->hint != y->hint)
+        return x->hint ? 1 : -1;
+    if (x->typical_ns != y->typical_ns)
+        return x->typical_ns > y->typical_ns ? -1 : 1;
+    if (x->bound_ns != y->bound_ns)
+        return x->bound_ns > y->bound_ns ? -1 : 1;
+    return (x->phase > y->phase) - (x->phase < y->phase);
+}
+
+/* The rows of a rule become those of its worst phase and of others that are something to the run by
+ * themselves; none, where all of them together are not, neither as recorded nor typically. */
+static size_t choose_rows_of(struct prof_findings *result, size_t first, size_t end, size_t kept,
+                             int64_t window)
+{
+    struct prof_finding *rows = result->rows;
+    int64_t bound = 0, price = 0, typical = 0;
+    for (size_t i = first; i < end; i++) {
+        bound += rows[i].bound_ns;
+        price += rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
+        typical += rows[i].typical_ns;
+    }
+    if (share_of(price, window) < INFO && share_of(typical, result->typical_ns) < INFO)
+        return kept;
+    enum prof_severity severity = severity_over_phases(result, first, end);
+    severity = severity < rows[first].severity ? severity : rows[first].severity;
+    double confidence = rows[first].confidence;
+    for (size_t i = first; i < end; i++) {
+        int64_t own = rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
+        if (i > first && share_of(own, window) < INFO)
+            continue;
+        rows[kept] = rows[i];
+        rows[kept].severity = severity;
+        rows[kept].rule_bound_ns = bound;
+        rows[kept].rule_confidence = confidence;
+        rows[kept++].phases = end - first;
+    }
+    return kept;
+}
+
+static void choose_rows(struct prof_findings *result, int64_t window)
+{
+    size_t kept = 0, end;
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, by_rule);
+    for (size_t first = 0; first < result->count; first = end) {
+        for (end = first + 1;
+             end < result->count && is_same_rule(&result->rows[first], &result->rows[end]); end++)
+            ;
+        if (is_priced(&result->rows[first]))
+            kept = choose_rows_of(result, first, end, kept, window);
+        else
+            result->rows[kept++] = result->rows[first];
+    }
+    result->count = kept;
 }
 
 /* What can be expected: a bound that is hardly ever reached stands behind one that is. */
 static double expected_ns(const struct prof_finding *finding)
 {
-    return finding->bound_ns == PROF_UNKNOWN ? 0 : (double)finding->bound_ns * finding->confidence;
+    return is_priced(finding) ? (double)finding->rule_bound_ns * finding->rule_confidence : 0;
 }
 
 static int worst_finding_first(const void *a, const void *b)
@@ -275,8 +378,7 @@ static int worst_finding_first(const void *a, const void *b)
         return x->hint ? 1 : -1;
     if (bx != by)
         return bx > by ? -1 : 1;
-    int order = strcmp(x->rule->id, y->rule->id);
-    return order ? order : (x->phase > y->phase) - (x->phase < y->phase);
+    return by_rule(a, b);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -391,6 +493,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
         status = prof_out_of_memory(err);
     if (!status)
         status = judge_phases(&judge, result, err);
+    choose_rows(result, facts->phases.time_ns);
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, worst_finding_first);
     result->abstentions = judge.abstentions.data;

@@ -24,7 +24,9 @@ struct prof_draft {
     uint32_t device;                     /* index into facts.devices */
     enum prof_severity most;             /* never shown as more than this */
     bool about_memory;                   /* not about time: no claims */
-    struct prof_edit edit;               /* for the replay */
+    bool names_no_cause; /* tells that a kernel or waits take time, whatever the cause: a hint where
+                            findings before it, which name one, were given most of that time */
+    struct prof_edit edit; /* for the replay */
     bool has_edit;
 };
 

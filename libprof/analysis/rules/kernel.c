@@ -275,6 +275,7 @@ static void hot_kernel(struct prof_judge *judge)
     prof_say(draft, limited ? "{limit_factor}x." : "more than {least_limit_factor}x.");
     bool far = isfinite(reached) && reached < 0.5;
     prof_claim_kernel(judge, draft, hot, isfinite(reached) ? 1 - fmin(reached, 1) : 1);
+    draft->names_no_cause = true;
     if (!far)
         draft->most = PROF_SEVERITY_INFO; /* that it takes the time is no fault */
     struct prof_spot spot = prof_longest_spot(judge, hot);

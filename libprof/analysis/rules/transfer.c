@@ -15,15 +15,9 @@
 
 static void scalar_readback(struct prof_judge *judge)
 {
-    struct prof_copies sums = {0};
-    const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (prof_is_scalar_readback(shape) && (shape->waits || shape->after_ns[PROF_SLICE_SYNC]))
-            prof_copies_add(judge, &sums, shape);
-    }
-    int64_t steps = prof_steps(judge);
-    if (sums.count < 10 || sums.count < 2 * steps)
-        return; /* one a step is how results are read */
+    struct prof_copies sums = prof_scalar_readbacks(judge);
+    if (!sums.count)
+        return;
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "readbacks", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "limit_bytes", PROF_SCALAR_BYTES, PROF_NUMBER_BYTES);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/copies.h"
 #include "libprof/analysis/rules/occupancy.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
@@ -21,6 +21,10 @@ static void sync_stall(struct prof_judge *judge)
      * tells. That is a matter of time, the number of waits is not. */
     int64_t waits = calls->count, gaps = judge->device->awaited_gaps;
     gaps = gaps < waits ? gaps : waits;
+    /* Waits for numbers that are read back are scalar-readback's. */
+    struct prof_copies readbacks = prof_scalar_readbacks(judge);
+    gaps -= readbacks.awaited;
+    idle -= readbacks.after[PROF_SLICE_SYNC];
     if (gaps < 5 || gaps < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
         prof_misses_work(judge))
         return;
