@@ -76,7 +76,7 @@ static const struct cli_text_row examples[] = {
     {"perfkit ab -n 8 --base ./old --cand ./new --strict --markdown ab.md",
      "More runs find smaller changes; undecided is not good enough."},
     {"perfkit ab -n 5 --max-runs 10 --base ./old --cand ./new",
-     "Five runs of each, and five more where those leave a doubt that they can settle."},
+     "Five runs of each, and five more where those can still decide."},
     {0},
 };
 

@@ -206,7 +206,7 @@ const struct cli_command ctl_command = {
     .operands = "start|stop|status [FILE|PID]",
     .text = "Talks to a running `perfkit run` of this user: `start` begins to record (after "
             "--dormant, or after a stop), `stop` ends it while the program runs on, `status` says "
-            "how it stands. The capture is named by its file, by the pid of the program or by that "
+            "its state. The capture is named by its file, by the pid of the program or by that "
             "of perfkit run; without a name the only one that runs is meant. start and stop return "
             "when every process of the program has followed; what it had begun is recorded to its "
             "end.",

@@ -84,7 +84,7 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
                            file);
     else if (!info->spool || !use_spool_folder(target, info->spool))
         status = prof_fail(err, PROF_NOTFOUND,
-                           "nobody records into %s any more, or not this user: `perfkit recover` "
+                           "no process of this user records into %s: `perfkit recover` "
                            "finishes it",
                            file);
     prof_close(capture);

@@ -380,8 +380,7 @@ static int device_run(const struct cli_command *command, int argc, char **argv)
     if (options.folder)
         snprintf(folder, sizeof folder, "%s", options.folder);
     else if (!ceiling_folder(folder) && options.measure && !options.quick) {
-        cli_say(command->name,
-                "no place to keep the ceilings: set HOME, or give --ceilings FOLDER");
+        cli_say(command->name, "no folder for the ceilings: set HOME, or give --ceilings FOLDER");
         return CLI_USAGE;
     }
     if (!options.measure && (options.only || options.quick || options.against_libraries)) {

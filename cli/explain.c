@@ -201,7 +201,7 @@ static int explain_run(const struct cli_command *command, int argc, char **argv)
 
 const struct cli_command explain_command = {
     .name = "explain",
-    .summary = "tell what a finding means and how its price is computed",
+    .summary = "say what a finding means and how its saving is computed",
     .operands = "[RULE]",
     .text =
         "Prints the page of a rule: when it fires, why that is slow, what to change and with "

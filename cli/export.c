@@ -89,7 +89,8 @@ const struct cli_command export_command = {
     .operands = "[FILE] OUT",
     .text = "Writes what a capture holds into a file, or a folder of files, of its own that other "
             "tools can open. Without FILE: the "
-            "newest capture of the current folder. What has no place there is left out and said. "
+            "newest capture of the current folder. What the format cannot hold is left out, with a "
+            "note. "
             "Traces and profiles for viewers are made by `perfkit report`.",
     .options = export_options,
     .examples = export_examples,

@@ -368,8 +368,7 @@ static enum prof_status make_override(const struct maker *m, unsigned index)
             return fail_setting(m, section->line,
                                 "needs a 'match': which metrics, as in \"kernel:gemm*\"");
         if (!override.reason)
-            return fail_setting(m, section->line,
-                                "needs a 'reason': whoever reads the report asks for it");
+            return fail_setting(m, section->line, "needs a 'reason', which the report prints");
     } else {
         snprintf(match, sizeof match, "%s%s*", section->name, place == IN_FILE ? "" : ":");
         override.match = keep_config_text(m->config, match);

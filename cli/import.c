@@ -55,7 +55,7 @@ const struct cli_command import_command = {
             "other, .json or "
             ".json.gz) and writes a capture. Reports and findings work on it as on one that was "
             "recorded. What the "
-            "source cannot tell is not known, and said in the trust block.",
+            "source does not contain is not available, and the trust block says so.",
     .options = import_options,
     .examples = import_examples,
     .operand = CLI_FILE,

@@ -61,7 +61,7 @@ static enum prof_status add_rank(struct name *name)
     if (misread)
         return prof_fail(name->err, PROF_INVALID,
                          "-o %s: %s=%s is no rank: it is a number from 0 on, below the number of "
-                         "ranks where that is told; mend it, or use %%p",
+                         "ranks where that is known; correct it, or use %%p",
                          name->asked, misread, getenv(misread));
     if (rank.rank < 0)
         return prof_fail(name->err, PROF_INVALID,

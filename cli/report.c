@@ -47,7 +47,7 @@ static const struct cli_option report_options[] = {
      .type = CLI_CHOICE,
      AT(format),
      .argument = "NAME",
-     .fallback = "text, or nothing when a file is asked for",
+     .fallback = "text, or nothing when a file is written",
      .group = "On standard output",
      .text = "text, json, csv or markdown",
      .words = format_words + 1},
@@ -83,8 +83,7 @@ static const struct cli_option report_options[] = {
     {.name = "memory",
      .type = CLI_FLAG,
      AT(memory),
-     .text =
-         "only memory: who held it at its peak, what leaks, what lives briefly, what did not fit"},
+     .text = "only memory: what was live at its peak, what leaks, what lives briefly, what failed"},
     {.name = "html",
      .type = CLI_FILE,
      AT(html),
@@ -158,7 +157,7 @@ static const struct cli_option report_options[] = {
      .argument = "FOLDER",
      .text = "figures by gnuplot, SVG and PNG: utilisation, kernels, durations, memcpys, memory, "
              "roofline"},
-    CLI_QUIET_ROW(report_options, quiet, "tell only errors, not which files were written"),
+    CLI_QUIET_ROW(report_options, quiet, "print only errors, not which files were written"),
     CLI_FILTER_ROWS(report_options, filter),
     {0},
 };
@@ -170,10 +169,12 @@ static const struct cli_text_row report_examples[] = {
      "Draw a flame graph; `-` is standard output."},
     {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",
      "Tables as `nsys stats` has them."},
-    {"perfkit report train.sqlite --ranks", "Who waited for whom, and what collectives cost."},
-    {"perfkit report train.sqlite --memory", "Who holds the memory, and whether it leaks."},
-    {"perfkit report train.sqlite --nvtx step --from 10", "Only what steps asked for, ten seconds "
-                                                          "after the start."},
+    {"perfkit report train.sqlite --ranks",
+     "Which rank waited for which, and what collectives cost."},
+    {"perfkit report train.sqlite --memory", "What holds the memory, and whether it leaks."},
+    {"perfkit report train.sqlite --nvtx step --from 10",
+     "Only device work launched in steps, from ten seconds "
+     "after the start."},
     {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
                                                           "spreadsheet."},
     {0},
@@ -470,7 +471,7 @@ static bool options_agree(const char *command, const struct report_options *aske
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
     if (list && any_file)
-        cli_say(command, "--stats list only lists names: ask for the files in a command of their "
+        cli_say(command, "--stats list only lists names: write the files with a command of their "
                          "own");
     else if (list && cli_filter_any(&asked->filter))
         cli_say(command,

@@ -197,7 +197,7 @@ static const struct cli_option run_options[] = {
      .argument = "SIZE",
      .fallback = "1G",
      .group = "Spool",
-     .text = "most memory that one process may have waiting to be read; beyond it records are "
+     .text = "most memory that one process may have waiting to be read; above it records are "
              "dropped and counted"},
     {.name = "spool-dir",
      .type = CLI_FOLDER,

@@ -106,7 +106,7 @@ bool counters_check(const char *command, const struct counters_options *options,
         return false;
     }
     if (!trace_names_domain(trace, "cuda") && !trace_names_domain(trace, "opencl")) {
-        cli_say(command, "--counters needs kernels to tell of: add cuda to --trace");
+        cli_say(command, "--counters needs recorded kernels: add cuda to --trace");
         return false;
     }
     if (!own_interval && options->interval_ns < LEAST_INTERVAL_NS) {

@@ -51,8 +51,7 @@ void cpu_start(struct cpu *cpu, const char *command, struct prof_ingest *ingest)
     if (!cpu->why_not[0])
         return;
     char note[480];
-    snprintf(note, sizeof note, "--cpu-sample was asked for, and nothing is sampled: %s",
-             cpu->why_not);
+    snprintf(note, sizeof note, "--cpu-sample was given, but nothing is sampled: %s", cpu->why_not);
     prof_ingest_note(ingest, PROF_HEALTH_collector_degraded, "cpu-sample degraded", note, NULL);
     cli_say(command, "%s", note);
 }

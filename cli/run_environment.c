@@ -145,7 +145,7 @@ static bool override_variable(struct run_environment *environment, const char *i
     inject(environment, item);
     const char *old = get(environment, name);
     if (old && *old && strcmp(old, path) != 0)
-        note(environment, item, "%s was set to %s; perfkit took its place", name, old);
+        note(environment, item, "%s was set to %s; perfkit replaced it", name, old);
     return set_variable(environment, name, path);
 }
 

@@ -60,7 +60,7 @@ static bool check_kinds(const char *command, const char *kinds)
         }
         if (name < bytes && !is_rate(word + name + 1, word + bytes)) {
             cli_say(command,
-                    "--stacks=%.*s: behind the colon stands how many calls have one stack taken: "
+                    "--stacks=%.*s: after the colon comes the number of calls per stack taken: "
                     "give a number from 1 to 1,000,000,000, as in launch:10",
                     (int)bytes, word);
             return false;

@@ -392,11 +392,11 @@ void prof_report_text_findings(const struct prof_report_page *page,
     }
     if (count < findings->count)
         fprintf(page->out, "  ... and %zu more (--findings all)%s\n", findings->count - count,
-                page->all ? "" : "; perfkit explain RULE tells why");
+                page->all ? "" : "; perfkit explain RULE says why");
     else if (count && !page->all)
-        fprintf(page->out, "  perfkit explain RULE tells why\n");
+        fprintf(page->out, "  perfkit explain RULE says why\n");
     if (count && page->all)
-        fprintf(page->out, "  perfkit explain RULE tells why, and what the bound is made of\n");
+        fprintf(page->out, "  perfkit explain RULE says why, and how the bound is computed\n");
     if (how_many != PROF_REPORT_FINDINGS_ALL)
         return;
     for (size_t i = 0; i < findings->abstention_count; i++) {

@@ -463,7 +463,7 @@ char *prof_gate_headline(const struct prof_gate_report *report)
 char *prof_gate_iteration(const struct prof_comparison *c)
 {
     static const char *const sources[] = {
-        [PROF_ITERATION_ASKED] = "NVTX range %s, as asked",
+        [PROF_ITERATION_ASKED] = "NVTX range %s, as requested",
         [PROF_ITERATION_STEP] = "NVTX range %s",
         [PROF_ITERATION_REPEATING] = "NVTX range %s, which repeats",
         [PROF_ITERATION_RUN] = "the whole run (nothing repeats)",
@@ -484,7 +484,7 @@ char *prof_gate_iteration(const struct prof_comparison *c)
     return end_text(&text);
 }
 
-/* Of one session nobody knows how much it is like the next; of few runs hardly more. */
+/* How much one session is like the next is not known; of few runs hardly more. */
 static const char *why_no_verdict(const struct prof_comparison *c)
 {
     return c->base_units != 1             ? "too few runs for their noise"
@@ -503,7 +503,7 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
     else if (!isfinite(c->median_mde) && !isfinite(c->wall_mde))
         fputs("none was gated", text.out);
     else if (!wall && !others)
-        fprintf(text.out, "which slowdown would be found cannot be told: %s", why_no_verdict(c));
+        fprintf(text.out, "the slowdown that would be found is not known: %s", why_no_verdict(c));
     else
         fprintf(text.out,
                 "smallest slowdown that would be found: %s of wall time, %s in the median "

@@ -199,7 +199,7 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
         line[0] = 'A';
         prof_html_text(out, line);
         fputs(". What it saves is an upper bound; bounds add up to no more than that time. "
-              "<code>perfkit explain RULE</code> tells what each is made of.</p>\n",
+              "<code>perfkit explain RULE</code> shows how each is computed.</p>\n",
               out);
     }
     if (!findings->count)

@@ -86,7 +86,8 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
     for (size_t i = 0; i < ranks->iteration_count; i++)
         most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i])
                                                            : most;
-    fputs("<h3 id=\"rank-waiting\">Who waited in which iteration</h3>\n<p class=\"faint\">A column "
+    fputs("<h3 id=\"rank-waiting\">Which rank waited in which iteration</h3>\n<p class=\"faint\">A "
+          "column "
           "is an "
           "instance of <code>",
           out);

@@ -159,7 +159,7 @@ static void note_steps(const struct prof_report_data *data, char *out, size_t si
     char *name = prof_report_cut(p->phase_count == 1 ? p->phases->name : NULL, 60);
     if (!p->steps)
         snprintf(out, size,
-                 "Nothing repeats, so leaks cannot be told from state: put a range around an "
+                 "Nothing repeats, so leaks and state look alike: put a range around an "
                  "iteration of the program (nvtxRangePush(\"step\"), "
                  "torch.cuda.nvtx.range(\"step\")).");
     else if (p->phase_count > 1)
@@ -211,7 +211,7 @@ static bool note_stacks(const struct prof_report_data *data, char *out, size_t s
     if (!p->site_count)
         return false;
     snprintf(out, size,
-             "Recorded without call stacks: `perfkit run --stacks=alloc` tells the source lines.");
+             "Recorded without call stacks: `perfkit run --stacks=alloc` adds the source lines.");
     return true;
 }
 
@@ -221,8 +221,7 @@ size_t prof_report_memory_notes(const struct prof_report_data *data,
     const struct prof_memory_profile *p = &data->usage->profile;
     size_t count = 0;
     if (p->why_none) {
-        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES, "Nothing is told: %s.",
-                 p->why_none);
+        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES, "Not available: %s.", p->why_none);
         return count;
     }
     if (p->site_count)

@@ -134,7 +134,7 @@ static void about_no_work(const struct prof_report_data *data, struct steps *ste
             trust->windows == 1 ? "" : "s");
     else
         add(steps, "No device work was recorded: `perfkit doctor` says what can be recorded here "
-                   "and what stands in the way.");
+                   "and what prevents it.");
 }
 
 static void about_overhead(const struct prof_report_data *data, struct steps *steps)

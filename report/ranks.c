@@ -78,7 +78,7 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
     if (ranks->missing > 0 && ranks->missing != PROF_UNKNOWN)
         snprintf(notes[count++], size,
                  "%s of %s ranks are not in this capture: what they waited for, "
-                 "and who waited for them, is not known",
+                 "and which ranks waited for them, is not known",
                  prof_count(ranks->missing).text, prof_count(ranks->world_size).text);
     if (ranks->why_unmatched)
         snprintf(notes[count++], size, "%s of %s operations have no waiting time: %s",
@@ -91,12 +91,12 @@ size_t prof_report_rank_notes(const struct prof_report_data *data,
                  prof_counted(ranks->calls_without_kernel, "call of NCCL", "calls of NCCL").text);
     if (ranks->clock_error_ns == PROF_UNKNOWN)
         snprintf(notes[count++], size,
-                 "the clocks of the hosts could not be compared: who came late, and "
-                 "who waited, is not known");
+                 "the clocks of the hosts could not be compared: which rank was late, and "
+                 "which ranks waited, is not known");
     else if (ranks->clock_error_ns > 0)
         snprintf(notes[count++], size,
-                 "moments of different hosts are known to %s: what is less is not "
-                 "told as late",
+                 "the clocks of different hosts agree to %s: smaller delays are not "
+                 "reported as late",
                  prof_duration_ns(ranks->clock_error_ns).text);
     if (ranks->differences_left_out)
         snprintf(notes[count++], size, "%s more differences between ranks are left out",

@@ -113,10 +113,10 @@ struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, 
        "API calls by name and by the host stack that made them: where the host launches, "         \
        "allocates and waits", "--stacks")                                                          \
     BY(stack_kern_sum, stack_kern_sum, "Kernels and Copies by Host Stack (Bottom-up)",             \
-       "kernels, memcpys and memsets by name and by the host stack that asked for them",           \
+       "kernels, memcpys and memsets by name and by the host stack that launched them",           \
        "--stacks")                                                                                 \
     BY(stack_line_sum, stack_line_sum, "Device Work by Host Line (Top-down)",                      \
-       "lines of the program by the device work asked for through them and by them",               \
+       "lines of the program by the device work that they, and what they call, launched",               \
        "--stacks")                                                                                 \
     STAT(um_sum, um_sum, "Unified Memory Analysis Summary",                                        \
          "unified memory by address: what moved, and page faults")                                 \

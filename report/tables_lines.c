@@ -65,7 +65,7 @@ const struct prof_report_table prof_report_lines_table = {
     .name = "lines",
     .title = "Launched from",
     .none = "no host stacks were taken (--stacks)",
-    .help = "Device work by the line of the program that asked for it (perfkit run --stacks); "
+    .help = "Device work by the line of the program that launched it (perfkit run --stacks); "
             "backward: by the line that called PyTorch's operator forward.",
     .screen_rows = 8,
     .optional = true,

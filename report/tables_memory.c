@@ -85,7 +85,7 @@ static struct prof_report_value site_verdict(const struct prof_report_data *data
     STRING("kind", "Memory", WORD, 2, prof_memory_site, kind_text),                                \
         INT64("device", "Device id", NUMBER, 0, prof_memory_site, device),                         \
         COMPUTED("device_name", "Where", NAME, 0, site_where),                                     \
-        STRING("name", "Place", NAME, 0, prof_memory_site, name),                                  \
+        STRING("name", "Location", NAME, 0, prof_memory_site, name),                               \
         STRING("path", "Call path", NAME, 0, prof_memory_site, path),                              \
         STRING("brief", "By", NAME, 1, prof_memory_site, brief)
 
@@ -211,7 +211,7 @@ static struct prof_report_value failure_where(const struct prof_report_data *dat
 
 static const struct prof_report_column failure_columns[] = {
     INT64("time_ns", "At", MOMENT, 1, prof_memory_failure, time_ns),
-    INT64("bytes", "Asked for", BYTES, 1, prof_memory_failure, bytes),
+    INT64("bytes", "Requested", BYTES, 1, prof_memory_failure, bytes),
     INT64("tries", "Tries", COUNT, 4, prof_memory_failure, tries),
     INT64("live_bytes", "Allocated", BYTES, 1, prof_memory_failure, live_bytes),
     INT64("free_bytes", "Free by driver", BYTES, 2, prof_memory_failure, free_bytes),
@@ -330,8 +330,9 @@ static const struct prof_report_table places_table = {
 static const struct prof_report_table failures_table = {
     .name = "failures",
     .title = "Out of memory",
-    .none = "no allocation failed for want of room",
-    .help = "Allocations that found no room: how much was asked for, and what was allocated there "
+    .none = "no allocation failed for lack of memory",
+    .help = "Allocations that failed for lack of memory: how much was requested, and what was "
+            "allocated "
             "then.",
     .name_cells = PATHS,
     .screen_rows = 5,
@@ -341,8 +342,8 @@ static const struct prof_report_table failures_table = {
 
 static const struct prof_report_table holders_table = {
     .name = "holders",
-    .title = "Who held it then",
-    .none = "nobody",
+    .title = "Live at that time",
+    .none = "nothing",
     .help = "The call paths that held most when an allocation failed.",
     .name_cells = PATHS,
     .screen_rows = 10,

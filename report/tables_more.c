@@ -100,7 +100,7 @@ static void overhead_totals(const struct prof_report_data *data, char *out, size
 const struct prof_report_table prof_report_overhead_table = {
     .name = "overhead",
     .title = "Overhead",
-    .none = "no overhead was told",
+    .none = "no overhead recorded",
     .help = "Host time that the driver or the profiler took from the program, summed over threads.",
     .screen_rows = 6,
     .optional = true,
@@ -211,7 +211,7 @@ const struct prof_report_table prof_report_pools_table = {
     .none = "no memory pools",
     .help =
         "Reserved is what a pool held at most, Used what allocations took of it, Unused the most "
-        "that it held and nobody used.",
+        "that it held unused.",
     .screen_rows = 4,
     .optional = true,
     ROWS(prof_pool, pool),

@@ -225,7 +225,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
         "w F5                 window: 1 s, 10 s, 60 s, since the start",
         "> < F6 F7            sort by another column (also a click on its title)",
         "r I F8               the other way round",
-        "p Space F9           pause: the screen stands still, the program runs on",
+        "p Space F9           pause: the screen stops, the program keeps running",
         "q F10                leave; a program that is being recorded runs on",
         "Shares: kern% of all kernel time, wall% of the time of one device.",
         "~p95: from a histogram of powers of two. n/a: not known, never 0.",

@@ -157,7 +157,7 @@ static void explain_missing_metrics(struct tui_table *table, const struct tui_vi
     }
     tui_table_note(table,
                    "kern%%: kernel time of this program over wall time; the rest is what the "
-                   "driver tells of the whole device (of a processor: its load)%s",
+                   "driver reports for the whole device (of a processor: its load)%s",
                    !tui_model_is_live(input->model) ? ", while a program runs"
                    : input->nvml                    ? ""
                                                     : " (NVML: not here, n/a)");

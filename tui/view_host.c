@@ -159,7 +159,7 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
     else
         tui_table_note(table, "Where threads are: n/a (samples: perfkit run --cpu-sample)");
     if (launches)
-        tui_table_note(table, "launched: device time of the work that a line asked for");
+        tui_table_note(table, "launched: device time of the work that a line launched");
     else
         tui_table_note(table, "Which lines launch: n/a (call stacks: perfkit run --stacks)");
     if ((samples || launches) && tui_model_is_live(input->model))

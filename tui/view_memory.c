@@ -131,7 +131,7 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
 enum { A_PATH, A_KIND, A_HELD, A_SHARE, A_COUNT, A_BYTES, A_KEPT, A_GROWTH, A_VERDICT };
 
 static const struct tui_column path_columns[] = {
-    [A_PATH] = {"path", "who allocates", TUI_NAME, 0, 0},
+    [A_PATH] = {"path", "allocated by", TUI_NAME, 0, 0},
     [A_KIND] = {"kind", "memory", TUI_TEXT, 14, 1},
     [A_HELD] = {"held_bytes", "at peak", TUI_BYTES, 9, 0},
     [A_SHARE] = {"held_share", "share", TUI_SHARE, 7, 1},
@@ -174,7 +174,7 @@ void tui_fill_memory_paths(struct tui_table *table, const struct tui_view_input 
     for (size_t i = 0; i < profile.site_count && i < MOST; i++)
         add_site(table, &profile.sites[i], (int64_t)i);
     if (profile.why_none)
-        tui_table_note(table, "Nothing is told: %s", profile.why_none);
+        tui_table_note(table, "Not available: %s", profile.why_none);
     if (profile.failed)
         tui_table_note(table, "%s found no room",
                        prof_counted(profile.failed, "allocation", "allocations").text);

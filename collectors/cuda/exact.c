@@ -32,7 +32,7 @@
 #define IDLE_NS 1000000000u  /* before a launch, or after the first one of a kernel */
 #define ALONE_NS 100000000u  /* ... while the launches of other threads wait */
 #define END_NS 4000000000u   /* for a counted launch of a kernel that once took less */
-#define MOST_LATE 3u         /* waits in vain, of a kernel */
+#define MOST_LATE 3u         /* timed-out waits of a kernel */
 #define VAIN_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
@@ -119,7 +119,7 @@ static void count_subject_failure(struct exact_subject *subject)
     atomic_fetch_add(&given_up, 1);
 }
 
-/* The GPU was waited for in vain. */
+/* Waiting for the GPU timed out. */
 static void note_late_record(void)
 {
     atomic_fetch_add(&late, 1);
@@ -134,7 +134,7 @@ static void note_vain(uint64_t since)
 {
     uint64_t waited = collector_now() - since;
     if (atomic_fetch_add(&vain_ns, waited) + waited >= VAIN_NS && !atomic_load(&broken))
-        exact_give_up("the GPU was waited for in vain again and again");
+        exact_give_up("gave up: timed out waiting for the GPU to become idle");
 }
 
 static bool gpu_is_idle(uint64_t limit_ns)
@@ -469,8 +469,9 @@ void cuda_exact_end(void)
     report_exact_count(
         WIRE_HEALTH_NOTE, &crowded,
         "launches were not counted, because other threads gave the GPU work meanwhile");
-    report_exact_count(WIRE_HEALTH_NOTE, &failed,
-                       "launches were counted in vain: no values, or not of one kernel alone");
+    report_exact_count(
+        WIRE_HEALTH_NOTE, &failed,
+        "launches were counted without a result: no values, or not of one kernel alone");
     report_exact_count(
         WIRE_HEALTH_DEGRADED, &given_up,
         "launch configurations are no longer counted, because that failed again and again");

@@ -249,7 +249,7 @@ static void judge_far(struct place *p)
         abstain(p, "FLOP are not declared");
     else if (p->narrow)
         abstain(p, "numbers of 16 bits by the names: near the roof of FP32, far from the tensor "
-                   "cores'; counters would tell");
+                   "cores'; counters would show it");
     else if (!p->facts->pipe_counted && (p->facts->range || !point_is_narrow(p)) &&
              point->flop_rate >= NEAR * fp64)
         abstain(p, "precision not known: in FP64 it would be at its roof");
@@ -275,7 +275,7 @@ static void judge_roofs(struct place *p)
     else if (!(nearest >= NEAR))
         judge_far(p);
     else if (nearest == dram && may_be_cached(p))
-        abstain(p, "so few bytes a launch that L2 may hold them: counters would tell");
+        abstain(p, "so few bytes a launch that L2 may hold them: counters would show it");
     else if (nearest == dram)
         point->bound = PROF_BOUND_DRAM;
     else if (nearest == l2)

@@ -415,7 +415,7 @@ static void state_windows(struct work *w, const struct prof_trust *result)
 {
     int64_t end = prof_end_ns(w->capture);
     bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
-    state(w, PROF_HEALTH_capture_windows, 0, "recorded %s%s%s%s, in %s window%s%s, as asked",
+    state(w, PROF_HEALTH_capture_windows, 0, "recorded %s%s%s%s, in %s window%s%s, as requested",
           result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
           known ? " of " : "", known ? prof_duration_ns(end).text : "",
           prof_count(result->windows).text, result->windows == 1 ? "" : "s",

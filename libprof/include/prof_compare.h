@@ -4,7 +4,8 @@
  *     prof_run_extract(capture, NULL, &base[0], &err);        // ... one for each capture
  *     struct prof_comparison result;
  *     struct prof_compare_options options = {.interleaved = true};
- *     prof_compare((struct prof_runs){base, 5}, (struct prof_runs){cand, 5}, &options, &result, &err);
+ *     prof_compare((struct prof_runs){base, 5}, (struct prof_runs){cand, 5}, &options, &result,
+ * &err);
  *     ... result.verdict, result.rows[i] ...
  *     prof_comparison_free(&result);
  *     prof_run_free(&base[0]);
@@ -19,9 +20,9 @@
  * Statistics, for times: y = 10 % trimmed mean of ln(time) per metric and unit (a run of an
  * interleaved comparison, else a session: its runs averaged); what all metrics of a unit have in
  * common is taken out as far as noise explains it; variances are moderated over metrics (Smyth,
- * Stat. Appl. Genet. Mol. Biol. 3 (2004) 3); one-sided t, adjusted by Holm over all metrics that are
- * gated. docs/dev/gate-statistics.md has the formulas. Results depend on no order, of metrics or of runs, and on no
- * clock; there is no random number in them. */
+ * Stat. Appl. Genet. Mol. Biol. 3 (2004) 3); one-sided t, adjusted by Holm over all metrics that
+ * are gated. docs/dev/gate-statistics.md has the formulas. Results depend on no order, of metrics
+ * or of runs, and on no clock; there is no random number in them. */
 #ifndef PERFKIT_PROF_COMPARE_H
 #define PERFKIT_PROF_COMPARE_H
 
@@ -32,14 +33,20 @@
 extern "C" {
 #endif
 
-/* ---- metrics ---------------------------------------------------------------------------------- */
+/* ---- metrics ----------------------------------------------------------------------------------
+ */
 
-enum prof_metric_unit { PROF_METRIC_COUNT, PROF_METRIC_BYTES, PROF_METRIC_NS, PROF_METRIC_NS_PER_BYTE };
+enum prof_metric_unit {
+    PROF_METRIC_COUNT,
+    PROF_METRIC_BYTES,
+    PROF_METRIC_NS,
+    PROF_METRIC_NS_PER_BYTE
+};
 
 /* What is done when an exact metric grew, or a noisy one got slower beyond doubt. */
 enum prof_action {
     PROF_ACTION_FAIL,
-    PROF_ACTION_WARN,   /* told as changed; the run's verdict stays */
+    PROF_ACTION_WARN,   /* reported as changed; the run's verdict stays */
     PROF_ACTION_INFO,   /* likewise, and not counted among the warnings */
     PROF_ACTION_IGNORE, /* not compared */
 };
@@ -73,7 +80,7 @@ enum prof_metric_family {
 #define PROF_METRIC_ROW(family, name, class_, unit, action, text) PROF_METRIC_##family,
     PROF_METRIC_FAMILIES(PROF_METRIC_ROW)
 #undef PROF_METRIC_ROW
-    PROF_METRICS
+        PROF_METRICS
 };
 
 struct prof_metric_info {
@@ -114,17 +121,19 @@ struct prof_metric {
     /* What is measured: a kernel's name, "HtoD pageable > device", a function, a path of ranges, a
      * rule's id; "" where the family has one member. */
     const char *name;
-    const char *place; /* NVTX ranges around it, "step/forward"; "" = none. Noisy metrics and launches
-                          of kernels: where most of it was; else part of what the metric is */
+    const char
+        *place; /* NVTX ranges around it, "step/forward"; "" = none. Noisy metrics and launches
+                   of kernels: where most of it was; else part of what the metric is */
     int64_t grid[3], block[3]; /* kernels, else 0; block PROF_UNKNOWN = chosen by the runtime */
     int64_t device;            /* ordinal of the device; 0 where devices play no part */
     int64_t order;             /* kernels: place in the order of their first launches */
     /* Exact: `inside` is the sum over the steady iterations, `outside` over the rest of the run.
-     * Families of the whole run have it in `outside`. Noisy: `inside` is the time of all of it over the
-     * steady iterations, ns. */
+     * Families of the whole run have it in `outside`. Noisy: `inside` is the time of all of it over
+     * the steady iterations, ns. */
     int64_t inside, outside;
-    /* Noisy: of its sums in the iterations that have it, the mean of ln without the lowest and the highest
-     * tenth, back as a time, times the part of the steady iterations that have it. NaN, 0 = not kept. */
+    /* Noisy: of its sums in the iterations that have it, the mean of ln without the lowest and the
+     * highest tenth, back as a time, times the part of the steady iterations that have it. NaN, 0 =
+     * not kept. */
     double iteration_ns;
     struct prof_sketch sketch; /* noisy; count 0 = too little time to be kept */
 };
@@ -132,7 +141,7 @@ struct prof_metric {
 /* What a difference of the environment means. */
 enum prof_environment_level {
     PROF_ENVIRONMENT_HARD, /* times of the one say nothing about times of the other */
-    PROF_ENVIRONMENT_SOFT, /* they may: told as a warning */
+    PROF_ENVIRONMENT_SOFT, /* they may: reported as a warning */
     PROF_ENVIRONMENT_INFO, /* kept to be looked up */
 };
 const char *prof_environment_level_text(enum prof_environment_level level); /* "hard", ... */
@@ -149,15 +158,15 @@ struct prof_run {
     int64_t session; /* set by the caller: runs of one session share their noise; 0 = its own */
     const char *iteration; /* name of the range; NULL = no range */
     enum prof_iteration_source iteration_source;
-    int64_t iterations; /* steady ones */
-    int64_t skipped;    /* before them, as warm-up */
-    int64_t steady_ns;  /* sum of their times */
-    int64_t wall_ns;    /* of the whole run */
-    bool complete;      /* the trust block; times of an incomplete run are not judged */
+    int64_t iterations;         /* steady ones */
+    int64_t skipped;            /* before them, as warm-up */
+    int64_t steady_ns;          /* sum of their times */
+    int64_t wall_ns;            /* of the whole run */
+    bool complete;              /* the trust block; times of an incomplete run are not judged */
     const char *why_incomplete; /* the first loss; NULL when complete */
     struct prof_environment *environment;
     size_t environment_count;
-    double clock_hz;    /* mean clock of the device while it worked; NaN = not recorded */
+    double clock_hz;             /* mean clock of the device while it worked; NaN = not recorded */
     struct prof_metric *metrics; /* by family, name, place, grid, block, device */
     size_t count;
     int64_t left_out; /* noisy metrics of too little time for a sketch */
@@ -171,8 +180,8 @@ struct prof_run_options {
     bool no_findings;      /* leave out the rules, and the metrics that they make */
 };
 
-/* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 to 40 bytes per
- * device operation. 1,000,000 events: see docs/lab/performance.md. */
+/* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 to 40
+ * bytes per device operation. 1,000,000 events: see docs/lab/performance.md. */
 enum prof_status prof_run_extract(struct prof_capture *capture,
                                   const struct prof_run_options *options, struct prof_run *run,
                                   struct prof_error *err);
@@ -190,19 +199,20 @@ enum prof_status prof_run_decode(const unsigned char *bytes, size_t length, stru
  * patterns in configurations are matched with. Like snprintf. */
 size_t prof_metric_text(const struct prof_metric *metric, char *out, size_t size);
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------
+ */
 
 /* What matters, for one metric. The callback of the options may change it. */
 struct prof_policy {
     enum prof_action action;
-    double min_effect;  /* noisy: relative change that matters, 0.02 = 2 %. Default 0.03 for wall, else
-                           0.02 */
-    double target;      /* noisy: a change that must not stay hidden; default 0.05 */
-    double min_share;   /* noisy: gated from this share of the time on; default 0.005 for device time,
-                           0.01 for ranges */
-    double tolerance;   /* exact: relative growth that is let pass; default 0 */
+    double min_effect; /* noisy: relative change that matters, 0.02 = 2 %. Default 0.03 for wall,
+                          else 0.02 */
+    double target;     /* noisy: a change that must not stay hidden; default 0.05 */
+    double min_share; /* noisy: gated from this share of the time on; default 0.005 for device time,
+                         0.01 for ranges */
+    double tolerance; /* exact: relative growth that is let pass; default 0 */
     int64_t tolerance_absolute; /* likewise in the metric's unit; the larger of both counts */
-    const char *reason; /* why it is ignored or let pass: told in the row. Borrowed */
+    const char *reason;         /* why it is ignored or accepted: printed in the row. Borrowed */
 };
 
 /* Changes a policy for the metrics whose text fits a pattern; of several that fit the last counts,
@@ -223,8 +233,8 @@ struct prof_compare_options {
     double alpha;     /* false alarms per comparison, all metrics together; 0 = 0.01 */
     unsigned looks;   /* how often the comparison may be made, with more runs each time, until it is
                          decided: each has an equal part of alpha; 0 = once */
-    bool interleaved; /* the runs of both sides took turns on one machine: each run is a unit. False:
-                         sessions are, runs of one session are averaged first */
+    bool interleaved; /* the runs of both sides took turns on one machine: each run is a unit.
+                         False: sessions are, runs of one session are averaged first */
     bool allow_single; /* let fewer than three units fail by times (weaker: see reason SINGLE) */
     const char *refuse_times; /* why times cannot be compared; NULL = they can, as far as the
                                  environments of the runs tell */
@@ -235,9 +245,9 @@ struct prof_compare_options {
 /* name, text. What a metric comes to. */
 #define PROF_VERDICTS(X)                                                                           \
     X(PASS, "PASS", "no change that matters, and it would have been seen")                         \
-    X(IMPROVED, "IMPROVED", "better, beyond doubt")                                                \
-    X(CHANGED, "CHANGED", "a metric differs, in a way that is told but let pass")                  \
-    X(UNDERPOWERED, "UNDERPOWERED", "too noisy to tell a change that matters")                     \
+    X(IMPROVED, "IMPROVED", "clearly better")                                                      \
+    X(CHANGED, "CHANGED", "a metric differs, which is reported and accepted")                      \
+    X(UNDERPOWERED, "UNDERPOWERED", "too noisy to detect a change that matters")                   \
     X(SUSPECT, "SUSPECT", "probably worse; more runs decide")                                      \
     X(ENV, "ENV", "worse, as the device's clock was")                                              \
     X(FAIL, "FAIL", "worse, beyond doubt")                                                         \
@@ -248,7 +258,7 @@ enum prof_verdict {
 #define PROF_VERDICT_ROW(id, name, text) PROF_VERDICT_##id,
     PROF_VERDICTS(PROF_VERDICT_ROW)
 #undef PROF_VERDICT_ROW
-    PROF_VERDICT_COUNT
+        PROF_VERDICT_COUNT
 };
 const char *prof_verdict_name(enum prof_verdict verdict); /* "PASS"; never NULL */
 const char *prof_verdict_text(enum prof_verdict verdict);
@@ -267,18 +277,21 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(FASTER, "faster", "faster by more than noise explains")                                      \
     X(NO_CHANGE, "no-change", "a change of the target's size would have been seen")                \
     X(NOISE, "noise", "differences between runs hide a change of the target's size")               \
-    X(HOST_NOISE, "host-noise", "the host's noise hides a change of the target's size; device times " \
-                                "are analysed")                                                    \
-    X(COVERED, "covered", "too noisy by itself; the iteration's time, of which it is part, is "    \
-                          "analysed")                                                              \
+    X(HOST_NOISE, "host-noise",                                                                    \
+      "the host's noise hides a change of the target's size; device times "                        \
+      "are analysed")                                                                              \
+    X(COVERED, "covered",                                                                          \
+      "too noisy by itself; the iteration's time, of which it is part, is "                        \
+      "analysed")                                                                                  \
     X(FEW_RUNS, "few-runs", "slower, but fewer than three units of the candidate")                 \
-    X(SINGLE, "single", "one unit on each side: spread between runs is guessed from that between " \
-                        "metrics")                                                                 \
+    X(SINGLE, "single",                                                                            \
+      "one unit on each side: spread between runs is guessed from that between "                   \
+      "metrics")                                                                                   \
     X(NOT_SURE, "not-sure", "worse, but not beyond doubt")                                         \
     X(CLOCK, "clock", "slower in time, not in cycles of the device")                               \
     X(THROTTLED, "throttled", "everything grew slower while it ran")                               \
     X(SMALL, "small", "too small a share of the time to be gated")                                 \
-    X(PARTIAL, "partial", "some runs do not have it, or too little of it")                                              \
+    X(PARTIAL, "partial", "some runs do not have it, or too little of it")                         \
     X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: more runs decide")  \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \
     X(TIMES_REFUSED, "times-refused", "times cannot be compared")
@@ -287,7 +300,7 @@ enum prof_reason {
 #define PROF_REASON_ROW(id, code, text) PROF_REASON_##id,
     PROF_REASONS(PROF_REASON_ROW)
 #undef PROF_REASON_ROW
-    PROF_REASON_COUNT
+        PROF_REASON_COUNT
 };
 const char *prof_reason_code(enum prof_reason reason); /* never NULL */
 const char *prof_reason_text(enum prof_reason reason);
@@ -317,34 +330,35 @@ struct prof_compared {
     enum prof_reason reason;
     struct prof_policy policy; /* as it was applied */
     int override;              /* the last of options.overrides that applied; -1 = none */
-    bool gated; /* it can change the verdict of the whole */
-    /* Means over units. Exact: per iteration, or of the run (NaN = not there). Noisy: ns of a typical
-     * iteration (prof_metric.iteration_ns, exp of the mean of ln over units); idle time is what busy time
-     * leaves of it. */
+    bool gated;                /* it can change the verdict of the whole */
+    /* Means over units. Exact: per iteration, or of the run (NaN = not there). Noisy: ns of a
+     * typical iteration (prof_metric.iteration_ns, exp of the mean of ln over units); idle time is
+     * what busy time leaves of it. */
     double base_value, cand_value;
-    /* Noisy: of a typical launch, copy (per byte) or range, exp of the mean of y: what is judged. NaN where
-     * sums are (`summed`), and of idle time, which is judged as a part of the iteration. */
+    /* Noisy: of a typical launch, copy (per byte) or range, exp of the mean of y: what is judged.
+     * NaN where sums are (`summed`), and of idle time, which is judged as a part of the iteration.
+     */
     double base_typical, cand_typical;
     /* Noisy: launches, copies, ranges in an iteration; NaN = not there. */
     double base_count, cand_count;
-    bool summed; /* noisy: sums of iterations are judged, since the counts differ, or one side has none or
-                    too little, or several kernels were one */
+    bool summed; /* noisy: sums of iterations are judged, since the counts differ, or one side has
+                    none or too little, or several kernels were one */
     /* Exact metrics: where the baseline's runs disagree, their range. */
     double base_low, base_high;
     double outside_base, outside_cand; /* exact: outside iterations, per run */
     /* Noisy; NaN where it was not judged. Relative: 0.05 = 5 % slower. What all metrics have in
      * common is in `effect` and taken out of the rest as far as noise explains it. */
-    double effect;            /* cand_value / base_value - 1; NaN where there is nothing to divide by */
-    double residual;          /* the effect that is judged; of idle time as a part of the iteration */
-    double ci_low, ci_high;   /* 95 %, of the residual */
-    double p, p_adjusted;     /* one-sided, of "slower"; Holm over the gated ones */
-    double p_faster;          /* adjusted, of "faster" */
-    double mde;               /* smallest slowdown that would be found in 95 of 100 comparisons */
-    bool noisy;               /* that is more than the target: it must show more before it fails */
+    double effect;   /* cand_value / base_value - 1; NaN where there is nothing to divide by */
+    double residual; /* the effect that is judged; of idle time as a part of the iteration */
+    double ci_low, ci_high; /* 95 %, of the residual */
+    double p, p_adjusted;   /* one-sided, of "slower"; Holm over the gated ones */
+    double p_faster;        /* adjusted, of "faster" */
+    double mde;             /* smallest slowdown that would be found in 95 of 100 comparisons */
+    bool noisy;             /* that is more than the target: it must show more before it fails */
     double df;
-    int64_t runs_needed;      /* units a side for the target; PROF_UNKNOWN = more than 1000 */
-    double share;             /* of the baseline's time: devices' for device time, iterations' else */
-    double delta_ns;          /* noisy: cand_value - base_value, 0 for what is not there; exact: NaN */
+    int64_t runs_needed; /* units a side for the target; PROF_UNKNOWN = more than 1000 */
+    double share;        /* of the baseline's time: devices' for device time, iterations' else */
+    double delta_ns;     /* noisy: cand_value - base_value, 0 for what is not there; exact: NaN */
     bool multimodal, drifts, correlated; /* in some unit: several modes, a trend over the run,
                                             neighbours alike */
 };
@@ -357,18 +371,19 @@ struct prof_environment_difference {
 
 struct prof_comparison {
     enum prof_verdict verdict;
-    enum prof_reason reason;      /* of the row that decided */
+    enum prof_reason reason; /* of the row that decided */
     const char *note; /* why times were refused, or what one unit on each side means; NULL = none */
-    struct prof_compared *rows;   /* worst verdict first, then by |delta_ns|, family and name */
+    struct prof_compared *rows; /* worst verdict first, then by |delta_ns|, family and name */
     size_t count;
-    size_t verdicts[PROF_VERDICT_COUNT]; /* of the gated rows */
+    size_t verdicts[PROF_VERDICT_COUNT];             /* of the gated rows */
     struct prof_environment_difference *differences; /* hard ones first */
     size_t difference_count;
-    bool times_refused; /* a hard difference, an incomplete run, one of the candidate in which no device
-                           worked though one did in all of the baseline's, or options.refuse_times */
-    size_t base_units, cand_units;       /* runs, or sessions */
+    bool times_refused; /* a hard difference, an incomplete run, one of the candidate in which no
+                           device worked though one did in all of the baseline's, or
+                           options.refuse_times */
+    size_t base_units, cand_units; /* runs, or sessions */
     size_t base_runs, cand_runs;
-    double alpha; /* of this look */
+    double alpha;          /* of this look */
     const char *iteration; /* as in the runs of the baseline */
     enum prof_iteration_source iteration_source;
     double base_iterations, cand_iterations; /* steady ones, per run */
@@ -377,13 +392,13 @@ struct prof_comparison {
     double overdispersion; /* factor on all standard errors, 1 = none needed */
     double median_mde;     /* over the gated times */
     double wall_mde;
-    int64_t runs_needed;   /* units a side until no gated metric of a tenth of the time is
-                              underpowered; PROF_UNKNOWN = more than 1000, 0 = enough */
+    int64_t runs_needed;       /* units a side until no gated metric of a tenth of the time is
+                                  underpowered; PROF_UNKNOWN = more than 1000, 0 = enough */
     size_t small_underpowered; /* underpowered ones below a tenth of the time: they do not make the
                                   whole UNDERPOWERED */
-    bool limited; /* nor does wall time that the host's noise hides, where the device's time is judged:
-                     the whole says nothing about the host */
-    void *texts;           /* private */
+    bool limited; /* nor does wall time that the host's noise hides, where the device's time is
+                     judged: the whole says nothing about the host */
+    void *texts;  /* private */
 };
 
 struct prof_runs {
@@ -392,11 +407,11 @@ struct prof_runs {
 };
 
 /* Compare. The verdict of the whole is the first of: FAIL, REFUSED (times), ENV, SUSPECT,
- * UNDERPOWERED (wall, busy, or a metric of a tenth of the time or more; a range only where wall time is
- * not judged; wall time only where busy time is not: see `limited`), IMPROVED, PASS. With fewer than
- * three units of the candidate, or two of the baseline, times end in SUSPECT at most.
- * PROF_INVALID: a side without runs, runs whose iterations are different ranges, the same run twice.
- * PROF_NOMEM. */
+ * UNDERPOWERED (wall, busy, or a metric of a tenth of the time or more; a range only where wall
+ * time is not judged; wall time only where busy time is not: see `limited`), IMPROVED, PASS. With
+ * fewer than three units of the candidate, or two of the baseline, times end in SUSPECT at most.
+ * PROF_INVALID: a side without runs, runs whose iterations are different ranges, the same run
+ * twice. PROF_NOMEM. */
 enum prof_status prof_compare(struct prof_runs base, struct prof_runs cand,
                               const struct prof_compare_options *options,
                               struct prof_comparison *result, struct prof_error *err);

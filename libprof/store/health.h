@@ -45,17 +45,17 @@ enum prof_health_level {
     X(part_recovered, WARNING, "part", "recovered", "a merged file was finished by perfkit recover", "") \
     X(part_summary, WARNING, "part", "summary", "merged with --summary: no single events", "merge without --summary") \
     X(part_copy, NOTE, "part", "copy", "a file given twice, left out", "") \
-    X(part_subset, NOTE, "part", "subset", "ranks left out, as asked", "") \
+    X(part_subset, NOTE, "part", "subset", "ranks left out, as requested", "") \
     X(part_filtered, NOTE, "part", "filtered", "a merged file has kernels of a filter only", "") \
     X(clock_assumed, WARNING, "clock", "assumed", "hosts compared by their wall clocks only", "synchronize the hosts' clocks (chrony, PTP)") \
     X(clock_unknown, WARNING, "clock", "unknown", "merged files without a wall clock", "") \
     X(import_lost, LOSS, "import", "lost", "what the imported file says it lost", "") \
     X(import_note, NOTE, "import", NULL, "where an import came from and what it left out", "") \
     X(collector_running, NOTE, "collector", NULL, "a collector works", "") \
-    X(collector_refused, LOSS, "collector", NULL, "a collector was asked for and could not run", "the note says why; perfkit doctor") \
+    X(collector_refused, LOSS, "collector", NULL, "a requested collector could not run", "the note says why; perfkit doctor") \
     X(collector_degraded, WARNING, "collector", NULL, "a collector runs with a limit, or a sampler does not", "the note says why; perfkit doctor") \
     X(collector_contended, WARNING, "collector", NULL, "the program uses CUPTI itself", "stop its own profiler, or --cupti=yield") \
-    X(collector_yielded, NOTE, "collector", NULL, "CUPTI was left to the program, as asked", "") \
+    X(collector_yielded, NOTE, "collector", NULL, "CUPTI was left to the program, as requested", "") \
     X(collector_nested, WARNING, "collector", "nested", "a perfkit run inside the program recorded a part of it", "look at that capture too") \
     X(collector_ended, NOTE, "collector", NULL, "a collector ended", "") \
     X(collector_note, NOTE, "collector", NULL, "a note of a collector or of perfkit run", "") \
@@ -75,8 +75,8 @@ enum prof_health_level {
     X(capture_unfinished, LOSS, NULL, NULL, "the capture is still being written, or perfkit was killed", "wait, or perfkit recover") \
     X(capture_unknown_end, LOSS, NULL, NULL, "the capture does not say how it ended", "") \
     X(capture_recovered, WARNING, NULL, NULL, "finished by perfkit recover", "") \
-    X(capture_windows, NOTE, NULL, NULL, "recorded in part of the time, as asked", "") \
-    X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as asked", "")
+    X(capture_windows, NOTE, NULL, NULL, "recorded in part of the time, as requested", "") \
+    X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as requested", "")
 /* clang-format on */
 
 enum prof_health_code {

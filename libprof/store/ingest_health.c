@@ -218,7 +218,7 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
                              "device times whose command was dropped") &&
            write_record_line(ingest, spool->process, PROF_HEALTH_record_filtered,
                              spool->tally[TALLY_KERNEL_FILTERED],
-                             "kernels left out as the kernel filter asks") &&
+                             "kernels left out by the kernel filter") &&
            write_record_line(ingest, spool->process, PROF_HEALTH_record_damaged,
                              spool->tally[TALLY_DAMAGED],
                              "spool chunks cut short by damaged records");

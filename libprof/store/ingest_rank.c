@@ -1,24 +1,29 @@
 /* Programs that start their ranks themselves (torch.multiprocessing) tell them who they are when
  * they run already, and what a launcher said is then of the program and the same in all of them.
- * NCCL is told the rank in ncclCommInitRank, and passes it on in the payload of its NVTX range. */
+ * The program gives NCCL the rank in ncclCommInitRank, and passes it on in the payload of its NVTX
+ * range. */
 #include "libprof/store/ingest_rank.h"
 
 #include <stdint.h>
 
 #include "libprof/base/array.h"
 
-/* told: of each call. sizes: of the communicators of one size of a process. largest: the largest of
- * each process (SQLite takes the other columns from the row of the max). fit: those that want one.
+/* declared: of each call. sizes: of the communicators of one size of a process. largest: the
+ * largest of each process (SQLite takes the other columns from the row of the max). fit: those that
+ * want one.
  */
 #define TOLD                                                                                       \
-    "WITH told AS (SELECT f.range, max(CASE WHEN f.name IN (SELECT id FROM string WHERE "          \
+    "WITH declared AS (SELECT f.range, max(CASE WHEN f.name IN (SELECT id FROM string WHERE "      \
     "value = 'Rank') THEN f.value END) AS rank, max(CASE WHEN f.name IN (SELECT id FROM string "   \
     "WHERE value = 'No. of ranks') THEN f.value END) AS size FROM range_field f WHERE f.name IN "  \
     "(SELECT id FROM string WHERE value IN ('Rank', 'No. of ranks')) GROUP BY 1), "                \
-    "sizes AS (SELECT t.process, told.size, min(told.rank) AS rank, max(told.rank) AS other "      \
-    "FROM told JOIN range r ON r.id = told.range JOIN string d ON d.id = r.domain AND "            \
-    "d.value = 'NCCL' JOIN thread t ON t.id = r.thread WHERE typeof(told.rank) = 'integer' AND "   \
-    "typeof(told.size) = 'integer' AND told.rank BETWEEN 0 AND told.size - 1 GROUP BY 1, 2), "     \
+    "sizes AS (SELECT t.process, declared.size, min(declared.rank) AS rank, max(declared.rank) "   \
+    "AS other "                                                                                    \
+    "FROM declared JOIN range r ON r.id = declared.range JOIN string d ON d.id = r.domain AND "    \
+    "d.value = 'NCCL' JOIN thread t ON t.id = r.thread WHERE typeof(declared.rank) = 'integer' "   \
+    "AND "                                                                                         \
+    "typeof(declared.size) = 'integer' AND declared.rank BETWEEN 0 AND declared.size - 1 GROUP "   \
+    "BY 1, 2), "                                                                                   \
     "largest AS (SELECT process, max(size) AS size, rank, other FROM sizes GROUP BY 1), "          \
     "fit AS (SELECT l.process, l.size, l.rank FROM largest l JOIN process p ON p.id = l.process "  \
     "WHERE l.rank = l.other AND l.size = (SELECT max(size) FROM largest) AND (p.rank IS NULL OR "  \
@@ -32,30 +37,31 @@
     "UPDATE process SET local_rank = CASE WHEN rank = ?2 THEN local_rank END, rank = ?2, "         \
     "world_size = ?3 WHERE id = ?1"
 
-struct told {
+struct declared {
     int64_t process, rank, size;
 };
-struct told_list {
-    PROF_ARRAY(struct told) rows;
+struct declared_list {
+    PROF_ARRAY(struct declared) rows;
 };
 
-static bool read_told(sqlite3 *db, struct told_list *list)
+static bool read_declared(sqlite3 *db, struct declared_list *list)
 {
     sqlite3_stmt *row;
     bool ok = true;
     if (sqlite3_prepare_v2(db, TOLD, -1, &row, NULL))
         return false;
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
-        struct told *told = prof_array_add(&list->rows);
-        ok = told != NULL;
-        if (told)
-            *told = (struct told){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+        struct declared *declared = prof_array_add(&list->rows);
+        ok = declared != NULL;
+        if (declared)
+            *declared =
+                (struct declared){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                                   sqlite3_column_int64(row, 2)};
     }
     return sqlite3_finalize(row) == SQLITE_OK && ok;
 }
 
-static bool write_told(sqlite3 *db, const struct told_list *list)
+static bool write_declared(sqlite3 *db, const struct declared_list *list)
 {
     sqlite3_stmt *set;
     if (sqlite3_prepare_v2(db, SET, -1, &set, NULL))
@@ -73,8 +79,8 @@ static bool write_told(sqlite3 *db, const struct told_list *list)
 
 bool ingest_ranks_of_nccl(sqlite3 *db)
 {
-    struct told_list list = {.rows = {0}};
-    bool ok = read_told(db, &list) && (list.rows.count == 0 || write_told(db, &list));
+    struct declared_list list = {.rows = {0}};
+    bool ok = read_declared(db, &list) && (list.rows.count == 0 || write_declared(db, &list));
     prof_array_free(&list.rows);
     return ok;
 }

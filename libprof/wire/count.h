@@ -1,5 +1,5 @@
 /* count.h: conservation counters. Kept in shared memory from the moment of the call, apart from the
- * records, so that what was lost can be told: for every kind, called = records + failed + captured
+ * records, so that losses can be reported: for every kind, called = records + failed + captured
  * + dropped + outstanding. */
 #ifndef PERFKIT_WIRE_COUNT_H
 #define PERFKIT_WIRE_COUNT_H
@@ -35,7 +35,8 @@
     X(STACK_UNSENT, "stacks left out because the table of stacks or the spool had no room")        \
     X(STACK_CUT, "stacks deeper than the limit: their outermost frames are missing")               \
     X(STACK_ENDED, "stacks that ended early because a caller could not be found")                  \
-    X(STACK_BEYOND, "stacks that ended in an object file beyond the most that are told apart")     \
+    X(STACK_BEYOND,                                                                                \
+      "stacks that ended in an object file after the limit of distinct object files")              \
     X(PYTHON_UNTOLD, "Python frames without a name because there was no room for their code")
 
 enum wire_count {

@@ -38,7 +38,7 @@
     X(MARK, 0, "NVTX mark")                                                                        \
     X(WORK, 0, "declared FLOP and bytes of the range pushed just before")                          \
     X(GRAPH_NODE, 0, "a graph node was created or cloned at this time on this thread")             \
-    X(GRAPH, 0, "the execution of a whole graph, in place of its nodes")                           \
+    X(GRAPH, 0, "the execution of a whole graph, instead of its nodes")                            \
     X(OVERHEAD, 0, "time that the driver or the vendor's tools took from the program")             \
     X(EVENT, 0, "an event was recorded in a stream")                                               \
     X(POOL, 0, "a memory pool was made, trimmed or destroyed")                                     \

@@ -221,14 +221,14 @@ START_TEST(what_noise_hides_is_told_in_readable_numbers)
 END_TEST
 
 /* What is no measurement is not shown as one. */
-START_TEST(what_cannot_be_told_says_why)
+START_TEST(what_not_known_says_why)
 {
     static const struct {
         size_t units, runs;
         const char *why;
-    } cases[] = {{1, 5, "told: the baseline is one session"},
-                 {1, 1, "told: the baseline is one run"},
-                 {4, 9, "told: too few runs for their noise"}};
+    } cases[] = {{1, 5, "known: the baseline is one session"},
+                 {1, 1, "known: the baseline is one run"},
+                 {4, 9, "known: too few runs for their noise"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct prof_comparison c = comparison(1);
         c.base_units = cases[i].units;
@@ -398,6 +398,6 @@ END_TEST
 
 CHECK_MAIN("gate_writers", a_kernel_of_one_side_differs_by_its_launches,
            text_says_what_moved_and_where, a_limited_pass_says_so, sums_and_what_one_side_has,
-           what_noise_hides_is_told_in_readable_numbers, what_cannot_be_told_says_why,
+           what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)

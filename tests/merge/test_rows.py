@@ -210,7 +210,7 @@ class Rows(unittest.TestCase):
         told = subprocess.run([perfkit, "report", out, "--stats", "cuda_api_sum"], capture_output=True, text=True, check=True).stdout
         self.assertIn("n/a: a summary", told)
         told = subprocess.run([perfkit, "report", out, "--memory"], capture_output=True, text=True, check=True).stdout
-        self.assertIn("Nothing is told: a summary", told)
+        self.assertIn("Not available: a summary", told)
         self.assertNotIn("Never freed", told)
         # and once more, from summaries
         merge("summaries.sqlite", "--subset", out)

@@ -25,7 +25,7 @@ static const struct option_row common_rows[] = {
      1000000},
     {"seed", OPTION_U64, "N", COMMON(seed), NULL, "seed of the generated data", 0, 0},
     {"wall-only", OPTION_FLAG, NULL, COMMON(wall_only), NULL,
-     "leave out iterations that only tell the times of kernels and copies", 0, 0},
+     "leave out iterations that only measure the times of kernels and copies", 0, 0},
     {"verify", OPTION_FLAG, NULL, COMMON(verify), NULL,
      "compare every output with the double-precision reference; exit 1 on a mismatch", 0, 0},
     {"json", OPTION_FLAG, NULL, COMMON(json), NULL, "print JSON instead of tables", 0, 0},

@@ -205,7 +205,7 @@ static void add_fallbacks(const struct results *results, struct claims *claims)
         if (!claim)
             return;
         snprintf(claim->after, sizeof claim->after, "%s, steps down", row->variant->name);
-        snprintf(claim->figure, sizeof claim->figure, "asked for %s, computed in %s",
+        snprintf(claim->figure, sizeof claim->figure, "requested %s, computed in %s",
                  storage_name(row->variant->storage), storage_name(row->storage));
         claim->after_value = (double)row->variant->storage - (double)row->storage;
         claim->unit = CLAIM_COUNT;

@@ -211,8 +211,9 @@ static void refuse(struct prof_compare *c)
         for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
             const struct prof_run *run = &c->side[s].data[r];
             if (!run->complete)
-                result->note = texted(c, "a run is incomplete: ",
-                                      run->why_incomplete ? run->why_incomplete : "not told", "");
+                result->note =
+                    texted(c, "a run is incomplete: ",
+                           run->why_incomplete ? run->why_incomplete : "reason not available", "");
         }
     }
     if (!result->note && result->difference_count &&

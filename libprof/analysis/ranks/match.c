@@ -138,7 +138,7 @@ static bool match_lanes(struct matching *m)
     if ((double)(from_end ? fit_end : fit) < RANK_LEAST_FITTING * (double)m->sets) {
         m->w->why_unmatched =
             "collectives of the ranks do not go together in order: different ones, "
-            "or groups that cannot be told apart, or clocks apart";
+            "or groups that look alike, or clocks that disagree";
         return true;
     }
     if (!even)

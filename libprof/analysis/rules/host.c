@@ -282,11 +282,11 @@ const struct prof_rule prof_rules_host[] = {
           .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
           .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
                      "the loop).",
-          .bound =
-              "Idle time of the device in allocation calls, in the waits and launches of the "
-              "same gaps, the calls' own time as far as it delays other launches (but for "
-              "what calls take longer than the work they ask for: that stays), and on a CPU 250 ns "
-              "for each new page of 4 KiB.",
+          .bound = "Idle time of the device in allocation calls, in the waits and launches of the "
+                   "same gaps, the calls' own time as far as it delays other launches (but for "
+                   "the time by which calls outlast the work they launch: that stays), and on a "
+                   "CPU 250 ns "
+                   "for each new page of 4 KiB.",
           .limits = "Memory that a library allocates is counted as the program's.",
           .needs = "allocations"},
      .judge = alloc_in_loop},
@@ -356,8 +356,8 @@ const struct prof_rule prof_rules_host[] = {
                      "operators.",
           .bound = "That idle time, with the 50 us after waits from which the host went to it.",
           .limits =
-              "A service that waits for requests is idle by design; where NVTX ranges tell its "
-              "steps, the finding says that it idles between them.",
+              "A service that waits for requests is idle by design; where NVTX ranges mark its "
+              "requests, the finding says that the device is idle between them.",
           .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},

@@ -100,7 +100,7 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
     struct prof_scope scope;
     struct prof_cpu cpu;
     if (!prof_cpu_sampled(f->capture)) {
-        prof_say(draft, " perfkit run --cpu-sample tells in which function.");
+        prof_say(draft, " perfkit run --cpu-sample shows in which function.");
         return;
     }
     if (!device_time(judge, &time)) {

@@ -290,7 +290,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .title = "Fewer blocks than the device has units",
           .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
                    "take 2 % of the time or more, but for those in rows of one kernel, of which "
-                   "unbatched-kernels tells.",
+                   "unbatched-kernels reports.",
           .why = "A block runs on one unit; the others have nothing to do.",
           .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
                  "kernels side by side.",
@@ -322,7 +322,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .title = "Registers, shared memory or block size keep threads away",
           .fires =
               "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
-              "there are none, below 80 %, as info. Not where tail-effect tells of a fifth of "
+              "there are none, below 80 %, as info. Not where tail-effect reports a fifth of "
               "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
               "cuDNN and cuFFT bring along, by their names: they are built so.",
           .why = "Few resident threads hide little latency. It does no harm where the kernel is "
@@ -343,7 +343,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .title = "One kernel dominates",
           .fires = "A launch configuration has the device alone for 20 % of the time or more. "
                    "Above info only where its roofline is known and less than half reached. Silent "
-                   "where memory bandwidth holds it back: memory-bound tells of it.",
+                   "where memory bandwidth holds it back: memory-bound reports it.",
           .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
                  "by how much, before anybody starts.",
           .fix = "Look at this one first, with hardware counters or a kernel profiler.",

@@ -316,7 +316,8 @@ const struct prof_rule prof_rules_launch[] = {
           .title = "The same kernels in every step, launched one by one",
           .fires = "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
                    "the median, with at most two waits a step, no allocation, not in graphs.",
-          .why = "The host asks for each kernel anew, with the same arguments; a graph asks once "
+          .why = "The host launches each kernel anew, with the same arguments; a graph is launched "
+                 "once "
                  "for all of them.",
           .fix = "Capture the step once and replay it.",
           .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
@@ -336,7 +337,7 @@ const struct prof_rule prof_rules_launch[] = {
               .title = "Kernels are shorter than their launches",
               .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
                        "call, and the device idle 5 % of the time because of launching. Silent "
-                       "where graph-candidate tells what to do about it.",
+                       "where graph-candidate says what to do about it.",
               .why = "The device finishes a kernel before the host has launched the next one.",
               .fix =
                   "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",

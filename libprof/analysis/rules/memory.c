@@ -241,8 +241,8 @@ static void out_of_memory(struct prof_judge *judge)
                 f->capacity_bytes == PROF_UNKNOWN ? NAN : (double)f->capacity_bytes,
                 PROF_NUMBER_BYTES);
     prof_say(draft,
-             "{failures|allocation|allocations} failed for lack of memory. The first, by %s, asked "
-             "for {asked_bytes} while {live_bytes} of {capacity_bytes} were allocated%s%s.",
+             "{failures|allocation|allocations} failed for lack of memory. The first, by %s, "
+             "requested {asked_bytes} while {live_bytes} of {capacity_bytes} were allocated%s%s.",
              innermost_caller(f->brief).text, holder ? ", most of it by " : "",
              holder ? innermost_caller(holder->brief).text : "");
     draft->about_memory = true;
@@ -343,7 +343,7 @@ static void dead_memset(struct prof_judge *judge)
     prof_claim(judge, draft, "memset_ns", PROF_SLICE_FILL, ns);
     prof_say(draft,
              "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as many bytes: "
-             "{memset_ns} for values that nobody reads.");
+             "{memset_ns} for values that are never read.");
     prof_places(judge, draft, &spots);
 }
 
@@ -372,7 +372,7 @@ const struct prof_rule prof_rules_memory[] = {
                   "blocks or more, one in every second step. What stops growing is no leak.",
               .why = "The run ends when the memory does.",
               .fix = "Free at the end of the step, or keep one buffer.",
-              .cuda = "cudaFree; compute-sanitizer --leak-check full tells where.",
+              .cuda = "cudaFree; compute-sanitizer --leak-check full shows where.",
               .opencl = "clReleaseMemObject for each clCreateBuffer and clRetainMemObject.",
               .pytorch =
                   "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
@@ -384,7 +384,7 @@ const struct prof_rule prof_rules_memory[] = {
      .judge = memory_leak},
     {.page = {.id = "out-of-memory",
               .title = "Allocations that found no room",
-              .fires = "An allocation is refused for want of memory.",
+              .fires = "An allocation fails for lack of memory.",
               .why =
                   "The program ends, or does without and is slower; a framework empties its cache "
                   "and tries again.",
@@ -394,13 +394,13 @@ const struct prof_rule prof_rules_memory[] = {
                         "device.",
               .pytorch = "A smaller batch, torch.utils.checkpoint, "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation.",
-              .bound = "None in time; the bytes that were asked for.",
-              .limits = "cudaMallocAsync and its like do not tell how much they were asked for.",
+              .bound = "None in time; the bytes that were requested.",
+              .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
               .needs = "API calls and allocations"},
      .per_capture = true,
      .judge = out_of_memory},
     {.page = {.id = "idle-pool",
-              .title = "Memory that a pool keeps and nobody uses",
+              .title = "Memory that a pool keeps unused",
               .fires =
                   "Of what a pool, or PyTorch's caching allocator at the peak, holds a quarter "
                   "or more is not used, and that is 5 % of the device's memory or more.",
@@ -411,8 +411,8 @@ const struct prof_rule prof_rules_memory[] = {
                          "torch.cuda.empty_cache() between phases.",
               .bound = "None in time; bytes.",
               .limits =
-                  "PyTorch's blocks are known with perfkit run --pytorch only; pools tell what "
-                  "they hold when something is taken from them or given back.",
+                  "PyTorch's blocks are known with perfkit run --pytorch only; the size of a pool "
+                  "is known when memory is allocated from it or freed to it.",
               .needs = "memory pools, or PyTorch's blocks"},
      .judge = idle_pool},
     {.page = {.id = "memory-pressure",

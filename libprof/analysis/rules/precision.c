@@ -180,7 +180,7 @@ const struct prof_rule prof_rules_precision[] = {
               "10 % of the time, on a GPU of compute capability 7.0 or newer; counters of the "
               "pipes "
               "say so, or declared FLOP and the kernel's name (f32, float, sgemm). As info kernels "
-              "that memory or arithmetic holds back, where neither tells the type. Kernels in "
+              "that memory or arithmetic holds back, where neither gives the type. Kernels in "
               "which "
               "counters saw next to no arithmetic are left out.",
           .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
@@ -193,9 +193,9 @@ const struct prof_rule prof_rules_precision[] = {
           .bound = "Half of the time alone of kernels below 4 FLOP per byte; of the others all but "
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names.",
-          .limits =
-              "Whether the accuracy suffices only the program knows. Where only the name tells, it "
-              "may lie; integers are multiplied in the pipe of 32 bits too.",
+          .limits = "Whether the accuracy suffices only the program knows. Where only the kernel's "
+                    "name gives the type, it "
+                    "may be wrong; integers are multiplied in the pipe of 32 bits too.",
           .needs = "declared work or counters, and the device's ceilings"},
      .judge = low_precision},
     {.judge = NULL},

@@ -58,7 +58,7 @@ static void memory_bound(struct prof_judge *judge)
     prof_number(draft, "rate", placed.worst->roofs[level].rate, PROF_NUMBER_RATE);
     prof_say(draft,
              "Memory bandwidth limits {kernels|kernel|kernels}, {kernel_share} of the time, the "
-             "costliest %s: at {roof_share} of the roof of %s, {rate}. Beyond the roof only fewer "
+             "costliest %s: at {roof_share} of the roof of %s, {rate}. Above the roof only fewer "
              "bytes help.",
              prof_short_name(placed.worst->name).text, prof_roof_level_text(level));
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
@@ -145,7 +145,7 @@ const struct prof_rule prof_rules_roof[] = {
               .title = "The device runs below its clock",
               .fires =
                   "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
-                  "of the samples tell of a power cap, heat or another limit; by ten samples "
+                  "of the samples show a power cap, heat or another limit; by ten samples "
                   "a second of the driver (NVML), those in which the device idles left out. Not "
                   "above a warning where power alone is "
                   "the limit: so runs a device at full load.",

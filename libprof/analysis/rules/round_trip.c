@@ -203,8 +203,9 @@ const struct prof_rule prof_rules_round_trip[] = {
                      "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
           .bound = "The time of those copies in which no kernel runs, the idle time until the "
                    "upload, and that of the launches after it until work is queued again.",
-          .limits = "Where no NVTX range tells steps apart, the result of one step and the input "
-                    "of the next look like a trip: confidence is low then.",
+          .limits =
+              "Where no NVTX range marks the iterations, the result of one step and the input "
+              "of the next look like a trip: confidence is low then.",
           .needs = "transfers with their calls; NVTX ranges help"},
      .judge = host_round_trip},
     {.judge = NULL},

@@ -255,25 +255,25 @@ static void no_overlap(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_transfer[] = {
-    {.page = {.id = "scalar-readback",
-              .title = "Small values read back to decide what to do next",
-              .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose "
-                       "call waits or that the host waits for next.",
-              .why =
-                  "The host learns of the value only after all queued work, decides, and launches "
-                  "anew: the device is idle for the whole way to the host and back.",
-              .fix = "Decide on the device, or test every k-th iteration only.",
-              .cuda = "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the "
-                      "next kernel reads, or cudaMemcpyAsync to page-locked memory read one "
-                      "iteration later.",
-              .opencl = "Leave the flag in a buffer that the next kernel reads; read it with "
-                        "CL_FALSE and look at it one iteration later.",
-              .pytorch =
-                  "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
-                  "or test every k steps.",
-              .bound = "Those memcpys and the idle time around them.",
-              .limits = "That the value decides is not seen, only that the host waits for it.",
-              .needs = "memcpys with their calls"},
+    {.page =
+         {.id = "scalar-readback",
+          .title = "Small values read back to decide what to do next",
+          .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose "
+                   "call waits or that the host waits for next.",
+          .why = "The host learns of the value only after all queued work, decides, and launches "
+                 "anew: the device is idle for the whole way to the host and back.",
+          .fix = "Decide on the device, or test every k-th iteration only.",
+          .cuda = "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the "
+                  "next kernel reads, or cudaMemcpyAsync to page-locked memory read one "
+                  "iteration later.",
+          .opencl = "Leave the flag in a buffer that the next kernel reads; read it with "
+                    "CL_FALSE and look at it one iteration later.",
+          .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
+                     "or test every k steps.",
+          .bound = "Those memcpys and the idle time around them.",
+          .limits =
+              "perfkit does not see what the value is used for, only that the host waits for it.",
+          .needs = "memcpys with their calls"},
      .judge = scalar_readback},
     {.page =
          {.id = "small-transfers",

@@ -277,7 +277,7 @@ const struct prof_rule prof_rules_wait[] = {
           .bound = "Idle time of the device in those calls, and, of streams that wait for each "
                    "other, the idle time in which work was queued behind another stream's and what "
                    "kernels would save side by side (as serial-streams).",
-          .limits = "CUDA does not tell why a call took long.",
+          .limits = "CUDA does not report why a call took long.",
           .needs = "API calls; streams with their flags"},
      .judge = implicit_sync},
     {.page =

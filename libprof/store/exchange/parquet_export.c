@@ -263,10 +263,11 @@ static enum prof_status export_table(struct export *e, const struct prof_table *
 
 static enum prof_status note_changes(struct export *e)
 {
-    if ((e->mended && !exchange_note(e->result,
-                                     "texts with bytes that are not UTF-8, which stand as U+FFFD: "
-                                     "%llu",
-                                     (unsigned long long)e->mended)) ||
+    if ((e->mended &&
+         !exchange_note(e->result,
+                        "texts with bytes that are not UTF-8, which are replaced by U+FFFD: "
+                        "%llu",
+                        (unsigned long long)e->mended)) ||
         (e->misfits &&
          !exchange_note(e->result, "values that are not of their column's type, left out: %llu",
                         (unsigned long long)e->misfits)))

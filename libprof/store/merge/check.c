@@ -215,11 +215,12 @@ static bool note_missing_ranks(struct merge *m, const struct ranks *r)
     }
     if (ok && missing.count) {
         char *list = format_rank_ranges(missing.data, missing.count, MOST_NAMED);
-        ok = list &&
-             merge_note(m, m->options->subset ? PROF_HEALTH_part_subset : PROF_HEALTH_part_missing,
-                        "rank%s %s of %lld %s in none of the files%s",
-                        missing.count == 1 ? "" : "s", list, (long long)r->world,
-                        missing.count == 1 ? "is" : "are", m->options->subset ? ", as asked" : "");
+        ok =
+            list &&
+            merge_note(m, m->options->subset ? PROF_HEALTH_part_subset : PROF_HEALTH_part_missing,
+                       "rank%s %s of %lld %s in none of the files%s", missing.count == 1 ? "" : "s",
+                       list, (long long)r->world, missing.count == 1 ? "is" : "are",
+                       m->options->subset ? ", as requested" : "");
         free(list);
         m->result->complete &= m->options->subset;
     }

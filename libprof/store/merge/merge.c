@@ -282,7 +282,7 @@ static enum prof_status make_merged_file(struct merge *m)
     status = status ? status : merge_clocks(m);
     if (!status && m->options->summary &&
         !merge_note(m, PROF_HEALTH_part_summary,
-                    "no single events, as asked: only what each kernel took in each second"))
+                    "no single events, as requested: only what each kernel took in each second"))
         status = prof_fail(m->err, PROF_NOMEM, "out of memory");
     status = status ? status : exchange_temporary(m->output, &temporary, m->err);
     if (status)

@@ -7,7 +7,7 @@ echo lists
 LIB=$(find /lib /usr/lib -name 'libm.so.6' | head -n 1)
 LD_PRELOAD=$LIB OPENCL_LAYERS=/a.so NVTX_INJECTION64_PATH=/b.so \
   perfkit run -q -o lists.sqlite -- env | show | sed "s|$LIB|LIBM|"
-notes lists.sqlite 'took its place'
+notes lists.sqlite 'replaced it'
 ASAN=$(cc -print-file-name=libasan.so 2>/dev/null) # refuses to run behind another library
 if [ -f "$ASAN" ] && [ "$(LD_PRELOAD=$ASAN ASAN_OPTIONS=detect_leaks=0 sh -c 'echo ran')" = ran ]; then
   LD_PRELOAD=$ASAN ASAN_OPTIONS=detect_leaks=0 perfkit run -q -o asan.sqlite -- sh -c 'echo ran'

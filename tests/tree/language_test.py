@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The words of the product's strings, against a list of words that have a plainer standard term (CONTRIBUTING.md,
+"Words"). Then the same with planted faults.
+
+    language_test.py ROOT
+"""
+import re
+import subprocess
+import sys
+
+# The word, and what to write instead.
+WORDS = [
+    (r"tell|tells|telling|told", "report, show, say, know"),
+    (r"mend|mends|mended|mending", "fix"),
+    (r"in vain", "timed out, without a result"),
+    (r"for want of", "for lack of"),
+    (r"under way", "running"),
+    (r"stood|stood still", "was, was blocked, was idle"),
+    (r"nobody|whom", "no process, no thread, not"),
+    (r"purse|retreat|told_by", "budget, fallback, subscriber"),
+    (r"asks? for|asked for|as asked", "request, launch, select"),
+]
+FORBIDDEN = [(re.compile(r"(?<![\w-])(?:%s)(?![\w-])" % word, re.IGNORECASE), instead) for word, instead in WORDS]
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+SQL = re.compile(r"\b(SELECT|FROM|WHERE|JOIN|WITH)\b")
+PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "tui/", "workloads/")
+
+
+def blank_comments(text):
+    return COMMENT.sub(lambda m: m.group(1) or re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def strings(text):
+    """Line and text of each string literal; those that follow each other are one."""
+    parts, end = [], None
+    text = blank_comments(text)
+    for match in STRING.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        if parts and end is not None and not text[end:match.start()].strip():
+            parts[-1] = (parts[-1][0], parts[-1][1] + match.group(1))
+        else:
+            parts.append((line, match.group(1)))
+        end = match.end()
+    return parts
+
+
+def faults(path, text):
+    for line, string in strings(text):
+        if SQL.search(string):
+            continue
+        for word, instead in FORBIDDEN:
+            found = word.search(string)
+            if found:
+                yield "%s:%d: %r: write %s" % (path, line, found.group(0), instead)
+
+
+def main(root):
+    paths = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout.split()
+    if not paths:
+        print("skipped: not a git checkout")
+        return 77
+    found = []
+    for path in paths:
+        if path.endswith((".c", ".h")) and path.startswith(PRODUCT):
+            with open("%s/%s" % (root, path), encoding="utf-8") as file:
+                found += faults(path, file.read())
+    planted = '/* told in a comment */ f("the driver "\n  "told us"); g("as\\"asked"); h("stood");'
+    seen = list(faults("planted.c", planted))
+    if len(seen) != 2:
+        found.append("of two planted faults these were seen: %s" % seen)
+    print("\n".join(found) if found else "no string of the product uses a word of the list")
+    return 1 if found else 0
+
+
+sys.exit(main(sys.argv[1]))
