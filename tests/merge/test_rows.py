@@ -202,7 +202,7 @@ class Rows(unittest.TestCase):
             self.assertEqual(listed[name], (count * 3, total + sum(others)))
         # that events are left out is no news of the program
         told = subprocess.run([perfkit, "report", out], capture_output=True, text=True, check=True).stdout
-        self.assertIn("summary: no single events, as asked", " ".join(told.split()))
+        self.assertIn("summary: no single events, as requested", " ".join(told.split()))
         for nothing in ("Devices", "Memcpy and memset", "Memory"):
             self.assertIn(nothing + ": n/a: a summary", told)
         self.assertIn("Findings: n/a: a summary", told)

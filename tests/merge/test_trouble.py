@@ -58,7 +58,7 @@ class Trouble(unittest.TestCase):
         self.assertIn(("part", "missing", "rank 5 of 8 is in none of the files"), lines(path_of("miss.sqlite")))
         self.assertIn("INCOMPLETE", self.trust("miss.sqlite"))
         said = merge("miss2.sqlite", "--subset", *files)
-        self.assertIn("rank 5 of 8 is in none of the files, as asked", said)
+        self.assertIn("rank 5 of 8 is in none of the files, as requested", said)
         self.assertNotIn("INCOMPLETE", self.trust("miss2.sqlite"))
         said = merge("miss3.sqlite", files[0], files[2], status=INCOMPLETE)
         self.assertIn("ranks 1,3-7 of 8 are in none of the files", said)
