@@ -12,7 +12,7 @@
 
 #include "cli/collector_path.h"
 #include "cli/doctor.h"
-#include "collectors/cpu/perf_open.h"
+#include "samplers/cpu/perf_open.h"
 #include "cli/stack_names.h"
 #include "libprof/base/format.h"
 

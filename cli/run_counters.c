@@ -18,7 +18,7 @@
 #include "cli/run_counters.h"
 #include "cli/run_environment.h"
 #include "cli/run_signals.h"
-#include "collectors/counters/sets.h"
+#include "samplers/counters/sets.h"
 #include "libprof/base/clock.h"
 
 #define SAMPLER "perfkit_sampler"

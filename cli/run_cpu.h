@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "collectors/cpu/sampler.h"
+#include "samplers/cpu/sampler.h"
 #include "libprof/store/ingest.h"
 
 struct cpu_options {
-    unsigned hz; /* 0 = not asked for */
-    unsigned stack; /* index into cpu_stack_words */
+    unsigned hz;      /* 0 = not asked for */
+    unsigned stack;   /* index into cpu_stack_words */
     unsigned blocked; /* index into cpu_blocked_words */
 };
 extern const char *const cpu_stack_words[], *const cpu_blocked_words[];

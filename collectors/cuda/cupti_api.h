@@ -11,7 +11,7 @@
 #include <cuda.h>
 #include <cupti.h>
 
-#include "collectors/cuda/range_api.h"
+#include "collectors/cuda/profiler_api.h"
 
 /* The parameter block of cuptiSubscribe_v2; our own, because older headers lack it. */
 struct cupti_subscriber {

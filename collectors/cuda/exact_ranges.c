@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collectors/counters/remedy.h"
+#include "collectors/cuda/remedy.h"
 #include "collectors/cuda/cupti_api.h"
 #include "collectors/cuda/exact_ranges.h"
 #include "collectors/cuda/map.h"

@@ -1,4 +1,4 @@
-/* The parameter blocks that perfkit declares itself (pm_api.h, range_api.h) against CUPTI's
+/* The parameter blocks that perfkit declares itself (pm_api.h, profiler_api.h) against CUPTI's
  * headers: same size, same places. Compiling is the test. */
 #include <cuda.h>
 #include <cupti.h>
@@ -8,7 +8,8 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
-#include "collectors/cuda/range_api.h"
+#include "collectors/cuda/profiler_api.h"
+#include "samplers/counters/pm_api.h"
 
 #define SIZE(ours, last, theirs)                                                                   \
     _Static_assert(PM_SIZE(ours, last) == theirs##_STRUCT_SIZE, "size of " #ours)

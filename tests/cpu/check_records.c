@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectors/cpu/perf_queue.h"
-#include "collectors/cpu/records.h"
+#include "samplers/cpu/perf_queue.h"
+#include "samplers/cpu/records.h"
 #include "libprof/base/clock.h"
 #include "tests/check_main.h"
 #include "tests/ingest/harness.h"

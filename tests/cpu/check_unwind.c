@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "collectors/cpu/unwind.h"
+#include "samplers/cpu/unwind.h"
 #include "tests/check_main.h"
 
 #define STACK_BYTES 8192u

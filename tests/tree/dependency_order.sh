@@ -15,13 +15,14 @@ declare -A may=(
     [libprof/analysis]="libprof/base libprof/wire libprof/spool libprof/store libprof/include"
     [libprof/include]="libprof/base"
     [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"
+    [samplers]="libprof/base libprof/wire libprof/spool collectors/cuda collectors/stacks"
     [report]="libprof/base libprof/include"
     [tui]="libprof/base libprof/include"
-    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core collectors/counters collectors/cpu"
+    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core samplers/counters samplers/cpu"
     [kernels]="libprof/include/perfkit"
     [workloads]="kernels libprof/include/perfkit"
 )
-areas="libprof/base libprof/wire libprof/spool libprof/symbols libprof/store libprof/analysis libprof/include collectors report tui cli kernels workloads"
+areas="libprof/base libprof/wire libprof/spool libprof/symbols libprof/store libprof/analysis libprof/include collectors samplers report tui cli kernels workloads"
 
 include_line='^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]([^">]+)[">]'
 wrong=0
@@ -36,7 +37,7 @@ for area in $areas; do
         perfkit/*) target=libprof/include/$target ;;
         esac
         case $target in
-        libprof/* | collectors/* | report/* | tui/* | cli/* | kernels/* | workloads/*) ;;
+        libprof/* | collectors/* | samplers/* | report/* | tui/* | cli/* | kernels/* | workloads/*) ;;
         *) continue ;; # the system's, a library's, or a file beside it
         esac
         checked=$((checked + 1))

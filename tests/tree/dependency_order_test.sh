@@ -20,6 +20,8 @@ plant libprof/analysis/a.c report/report.h
 plant libprof/store/a.c libprof/analysis/intervals.h
 plant collectors/core/a.c libprof/store/store.h
 plant collectors/nvtx/a.c prof.h
+plant collectors/cuda/a.c samplers/counters/sets.h
+plant samplers/cpu/a.c collectors/core/collector.h
 plant report/a.c libprof/store/store.h
 plant report/a.c cli/command.h
 plant kernels/gather/a.c libprof/base/error.h

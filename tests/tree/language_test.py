@@ -24,7 +24,7 @@ FORBIDDEN = [(re.compile(r"(?<![\w-])(?:%s)(?![\w-])" % word, re.IGNORECASE), in
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 SQL = re.compile(r"\b(SELECT|FROM|WHERE|JOIN|WITH)\b")
-PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "tui/", "workloads/")
+PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "samplers/", "tui/", "workloads/")
 
 
 def blank_comments(text):

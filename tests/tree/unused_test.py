@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ("bench", "cli", "collectors", "kernels", "libprof", "report", "tests", "tui", "workloads")
+FOLDERS = ("bench", "cli", "collectors", "kernels", "libprof", "report", "samplers", "tests", "tui", "workloads")
 CODE = (".c", ".h", ".cu", ".cc")
 NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DECLARED = re.compile(r"^(?!static|typedef|extern \"C\"|#)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)"

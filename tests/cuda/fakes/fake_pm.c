@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectors/cuda/range_api.h"
+#include "collectors/cuda/profiler_api.h"
+#include "samplers/counters/pm_api.h"
 #include "tests/cuda/fakes/fake_pm.h"
 #include "tests/cuda/fakes/internal.h"
 

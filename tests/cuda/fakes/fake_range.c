@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectors/cuda/range_api.h"
+#include "collectors/cuda/profiler_api.h"
 #include "tests/cuda/fakes/fake_pm.h"
 #include "tests/cuda/fakes/internal.h"
 

@@ -41,10 +41,14 @@ static void find_fakes(void *cuda)
         const char *name;
         void *function;
     } wanted[] = {
-        {cupti, "fake_cupti_record", &fake.record}, {cupti, "fake_cupti_node", &fake.node},
-        {cupti, "fake_cupti_stat", &fake.stat},     {cupti, "fake_cupti_api", &fake.api},
-        {cupti, "fake_cupti_stream", &fake.stream}, {cupti, "fake_cupti_replay", &fake.replay},
-        {cupti, "fake_cupti_launch", &fake.launch}, {cuda, "fake_cuda_hold", &fake.hold},
+        {cupti, "fake_cupti_record", &fake.record},
+        {cupti, "fake_cupti_node", &fake.node},
+        {cupti, "fake_cupti_stat", &fake.stat},
+        {cupti, "fake_cupti_api", &fake.api},
+        {cupti, "fake_cupti_stream", &fake.stream},
+        {cupti, "fake_cupti_replay", &fake.replay},
+        {cupti, "fake_cupti_launch", &fake.launch},
+        {cuda, "fake_cuda_hold", &fake.hold},
         {cupti, "fake_cupti_of_stream", &fake.of_stream},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {

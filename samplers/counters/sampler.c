@@ -1,0 +1,477 @@
+/* perfkit's own process for the counters of all GPUs of a run. It is not the target's business: PM
+ * sampling takes a device, not a context, so nothing of this runs in the program that is profiled.
+ *
+ * One thread: burst, decode, write, sleep, GPU after GPU. What it may cost is in pace.c. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "samplers/counters/cuda_api.h"
+#include "samplers/counters/device.h"
+#include "samplers/counters/others.h"
+#include "samplers/counters/pace.h"
+#include "samplers/counters/pm_api.h"
+#include "samplers/counters/sampler.h"
+#include "samplers/counters/spool_out.h"
+#include "libprof/base/clock.h"
+#include "libprof/spool/control.h"
+
+#define MOST_GPUS 16u
+#define MOST_FAILURES 3u
+#define CLOSED_WAIT_NS 20000000ull /* between looks while nothing is to be recorded */
+#define IDLE_WAIT_NS 200000000ull  /* and while no process uses a GPU */
+
+struct sampled_gpu {
+    unsigned index;
+    uint32_t id; /* counter device id */
+    char uuid[48], name[96];
+    struct counter_gpu *gpu;
+    void *nvml;
+    int lock;
+    bool defined; /* its counters are */
+    bool failed;
+    unsigned failures; /* bursts in a row that could not be read */
+    unsigned unread;   /* in all */
+    char why[COUNTER_WHY_BYTES];
+    struct others others;
+    /* the burst that is being decoded */
+    uint64_t first_ns, last_ns;
+    uint32_t samples;
+};
+
+struct sampler {
+    const struct sampler_options *options;
+    const struct counter_set *set;
+    struct spool_out out;
+    struct control_page *control;
+    struct sampled_gpu gpus[MOST_GPUS];
+    unsigned count, next;
+    struct pace pace;
+    uint64_t cpu_began_ns, began_ns, sampled_ns, samples, bursts;
+};
+
+static volatile sig_atomic_t stop_asked;
+
+void sampler_stop(void)
+{
+    stop_asked = 1;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void
+say(struct sampler *sampler, enum wire_health_state state, const char *format, ...)
+{
+    char text[480];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    spool_out_health(&sampler->out, state, text);
+}
+
+/* Two runs cannot count on one GPU at a time. An abstract socket is a lock that leaves no file,
+ * holds across users, and ends with its process however that ends. */
+static int lock_gpu(const char *uuid)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "perfkit-counters-%s", uuid);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (bind(fd, (struct sockaddr *)&name,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void name_gpu(struct sampled_gpu *gpu)
+{
+    int device = 0;
+    uint8_t bytes[16] = {0};
+    cuda_driver.DeviceGet(&device, (int)gpu->index);
+    cuda_driver.DeviceGetName(gpu->name, sizeof gpu->name, device);
+    cuda_driver.DeviceGetUuid(bytes, device);
+    size_t at = (size_t)snprintf(gpu->uuid, sizeof gpu->uuid, "GPU-");
+    for (unsigned i = 0; i < 16; i++)
+        at += (size_t)snprintf(gpu->uuid + at, sizeof gpu->uuid - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+}
+
+static bool start_gpu(const struct sampler *sampler, struct sampled_gpu *gpu,
+                      char why[COUNTER_WHY_BYTES])
+{
+    struct counter_plan plan = {.interval_ns = sampler->options->interval_ns};
+    gpu->gpu = counter_gpu_open(gpu->index, sampler->set, &plan, why);
+    return gpu->gpu != NULL;
+}
+
+static bool open_gpu(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    char why[COUNTER_WHY_BYTES];
+    name_gpu(gpu);
+    gpu->lock = lock_gpu(gpu->uuid);
+    if (gpu->lock < 0) {
+        say(sampler, WIRE_HEALTH_DEGRADED,
+            "GPU %u: another perfkit run samples its counters; run it again when that one has "
+            "ended",
+            gpu->index);
+        return false;
+    }
+    if (!start_gpu(sampler, gpu, why)) {
+        say(sampler, WIRE_HEALTH_DEGRADED, "GPU %u: %s", gpu->index, why);
+        close(gpu->lock);
+        return false;
+    }
+    gpu->nvml = others_device(gpu->uuid);
+    gpu->id = gpu->index + 1;
+    struct wire_counter_device device = {
+        .head = {sizeof device, WIRE_COUNTER_DEVICE, 0, gpu->id},
+        .interval_ns = sampler->options->interval_ns,
+        .uuid = spool_out_text(&sampler->out, gpu->uuid),
+        .name = spool_out_text(&sampler->out, gpu->name),
+        .chip = spool_out_text(&sampler->out, counter_gpu_chip(gpu->gpu)),
+        .set = spool_out_text(&sampler->out, sampler->set->name),
+        .ordinal = gpu->index,
+    };
+    spool_out_define(&sampler->out, &device);
+    return true;
+}
+
+static bool load_libraries(struct sampler *sampler)
+{
+    char why[COUNTER_WHY_BYTES];
+    if (!cuda_driver_load(why, sizeof why) || !pm_load(sampler->options->cupti, why, sizeof why)) {
+        say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", why);
+        return false;
+    }
+    const char *call = "cuptiActivityRegisterTimestampCallback"; /* samples in CLOCK_MONOTONIC */
+    int result = pm.ActivityRegisterTimestampCallback(prof_now_ns);
+    if (result == PM_OK) {
+        call = "cuptiProfilerInitialize";
+        result = pm.ProfilerInitialize(&(struct pm_nothing){.size = PM_SIZE(pm_nothing, priv)});
+    }
+    if (result == PM_OK)
+        return true;
+    pm_explain(result, call, why, sizeof why);
+    say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", why);
+    return false;
+}
+
+static void open_gpus(struct sampler *sampler)
+{
+    int count = 0;
+    cuda_driver.DeviceGetCount(&count);
+    if (count <= 0)
+        say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", cuda_no_gpu);
+    others_open();
+    for (int i = 0; i < count && sampler->count < MOST_GPUS; i++) {
+        struct sampled_gpu *gpu = &sampler->gpus[sampler->count];
+        *gpu = (struct sampled_gpu){.index = (unsigned)i, .lock = -1};
+        sampler->count += open_gpu(sampler, gpu);
+    }
+}
+
+/* ---- a burst --------------------------------------------------------------------------------- */
+
+static uint32_t clock_slot(const struct counter_gpu *gpu, const char *clock)
+{
+    for (uint32_t i = 0; clock && i < counter_gpu_count(gpu); i++) {
+        if (strcmp(counter_gpu_row(gpu, i)->name, clock) == 0)
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Once the peaks are known: with the first sample. */
+static void define_counters(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    enum counter_family family = counter_family_of(counter_gpu_chip(gpu->gpu));
+    uint32_t version = 0;
+    pm.GetVersion(&version);
+    for (uint32_t i = 0; i < counter_gpu_count(gpu->gpu); i++) {
+        const struct counter_row *row = counter_gpu_row(gpu->gpu, i);
+        struct wire_counter counter = {
+            .head = {sizeof counter, WIRE_COUNTER, (uint8_t)row->kind, gpu->id},
+            .peak = counter_gpu_peak(gpu->gpu, i),
+            .slot = i,
+            .name = spool_out_text(&sampler->out, row->name),
+            .unit = spool_out_text(&sampler->out, row->unit),
+            .metric = spool_out_text(&sampler->out, counter_gpu_metric(gpu->gpu, i)),
+            .clock = clock_slot(gpu->gpu, row->clock),
+            .traced = counter_traced(family, row->name, version),
+        };
+        spool_out_define(&sampler->out, &counter);
+    }
+    gpu->defined = true;
+}
+
+struct taking {
+    struct sampler *sampler;
+    struct sampled_gpu *gpu;
+    bool first;
+};
+
+static void spool_counter_sample(void *context, const struct counter_sample *sample)
+{
+    struct taking *taking = context;
+    struct sampled_gpu *gpu = taking->gpu;
+    if (!gpu->defined)
+        define_counters(taking->sampler, gpu);
+    if (sample->start_ns == 0 || sample->end_ns <= sample->start_ns)
+        return;          /* of no time: CUPTI adds some after a stop */
+    if (taking->first) { /* it reaches back to before the burst */
+        taking->first = false;
+        return;
+    }
+    struct wire_counter_sample record = {
+        .head = {sizeof record, WIRE_COUNTER_SAMPLE, 0, gpu->id},
+        .start = sample->start_ns,
+        .end = sample->end_ns,
+    };
+    memcpy(record.values, sample->values, counter_gpu_count(gpu->gpu) * sizeof record.values[0]);
+    if (!spool_out_emit(&taking->sampler->out, &record))
+        return;
+    if (gpu->samples++ == 0)
+        gpu->first_ns = sample->start_ns;
+    gpu->last_ns = sample->end_ns;
+}
+
+static void fail_gpu(struct sampler *sampler, struct sampled_gpu *gpu, const char *why)
+{
+    say(sampler, WIRE_HEALTH_DEGRADED, "GPU %u: sampling ended early: %s", gpu->index, why);
+    gpu->failed = true;
+}
+
+/* What a device has may change with what else is done on it (MIG, other tools). */
+static bool has_counters(const struct counter_gpu *gpu, const struct counter_row *const *rows,
+                         size_t count)
+{
+    bool same = counter_gpu_count(gpu) == count;
+    for (size_t i = 0; same && i < count; i++)
+        same = counter_gpu_row(gpu, i) == rows[i];
+    return same;
+}
+
+/* A burst that could not be read is lost; CUPTI is then set up anew, until that is of no use. */
+static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const char *why)
+{
+    char again[COUNTER_WHY_BYTES];
+    snprintf(gpu->why, sizeof gpu->why, "%s", why);
+    gpu->unread++;
+    if (++gpu->failures >= MOST_FAILURES) {
+        fail_gpu(sampler, gpu, gpu->why);
+        return;
+    }
+    struct counter_gpu *old = gpu->gpu;
+    const struct counter_row *rows[COUNTER_SET_MAX];
+    size_t count = counter_gpu_count(old);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = counter_gpu_row(old, i);
+    counter_gpu_close(old);
+    if (!start_gpu(sampler, gpu, again))
+        fail_gpu(sampler, gpu, again);
+    else if (gpu->defined && !has_counters(gpu->gpu, rows, count))
+        fail_gpu(sampler, gpu, "it no longer has the counters that it began with");
+}
+
+/* True when asked to stop within that time. */
+static bool wait_until(const struct sampler *sampler, uint64_t when_ns)
+{
+    for (;;) {
+        uint64_t now = prof_now_ns();
+        if (stop_asked)
+            return true;
+        if (now >= when_ns)
+            return false;
+        struct timespec left = {(time_t)((when_ns - now) / 1000000000u),
+                                (long)((when_ns - now) % 1000000000u)};
+        struct pollfd stop = {.fd = sampler->options->stop_fd, .events = POLLIN};
+        int ready = ppoll(&stop, 1, &left, NULL);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            stop_asked = 1;
+    }
+}
+
+static void write_burst(struct sampler *sampler, const struct sampled_gpu *gpu, bool overflow,
+                        uint64_t decode_ns)
+{
+    struct wire_counter_burst burst = {
+        .head = {sizeof burst, WIRE_COUNTER_BURST,
+                 (uint8_t)((overflow ? WIRE_BURST_OVERFLOW : 0) |
+                           (gpu->others.known ? WIRE_BURST_OTHERS : 0)),
+                 gpu->id},
+        .start = gpu->first_ns,
+        .end = gpu->last_ns,
+        .samples = gpu->samples,
+        .others = gpu->others.others,
+        .decode_ns = decode_ns,
+    };
+    if (gpu->samples)
+        spool_out_emit(&sampler->out, &burst);
+    sampler->bursts += gpu->samples != 0;
+    sampler->samples += gpu->samples;
+}
+
+static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    char why[COUNTER_WHY_BYTES];
+    struct taking taking = {sampler, gpu, true};
+    uint64_t before = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    bool overflow = false;
+    int got;
+    gpu->samples = 0;
+    while ((got = counter_gpu_decode(gpu->gpu, spool_counter_sample, &taking, &overflow, why)) > 0)
+        spool_out_heartbeat(&sampler->out);
+    write_burst(sampler, gpu, overflow, prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
+    if (gpu->samples)
+        gpu->failures = 0;
+    if (got < 0)
+        lose_burst(sampler, gpu, why);
+    else if (overflow) /* it stays so until sampling is set up anew */
+        lose_burst(sampler, gpu, "the device's buffer for samples overflowed");
+}
+
+/* Returns how long the GPU was sampled. */
+static uint64_t sample_burst(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    char why[COUNTER_WHY_BYTES];
+    uint64_t began = prof_now_ns();
+    if (!counter_gpu_start(gpu->gpu, why)) {
+        lose_burst(sampler, gpu, why);
+        return 0;
+    }
+    wait_until(sampler, prof_now_ns() + sampler->pace.burst_ns);
+    uint64_t length = prof_now_ns() - began;
+    if (!counter_gpu_stop(gpu->gpu, why)) {
+        lose_burst(sampler, gpu, why);
+        return length;
+    }
+    decode(sampler, gpu);
+    return length;
+}
+
+/* Of all threads, CUPTI's too, and of the child that learns the peaks. */
+static uint64_t cpu_used(void)
+{
+    struct rusage children = {.ru_maxrss = 0};
+    getrusage(RUSAGE_CHILDREN, &children);
+    uint64_t seconds = (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec);
+    uint64_t us = (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+    return prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + seconds * 1000000000u + us * 1000u;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static bool is_recording(const struct sampler *sampler)
+{
+    return !sampler->control || control_open(atomic_load(&sampler->control->state));
+}
+
+/* The next GPU that somebody uses, or whose users are not known. */
+static struct sampled_gpu *next_gpu(struct sampler *sampler)
+{
+    for (unsigned i = 0; i < sampler->count; i++) {
+        struct sampled_gpu *gpu = &sampler->gpus[sampler->next++ % sampler->count];
+        if (gpu->failed)
+            continue;
+        gpu->others = others_look(gpu->nvml, sampler->options->directory);
+        if (!gpu->others.known || gpu->others.ours)
+            return gpu;
+    }
+    return NULL;
+}
+
+static bool any_works(const struct sampler *sampler)
+{
+    for (unsigned i = 0; i < sampler->count; i++) {
+        if (!sampler->gpus[i].failed)
+            return true;
+    }
+    return false;
+}
+
+/* A burst, when it is time for one. Returns when to look again. */
+static uint64_t sample_when_due(struct sampler *sampler)
+{
+    uint64_t began = prof_now_ns();
+    if (!is_recording(sampler))
+        return began + CLOSED_WAIT_NS;
+    if (began < sampler->pace.next_ns)
+        return sampler->pace.next_ns;
+    struct sampled_gpu *gpu = next_gpu(sampler);
+    if (!gpu)
+        return began + IDLE_WAIT_NS;
+    pace_spend(&sampler->pace, began, cpu_used());
+    uint64_t length = sample_burst(sampler, gpu);
+    sampler->sampled_ns += length;
+    return pace_next(&sampler->pace, began, length, prof_now_ns(), cpu_used());
+}
+
+static void sample_gpus(struct sampler *sampler)
+{
+    uint64_t now = prof_now_ns();
+    sampler->began_ns = now;
+    sampler->cpu_began_ns = cpu_used();
+    pace_begin(&sampler->pace, sampler->options->interval_ns, sampler->options->duty, now, now,
+               sampler->cpu_began_ns);
+    for (uint64_t next = now; any_works(sampler) && !wait_until(sampler, next);) {
+        spool_out_heartbeat(&sampler->out);
+        next = sample_when_due(sampler);
+    }
+}
+
+static void say_what_was_done(struct sampler *sampler)
+{
+    double seconds = (double)(prof_now_ns() - sampler->began_ns) / 1e9;
+    double cpu = (double)(cpu_used() - sampler->cpu_began_ns) / 1e9;
+    if (sampler->out.dropped)
+        say(sampler, WIRE_HEALTH_DEGRADED, "%llu records found no room in the spool",
+            (unsigned long long)sampler->out.dropped);
+    for (unsigned i = 0; i < sampler->count; i++) {
+        const struct sampled_gpu *gpu = &sampler->gpus[i];
+        if (gpu->unread && !gpu->failed)
+            say(sampler, WIRE_HEALTH_DEGRADED,
+                "GPU %u: %u of its bursts could not be read whole: %s", gpu->index, gpu->unread,
+                gpu->why);
+    }
+    say(sampler, WIRE_HEALTH_NOTE,
+        "%llu samples in %llu bursts, %.1f %% of the time; the sampler used %.1f %% of a core",
+        (unsigned long long)sampler->samples, (unsigned long long)sampler->bursts,
+        100.0 * (double)sampler->sampled_ns / 1e9 / seconds, 100.0 * cpu / seconds);
+}
+
+int sampler_run(const struct sampler_options *options)
+{
+    static struct sampler sampler;
+    sampler.options = options;
+    sampler.set = counter_set_find(options->set);
+    if (!sampler.set ||
+        !spool_out_open(&sampler.out, options->directory, "perfkit_sampler", WIRE_SOURCE_COUNTERS))
+        return 1;
+    sampler.control = control_map(options->directory);
+    if (load_libraries(&sampler))
+        open_gpus(&sampler);
+    close(options->ready_fd);
+    if (sampler.count) {
+        sample_gpus(&sampler);
+        say_what_was_done(&sampler);
+    }
+    for (unsigned i = 0; i < sampler.count; i++) {
+        counter_gpu_close(sampler.gpus[i].gpu);
+        close(sampler.gpus[i].lock);
+    }
+    spool_out_close(&sampler.out);
+    return 0;
+}

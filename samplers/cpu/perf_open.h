@@ -1,0 +1,55 @@
+/* The kernel's events of a process that is about to be replaced by a program: one ring buffer for
+ * each processor, filled while the program, its threads and its children run there. */
+#ifndef PERFKIT_SAMPLERS_CPU_PERF_OPEN_H
+#define PERFKIT_SAMPLERS_CPU_PERF_OPEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cpu_ring {
+    int clock, switches; /* descriptors; -1 = none */
+    uint64_t switch_id;  /* by which samples of `switches` are known */
+    void *page;          /* the kernel's control page, the records behind it */
+};
+
+struct cpu_perf {
+    struct cpu_ring *rings;
+    unsigned count;
+    size_t ring_bytes; /* of records, a power of two */
+    uint64_t period_ns;
+    uint32_t stack_bytes; /* copied of each stack; 0 = the kernel follows frame pointers */
+    bool kernel;          /* time inside the kernel is sampled too */
+    bool switches;        /* threads that stop running are seen */
+    bool switch_stacks;   /* and where they were */
+};
+
+struct cpu_perf_options {
+    pid_t pid;
+    unsigned hz;
+    uint32_t stack_bytes; /* as above; ignored where CPU_CAN_COPY is 0 */
+    bool switches;
+};
+
+/* Unwinding outside of the process knows the registers of this machine. */
+#ifdef __x86_64__
+#define CPU_CAN_COPY 1
+#else
+#define CPU_CAN_COPY 0
+#endif
+
+#define CPU_MOST_FRAMES 64u
+#define CPU_MOST_HZ 10000u
+
+/* Open and map everything, to start when `pid` calls exec. What a user without rights may not have
+ * is left out and told by the fields above. False: nothing was opened, and *why says why and how to
+ * mend it. Ask with a pid of one's own to learn whether it would work. */
+bool cpu_perf_open(struct cpu_perf *perf, const struct cpu_perf_options *options, char *why,
+                   size_t size);
+void cpu_perf_close(struct cpu_perf *perf);
+
+/* kernel.perf_event_paranoid; false when there is none: a kernel without perf events. */
+bool cpu_perf_paranoid(int *level);
+
+#endif

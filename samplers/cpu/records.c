@@ -1,0 +1,325 @@
+/* One sample of the clock stands for one period on a processor. Time off the processor is known
+ * exactly, from the switch away to the switch back; a sleep of a period or more is a sample of its
+ * own, shorter ones are added up per thread until they make a period, so that their number is
+ * bounded by the rate whatever the program does, and the weights add up to the time. */
+#include <string.h>
+
+#include "samplers/cpu/records.h"
+
+#define TRAILER_CPU_BACK 16u /* see perf_queue.c */
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct body {
+    const unsigned char *at, *end;
+};
+
+static struct body perf_record_body(const struct perf_event_header *record)
+{
+    const unsigned char *at = (const unsigned char *)record;
+    return (struct body){at + sizeof *record, at + record->size};
+}
+
+static bool take_bytes(struct body *body, void *out, size_t bytes)
+{
+    if ((size_t)(body->end - body->at) < bytes)
+        return false;
+    memcpy(out, body->at, bytes);
+    body->at += bytes;
+    return true;
+}
+
+struct task_ids {
+    uint32_t pid, tid;
+};
+
+struct sample_head {
+    uint64_t event;
+    struct task_ids task;
+    uint64_t time;
+    uint32_t cpu, reserved;
+    uint64_t frames;
+};
+
+/* The kernel's chain as addresses inside instructions: all but the first are return addresses. */
+static bool take_chain(struct body *body, uint64_t count, struct cpu_chain *chain)
+{
+    *chain = (struct cpu_chain){.count = 0};
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t frame;
+        if (!take_bytes(body, &frame, sizeof frame))
+            return false;
+        if (frame >= (uint64_t)PERF_CONTEXT_MAX || frame == 0)
+            continue; /* says what follows, and is no address */
+        if (chain->count < CPU_MOST_FRAMES) {
+            chain->frames[chain->count] = chain->count ? frame - 1 : frame;
+            chain->count++;
+        }
+    }
+    return true;
+}
+
+/* Bits of cpu_perf's mask of registers, in rising order, as the unwind tables number them. */
+static const uint8_t register_numbers[] = {
+    CFI_RAX, CFI_RBX, CFI_RCX, CFI_RDX, CFI_RSI, CFI_RDI, CFI_RBP, CFI_RSP, CFI_RIP,
+    CFI_R8,  CFI_R9,  CFI_R10, CFI_R11, CFI_R12, CFI_R13, CFI_R14, CFI_R15,
+};
+enum { SAMPLED_REGISTERS = sizeof register_numbers };
+
+/* Registers and stack behind a sample's chain. A 32-bit program's are of no use. */
+static void take_copy(struct body *body, struct cpu_copy *copy)
+{
+    uint64_t abi, size, used, value;
+    *copy = (struct cpu_copy){0};
+    if (!take_bytes(body, &abi, sizeof abi) || abi != PERF_SAMPLE_REGS_ABI_64)
+        return;
+    for (unsigned i = 0; i < SAMPLED_REGISTERS; i++) {
+        if (!take_bytes(body, &value, sizeof value))
+            return;
+        copy->registers.value[register_numbers[i]] = value;
+    }
+    if (!take_bytes(body, &size, sizeof size) || size > (uint64_t)(body->end - body->at) ||
+        size + sizeof used > (uint64_t)(body->end - body->at))
+        return;
+    copy->stack = body->at;
+    memcpy(&used, body->at + size, sizeof used);
+    copy->bytes = (size_t)(used < size ? used : size);
+    copy->registers.known = (1u << CFI_REGISTERS) - 1;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Was something that began at `time_ns` to be recorded? Ranges of --capture-range are known to the
+ * processes only: analyses look at the windows that those wrote. */
+static bool sample_is_in_range(const struct control_page *control, uint64_t time_ns)
+{
+    if (!control || control->range[0])
+        return true;
+    uint64_t state = atomic_load_explicit(&control->state, memory_order_acquire);
+    uint64_t generation = control_generation(state);
+    bool open = control_open(state);
+    for (unsigned back = 0; back < CONTROL_CHANGES && generation > back; back++) {
+        uint64_t change = atomic_load(&control->change[(generation - back) % CONTROL_CHANGES]);
+        if (change >> 8 <= time_ns)
+            break;
+        open = !open;
+    }
+    return open;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void on_processor(struct cpu_records *records, const struct perf_event_header *record,
+                         const struct sample_head *head, const struct cpu_copy *copy,
+                         struct cpu_chain *chain)
+{
+    bool kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+    struct cpu_thread *thread =
+        cpu_tasks_thread(&records->tasks, head->task.pid, head->task.tid, head->time);
+    if (!thread || !sample_is_in_range(records->control, head->time))
+        return;
+    cpu_unwind(&records->unwinder, &records->tasks, thread->process, copy, chain);
+    struct cpu_sample sample = {
+        .kind = kernel ? WIRE_CPU_KERNEL : WIRE_CPU_USER,
+        .start_ns = head->time,
+        .weight_ns = records->perf->period_ns,
+        .tid = head->task.tid,
+        .cpu = head->cpu,
+    };
+    cpu_out_sample(&records->out, &records->tasks, thread->process, chain, &sample);
+}
+
+static void record_cpu_sample(struct cpu_records *records, const struct perf_event_header *record)
+{
+    struct body body = perf_record_body(record);
+    struct sample_head head;
+    struct cpu_chain chain;
+    struct cpu_copy copy = {0};
+    if (!take_bytes(&body, &head, sizeof head) || !take_chain(&body, head.frames, &chain) ||
+        head.task.tid == 0 || (int32_t)head.task.pid <= 0)
+        return;
+    if (records->perf->stack_bytes)
+        take_copy(&body, &copy);
+    bool stops = false;
+    for (unsigned i = 0; i < records->perf->count && !stops; i++)
+        stops =
+            records->perf->rings[i].switch_id && records->perf->rings[i].switch_id == head.event;
+    if (!stops) {
+        on_processor(records, record, &head, &copy, &chain);
+        return;
+    }
+    struct cpu_thread *thread =
+        cpu_tasks_thread(&records->tasks, head.task.pid, head.task.tid, head.time);
+    if (!thread)
+        return;
+    thread->chain = chain;
+    thread->registers.known = 0;
+    if (!copy.registers.known || !copy.bytes || !prof_array_reserve(&thread->stack, copy.bytes))
+        return;
+    thread->registers = copy.registers;
+    memcpy(thread->stack.data, copy.stack, copy.bytes);
+    thread->stack.count = copy.bytes;
+}
+
+/* ---- off the processor ----------------------------------------------------------------------- */
+
+/* Write what is owed in whole periods. */
+static void record_off_cpu_sample(struct cpu_records *records, struct cpu_thread *thread,
+                                  uint64_t until_ns, uint32_t cpu)
+{
+    uint64_t period = records->perf->period_ns, *owed = &thread->owed_ns[thread->why];
+    uint64_t slept = until_ns > thread->stopped_ns ? until_ns - thread->stopped_ns : 0;
+    if (!sample_is_in_range(records->control, thread->stopped_ns))
+        return;
+    *owed += slept;
+    if (*owed < period)
+        return;
+    struct cpu_sample sample = {
+        .kind = thread->why == CPU_OFF_BLOCKED ? WIRE_CPU_BLOCKED : WIRE_CPU_PREEMPTED,
+        .start_ns = thread->stopped_ns,
+        .duration_ns = slept,
+        .weight_ns = *owed - *owed % period,
+        .tid = thread->tid,
+        .cpu = cpu,
+    };
+    *owed %= period;
+    struct cpu_copy copy = {thread->registers, thread->stack.data, thread->stack.count};
+    cpu_unwind(&records->unwinder, &records->tasks, thread->process, &copy, &thread->chain);
+    cpu_out_sample(&records->out, &records->tasks, thread->process, &thread->chain, &sample);
+}
+
+static void take_switch(struct cpu_records *records, const struct perf_event_header *record,
+                        uint64_t time_ns)
+{
+    const unsigned char *end = (const unsigned char *)record + record->size;
+    struct task_ids task;
+    uint32_t cpu;
+    memcpy(&task, end - 32, sizeof task);
+    memcpy(&cpu, end - TRAILER_CPU_BACK, sizeof cpu);
+    if (task.tid == 0 || (int32_t)task.pid <= 0)
+        return;
+    struct cpu_thread *thread = cpu_tasks_thread(&records->tasks, task.pid, task.tid, time_ns);
+    if (!thread)
+        return;
+    if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
+        thread->stopped_ns = time_ns;
+        thread->why = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? CPU_OFF_PREEMPTED
+                                                                         : CPU_OFF_BLOCKED;
+        return;
+    }
+    if (thread->stopped_ns)
+        record_off_cpu_sample(records, thread, time_ns, cpu);
+    thread->stopped_ns = 0;
+    thread->chain = (struct cpu_chain){.count = 0};
+    thread->registers.known = 0;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static void handle_task_record(struct cpu_records *records, const struct perf_event_header *record,
+                               uint64_t time_ns)
+{
+    struct {
+        uint32_t pid, parent, tid, parent_tid;
+    } task;
+    struct body body = perf_record_body(record);
+    if (!take_bytes(&body, &task, sizeof task))
+        return;
+    if (record->type == PERF_RECORD_FORK)
+        cpu_tasks_fork(&records->tasks, task.pid, task.parent, task.tid, time_ns);
+    else
+        cpu_tasks_exit(&records->tasks, task.pid, task.tid);
+}
+
+static void take_name(struct cpu_records *records, const struct perf_event_header *record,
+                      uint64_t time_ns)
+{
+    struct body body = perf_record_body(record);
+    struct task_ids task;
+    if (take_bytes(&body, &task, sizeof task) && task.pid == task.tid &&
+        memchr(body.at, '\0', (size_t)(body.end - body.at)))
+        cpu_tasks_name(&records->tasks, task.pid, (const char *)body.at,
+                       record->misc & PERF_RECORD_MISC_COMM_EXEC, time_ns);
+}
+
+static void take_mapping(struct cpu_records *records, const struct perf_event_header *record,
+                         uint64_t time_ns)
+{
+    struct {
+        struct task_ids task;
+        uint64_t address, bytes, offset;
+        unsigned char
+            file[24]; /* a build id with its length in front, or the numbers of the inode */
+        uint32_t protection, flags;
+    } map;
+    struct body body = perf_record_body(record);
+    if (!take_bytes(&body, &map, sizeof map) ||
+        !memchr(body.at, '\0', (size_t)(body.end - body.at)))
+        return;
+    const char *path = (const char *)body.at;
+    if (path[0] != '/' && strcmp(path, "[vdso]") != 0)
+        return; /* of no file */
+    if (strncmp(path, "//", 2) == 0)
+        return; /* anonymous: code made at run time */
+    uint32_t id_bytes = 0;
+#ifdef PERF_RECORD_MISC_MMAP_BUILD_ID
+    if (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+        id_bytes = map.file[0];
+#endif
+    struct cpu_process *process = cpu_tasks_process(&records->tasks, map.task.pid, time_ns);
+    struct cpu_mapping mapping = {map.address, map.bytes, map.offset, time_ns, 0};
+    if (process)
+        cpu_tasks_map(&records->tasks, process, path, map.file + 4, id_bytes, &mapping);
+}
+
+static void take_loss(struct cpu_records *records, const struct perf_event_header *record)
+{
+    uint64_t values[2] = {0};
+    struct body body = perf_record_body(record);
+    if (record->type == PERF_RECORD_LOST && take_bytes(&body, values, sizeof values))
+        records->lost += values[1];
+    else if (record->type == PERF_RECORD_LOST_SAMPLES && take_bytes(&body, values, 8))
+        records->lost += values[0];
+}
+
+void cpu_records_take(struct cpu_records *records, const struct perf_event_header *record,
+                      uint64_t time_ns)
+{
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        record_cpu_sample(records, record);
+        break;
+    case PERF_RECORD_SWITCH:
+        take_switch(records, record, time_ns);
+        break;
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        handle_task_record(records, record, time_ns);
+        break;
+    case PERF_RECORD_COMM:
+        take_name(records, record, time_ns);
+        break;
+    case PERF_RECORD_MMAP2:
+        take_mapping(records, record, time_ns);
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        take_loss(records, record);
+        break;
+    case PERF_RECORD_THROTTLE:
+        records->throttled++;
+        break;
+    default:
+        break;
+    }
+}
+
+void cpu_records_end(struct cpu_records *records, uint64_t now_ns)
+{
+    uint64_t tid, value;
+    for (size_t at = 0; prof_map_next(&records->tasks.threads, &at, &tid, &value);) {
+        struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
+        if (thread->stopped_ns)
+            record_off_cpu_sample(records, thread, now_ns, WIRE_CPU_UNKNOWN);
+    }
+}

@@ -1,0 +1,30 @@
+/* What the kernel's records mean: tasks are kept up to date, samples and sleeps are written. */
+#ifndef PERFKIT_SAMPLERS_CPU_RECORDS_H
+#define PERFKIT_SAMPLERS_CPU_RECORDS_H
+
+#include <linux/perf_event.h>
+
+#include "samplers/cpu/perf_open.h"
+#include "samplers/cpu/sample_out.h"
+#include "samplers/cpu/tasks.h"
+#include "samplers/cpu/unwind.h"
+#include "libprof/spool/control.h"
+
+struct cpu_records {
+    const struct cpu_perf *perf;
+    const struct control_page *control; /* NULL = everything is to be recorded */
+    struct cpu_tasks tasks;
+    struct cpu_unwinder unwinder;
+    struct cpu_out out;
+    uint64_t lost;      /* records that found no room in the kernel's buffers */
+    uint64_t throttled; /* times that the kernel held the events back */
+};
+
+/* In the order of their times. */
+void cpu_records_take(struct cpu_records *records, const struct perf_event_header *record,
+                      uint64_t time_ns);
+
+/* Nothing more comes: what still does not run is written as it stands. */
+void cpu_records_end(struct cpu_records *records, uint64_t now_ns);
+
+#endif

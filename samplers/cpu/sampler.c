@@ -1,0 +1,217 @@
+/* The thread. It wakes when a buffer is a quarter full and ten times a second, which bounds both
+ * what a buffer must hold and how far behind the capture is. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "samplers/cpu/perf_queue.h"
+#include "samplers/cpu/records.h"
+#include "samplers/cpu/sampler.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/format.h"
+
+#define ROUND_MS 100
+/* A record's time is taken a moment before it can be seen in its buffer. */
+#define SETTLE_NS 1000000u
+
+struct cpu_sampler {
+    struct cpu_perf perf;
+    struct cpu_queue queue;
+    struct cpu_records records;
+    struct pollfd *polled; /* the rings, then `stop` */
+    int stop;
+    pthread_t thread;
+    bool running;
+    bool out_of_memory;
+    uint64_t cpu_ns; /* that the thread took */
+};
+
+static void report_cpu_state(struct cpu_sampler *sampler, enum wire_health_state state,
+                             const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void report_cpu_state(struct cpu_sampler *sampler, enum wire_health_state state,
+                             const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    spool_out_health(&sampler->records.out.spool, state, text);
+}
+
+static struct prof_text counted(uint64_t count, const char *one, const char *many)
+{
+    return prof_counted(count > INT64_MAX ? INT64_MAX : (int64_t)count, one, many);
+}
+
+/* What the user asked for and a user without rights does not get. */
+static void say_limits(struct cpu_sampler *sampler)
+{
+    if (sampler->perf.kernel)
+        return;
+    int level = 0;
+    cpu_perf_paranoid(&level);
+    report_cpu_state(
+        sampler, WIRE_HEALTH_NOTE,
+        "time inside the kernel and the places where threads block are not in the samples: "
+        "kernel.perf_event_paranoid is %d (sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for "
+        "perfkit)",
+        level);
+}
+
+static void say_losses(struct cpu_sampler *sampler)
+{
+    const struct cpu_records *records = &sampler->records;
+    if (records->lost)
+        report_cpu_state(
+            sampler, WIRE_HEALTH_DEGRADED,
+            "%s lost because the sampler was too slow: lower the rate (--cpu-sample=99), or leave "
+            "out blocked time (--cpu-sample-blocked=off)",
+            counted(records->lost, "record was", "records were").text);
+    if (records->throttled)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED,
+                         "the kernel held samples back %s: lower the rate, or raise "
+                         "kernel.perf_event_max_sample_rate",
+                         counted(records->throttled, "time", "times").text);
+    if (records->out.spool.dropped)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
+                         counted(records->out.spool.dropped, "record found", "records found").text);
+    if (sampler->queue.damaged || sampler->out_of_memory)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
+                         sampler->out_of_memory ? "out of memory"
+                                                : "the kernel's buffers could not be read");
+}
+
+static void handle_perf_record(void *context, const struct perf_event_header *record,
+                               uint64_t time_ns)
+{
+    struct cpu_sampler *sampler = context;
+    cpu_records_take(&sampler->records, record, time_ns);
+}
+
+static void drain_perf_buffers(struct cpu_sampler *sampler, bool last)
+{
+    uint64_t began = prof_now_ns();
+    for (unsigned i = 0; i < sampler->perf.count; i++) {
+        if (!cpu_queue_take(&sampler->queue, &sampler->perf, &sampler->perf.rings[i]))
+            sampler->out_of_memory = true;
+    }
+    cpu_queue_hand_over(&sampler->queue, last ? UINT64_MAX : began - SETTLE_NS, handle_perf_record,
+                        sampler);
+}
+
+static void *run_cpu_sampler(void *context)
+{
+    struct cpu_sampler *sampler = context;
+    unsigned count = sampler->perf.count;
+    pthread_setname_np(pthread_self(), "perfkit-cpu");
+    while (!sampler->polled[count].revents) {
+        if (poll(sampler->polled, count + 1, ROUND_MS) < 0 && errno != EINTR)
+            break;
+        for (unsigned i = 0; i < count; i++) {
+            if (sampler->polled[i].revents & POLLHUP)
+                sampler->polled[i].fd = -1; /* no thread of the target is left */
+        }
+        drain_perf_buffers(sampler, false);
+        spool_out_heartbeat(&sampler->records.out.spool);
+    }
+    cpu_tasks_mark_gone(&sampler->records.tasks);
+    drain_perf_buffers(sampler, true);
+    sampler->cpu_ns = prof_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return NULL;
+}
+
+static bool prepare_cpu_sampler(struct cpu_sampler *sampler, const char *directory)
+{
+    unsigned count = sampler->perf.count;
+    sampler->polled = calloc(count + 1u, sizeof *sampler->polled);
+    sampler->stop = eventfd(0, EFD_CLOEXEC);
+    if (!sampler->polled || sampler->stop < 0 || !cpu_out_open(&sampler->records.out, directory))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        sampler->polled[i] = (struct pollfd){.fd = sampler->perf.rings[i].clock, .events = POLLIN};
+    sampler->polled[count] = (struct pollfd){.fd = sampler->stop, .events = POLLIN};
+    sampler->records.perf = &sampler->perf;
+    sampler->records.control = control_map(directory);
+    sampler->records.tasks.period_ns = sampler->perf.period_ns;
+    return true;
+}
+
+struct cpu_sampler *cpu_sampler_open(const struct cpu_sampler_options *options, char *why,
+                                     size_t size)
+{
+    struct cpu_sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler) {
+        snprintf(why, size, "out of memory");
+        return NULL;
+    }
+    sampler->stop = -1;
+    if (!cpu_perf_open(&sampler->perf, &options->perf, why, size)) {
+        free(sampler);
+        return NULL;
+    }
+    if (!prepare_cpu_sampler(sampler, options->directory)) {
+        snprintf(why, size, "no room for the samples' spool");
+        cpu_sampler_close(sampler);
+        return NULL;
+    }
+    say_limits(sampler);
+    return sampler;
+}
+
+bool cpu_sampler_start(struct cpu_sampler *sampler)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = pthread_create(&sampler->thread, NULL, run_cpu_sampler, sampler);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sampler->running = error == 0;
+    errno = error;
+    return sampler->running;
+}
+
+static void stop_cpu_sampler(struct cpu_sampler *sampler)
+{
+    uint64_t one = 1;
+    if (write(sampler->stop, &one, sizeof one) != (ssize_t)sizeof one)
+        return; /* cannot be: the counter is 0 */
+    pthread_join(sampler->thread, NULL);
+    /* An end that found no room in the buffers would look like a sleep until now. */
+    uint64_t unseen = cpu_tasks_forget_gone(&sampler->records.tasks);
+    if (sampler->records.lost < unseen)
+        sampler->records.lost = unseen;
+    cpu_records_end(&sampler->records, prof_now_ns());
+    say_losses(sampler);
+    char deep[96] = "";
+    if (sampler->records.unwinder.cut)
+        snprintf(deep, sizeof deep, ", %s of them with stacks deeper than what is copied of one",
+                 prof_count((int64_t)sampler->records.unwinder.cut).text);
+    report_cpu_state(sampler, WIRE_HEALTH_NOTE, "%s%s; the sampler used %.2f s of a core",
+                     counted(sampler->records.out.samples, "sample", "samples").text, deep,
+                     (double)sampler->cpu_ns / 1e9);
+}
+
+void cpu_sampler_close(struct cpu_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    if (sampler->running)
+        stop_cpu_sampler(sampler);
+    cpu_out_close(&sampler->records.out);
+    cpu_perf_close(&sampler->perf);
+    cpu_tasks_free(&sampler->records.tasks);
+    cpu_unwinder_free(&sampler->records.unwinder);
+    cpu_queue_free(&sampler->queue);
+    if (sampler->stop >= 0)
+        close(sampler->stop);
+    free(sampler->polled);
+    free(sampler);
+}
