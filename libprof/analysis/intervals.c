@@ -31,7 +31,7 @@ void prof_intervals_normalise(struct prof_intervals *set)
     set->count = kept;
 }
 
-static bool append_interval(struct prof_intervals *out, int64_t begin, int64_t end)
+bool prof_intervals_add(struct prof_intervals *out, int64_t begin, int64_t end)
 {
     if (begin >= end)
         return true;
@@ -52,7 +52,7 @@ bool prof_intervals_union(const struct prof_intervals *a, const struct prof_inte
         if (last && next.begin <= last->end) {
             if (next.end > last->end)
                 last->end = next.end;
-        } else if (!append_interval(out, next.begin, next.end)) {
+        } else if (!prof_intervals_add(out, next.begin, next.end)) {
             return false;
         }
     }
@@ -64,8 +64,8 @@ bool prof_intervals_intersection(const struct prof_intervals *a, const struct pr
 {
     for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
         struct prof_interval x = a->data[i], y = b->data[j];
-        if (!append_interval(out, x.begin > y.begin ? x.begin : y.begin,
-                             x.end < y.end ? x.end : y.end))
+        if (!prof_intervals_add(out, x.begin > y.begin ? x.begin : y.begin,
+                                x.end < y.end ? x.end : y.end))
             return false;
         if (x.end < y.end)
             i++;
@@ -83,11 +83,11 @@ bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval wi
         struct prof_interval x = a->data[i];
         if (x.end <= at)
             continue;
-        if (!append_interval(out, at, x.begin < window.end ? x.begin : window.end))
+        if (!prof_intervals_add(out, at, x.begin < window.end ? x.begin : window.end))
             return false;
         at = x.end;
     }
-    return append_interval(out, at, window.end);
+    return prof_intervals_add(out, at, window.end);
 }
 
 void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user)

@@ -20,6 +20,10 @@ struct prof_intervals {
 /* For qsort of struct prof_interval. */
 int prof_by_interval_begin(const void *a, const void *b);
 
+/* Append an interval, but for the empty and the inverted: a set only where it is the last one.
+ * False: out of memory. */
+bool prof_intervals_add(struct prof_intervals *set, int64_t begin, int64_t end);
+
 /* Make a set of any intervals, in place: sorts, joins what overlaps or touches, drops the empty and
  * the inverted. */
 void prof_intervals_normalise(struct prof_intervals *set);

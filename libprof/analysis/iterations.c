@@ -59,8 +59,7 @@ static void skip_warm_up(struct prof_iterations *it, const struct prof_facts *f,
         it->list.data[i].steady = (int64_t)(i - from) >= skip;
 }
 
-/* The end of the stretch of one thread that begins at `from`. */
-static size_t thread_end(const struct prof_iterations *it, size_t from)
+size_t prof_iterations_thread_end(const struct prof_iterations *it, size_t from)
 {
     size_t to = from;
     while (to < it->list.count && it->list.data[to].thread == it->list.data[from].thread)
@@ -104,7 +103,7 @@ static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f,
 {
     size_t kept = 0;
     for (size_t from = 0, to; from < it->list.count; from = to) {
-        to = thread_end(it, from);
+        to = prof_iterations_thread_end(it, from);
         skip_warm_up(it, f, from, to, skip);
     }
     for (size_t i = 0; i < it->list.count; i++) {
@@ -118,7 +117,7 @@ static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f,
 static bool index_threads(struct prof_iterations *it, const struct prof_facts *f)
 {
     for (size_t from = 0, to; from < it->list.count; from = to) {
-        to = thread_end(it, from);
+        to = prof_iterations_thread_end(it, from);
         if (to - from > it->main_end - it->main_begin) {
             it->main_begin = from;
             it->main_end = to;
@@ -144,344 +143,16 @@ static void tile(struct prof_iterations *it)
     }
 }
 
-/* ---- analysed intervals -----------------------------------------------------------------------
- */
-
-struct mark {
-    int64_t begin;
-    size_t phase; /* SIZE_MAX: set-up */
-};
-
-/* Begins of iterations of all phases, and of set-up: where another phase's stands between two
- * iterations of a phase, the time between them is not the phase's. */
-struct marks {
-    PROF_ARRAY(struct mark) list;
-};
-
-static int by_mark_begin(const void *a, const void *b)
-{
-    const struct mark *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
-}
-
-static bool list_marks(struct marks *marks, const struct prof_phases *phases,
-                       const struct prof_set_up *set_up)
-{
-    for (size_t p = 0; p < phases->list.count; p++) {
-        const struct prof_iterations *it = &phases->list.data[p].iterations;
-        for (size_t i = 0; i < it->list.count; i++) {
-            struct mark *slot = prof_array_add(&marks->list);
-            if (!slot)
-                return false;
-            *slot = (struct mark){it->list.data[i].begin, p};
-        }
-    }
-    for (size_t i = 0; i < set_up->list.count; i++) {
-        struct mark *slot = prof_array_add(&marks->list);
-        if (!slot)
-            return false;
-        *slot = (struct mark){set_up->list.data[i].begin, SIZE_MAX};
-    }
-    if (marks->list.count)
-        qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
-    return true;
-}
-
-static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from, int64_t to)
-{
-    size_t low = 0, high = marks->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (marks->list.data[middle].begin < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < marks->list.count && marks->list.data[low].begin < to; low++) {
-        if (marks->list.data[low].phase != phase)
-            return true;
-    }
-    return false;
-}
-
-static bool append_phase_interval(struct prof_intervals *set, int64_t begin, int64_t end)
-{
-    struct prof_interval *slot = begin < end ? prof_array_add(set) : NULL;
-    if (slot)
-        *slot = (struct prof_interval){begin, end};
-    return slot || begin >= end;
-}
-
-/* The pause before an iteration; where iterations last until the next one begins, the pause is
- * within them. */
-static int64_t pause_at(const struct prof_phase *phase, size_t at)
-{
-    const struct prof_iteration *one = &phase->iterations.list.data[at];
-    return phase->tiled                          ? one->end - one->begin
-           : at && one[-1].thread == one->thread ? one->begin - one[-1].end
-                                                 : 0;
-}
-
-/* From how long on a pause of a thread's iterations is a break: a quarter of their time, and a
- * hundred times as long as an iteration. The loop was over, and began again or something else came:
- * far from what pauses of loops are. Time of breaks is not theirs, so that a long one hides no
- * shorter one. */
-static int64_t shortest_break(const struct prof_phase *phase, size_t from)
-{
-    const struct prof_iteration *list = phase->iterations.list.data;
-    size_t to = thread_end(&phase->iterations, from), count = to - from;
-    int64_t left = list[to - 1].end - list[from].begin, limit = INT64_MAX;
-    for (;;) {
-        int64_t longest = 0, sum = 0;
-        for (size_t i = from; i < to; i++) {
-            int64_t pause = pause_at(phase, i);
-            if (pause < limit && pause > longest) {
-                longest = pause;
-                sum = 0;
-            }
-            sum += pause == longest ? pause : 0;
-        }
-        if (longest <= 0 || longest < left / 4 || longest / 100 < (left - sum) / (int64_t)count)
-            return limit;
-        left -= sum;
-        limit = longest;
-    }
-}
-
-/* From the first to the last of the steady iterations in a row, over all threads. Where one lasts
- * until the next begins, a pause is within it. */
-static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_t number)
-{
-    const struct prof_iterations *it = &phase->iterations;
-    struct prof_intervals rows = {0};
-    int64_t limit = INT64_MAX;
-    bool ok = true, goes_on = false;
-    for (size_t i = 0; ok && i < it->list.count; i++) {
-        const struct prof_iteration *one = &it->list.data[i];
-        bool first = !i || one[-1].thread != one->thread;
-        if (first)
-            limit = shortest_break(phase, i);
-        bool breaks = pause_at(phase, i) >= limit;
-        if (first || breaks || is_interrupted(marks, number, one[-1].end, one->begin))
-            goes_on = false;
-        if (!one->steady || (phase->tiled && breaks)) {
-            goes_on = false;
-            continue;
-        }
-        if (goes_on)
-            rows.data[rows.count - 1].end = one->end;
-        else
-            ok = append_phase_interval(&rows, one->begin, one->end);
-        goes_on = rows.count > 0;
-    }
-    prof_intervals_normalise(&rows);
-    phase->intervals = rows;
-    return ok;
-}
-
-/* Device work of an interval belongs to it to its end, unless another interval begins before. */
-struct owner {
-    int64_t begin, end, until;
-    size_t phase;
-};
-
-struct owners {
-    PROF_ARRAY(struct owner) list;
-};
-
-static int by_owner(const void *a, const void *b)
-{
-    const struct owner *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
-}
-
-static struct owner *owner_at(const struct owners *owners, int64_t time)
-{
-    size_t low = 0, high = owners->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (owners->list.data[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && time < owners->list.data[low - 1].end ? &owners->list.data[low - 1] : NULL;
-}
-
-/* Phases of different threads may overlap in time: whoever began first has it until it ends. */
-static bool list_owners(struct owners *owners, struct prof_phases *phases)
-{
-    size_t kept = 0;
-    for (size_t p = 0; p < phases->list.count; p++) {
-        const struct prof_intervals *own = &phases->list.data[p].intervals;
-        for (size_t i = 0; i < own->count; i++) {
-            struct owner *slot = prof_array_add(&owners->list);
-            if (!slot)
-                return false;
-            *slot = (struct owner){own->data[i].begin, own->data[i].end, own->data[i].end, p};
-        }
-        prof_array_free(&phases->list.data[p].intervals);
-    }
-    if (owners->list.count)
-        qsort(owners->list.data, owners->list.count, sizeof *owners->list.data, by_owner);
-    for (size_t i = 0; i < owners->list.count; i++) {
-        struct owner one = owners->list.data[i];
-        int64_t taken = kept ? owners->list.data[kept - 1].end : INT64_MIN;
-        one.begin = one.begin > taken ? one.begin : taken;
-        if (one.begin < one.end)
-            owners->list.data[kept++] = one;
-    }
-    owners->list.count = kept;
-    return true;
-}
-
-static void own_operations(struct owners *owners, const struct prof_facts *f)
-{
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; i < f->ops[kind].count; i++) {
-            struct prof_op op = prof_facts_op(f, kind, i);
-            struct owner *owner = owner_at(owners, prof_op_asked_at(&op));
-            int64_t end = prof_add(op.start, op.duration);
-            if (owner && end > owner->until)
-                owner->until = end;
-        }
-    }
-    for (size_t i = 0; i < owners->list.count; i++) {
-        struct owner *one = &owners->list.data[i];
-        int64_t most = i + 1 < owners->list.count ? one[1].begin : f->end_ns;
-        one->end = one->until < most ? one->until : most > one->end ? most : one->end;
-    }
-}
-
-/* Only what was recorded. */
-static bool give_intervals(const struct owners *owners, struct prof_phases *phases,
-                           const struct prof_facts *f)
-{
-    for (size_t i = 0; i < owners->list.count; i++) {
-        const struct owner *one = &owners->list.data[i];
-        struct prof_intervals own = {.data = &(struct prof_interval){one->begin, one->end},
-                                     .count = 1};
-        struct prof_intervals recorded = {0};
-        if (!prof_intervals_intersection(&own, &f->recorded, &recorded))
-            return false;
-        for (size_t k = 0; k < recorded.count; k++) {
-            if (!append_phase_interval(&phases->list.data[one->phase].intervals,
-                                       recorded.data[k].begin, recorded.data[k].end))
-                return false;
-        }
-        prof_array_free(&recorded);
-    }
-    return true;
-}
-
-static bool measure_phase(struct prof_phase *phase)
-{
-    phase->before = malloc((phase->intervals.count + 1) * sizeof *phase->before);
-    phase->time_ns = 0;
-    for (size_t i = 0; phase->before && i < phase->intervals.count; i++) {
-        struct prof_interval one = phase->intervals.data[i];
-        phase->before[i] = phase->time_ns;
-        phase->time_ns += one.end - one.begin;
-        phase->begin = i ? phase->begin : one.begin;
-        phase->end = one.end;
-    }
-    return phase->before != NULL;
-}
-
-static bool find_intervals(struct prof_phases *phases, const struct prof_facts *f,
-                           const struct prof_set_up *set_up)
-{
-    struct marks marks = {0};
-    struct owners owners = {0};
-    bool ok = list_marks(&marks, phases, set_up);
-    for (size_t p = 0; ok && p < phases->list.count; p++)
-        ok = span_rows(&phases->list.data[p], &marks, p);
-    ok = ok && list_owners(&owners, phases);
-    if (ok)
-        own_operations(&owners, f);
-    ok = ok && give_intervals(&owners, phases, f);
-    for (size_t p = 0; ok && p < phases->list.count; p++)
-        ok = measure_phase(&phases->list.data[p]);
-    prof_array_free(&marks.list);
-    prof_array_free(&owners.list);
-    return ok;
-}
-
-/* ---- what is covered --------------------------------------------------------------------------
- */
-
-int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
-{
-    const struct prof_intervals *set = &phase->intervals;
-    size_t at = prof_intervals_begun(set, time);
-    if (!at)
-        return 0;
-    int64_t end = time < set->data[at - 1].end ? time : set->data[at - 1].end;
-    return phase->before[at - 1] + end - set->data[at - 1].begin;
-}
-
-static void cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
-                     const struct prof_intervals *set_up, const struct prof_op *op)
-{
-    struct prof_coverage *coverage = &phases->coverage;
-    int64_t asked = prof_op_asked_at(op);
-    coverage->device_ns = prof_add(coverage->device_ns, op->duration);
-    for (size_t p = 0; p < phases->list.count; p++) {
-        struct prof_phase *phase = &phases->list.data[p];
-        if (!prof_intervals_has(&phase->intervals, op->start))
-            continue;
-        phase->ops++;
-        phase->device_ns = prof_add(phase->device_ns, op->duration);
-        coverage->analysed_ns = prof_add(coverage->analysed_ns, op->duration);
-        return;
-    }
-    int64_t *sum = prof_intervals_has(skipped, asked)  ? &coverage->skipped_ns
-                   : prof_intervals_has(set_up, asked) ? &coverage->set_up_ns
-                                                       : NULL;
-    if (sum)
-        *sum = prof_add(*sum, op->duration);
-}
-
-static bool list_skipped(const struct prof_phases *phases, struct prof_intervals *skipped)
-{
-    for (size_t p = 0; p < phases->list.count; p++) {
-        const struct prof_iterations *it = &phases->list.data[p].iterations;
-        for (size_t i = 0; i < it->list.count; i++) {
-            if (!it->list.data[i].steady &&
-                !append_phase_interval(skipped, it->list.data[i].begin, it->list.data[i].end))
-                return false;
-        }
-    }
-    prof_intervals_normalise(skipped);
-    return true;
-}
-
-static bool cover(struct prof_phases *phases, const struct prof_facts *f,
-                  const struct prof_intervals *skipped, const struct prof_set_up *set_up)
-{
-    struct prof_intervals left_out = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < set_up->list.count; i++)
-        ok = append_phase_interval(&left_out, set_up->list.data[i].begin, set_up->list.data[i].end);
-    prof_intervals_normalise(&left_out);
-    for (size_t p = 0; p < phases->list.count; p++)
-        phases->list.data[p].ops = 0;
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; ok && kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; i < f->ops[kind].count; i++) {
-            struct prof_op op = prof_facts_op(f, kind, i);
-            cover_op(phases, skipped, &left_out, &op);
-        }
-    }
-    prof_array_free(&left_out);
-    return ok;
-}
-
 /* ---- all --------------------------------------------------------------------------------------
  */
+
+static void free_phase(struct prof_phase *phase)
+{
+    prof_iterations_free(&phase->iterations);
+    prof_array_free(&phase->intervals);
+    free(phase->before);
+    free(phase->label);
+}
 
 static bool is_step(const struct prof_phase *phase)
 {
@@ -506,10 +177,7 @@ static void order_phases(struct prof_phases *phases)
             phases->list.data[kept++] = phase;
             continue;
         }
-        prof_iterations_free(&phase.iterations);
-        prof_array_free(&phase.intervals);
-        free(phase.before);
-        free(phase.label);
+        free_phase(&phase);
     }
     phases->list.count = kept;
     if (kept)
@@ -537,7 +205,7 @@ static void order_phases(struct prof_phases *phases)
 /* Where the ranges that repeat hold less than half of the work, the sequence of launches tells of
  * the rest. */
 static bool find_launches(struct prof_phases *phases, const struct prof_facts *f,
-                          const struct prof_set_up *set_up)
+                          const struct prof_intervals *set_up)
 {
     struct prof_intervals known = {0};
     int64_t all = 0, inside = 0;
@@ -545,10 +213,10 @@ static bool find_launches(struct prof_phases *phases, const struct prof_facts *f
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         const struct prof_iterations *it = &phases->list.data[p].iterations;
         for (size_t i = 0; ok && i < it->list.count; i++)
-            ok = append_phase_interval(&known, it->list.data[i].begin, it->list.data[i].end);
+            ok = prof_intervals_add(&known, it->list.data[i].begin, it->list.data[i].end);
     }
-    for (size_t i = 0; ok && i < set_up->list.count; i++)
-        ok = append_phase_interval(&known, set_up->list.data[i].begin, set_up->list.data[i].end);
+    for (size_t i = 0; ok && i < set_up->count; i++)
+        ok = prof_intervals_add(&known, set_up->data[i].begin, set_up->data[i].end);
     prof_intervals_normalise(&known);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)
         all += (int64_t)f->ops[kind].count;
@@ -588,7 +256,7 @@ static bool whole_run(struct prof_phases *phases, const struct prof_facts *f)
     phase->begin = begin;
     phase->end = f->end_ns;
     if (!prof_intervals_intersection(&run, &f->recorded, &phase->intervals) ||
-        !measure_phase(phase))
+        !prof_phase_measure(phase))
         return false;
     phases->time_ns = phase->time_ns;
     return true;
@@ -603,7 +271,7 @@ static int64_t most_iterations(const struct prof_phases *phases, const char **la
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_iterations *it = &phases->list.data[p].iterations;
         for (size_t from = 0, to; from < it->list.count; from = to) {
-            to = thread_end(it, from);
+            to = prof_iterations_thread_end(it, from);
             if ((int64_t)(to - from) <= most)
                 continue;
             most = (int64_t)(to - from);
@@ -633,19 +301,19 @@ static enum prof_status check_skip(const struct prof_phases *phases, int64_t ski
 enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_facts *f,
                                   const struct prof_filter *filter, struct prof_error *err)
 {
-    struct prof_set_up set_up = {0};
+    struct prof_intervals set_up = {0};
     struct prof_intervals skipped = {0};
     const char *asked = filter ? filter->iteration : NULL;
     int64_t skip = filter && filter->skips ? filter->skip : PROF_UNKNOWN;
     *phases = (struct prof_phases){0};
-    bool ok = prof_phases_by_ranges(phases, f, asked, &set_up);
+    struct prof_range_paths paths;
+    bool ok =
+        prof_range_paths_read(&paths, f) && prof_phases_by_ranges(phases, &paths, asked, &set_up);
     bool missing = ok && asked && !phases->list.count;
     ok = ok && (asked || find_launches(phases, f, &set_up));
     enum prof_status status = ok && !missing ? check_skip(phases, skip, err) : PROF_OK;
-    if (status) {
-        prof_array_free(&set_up.list);
-        return status;
-    }
+    if (status)
+        goto out;
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
         if (phase->tiled)
@@ -653,19 +321,26 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
         keep_in_time(&phase->iterations, f, skip);
         ok = index_threads(&phase->iterations, f);
     }
-    ok = ok && find_intervals(phases, f, &set_up) && list_skipped(phases, &skipped);
+    ok = ok && prof_phases_intervals(phases, f, &set_up) && prof_phases_skipped(phases, &skipped);
+    prof_intervals_normalise(&set_up);
     if (ok)
         order_phases(phases);
     missing |= ok && asked && !phases->list.count;
-    ok = ok && (phases->list.count || whole_run(phases, f)) && cover(phases, f, &skipped, &set_up);
-    prof_array_free(&set_up.list);
-    prof_array_free(&skipped);
+    ok = ok && (phases->list.count || whole_run(phases, f));
+    if (ok)
+        prof_phases_cover(phases, f, &skipped, &set_up);
     if (missing)
-        return prof_fail(err, PROF_NOTFOUND,
-                         "--iteration: no NVTX range of this capture is called '%.80s': `perfkit "
-                         "report --stats nvtx_sum` lists them",
-                         asked);
-    return ok ? PROF_OK : prof_out_of_memory(err);
+        status = prof_fail(err, PROF_NOTFOUND,
+                           "--iteration: no NVTX range of this capture is called '%.80s': `perfkit "
+                           "report --stats nvtx_sum` lists them",
+                           asked);
+    else if (!ok)
+        status = prof_out_of_memory(err);
+out:
+    prof_range_paths_free(&paths);
+    prof_array_free(&set_up);
+    prof_array_free(&skipped);
+    return status;
 }
 
 bool prof_phase_rows(const struct prof_phases *phases, struct prof_phase_row **rows, size_t *count)
@@ -706,13 +381,8 @@ enum prof_status prof_iterations_check(struct prof_capture *capture,
 
 void prof_phases_free(struct prof_phases *phases)
 {
-    for (size_t p = 0; p < phases->list.count; p++) {
-        struct prof_phase *phase = &phases->list.data[p];
-        prof_iterations_free(&phase->iterations);
-        prof_array_free(&phase->intervals);
-        free(phase->before);
-        free(phase->label);
-    }
+    for (size_t p = 0; p < phases->list.count; p++)
+        free_phase(&phases->list.data[p]);
     prof_array_free(&phases->list);
     *phases = (struct prof_phases){0};
 }

@@ -553,13 +553,8 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
     struct prof_intervals spans = {0};
     enum prof_status status = prof_recorded(f->capture, &recorded, err);
     bool ok = true;
-    for (size_t i = 0; !status && ok && recorded.in_part && i < recorded.spans.count; i++) {
-        struct prof_interval *slot = prof_array_add(&spans);
-        ok = slot != NULL;
-        if (slot)
-            *slot =
-                (struct prof_interval){recorded.spans.data[i].begin, recorded.spans.data[i].end};
-    }
+    for (size_t i = 0; !status && ok && recorded.in_part && i < recorded.spans.count; i++)
+        ok = prof_intervals_add(&spans, recorded.spans.data[i].begin, recorded.spans.data[i].end);
     prof_intervals_normalise(&spans);
     if (!status && ok)
         ok = prof_intervals_intersection(&asked, recorded.in_part ? &spans : &asked, &f->recorded);

@@ -177,10 +177,8 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
         bool builds = call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
         if (!builds || is_analysed(f, call->start))
             continue;
-        struct prof_interval *slot = prof_array_add(&building);
-        if (slot)
-            *slot = (struct prof_interval){call->start, prof_add(call->start, call->duration)};
-        judge->failed |= !slot;
+        judge->failed |=
+            !prof_intervals_add(&building, call->start, prof_add(call->start, call->duration));
         prof_spots_add(spots, (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
     }
     prof_intervals_normalise(&building);
