@@ -186,6 +186,29 @@ static const struct prof_phase_row *next_longest(const struct prof_findings *fin
 #define ENOUGH 0.8 /* of the device time: less is explained */
 #define PHASES 3   /* named */
 
+#define WORTH_NAMING 0.01 /* of the device time */
+
+/* ': 17 % in "profile", 9 % in "copy bandwidth"'; "" where no range is known. */
+static void other_work_text(const struct prof_coverage *c, char *out, size_t size)
+{
+    size_t n = 0;
+    bool named = false;
+    out[0] = 0;
+    for (size_t i = 0; i < c->other_count && n < size; i++) {
+        double share = (double)c->other[i].device_ns / (double)c->device_ns;
+        char *name = prof_report_fit(c->other[i].name, 40);
+        if (share >= WORTH_NAMING)
+            n += (size_t)snprintf(out + n, size - n,
+                                  c->other[i].name ? "%s %s in \"%s\"" : "%s %s %s", n ? "," : ":",
+                                  prof_percent(share).text,
+                                  c->other[i].name ? (name ? name : "") : "outside of ranges");
+        named |= c->other[i].name && share >= WORTH_NAMING;
+        free(name);
+    }
+    if (!named)
+        out[0] = 0;
+}
+
 static size_t coverage_text(const struct prof_coverage *c, char *out, size_t size)
 {
     double all = (double)c->device_ns;
@@ -209,8 +232,11 @@ static size_t coverage_text(const struct prof_coverage *c, char *out, size_t siz
                               prof_percent((double)parts[i].ns / all).text, parts[i].where);
         any = true;
     }
+    char names[240] = "";
+    if (other > 0)
+        other_work_text(c, names, sizeof names);
     if (n < size)
-        n += (size_t)snprintf(out + n, size - n, ")");
+        n += (size_t)snprintf(out + n, size - n, "%s)", names);
     return n < size ? n : size - 1;
 }
 
@@ -365,7 +391,7 @@ void prof_report_text_findings(const struct prof_report_page *page,
                                enum prof_report_findings how_many)
 {
     const struct prof_findings *findings = &data->findings;
-    char line[300];
+    char line[600];
     if (how_many == PROF_REPORT_FINDINGS_NONE)
         return;
     if (findings->why_none)
@@ -564,6 +590,14 @@ void prof_report_json_findings(struct prof_json *json, const struct prof_report_
     prof_json_int(json, "analysed_ns", findings->coverage.analysed_ns);
     prof_json_int(json, "skipped_ns", findings->coverage.skipped_ns);
     prof_json_int(json, "set_up_ns", findings->coverage.set_up_ns);
+    prof_json_array(json, "other");
+    for (size_t i = 0; i < findings->coverage.other_count; i++) {
+        prof_json_object(json, NULL);
+        prof_json_string(json, "range", findings->coverage.other[i].name);
+        prof_json_int(json, "device_ns", findings->coverage.other[i].device_ns);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
     prof_json_end(json);
     prof_json_real(json, "missing_share", findings->missing_share);
     prof_json_string(json, "why_none", findings->why_none);

@@ -275,7 +275,8 @@ int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
     return phase->before[at - 1] + end - set->data[at - 1].begin;
 }
 
-static void cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
+/* False: it is other work. */
+static bool cover_op(struct prof_phases *phases, const struct prof_intervals *skipped,
                      const struct prof_intervals *set_up, const struct prof_op *op)
 {
     struct prof_coverage *coverage = &phases->coverage;
@@ -288,13 +289,14 @@ static void cover_op(struct prof_phases *phases, const struct prof_intervals *sk
         phase->ops++;
         phase->device_ns = prof_add(phase->device_ns, op->duration);
         coverage->analysed_ns = prof_add(coverage->analysed_ns, op->duration);
-        return;
+        return true;
     }
     int64_t *sum = prof_intervals_has(skipped, asked)  ? &coverage->skipped_ns
                    : prof_intervals_has(set_up, asked) ? &coverage->set_up_ns
                                                        : NULL;
     if (sum)
         *sum = prof_add(*sum, op->duration);
+    return sum != NULL;
 }
 
 bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals *skipped)
@@ -311,15 +313,66 @@ bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals
     return true;
 }
 
-void prof_phases_cover(struct prof_phases *phases, const struct prof_facts *f,
+/* Of the paths around an operation, the outermost one that holds no iterations; else the innermost.
+ */
+static uint32_t naming_path(struct prof_range_paths *paths, const struct prof_op *op)
+{
+    uint32_t at = prof_range_path_at(paths, op), parent;
+    while (at != PROF_NO_RANGE_PATH &&
+           (parent = paths->list.data[at].parent) != PROF_NO_RANGE_PATH &&
+           !paths->list.data[parent].holds_chosen)
+        at = parent;
+    return at;
+}
+
+static void mark_holders(struct prof_range_paths *paths)
+{
+    for (size_t p = paths->list.count; p--;) {
+        const struct prof_range_path *path = &paths->list.data[p];
+        if ((path->chosen || path->holds_chosen) && path->parent != PROF_NO_RANGE_PATH)
+            paths->list.data[path->parent].holds_chosen = true;
+    }
+}
+
+static void keep_largest(struct prof_coverage *coverage, struct prof_coverage_range one)
+{
+    size_t at = coverage->other_count;
+    while (at && coverage->other[at - 1].device_ns < one.device_ns)
+        at--;
+    if (at == PROF_COVERAGE_RANGES)
+        return;
+    coverage->other_count += coverage->other_count < PROF_COVERAGE_RANGES;
+    for (size_t i = coverage->other_count - 1; i > at; i--)
+        coverage->other[i] = coverage->other[i - 1];
+    coverage->other[at] = one;
+}
+
+bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *paths,
                        const struct prof_intervals *skipped, const struct prof_intervals *set_up)
 {
+    const struct prof_facts *f = paths->facts;
+    size_t names = f->range_texts.list.count;
+    int64_t *other = calloc(names + 1, sizeof *other); /* by name; the last: in no range */
+    if (!other)
+        return false;
+    mark_holders(paths);
     for (size_t p = 0; p < phases->list.count; p++)
         phases->list.data[p].ops = 0;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
         for (size_t i = 0; i < f->ops[kind].count; i++) {
             struct prof_op op = prof_facts_op(f, kind, i);
-            cover_op(phases, skipped, set_up, &op);
+            if (cover_op(phases, skipped, set_up, &op))
+                continue;
+            uint32_t path = naming_path(paths, &op);
+            size_t name = path == PROF_NO_RANGE_PATH ? names : paths->list.data[path].name;
+            other[name] = prof_add(other[name], op.duration);
         }
     }
+    for (size_t i = 0; i <= names; i++) {
+        const char *name = i < names ? f->range_texts.list.data[i] : NULL;
+        if (other[i])
+            keep_largest(&phases->coverage, (struct prof_coverage_range){name, other[i]});
+    }
+    free(other);
+    return true;
 }

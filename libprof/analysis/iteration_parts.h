@@ -15,12 +15,13 @@ struct prof_range_path {
     uint32_t group;        /* of its first instance; PROF_NO_GROUP: of a collective */
     int64_t domain;        /* string id */
     bool preferred, set_up, chosen, inside; /* set_up: also by a range around it */
-    int64_t count, launching;               /* instances in time; of those, with device work */
-    int64_t most;                           /* instances on one thread */
-    int64_t on_thread, thread;              /* while counting */
-    int64_t ops, ns;                        /* device work launched inside */
-    int64_t preferred_ops;                  /* of it, in chosen paths of preferred names */
-    int64_t set_up_ops;                     /* of it, in set-up of its own */
+    bool holds_chosen;
+    int64_t count, launching;  /* instances in time; of those, with device work */
+    int64_t most;              /* instances on one thread */
+    int64_t on_thread, thread; /* while counting */
+    int64_t ops, ns;           /* device work launched inside */
+    int64_t preferred_ops;     /* of it, in chosen paths of preferred names */
+    int64_t set_up_ops;        /* of it, in set-up of its own */
 };
 
 struct prof_range_name {
@@ -90,8 +91,9 @@ bool prof_phase_measure(struct prof_phase *phase);
 /* The set of all iterations that are left out as warm-up. */
 bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals *skipped);
 
-/* Where the device work lies: sums of the phases and of the run. Both are sets. */
-void prof_phases_cover(struct prof_phases *phases, const struct prof_facts *facts,
+/* Where the device work lies: sums of the phases and of the run. `skipped` and `set_up` are sets.
+ * False: out of memory. */
+bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *paths,
                        const struct prof_intervals *skipped, const struct prof_intervals *set_up);
 
 /* The end of the iterations of one thread that begin at `from` in the list. */

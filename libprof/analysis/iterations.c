@@ -326,9 +326,8 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
     if (ok)
         order_phases(phases);
     missing |= ok && asked && !phases->list.count;
-    ok = ok && (phases->list.count || whole_run(phases, f));
-    if (ok)
-        prof_phases_cover(phases, f, &skipped, &set_up);
+    ok = ok && (phases->list.count || whole_run(phases, f)) &&
+         prof_phases_cover(phases, &paths, &skipped, &set_up);
     if (missing)
         status = prof_fail(err, PROF_NOTFOUND,
                            "--iteration: no NVTX range of this capture is called '%.80s': `perfkit "

@@ -40,12 +40,22 @@ struct prof_phase_row {
     int64_t device_ns;        /* device work that starts in it, summed */
 };
 
+/* Device work launched in a range. */
+struct prof_coverage_range {
+    const char *name; /* of the outermost range around it that holds no iterations, borrowed of the
+                         capture; NULL = in no range */
+    int64_t device_ns;
+};
+#define PROF_COVERAGE_RANGES 3
+
 /* Where the device work of the run lies, ns summed over operations. */
 struct prof_coverage {
     int64_t device_ns;   /* all of it */
     int64_t analysed_ns; /* in the analysed intervals */
     int64_t skipped_ns;  /* in iterations that are left out as warm-up */
     int64_t set_up_ns;   /* in ranges named as warm-up, setup or teardown */
+    struct prof_coverage_range other[PROF_COVERAGE_RANGES]; /* of the rest, the largest first */
+    size_t other_count;
 };
 
 /* Whether what `filter` says of iterations fits the capture, for those who report nothing by

@@ -365,6 +365,38 @@ START_TEST(no_limit_above_a_hundred)
 }
 END_TEST
 
+/* By ranges around the work: "run" holds the steps, so what is in it is named; "probe" holds none.
+ */
+START_TEST(other_work_is_named)
+{
+    begin();
+    step("probe", 5);
+    scene_push(&s, "probe");
+    step("inner", 4);
+    scene_pop(&s);
+    work(3);
+    scene_push(&s, "run");
+    for (int i = 0; i < 12; i++)
+        step("step", 2);
+    step("profile", 20);
+    step("setup", 6);
+    work(1);
+    scene_pop(&s);
+    struct prof_capture *capture = find(NULL);
+    const struct prof_coverage *coverage = &findings.coverage;
+    is_phase(0, "step", 11);
+    ck_assert_int_eq(coverage->set_up_ns, 6 * 100 * US);
+    ck_assert_uint_eq(coverage->other_count, 3);
+    ck_assert_str_eq(coverage->other[0].name, "profile");
+    ck_assert_int_eq(coverage->other[0].device_ns, 20 * 100 * US);
+    ck_assert_str_eq(coverage->other[1].name, "probe");
+    ck_assert_int_eq(coverage->other[1].device_ns, 9 * 100 * US);
+    ck_assert_ptr_null(coverage->other[2].name);
+    ck_assert_int_eq(coverage->other[2].device_ns, 3 * 100 * US);
+    finish(capture);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("iterations");
@@ -383,6 +415,7 @@ int main(void)
     tcase_add_test(core, all_windows_are_analysed);
     tcase_add_loop_test(core, waits_by_their_number, 0, 3);
     tcase_add_loop_test(core, no_limit_above_a_hundred, 0, 2);
+    tcase_add_test(core, other_work_is_named);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

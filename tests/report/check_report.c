@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "report/data.h"
+#include "report/findings.h"
 #include "report/lanes.h"
 #include "report/memory.h"
 #include "report/stats.h"
@@ -60,6 +61,32 @@ START_TEST(nothing_that_moves_the_cursor_survives_cleaning)
     expect_text(prof_report_clean(NULL), "n/a");
     expect_text(prof_report_clean(""), "(empty)");
     expect_text(prof_report_clean("caf\xc3\xa9"), "caf\xc3\xa9");
+}
+END_TEST
+
+START_TEST(other_work_is_named_where_little_is_analysed)
+{
+    struct prof_phase_row phase = {.name = "step", .iterations = 8, .end_ns = 1000000};
+    struct prof_findings findings = {
+        .phases = &phase,
+        .phase_count = 1,
+        .window_ns = 1000000,
+        .coverage = {.device_ns = 1000000,
+                     .analysed_ns = 600000,
+                     .set_up_ns = 50000,
+                     .other = {{"profile", 200000}, {"copy", 140000}, {NULL, 9000}},
+                     .other_count = 3}};
+    char line[600];
+    prof_report_findings_analysed(&findings, line, sizeof line);
+    ck_assert_ptr_nonnull(strstr(line, "35.0 % in other work: 20.0 % in \"profile\", 14.0 % in "
+                                       "\"copy\")"));
+    findings.coverage.other[2].device_ns = 10000;
+    prof_report_findings_analysed(&findings, line, sizeof line);
+    ck_assert_ptr_nonnull(strstr(line, "\"copy\", 1.0 % outside of ranges)"));
+    findings.coverage.other[0] = (struct prof_coverage_range){NULL, 350000};
+    findings.coverage.other_count = 1;
+    prof_report_findings_analysed(&findings, line, sizeof line);
+    ck_assert_ptr_nonnull(strstr(line, "35.0 % in other work)"));
 }
 END_TEST
 
@@ -255,7 +282,8 @@ START_TEST(every_statistic_is_described)
 }
 END_TEST
 
-/* A heading stands alone on a screen: "Per iteration" says of what neither how much nor which way. */
+/* A heading stands alone on a screen: "Per iteration" says of what neither how much nor which way.
+ */
 START_TEST(what_an_iteration_adds_is_named)
 {
     size_t told = 0;
@@ -452,6 +480,7 @@ END_TEST
 
 CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            nothing_that_moves_the_cursor_survives_cleaning,
+           other_work_is_named_where_little_is_analysed,
            kernel_names_lose_their_least_telling_parts_first, templates_keep_what_tells_them_apart,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own,
