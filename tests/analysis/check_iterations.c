@@ -377,7 +377,7 @@ START_TEST(other_work_is_named)
     work(3);
     scene_push(&s, "run");
     for (int i = 0; i < 12; i++)
-        step("step", 2);
+        step("step", 5);
     step("profile", 20);
     step("setup", 6);
     work(1);
