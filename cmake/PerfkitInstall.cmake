@@ -10,6 +10,10 @@ install(FILES ${PERFKIT_GENERATED_DIR}/zsh/_perfkit
 install(FILES ${PERFKIT_GENERATED_DIR}/fish/perfkit.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
+# The pages, laid out as in the tree so that their links hold.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
 # libprof for other programs: #include <prof.h>; and perfkit/annotate.h, which links nothing.
 # Installed it has no global symbols but prof_*, so that none meets one of the program it is linked to.
 set(_own ${CMAKE_BINARY_DIR}/installed/libprof.a)

@@ -65,9 +65,10 @@ def check_links(root):
 
 
 def commands(text):
-    """Lines of code and spans of code: what a reader would type."""
+    """Lines of code and spans of code: what a reader would type. Blocks of text are output."""
     for block in FENCED.findall(text):
-        yield from block.splitlines()
+        if not block.startswith("```text"):
+            yield from block.splitlines()
     text = FENCED.sub("", text)
     prose = []
     for line in text.splitlines():
@@ -110,6 +111,45 @@ def check_commands(root, helps):
                         yield "%s: `%s`: %s knows no %s" % (page, line.strip(), program, option)
 
 
+# What a page must name: the page, the source, how the source says it, how the page does.
+NAMED = [
+    ("docs/troubleshooting.md", "libprof/store/health.h", r"^    X\((\w+), [A-Z]+,", "`%s`"),
+    ("docs/troubleshooting.md", "cli/doctor_cuda.c", r'GROUP, "([^"]+)"', "| cuda | %s |"),
+    ("docs/troubleshooting.md", "cli/doctor_opencl.c", r'GROUP, "([^"]+)"', "| opencl | %s |"),
+    ("docs/troubleshooting.md", "cli/doctor_system.c", r'doctor_add\(doctor, "([^"]+", "[^"]+)"', "| %s |"),
+    ("docs/troubleshooting.md", "cli/doctor_system.c", r'check_limit\(doctor, "([^"]+)"', "| system | %s |"),
+    ("docs/reference/gate-settings.md", "cli/gate_config.c", r'^    \{"(\w+)", KEY_', "| `%s` |"),
+    ("docs/reference/gate-settings.md", "libprof/include/prof_compare.h", r'^    X\([A-Z_]+, "([\w-]+)", (?:NOISY|EXACT),', "| `[%s]` |"),
+]
+# A step of the walk: `file`: `function`
+STEP = re.compile(r"^\d+\. `([\w/.]+)`: `(\w+)`", re.MULTILINE)
+
+
+def check_named(root):
+    """What the pages of reference and troubleshooting lack, and steps of the walk that are not in the code."""
+    for page, source, said, shown in NAMED:
+        text, names = read(os.path.join(root, page)), re.findall(said, read(os.path.join(root, source)), re.MULTILINE)
+        if not names:
+            yield "%s: %s no longer says %s" % (page, source, said)
+        for name in dict.fromkeys(names):
+            if shown % name.replace('", "', " | ") not in text:
+                yield "%s: %s of %s is missing" % (page, name, source)
+    page = "docs/reference/c-api.md"
+    for name in os.listdir(os.path.join(root, "libprof/include")):
+        if name.endswith(".h") and "[%s]" % name not in read(os.path.join(root, page)):
+            yield "%s: %s is missing" % (page, name)
+    page = "docs/dev/architecture.md"
+    steps = STEP.findall(read(os.path.join(root, page)))
+    if not 6 <= len(steps) <= 12:
+        yield "%s: the walk has %d steps" % (page, len(steps))
+    for path, function in steps:
+        source = os.path.join(root, path)
+        if not os.path.exists(source):
+            yield "%s: %s: no such file" % (page, path)
+        elif not re.search(r"^(?:[a-z][^;\n]*\b|\s*function )%s\(" % function, read(source), re.MULTILINE):
+            yield "%s: %s has no %s" % (page, path, function)
+
+
 def help_of(perfkit, *words):
     return subprocess.run([perfkit, *words, "--help"], capture_output=True, text=True, check=True,
                           env={**os.environ, "LC_ALL": "C"}).stdout
@@ -129,15 +169,15 @@ def known_commands(perfkit):
 
 
 def check(root, helps):
-    return list(check_links(root)) + list(check_commands(root, helps))
+    return list(check_links(root)) + list(check_commands(root, helps)) + list(check_named(root))
 
 
 def check_planted(root, helps):
     """Each fault, added to a copy of README.md, is found."""
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(os.path.join(root, "docs"), os.path.join(copy, "docs"))
-        os.mkdir(os.path.join(copy, "libprof"))
-        for name in ("bench", "scripts", "examples", "libprof/include", "CONTRIBUTING.md", "CHANGELOG.md"):
+        for name in ("bench", "cli", "collectors", "libprof", "report", "scripts", "examples", "CONTRIBUTING.md",
+                     "CHANGELOG.md"):
             os.symlink(os.path.join(root, name), os.path.join(copy, name))
         text = read(os.path.join(root, "README.md"))
         for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/guide/gate.md#no-such-heading)",
@@ -151,6 +191,18 @@ def check_planted(root, helps):
                     file.write("# A page that nothing links to\n")
             wrong = check(copy, helps)
             assert len(wrong) == 1, "%s: %s" % (fault or "a page without a link", wrong or "not found")
+        os.remove(os.path.join(copy, "docs", "orphan.md"))
+        for page, named in (("docs/troubleshooting.md", "`record_damaged`"), ("docs/troubleshooting.md", "| cuda | CUPTI |"),
+                            ("docs/reference/gate-settings.md", "`[syncs]`"), ("docs/reference/c-api.md", "[prof_exact.h]"),
+                            ("docs/dev/architecture.md", "`lineOf`")):
+            text = read(os.path.join(copy, page))
+            assert text.count(named) == 1, named
+            with open(os.path.join(copy, page), "w", encoding="utf-8") as file:
+                file.write(text.replace(named, "`no_such`"))
+            wrong = list(check_named(copy))
+            assert len(wrong) == 1, "%s without %s: %s" % (page, named, wrong or "not found")
+            with open(os.path.join(copy, page), "w", encoding="utf-8") as file:
+                file.write(text)
 
 
 def main():
