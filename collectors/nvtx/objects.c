@@ -180,10 +180,11 @@ static struct nvtx_object *make_nvtx_object(struct tables *all, uint64_t hash, e
 }
 
 /* The slot of the key, or the first empty one; NULL when neither is near. */
-static struct nvtx_object *_Atomic *find(struct tables *all, uint64_t hash, enum nvtx_kind kind,
-                                         const struct nvtx_object *domain, uint64_t number,
-                                         const char *text, size_t length,
-                                         struct nvtx_object **found)
+static struct nvtx_object *_Atomic *find_nvtx_object(struct tables *all, uint64_t hash,
+                                                     enum nvtx_kind kind,
+                                                     const struct nvtx_object *domain,
+                                                     uint64_t number, const char *text,
+                                                     size_t length, struct nvtx_object **found)
 {
     *found = NULL;
     for (uint32_t probes = 0; probes < TABLE_SLOTS; probes++) {
@@ -210,7 +211,7 @@ struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_objec
     for (;;) {
         struct nvtx_object *object;
         struct nvtx_object *_Atomic *slot =
-            find(all, hash, kind, domain, number, text, length, &object);
+            find_nvtx_object(all, hash, kind, domain, number, text, length, &object);
         if (object)
             return object; /* what was made in vain stays unused in the arena: rare */
         if (!made)
@@ -231,7 +232,7 @@ struct nvtx_object *nvtx_object_find(enum nvtx_kind kind, const struct nvtx_obje
     struct tables *all = atomic_load_explicit(&the_tables, memory_order_acquire);
     struct nvtx_object *object = NULL;
     if (all)
-        find(all, hash_key(kind, domain, id, "", 0), kind, domain, id, "", 0, &object);
+        find_nvtx_object(all, hash_key(kind, domain, id, "", 0), kind, domain, id, "", 0, &object);
     return object;
 }
 

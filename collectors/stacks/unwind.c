@@ -224,7 +224,7 @@ static inline bool return_to(struct walk *walk, uint64_t cfa)
     return true;
 }
 
-static inline bool by_rule(struct walk *walk, const struct rule *rule)
+static inline bool step_by_rule(struct walk *walk, const struct rule *rule)
 {
     uint64_t cfa =
         (rule->kind == RULE_STACK ? walk->sp : walk->frame) + (uint64_t)(int64_t)rule->distance;
@@ -353,7 +353,7 @@ static inline bool advance_walk(struct walk *walk, enum stopped *why)
     switch (rule.kind) {
     case RULE_STACK:
     case RULE_FRAME:
-        ok = by_rule(walk, &rule);
+        ok = step_by_rule(walk, &rule);
         break;
     case RULE_REALIGNED:
         ok = by_realigned(walk, &rule);

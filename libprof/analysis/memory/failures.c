@@ -307,7 +307,7 @@ static int by_failure_time(const void *a, const void *b)
     return (x->failure.time_ns > y->failure.time_ns) - (x->failure.time_ns < y->failure.time_ns);
 }
 
-static enum prof_status find(struct rows *rows, struct prof_error *err)
+static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
 {
     rows->most = LISTED;
     enum prof_status status =
@@ -334,7 +334,7 @@ enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profi
     enum prof_status status = room ? PROF_OK : prof_out_of_memory(err);
     if (!status) {
         rows->work = w;
-        status = find(rows, err);
+        status = find_failure(rows, err);
         result->failed = rows->failed;
     }
     for (size_t i = 0; !status && i < rows->count && i < LISTED; i++) {

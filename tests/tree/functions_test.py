@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a header declares is used by another file than the one that defines it: a function that nobody calls goes, one
-that only its own file calls is static. The public API (libprof/include) is for others. Then the same with planted faults.
+"""A function that a header declares is used by another file than the one that defines it: one without a caller is
+removed, one with callers in its own file only is static. The public API (libprof/include) is for others.
+And a function's name is defined in one file of the product only. Then the same with planted faults.
 
-    unused_test.py ROOT
+    functions_test.py ROOT
 """
 import os
 import re
@@ -14,6 +15,8 @@ CODE = (".c", ".h", ".cu", ".cc")
 NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DECLARED = re.compile(r"^(?!static|typedef|extern \"C\"|#)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)"
                       r"\s*(?:__attribute__\(\(.*?\)\)\s*)?;", re.MULTILINE | re.DOTALL)
+DEFINED = re.compile(r"^(?:[a-z_]\w*[ \*]+)+(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "samplers/", "tui/")
 
 
 def read_tree(root):
@@ -48,10 +51,28 @@ def unused(code):
                 yield header, name
 
 
+def defined_twice(code):
+    """Yields (name, files) of functions that several files of the product define; each program has its main."""
+    files = {}
+    for path, text in code.items():
+        if path.startswith(PRODUCT):
+            for name in set(DEFINED.findall(text)):
+                if name != "main" and not name.isupper() and name != "__attribute__":
+                    files.setdefault(name, []).append(path)
+    return sorted((name, sorted(paths)) for name, paths in files.items() if len(paths) > 1)
+
+
 def main():
-    wrong = list(unused(read_tree(sys.argv[1])))
+    code = read_tree(sys.argv[1])
+    wrong = list(unused(code))
     for header, name in wrong:
         print("%s: %s: no other file than its own uses it: remove it, or make it static" % (header, name))
+    twice = defined_twice(code)
+    for name, paths in twice:
+        print("%s: defined in %s: share it, or let each name say its object and action" % (name, ", ".join(paths)))
+    planted = {"cli/a.c": "static int twice(int x)\n{\n}\n", "tui/b.c": "static bool *twice(void)\n{\n}\n",
+               "tests/c.c": "int once(void)\n{\n}\n", "cli/d.c": "int once(void)\n{\n}\nint x(void)\n{\n    twice(1);\n}\n"}
+    assert defined_twice(planted) == [("twice", ["cli/a.c", "tui/b.c"])], defined_twice(planted)
     for planted, fault in (("", ("cli/a.h", "lonely")), ("int other(void)\n{\n    return lonely();\n}\n", None)):
         with tempfile.TemporaryDirectory() as root:
             os.mkdir(os.path.join(root, "cli"))
@@ -60,7 +81,7 @@ def main():
                 with open(os.path.join(root, "cli", name), "w", encoding="utf-8") as file:
                     file.write(text)
             assert list(unused(read_tree(root))) == ([fault] if fault else []), planted
-    return 1 if wrong else 0
+    return 1 if wrong or twice else 0
 
 
 if __name__ == "__main__":
