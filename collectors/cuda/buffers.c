@@ -234,8 +234,9 @@ void cuda_buffers_give_back(struct cuda_buffer *buffer)
     recycle(buffer);
 }
 
-void cuda_buffers_top_up(void)
+void cuda_buffers_top_up(bool last)
 {
+    (void)last;
     while (atomic_load(&free_count) < READY_BUFFERS) {
         struct cuda_buffer *buffer = map_buffer(MAP_POPULATE);
         if (!buffer)

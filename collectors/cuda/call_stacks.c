@@ -46,7 +46,7 @@ bool cuda_stacks_start(void)
     return !any_wanted() || taken || (taken = cuda_reserve(sizeof *taken * SLOTS));
 }
 
-bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid)
+bool cuda_stacks_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
     return stacks_wanted(stack_kind_of_call(domain, cbid));
 }
@@ -65,8 +65,6 @@ static void take_stack_of_call(enum cuda_domain domain, uint32_t cbid, uint32_t 
 
 void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
-    if (!cuda_stacks_concern(domain, cbid))
-        return;
     if (domain == CUDA_DOMAIN_DRIVER && inside.where == IN_RUNTIME)
         return;
     inside.where = OUTSIDE;

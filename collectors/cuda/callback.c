@@ -1,17 +1,14 @@
-/* What CUPTI tells on the program's threads, as it happens. Only single callback ids are enabled:
- * the whole resource domain would fire on every launch, the API domains twice per call.
+/* CUPTI's callbacks, on the program's threads. Only single callback ids are enabled: the whole
+ * resource domain would fire on each launch, the API domains twice per call.
  *
- * Graphs being built: a launch that is captured into a graph makes no device record; without word
- * of the node it made, every capture would look like lost kernels. Ingest marks the call around
- * that moment as captured. The nodes that execute are clones, so cloning is told too. Streams and
- * contexts: CUPTI's records give their numbers, NVTX names them by handle, and only here both are
- * known. Resource callbacks run with CUPTI's locks held: they ask for a number or two and leave.
+ * Graphs being built: a launch that is captured into a graph makes no device record; without the
+ * node it made, each capture would look like lost kernels. Ingest marks the call around that
+ * moment as captured. The nodes that execute are clones, so clones are recorded too. Streams and
+ * contexts: CUPTI's records have their numbers, NVTX names them by handle, and only here both are
+ * known. CUPTI holds its locks in resource callbacks: they read a number or two and return.
  *
- * API callbacks come for a handful of functions: marks of the program's own profiling, allocations,
- * which may fail, those whose call stacks are asked for, launches that may be counted one by one,
- * and those that unload code. The names in kernel records are CUPTI's and die with the code, so
- * before that happens the helper thread is let read what CUPTI has. The program waits for it a
- * fifth of a second at most. */
+ * API callbacks are enabled for the functions that some part of cuda_parts wants, and each part
+ * gets those that it wants. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -113,105 +110,40 @@ static void context_created(const CUpti_ResourceData *resource)
     cuda_managed_context();
 }
 
-static bool name_contains_any(const char *name, const char *const *parts)
+bool cuda_function_is_any(enum cuda_domain domain, uint32_t cbid, const char *const *words)
 {
-    for (; *parts; parts++) {
-        if (strstr(name, *parts))
+    const char *name = cuda_function(domain, cbid)->name;
+    for (; *words; words++) {
+        if (strstr(name, *words))
             return true;
     }
     return false;
 }
 
-/* What the API functions that are told mean to us, by id; set before they are told. */
-enum action {
-    NOTHING,
-    MARK,
-    UNLOAD,
-    MANAGED,       /* unified memory is allocated */
-    ALLOC,         /* memory is allocated: does it fail? */
-    LAUNCH,        /* cuLaunchKernel and the like: the function is the first parameter */
-    LAUNCH_SECOND, /* ... or the second */
-    LAUNCH_SYMBOL, /* a runtime launch: only CUPTI knows the function */
-};
-static uint8_t actions[CUDA_DOMAINS][CUDA_MAX_CBID];
-static CUpti_SubscriberHandle our_subscriber;
-
-static const char *const unloads[] = {"ModuleUnload",
-                                      "LibraryUnload",
-                                      "CtxDestroy",
-                                      "DeviceReset",
-                                      "DevicePrimaryCtxRelease",
-                                      "PrimaryCtxReset",
-                                      NULL};
-static const char *const managed[] = {"MallocManaged", "MemAllocManaged", NULL};
-static const char *const marks[] = {"ProfilerStart", "ProfilerStop", NULL};
-
-static void enable_callback(enum cuda_domain domain, uint32_t cbid)
+bool cuda_window_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
-    static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
-        [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
-        [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
-    };
-    CUPTI(EnableCallback, 1, our_subscriber, domains[domain], cbid);
+    static const char *const words[] = {"ProfilerStart", "ProfilerStop", NULL};
+    char range[32];
+    return cuda_function_is_any(domain, cbid, words) &&
+           collector_option("capture", range, sizeof range) &&
+           strcmp(range, "cudaProfilerApi") == 0;
 }
 
-static void enable_action(enum cuda_domain domain, uint32_t cbid, enum action action)
-{
-    actions[domain][cbid] = (uint8_t)action;
-    enable_callback(domain, cbid);
-}
-
-/* From the first unloading on. */
-static void enable_launch_callbacks(void)
-{
-    for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
-        for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            const struct cuda_function *function = cuda_function(domain, cbid);
-            if (function->klass != WIRE_CLASS_LAUNCH || function->expects != WIRE_EXPECTS_ONE)
-                continue;
-            bool second = strncmp(function->name, "cuLaunchKernelEx", 16) == 0;
-            enable_action(domain, cbid,
-                          domain == CUDA_DOMAIN_RUNTIME ? LAUNCH_SYMBOL
-                          : second                      ? LAUNCH_SECOND
-                                                        : LAUNCH);
-        }
-    }
-}
-
-/* Calls nest (the runtime's in the driver's); each is told, and the second finds nothing to wait
- * for but a flush. */
-static void unload(const CUpti_CallbackData *call)
-{
-    if (call->callbackSite == CUPTI_API_ENTER) {
-        cuda_flush_wait_tick();
-        cuda_names_unloading(collector_now());
-    } else {
-        cuda_names_unloaded(collector_now());
-        if (cuda_launch_names_begin())
-            enable_launch_callbacks();
-    }
-}
-
-static void on_launch(const CUpti_CallbackData *call, enum action action)
-{
-    if (call->callbackSite != CUPTI_API_ENTER)
-        return;
-    const void *const *parameters = call->functionParams;
-    const void *function = !parameters || action == LAUNCH_SYMBOL ? NULL
-                           : action == LAUNCH_SECOND              ? parameters[1]
-                                                                  : parameters[0];
-    cuda_launch_named(function, call->symbolName, call->correlationId);
-}
-
-/* cudaProfilerStart calls cuProfilerStart and both may be told; only a change counts. The window
+/* cudaProfilerStart calls cuProfilerStart and both come here; only a change counts. The window
  * opens when the start returns and closes when the stop is called. */
-static void profiler(const CUpti_CallbackData *call)
+void cuda_window_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
+    (void)domain, (void)cbid;
     bool start = call->functionName && strstr(call->functionName, "Start");
     if (start != (call->callbackSite == CUPTI_API_EXIT))
         return;
     if (atomic_exchange(&profiler_open, start) != start)
         collector_window(start, WIRE_WINDOW_PROFILER);
+}
+
+void cuda_window_forked(void)
+{
+    atomic_store(&profiler_open, false);
 }
 
 static void on_resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *resource)
@@ -239,41 +171,19 @@ static void on_resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *
     }
 }
 
+/* By function, a bit for each part of cuda_parts that gets its callbacks. Set before CUPTI is to
+ * call for the function. */
+static _Atomic uint32_t parts_of[CUDA_DOMAINS][CUDA_MAX_CBID];
+
 static void on_api_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                             const CUpti_CallbackData *call)
 {
     enum cuda_domain ours =
         domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUDA_DOMAIN_DRIVER : CUDA_DOMAIN_RUNTIME;
-    enum action action = id < CUDA_MAX_CBID ? actions[ours][id] : NOTHING;
-    cuda_dump_callback(&(struct dump_callback){.domain = domain,
-                                               .cbid = id,
-                                               .site = call->callbackSite,
-                                               .correlation = call->correlationId});
-    cuda_stacks_on_callback(ours, id, call);
-    cuda_exact_on_callback(ours, id, call);
-    switch (action) {
-    case MARK:
-        profiler(call);
-        break;
-    case UNLOAD:
-        unload(call);
-        break;
-    case MANAGED:
-        if (call->callbackSite == CUPTI_API_EXIT && cuda_call_succeeded(call))
-            cuda_managed_configure();
-        cuda_failures_on_callback(ours, id, call);
-        break;
-    case ALLOC:
-        cuda_failures_on_callback(ours, id, call);
-        break;
-    case LAUNCH:
-    case LAUNCH_SECOND:
-    case LAUNCH_SYMBOL:
-        on_launch(call, action);
-        break;
-    case NOTHING:
-        break;
-    }
+    uint32_t parts =
+        id < CUDA_MAX_CBID ? atomic_load_explicit(&parts_of[ours][id], memory_order_relaxed) : 0;
+    for (; parts; parts &= parts - 1)
+        cuda_parts[__builtin_ctz(parts)].on_callback(ours, id, call);
 }
 
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
@@ -289,47 +199,53 @@ void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId i
     errno = saved;
 }
 
-static void enable_named(const char *const *parts, enum action action)
+/* A part without wants_callback joins the others. */
+static uint32_t parts_that_join(void)
 {
+    uint32_t parts = 0;
+    for (unsigned i = 0; i < cuda_part_count; i++) {
+        if (cuda_parts[i].on_callback && !cuda_parts[i].wants_callback)
+            parts |= 1u << i;
+    }
+    return parts;
+}
+
+static void enable_part(unsigned part)
+{
+    static const CUpti_CallbackDomain domains[CUDA_DOMAINS] = {
+        [CUDA_DOMAIN_RUNTIME] = CUPTI_CB_DOMAIN_RUNTIME_API,
+        [CUDA_DOMAIN_DRIVER] = CUPTI_CB_DOMAIN_DRIVER_API,
+    };
+    uint32_t bits = parts_that_join() | 1u << part;
     for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
         for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            if (name_contains_any(cuda_function(domain, cbid)->name, parts))
-                enable_action(domain, cbid, action);
+            if (cuda_parts[part].wants_callback(domain, cbid) &&
+                atomic_fetch_or(&parts_of[domain][cbid], bits) == 0)
+                CUPTI(EnableCallback, 1, cuda_subscriber(), domains[domain], cbid);
         }
     }
 }
 
-static void enable_allocations_and_stacks(void)
+void cuda_callback_enable(const char *part)
 {
-    for (unsigned domain = 0; domain < CUDA_DOMAINS; domain++) {
-        for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
-            if (cuda_failures_concern(cuda_function(domain, cbid)->name))
-                enable_action(domain, cbid, ALLOC);
-            else if (cuda_stacks_concern(domain, cbid) || cuda_exact_concern(domain, cbid))
-                enable_callback(domain, cbid);
-        }
+    for (unsigned i = 0; i < cuda_part_count; i++) {
+        if (strcmp(cuda_parts[i].name, part) == 0)
+            enable_part(i);
     }
 }
 
-void cuda_callback_start(CUpti_SubscriberHandle subscriber)
+void cuda_callback_start(void)
 {
-    static const CUpti_CallbackId told[] = {
+    static const CUpti_CallbackId resources[] = {
         CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
         CUPTI_CBID_RESOURCE_STREAM_CREATED,    CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,
     };
-    our_subscriber = subscriber;
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        CUPTI(EnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, told[i]);
-    char range[32];
-    if (collector_option("capture", range, sizeof range) && strcmp(range, "cudaProfilerApi") == 0)
-        enable_named(marks, MARK);
-    enable_named(unloads, UNLOAD);
-    enable_allocations_and_stacks();
-    enable_named(managed, MANAGED);
-}
-
-void cuda_callback_forked(void)
-{
-    atomic_store(&profiler_open, false);
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
+        CUPTI(EnableCallback, 1, cuda_subscriber(), CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    memset(parts_of, 0, sizeof parts_of); /* of a forked child: the parent's */
+    for (unsigned i = 0; i < cuda_part_count; i++) {
+        if (cuda_parts[i].wants_callback)
+            enable_part(i);
+    }
 }

@@ -367,6 +367,18 @@ void cuda_dump_callback(const struct dump_callback *what)
     }
 }
 
+void cuda_dump_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    if (!atomic_load_explicit(&on, memory_order_relaxed))
+        return;
+    cuda_dump_callback(&(struct dump_callback){.domain = domain == CUDA_DOMAIN_DRIVER
+                                                             ? CUPTI_CB_DOMAIN_DRIVER_API
+                                                             : CUPTI_CB_DOMAIN_RUNTIME_API,
+                                               .cbid = cbid,
+                                               .site = call->callbackSite,
+                                               .correlation = call->correlationId});
+}
+
 /* The file is the parent's; a child that uses CUDA starts anew. */
 void cuda_dump_forked(void)
 {

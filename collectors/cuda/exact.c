@@ -68,7 +68,6 @@ static bool begins_stream_capture(enum cuda_domain domain, uint32_t cbid)
            exact_captures_concern(cuda_function(domain, cbid)->name);
 }
 
-/* Of the functions that cuda_callback has told anyway, because they unload code. */
 static bool ends_context(enum cuda_domain domain, uint32_t cbid)
 {
     const char *name = cuda_function(domain, cbid)->name;
@@ -76,9 +75,10 @@ static bool ends_context(enum cuda_domain domain, uint32_t cbid)
            strstr(name, "CtxDestroy");
 }
 
-bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid)
+bool cuda_exact_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
-    return on && (is_launch(domain, cbid) || begins_stream_capture(domain, cbid));
+    return on && (is_launch(domain, cbid) || begins_stream_capture(domain, cbid) ||
+                  ends_context(domain, cbid));
 }
 
 static void exact_give_up(const char *why)
@@ -412,17 +412,16 @@ void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
     if (!is_on())
         return;
     bool entering = call->callbackSite == CUPTI_API_ENTER;
-    if (!cuda_exact_concern(domain, cbid)) {
-        if (entering && ends_context(domain, cbid))
-            give_back();
+    if (is_launch(domain, cbid) && domain == CUDA_DOMAIN_RUNTIME) {
+        mine.outer = entering ? call->correlationId : 0;
+    } else if (is_launch(domain, cbid)) {
+        on_exact_launch(domain, cbid, call);
     } else if (begins_stream_capture(domain, cbid)) {
         if (exact_captures_on_callback(cuda_function(domain, cbid)->name, call) &&
             !atomic_load(&broken))
             exact_turn_wait();
-    } else if (domain == CUDA_DOMAIN_RUNTIME) {
-        mine.outer = entering ? call->correlationId : 0;
-    } else {
-        on_exact_launch(domain, cbid, call);
+    } else if (entering) {
+        give_back();
     }
 }
 

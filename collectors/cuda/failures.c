@@ -64,8 +64,9 @@ static const struct asker *caller_of(const char *name)
     return NULL;
 }
 
-bool cuda_failures_concern(const char *name)
+bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
+    const char *name = cuda_function(domain, cbid)->name;
     return caller_of(name) && !strstr(name, "Async");
 }
 
@@ -134,8 +135,9 @@ static void emit_failure(const struct failure *failure)
     collector_emit(&out);
 }
 
-void cuda_failures_tick(void)
+void cuda_failures_tick(bool last)
 {
+    (void)last;
     if (!atomic_exchange(&any, false))
         return;
     for (unsigned i = 0; i < NOTES; i++) {

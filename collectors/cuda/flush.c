@@ -38,7 +38,6 @@ static _Atomic uint32_t finished;  /* final flushes done; futex word */
 
 void cuda_flush_start(void)
 {
-    cuda_dump_start();
     collector_fetched(collector_now());
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&running, 1);
@@ -84,19 +83,18 @@ void cuda_tick(void)
     if (cuda_buffers_used()) { /* before that CUPTI has nothing, and cuInit may still be at work */
         flush_cupti(finishing ? FLUSH_FORCED : 0);
         drain_full_buffers();
-        cuda_calls_age(finishing);
-        cuda_memory_age(finishing);
-        cuda_failures_tick();
-        cuda_managed_tick();
-        cuda_kinds_tick();
-        cuda_buffers_top_up();
+        for (unsigned i = 0; i < cuda_part_count; i++) {
+            if (cuda_parts[i].tick)
+                cuda_parts[i].tick(finishing);
+        }
     }
     uint64_t oldest = cuda_buffers_oldest();
     collector_fetched(oldest && oldest < begun ? oldest : begun);
     if (finishing) {
-        cuda_exact_end();
-        cuda_lost_end();
-        cuda_dump_end();
+        for (unsigned i = cuda_part_count; i-- > 0;) {
+            if (cuda_parts[i].end)
+                cuda_parts[i].end();
+        }
         atomic_store(&finished, want);
         syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     }
@@ -197,7 +195,6 @@ void cuda_at_exit(void)
 
 void cuda_flush_forked(void)
 {
-    cuda_dump_forked();
     atomic_store(&running, 0);
     atomic_store(&ticks, 0);
     atomic_store(&settled, 0);

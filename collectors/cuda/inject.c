@@ -20,20 +20,10 @@ static CUpti_SubscriberHandle subscriber;
 
 static void forked(void)
 {
-    cuda_flush_forked();
-    cuda_buffers_forked();
-    cuda_calls_forked();
-    cuda_memory_forked();
-    cuda_failures_forked();
-    cuda_streams_forked();
-    cuda_managed_forked();
-    cuda_kinds_forked();
-    cuda_callback_forked();
-    cuda_stacks_forked();
-    cuda_exact_forked();
-    cuda_lost_forked();
-    cuda_names_forked();
-    cuda_launch_names_forked();
+    for (unsigned i = 0; i < cuda_part_count; i++) {
+        if (cuda_parts[i].forked)
+            cuda_parts[i].forked();
+    }
 }
 
 static const struct collector_source source = {
@@ -43,6 +33,11 @@ static const struct collector_source source = {
     .forked = forked,
     .recording = cuda_kinds_recording,
 };
+
+CUpti_SubscriberHandle cuda_subscriber(void)
+{
+    return subscriber;
+}
 
 uint32_t cuda_cupti_version(void)
 {
@@ -168,8 +163,10 @@ static void unsubscribe(const char *why)
 
 static bool reserve_call_tables(void)
 {
-    if (cuda_calls_start() && cuda_memory_start() && cuda_names_start() &&
-        cuda_launch_names_start() && cuda_stacks_start())
+    bool ok = true;
+    for (unsigned i = 0; i < cuda_part_count && ok; i++)
+        ok = !cuda_parts[i].reserve || cuda_parts[i].reserve();
+    if (ok)
         return true;
     refuse_cuda("no memory for the tables of calls and names (a limit: ulimit -d, -v); CUDA is not "
                 "recorded",
@@ -208,13 +205,10 @@ static void start_cuda(void)
         atomic_store(&left, true);
         return;
     }
-    cuda_driver_start();
-    cuda_classes_start();
-    cuda_exact_start();
-    cuda_callback_start(subscriber);
-    cuda_flush_start();
-    cuda_managed_start();
-    cuda_kinds_start();
+    for (unsigned i = 0; i < cuda_part_count; i++) {
+        if (cuda_parts[i].start)
+            cuda_parts[i].start();
+    }
     char what[320];
     snprintf(what, sizeof what, "CUPTI %u from %s", cuda_cupti_version(), cupti_path());
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_RUNNING, what, 0);

@@ -209,8 +209,9 @@ void cuda_kinds_managed(void)
         CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
 }
 
-void cuda_kinds_tick(void)
+void cuda_kinds_tick(bool last)
 {
+    (void)last;
     if (wanted() || !atomic_load(&on)) {
         closed_at = 0;
         apply_kinds(false);

@@ -27,9 +27,17 @@ bool cuda_launch_names_start(void)
     return slots || (slots = cuda_reserve(sizeof *slots * SLOTS));
 }
 
-bool cuda_launch_names_begin(void)
+void cuda_launch_names_begin(void)
 {
-    return !atomic_exchange(&wanted, true);
+    if (!atomic_exchange(&wanted, true))
+        cuda_callback_enable(CUDA_LAUNCH_NAMES);
+}
+
+bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    const struct cuda_function *function = cuda_function(domain, cbid);
+    return atomic_load_explicit(&wanted, memory_order_relaxed) &&
+           function->klass == WIRE_CLASS_LAUNCH && function->expects == WIRE_EXPECTS_ONE;
 }
 
 /* cuLaunchKernel takes both kinds of handle. */
@@ -45,11 +53,26 @@ static const char *query_launch_name(const void *function)
     return name;
 }
 
-void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation)
+/* The handle of the function that a driver call launches; of a runtime launch only CUPTI has it. */
+static const void *launched_function(enum cuda_domain domain, uint32_t cbid,
+                                     const CUpti_CallbackData *call)
 {
-    const char *name = query_launch_name(function);
+    const void *const *parameters = call->functionParams;
+    if (!parameters || domain == CUDA_DOMAIN_RUNTIME)
+        return NULL;
+    bool extended = strncmp(cuda_function(domain, cbid)->name, "cuLaunchKernelEx", 16) == 0;
+    return parameters[extended ? 1 : 0]; /* cuLaunchKernelEx has the configuration first */
+}
+
+void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
+                                   const CUpti_CallbackData *call)
+{
+    if (call->callbackSite != CUPTI_API_ENTER)
+        return;
+    uint32_t correlation = call->correlationId;
+    const char *name = query_launch_name(launched_function(domain, cbid, call));
     if (!name)
-        name = symbol;
+        name = call->symbolName;
     uint32_t id = name ? collector_string(name, strnlen(name, MAX_NAME_BYTES)) : 0;
     if (!id || !correlation)
         return;

@@ -79,7 +79,7 @@ static void configure_all(void)
     }
 }
 
-void cuda_managed_configure(void)
+static void configure_managed(void)
 {
     if (!asked || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&tried) ||
         !cuda_kinds_begin())
@@ -95,10 +95,25 @@ void cuda_managed_context(void)
         collector_wake();
 }
 
-void cuda_managed_tick(void)
+void cuda_managed_tick(bool last)
 {
+    (void)last;
     if (atomic_load(&context_exists))
-        cuda_managed_configure();
+        configure_managed();
+}
+
+bool cuda_managed_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    static const char *const words[] = {"MallocManaged", "MemAllocManaged", NULL};
+    return asked && cuda_function_is_any(domain, cbid, words);
+}
+
+void cuda_managed_on_callback(enum cuda_domain domain, uint32_t cbid,
+                              const CUpti_CallbackData *call)
+{
+    (void)domain, (void)cbid;
+    if (call->callbackSite == CUPTI_API_EXIT && cuda_call_succeeded(call))
+        configure_managed();
 }
 
 bool cuda_managed_on(void)

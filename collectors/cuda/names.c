@@ -57,6 +57,31 @@ void cuda_names_unloaded(uint64_t time)
     }
 }
 
+bool cuda_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    static const char *const words[] = {"ModuleUnload",
+                                        "LibraryUnload",
+                                        "CtxDestroy",
+                                        "DeviceReset",
+                                        "DevicePrimaryCtxRelease",
+                                        "PrimaryCtxReset",
+                                        NULL};
+    return cuda_function_is_any(domain, cbid, words);
+}
+
+/* A runtime call nests the driver's, and both come here; the second one finds little to flush. */
+void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    (void)domain, (void)cbid;
+    if (call->callbackSite == CUPTI_API_ENTER) {
+        cuda_flush_wait_tick();
+        cuda_names_unloading(collector_now());
+    } else {
+        cuda_names_unloaded(collector_now());
+        cuda_launch_names_begin();
+    }
+}
+
 bool cuda_names_die(void)
 {
     return atomic_load(&unloading) != 0 || atomic_load(&last_unload) != 0;

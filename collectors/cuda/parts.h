@@ -1,7 +1,8 @@
-/* What the files of collectors/cuda share. inject.c starts CUPTI; buffers.c hands it memory;
- * flush.c fetches full buffers on the helper thread; decode.c, calls.c and streams.c turn them into
- * wire records; memory.c and waits.c are decode.c's for what the device did not do; classes.c knows
- * the API functions; kinds.c says what is recorded; callback.c is told things as they happen.
+/* What the files of collectors/cuda share. parts.c has the table of the parts; inject.c starts CUPTI
+ * and the parts; buffers.c gives CUPTI memory; flush.c fetches full buffers on the helper thread;
+ * decode.c, calls.c and streams.c turn them into wire records, with memory.c and waits.c for what
+ * the device did not do; classes.c has the API functions; kinds.c switches what is recorded;
+ * callback.c gets CUPTI's callbacks and calls the parts that want them.
  *
  * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a
  * recording window (kinds.c) run on any thread of the program or of CUPTI. Everything else runs on
@@ -18,9 +19,33 @@
 #include "collectors/cuda/records.h"
 #include "libprof/wire/wire.h"
 
+/* ---- classes.c */
+enum cuda_domain { CUDA_DOMAIN_RUNTIME, CUDA_DOMAIN_DRIVER, CUDA_DOMAINS };
+
+/* ---- parts.c: the table of the parts. A part is registered there and nowhere else; any function
+ * may be NULL. */
+struct cuda_part {
+    const char *name;
+    bool (*reserve)(void);   /* maps the tables, before CUPTI is asked for; false: no memory */
+    void (*start)(void);     /* within cuInit, CUPTI is ours */
+    void (*tick)(bool last); /* helper thread: the records of a flush have been decoded */
+    void (*end)(void);       /* helper thread: the last tick is over */
+    void (*forked)(void);    /* in the child of a fork: forget the parent's state */
+    /* Does the part want callbacks for this API function? Evaluated at the start, so that a launch
+     * calls only the parts that want it. A part with on_callback and without wants_callback gets
+     * the callbacks that others want. */
+    bool (*wants_callback)(enum cuda_domain domain, uint32_t cbid);
+    /* The program's thread calls the function, or returns from it. */
+    void (*on_callback)(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+};
+#define CUDA_MAX_PARTS 32u
+extern const struct cuda_part cuda_parts[];
+extern const unsigned cuda_part_count;
+
 /* ---- inject.c */
-uint32_t cuda_cupti_version(void); /* what cuptiGetVersion said; 0 before */
-bool cuda_holds_cupti(void);       /* is CUPTI ours in this process, or will it be? Any thread. */
+CUpti_SubscriberHandle cuda_subscriber(void); /* of CUPTI; NULL before */
+uint32_t cuda_cupti_version(void);            /* what cuptiGetVersion said; 0 before */
+bool cuda_holds_cupti(void); /* is CUPTI ours in this process, or will it be? Any thread. */
 
 /* ---- buffers.c */
 struct cuda_buffer {
@@ -47,11 +72,10 @@ struct cuda_buffer *cuda_buffers_take(void);
 struct cuda_buffer *cuda_buffers_next(const struct cuda_buffer *buffer);
 uint8_t *cuda_buffers_data(struct cuda_buffer *buffer);
 void cuda_buffers_give_back(struct cuda_buffer *buffer); /* after decoding; zeroes it */
-void cuda_buffers_top_up(void);                          /* keep a few free ones ready */
+void cuda_buffers_top_up(bool last);                     /* keep a few free ones ready */
 void cuda_buffers_forked(void);
 
 /* ---- classes.c */
-enum cuda_domain { CUDA_DOMAIN_RUNTIME, CUDA_DOMAIN_DRIVER, CUDA_DOMAINS };
 #define CUDA_MAX_CBID 2048u /* 13.0 has 523 runtime and 808 driver functions */
 
 struct cuda_function {
@@ -108,16 +132,21 @@ bool cuda_names_start(void);
 uint32_t cuda_kernel_name(const char *name, uint64_t start);
 void cuda_names_unloading(uint64_t time); /* code is about to be unloaded; any thread */
 void cuda_names_unloaded(uint64_t time);  /* and it was */
-bool cuda_names_die(void);                /* has code been unloaded, or is it just now? */
+bool cuda_names_wants_callback(enum cuda_domain domain, uint32_t cbid);
+/* Code is unloaded: the program's thread waits until the helper thread has read the names. */
+void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
+bool cuda_names_die(void); /* has code been unloaded, or is it just now? */
 /* The text at an address that may be gone, NUL-terminated. Its length, 0 when there is none. */
 size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
 
 /* ---- launch_names.c */
 bool cuda_launch_names_start(void);
-bool cuda_launch_names_begin(void); /* any thread; true the first time: have launches told */
-/* A launch begins; `function` or `symbol` may be NULL. The program's thread. */
-void cuda_launch_named(const void *function, const char *symbol, uint32_t correlation);
+#define CUDA_LAUNCH_NAMES "launch names"
+void cuda_launch_names_begin(void); /* any thread: launches get callbacks from now on */
+bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid);
+void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
+                                   const CUpti_CallbackData *call);
 uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not told */
 void cuda_launch_names_forked(void);
 
@@ -140,18 +169,15 @@ void cuda_overhead_record(const struct record_overhead *record);
 void cuda_jit_record(const struct record_jit *record);
 
 /* ---- failures.c */
-bool cuda_failures_concern(
-    const char *name); /* is the function to be told, by CUPTI's name for it? */
-/* One of them is called, or returned. The program's thread. */
+bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
                                const CUpti_CallbackData *call);
-void cuda_failures_tick(void); /* what was noted is sent */
+void cuda_failures_tick(bool last); /* what was noted is sent */
 void cuda_failures_forked(void);
 
 /* ---- call_stacks.c */
 bool cuda_stacks_start(void); /* without --stacks there is no table */
-bool cuda_stacks_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
-/* A function is called, or returned. The program's thread. */
+bool cuda_stacks_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid,
                              const CUpti_CallbackData *call);
 uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph; 0 = not taken */
@@ -162,8 +188,8 @@ void cuda_stacks_forked(void);
 
 /* ---- exact.c, exact_results.c: --counters=exact. The program's thread, but where helper is said.
  */
-void cuda_exact_start(void);                                     /* within cuInit */
-bool cuda_exact_concern(enum cuda_domain domain, uint32_t cbid); /* is the function to be told? */
+void cuda_exact_start(void); /* within cuInit */
+bool cuda_exact_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 /* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation);
@@ -194,16 +220,18 @@ void cuda_driver_start(void); /* within cuInit */
 
 /* ---- managed.c */
 void cuda_managed_start(void);
-void cuda_managed_configure(void); /* managed memory was allocated; once is enough, any thread */
-void cuda_managed_context(void);   /* a context exists; in a callback of CUPTI's */
-void cuda_managed_tick(void);
+bool cuda_managed_wants_callback(enum cuda_domain domain, uint32_t cbid);
+void cuda_managed_on_callback(enum cuda_domain domain, uint32_t cbid,
+                              const CUpti_CallbackData *call);
+void cuda_managed_context(void); /* a context exists; in a callback of CUPTI's */
+void cuda_managed_tick(bool last);
 bool cuda_managed_on(void);
 void cuda_managed_forked(void);
 
 /* ---- kinds.c */
 void cuda_kinds_start(void);
 void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
-void cuda_kinds_tick(void);
+void cuda_kinds_tick(bool last);
 uint64_t cuda_kinds_since(void); /* what was called before that may have no records of its work */
 bool cuda_kinds_windows(void);   /* has recording ever been off? */
 bool cuda_kinds_begin(void);     /* may kinds be configured now? True: exit waits for the end */
@@ -225,8 +253,14 @@ static inline bool cuda_call_succeeded(const CUpti_CallbackData *call)
 }
 void cuda_callback(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const void *data);
-void cuda_callback_start(CUpti_SubscriberHandle subscriber);
-void cuda_callback_forked(void);
+void cuda_callback_start(void); /* enables what the parts want */
+/* A started part wants more callbacks than before. Any thread. */
+void cuda_callback_enable(const char *part);
+bool cuda_function_is_any(enum cuda_domain domain, uint32_t cbid, const char *const *words);
+bool cuda_window_wants_callback(enum cuda_domain domain, uint32_t cbid);
+void cuda_window_on_callback(enum cuda_domain domain, uint32_t cbid,
+                             const CUpti_CallbackData *call);
+void cuda_window_forked(void);
 
 /* ---- dump.c: everything CUPTI hands over into a file, when the option cupti-dump asks for it */
 void cuda_dump_start(void);
@@ -235,6 +269,7 @@ void cuda_dump_buffers(struct cuda_buffer *list);
 void cuda_dump_dropped(uint64_t count);
 void cuda_dump_end(void);
 void cuda_dump_forked(void);
+void cuda_dump_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 /* From any thread; fills in time and tid. One load when there is no dump. */
 void cuda_dump_callback(const struct dump_callback *what);
 

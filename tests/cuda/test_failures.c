@@ -5,7 +5,7 @@ static uint32_t cbid_of(enum cuda_domain domain, const char *name)
 {
     for (uint32_t cbid = 1; cbid < CUDA_MAX_CBID; cbid++) {
         const char *its = cuda_function(domain, cbid)->name;
-        if (its && strncmp(its, name, strlen(name)) == 0 && cuda_failures_concern(its))
+        if (strncmp(its, name, strlen(name)) == 0 && cuda_failures_wants_callback(domain, cbid))
             return cbid;
     }
     ck_abort_msg("no function %s", name);
@@ -28,14 +28,14 @@ static void told(enum cuda_domain domain, const char *name, CUpti_ApiCallbackSit
 START_TEST(what_was_asked_for_in_vain)
 {
     const uint64_t asked[2] = {0, 1ull << 40}, area[4] = {0, 0, 1000, 50};
-    cuda_callback_start(NULL);
+    cuda_callback_start();
     told(CUDA_DOMAIN_RUNTIME, "cudaMalloc_", CUPTI_API_ENTER, asked, 0);
     told(CUDA_DOMAIN_DRIVER, "cuMemAlloc_", CUPTI_API_ENTER, asked, 0);
     told(CUDA_DOMAIN_DRIVER, "cuMemAlloc_", CUPTI_API_EXIT, asked, 2);
-    cuda_failures_tick();
+    cuda_failures_tick(false);
     ck_assert_uint_eq(number(WIRE_ALLOC_FAILED), 0); /* the call around it tells it */
     told(CUDA_DOMAIN_RUNTIME, "cudaMalloc_", CUPTI_API_EXIT, asked, 2);
-    cuda_failures_tick();
+    cuda_failures_tick(false);
     const struct wire_alloc_failed *failed = first(WIRE_ALLOC_FAILED);
     ck_assert_uint_eq(number(WIRE_ALLOC_FAILED), 1);
     ck_assert_uint_eq(failed->bytes, 1ull << 40);
@@ -47,8 +47,8 @@ START_TEST(what_was_asked_for_in_vain)
     told(CUDA_DOMAIN_DRIVER, "cuMemAllocPitch", CUPTI_API_EXIT, area, 2);
     told(CUDA_DOMAIN_RUNTIME, "cudaHostAlloc", CUPTI_API_ENTER, asked, 0);
     told(CUDA_DOMAIN_RUNTIME, "cudaHostAlloc", CUPTI_API_EXIT, asked, 0); /* went well */
-    cuda_failures_tick();
-    cuda_failures_tick();
+    cuda_failures_tick(false);
+    cuda_failures_tick(false);
     ck_assert_uint_eq(number(WIRE_ALLOC_FAILED), 1);
     failed = first(WIRE_ALLOC_FAILED);
     ck_assert_uint_eq(failed->bytes, 50000);
@@ -59,17 +59,17 @@ END_TEST
 START_TEST(failures_without_end)
 {
     const uint64_t asked[2] = {0, 64};
-    cuda_callback_start(NULL);
+    cuda_callback_start();
     for (int i = 0; i < 1000; i++) {
         told(CUDA_DOMAIN_DRIVER, "cuMemCreate", CUPTI_API_ENTER, asked, 0);
         told(CUDA_DOMAIN_DRIVER, "cuMemCreate", CUPTI_API_EXIT, asked, 2);
     }
-    cuda_failures_tick();
+    cuda_failures_tick(false);
     size_t noted = number(WIRE_ALLOC_FAILED);
     ck_assert_uint_gt(noted, 10);
     told(CUDA_DOMAIN_DRIVER, "cuMemCreate", CUPTI_API_ENTER, asked, 0);
     told(CUDA_DOMAIN_DRIVER, "cuMemCreate", CUPTI_API_EXIT, asked, 2);
-    cuda_failures_tick();
+    cuda_failures_tick(false);
     ck_assert_uint_eq(number(WIRE_ALLOC_FAILED), noted + 1);
 }
 END_TEST

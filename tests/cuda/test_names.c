@@ -97,7 +97,7 @@ static CUptiResult callback_enabled(uint32_t enable, CUpti_SubscriberHandle subs
 START_TEST(what_unloads_code)
 {
     cupti.EnableCallback = callback_enabled;
-    cuda_callback_start(NULL);
+    cuda_callback_start();
     unsigned unloads = 0, retains = 0;
     for (uint32_t i = 1; i < CUDA_MAX_CBID; i++) {
         const char *name = cuda_function(CUDA_DOMAIN_DRIVER, i)->name;
@@ -138,11 +138,14 @@ static void driver_told(uint32_t cbid, CUpti_ApiCallbackSite site, const char *s
 START_TEST(names_of_later_modules)
 {
     uint32_t launch = cbid_of(CUDA_DOMAIN_DRIVER, "cuLaunchKernel");
-    cuda_callback_start(NULL);
-    driver_told(launch, CUPTI_API_ENTER, "too early", 1); /* nothing was unloaded: not asked */
+    cupti.EnableCallback = callback_enabled;
+    cuda_callback_start();
+    ck_assert(!told[launch]); /* a program that unloads nothing has no callback per launch */
+    driver_told(launch, CUPTI_API_ENTER, "too early", 1);
     uint32_t unload = cbid_of(CUDA_DOMAIN_DRIVER, "cuModuleUnload");
     driver_told(unload, CUPTI_API_ENTER, NULL, 2);
     driver_told(unload, CUPTI_API_EXIT, NULL, 2);
+    ck_assert(told[launch]);
     driver_told(launch, CUPTI_API_ENTER, "second_module", 3);
     driver_told(launch, CUPTI_API_EXIT, "second_module", 3);
     static const struct {

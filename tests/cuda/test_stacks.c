@@ -8,7 +8,7 @@ static void begin(enum stacks_kind kind, uint32_t every)
     stacks_modules_start();
     stacks_every[kind] = every;
     ck_assert(cuda_stacks_start());
-    cuda_callback_start(NULL);
+    cuda_callback_start();
 }
 
 static uint32_t cbid_of(enum cuda_domain domain, const char *name)

@@ -234,7 +234,7 @@ static void later_ticks(void)
 {
     for (unsigned i = 0; i < 40; i++) {
         core.ahead_ns += 100000000;
-        cuda_kinds_tick();
+        cuda_kinds_tick(false);
     }
 }
 
@@ -259,7 +259,7 @@ START_TEST(kinds_stay_on_for_a_while)
     begin_switching(true);
     close_window();
     for (unsigned i = 0; i < 1000; i++)
-        cuda_kinds_tick();
+        cuda_kinds_tick(false);
     ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
     later_ticks();
     ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
@@ -276,7 +276,7 @@ START_TEST(window_that_nobody_tells_of)
     ck_assert(!kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
     ck_assert(cuda_kinds_windows());
     core.window_to = UINT64_MAX;
-    cuda_kinds_tick();
+    cuda_kinds_tick(false);
     ck_assert(kind_on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL]);
 }
 END_TEST
@@ -372,7 +372,8 @@ static CUptiResult configure_slowly(CUpti_ActivityUnifiedMemoryCounterConfig *co
 
 static void *allocate_managed(void *unused)
 {
-    cuda_managed_configure();
+    CUpti_CallbackData call = {.callbackSite = CUPTI_API_EXIT};
+    cuda_managed_on_callback(CUDA_DOMAIN_DRIVER, 1, &call);
     return unused;
 }
 
