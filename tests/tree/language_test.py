@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The words of the product's strings, against a list of words that have a plainer standard term (CONTRIBUTING.md,
+"""The words of the product's strings and of the documentation, against a list of words that have a plainer standard term (CONTRIBUTING.md,
 "Words"). Then the same with planted faults.
 
     language_test.py ROOT
@@ -55,6 +55,23 @@ def faults(path, text):
                 yield "%s:%d: %r: write %s" % (path, line, found.group(0), instead)
 
 
+CODE = re.compile(r"^(```|~~~).*?^\1|`[^`]*`|\]\([^)]*\)|^<!--.*?-->", re.MULTILINE | re.DOTALL)
+
+
+def is_page(path):
+    """Measurements (docs/lab) and the history of changes are dated: their words stay."""
+    return path in ("README.md", "CONTRIBUTING.md") or path.startswith("docs/") and \
+        path.endswith(".md") and not path.startswith("docs/lab/")
+
+
+def page_faults(path, text):
+    """In prose and in indented examples; code, links and addresses are names."""
+    text = CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+    for word, instead in FORBIDDEN:
+        for found in re.finditer(word.pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
+            yield "%s:%d: %r: write %s" % (path, text.count("\n", 0, found.start()) + 1, found.group(0), instead)
+
+
 def main(root):
     paths = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout.split()
     if not paths:
@@ -65,11 +82,18 @@ def main(root):
         if path.endswith((".c", ".h")) and path.startswith(PRODUCT):
             with open("%s/%s" % (root, path), encoding="utf-8") as file:
                 found += faults(path, file.read())
+        elif is_page(path):
+            with open("%s/%s" % (root, path), encoding="utf-8") as file:
+                found += page_faults(path, file.read())
     planted = '/* told in a comment */ f("the driver "\n  "told us"); g("as\\"asked"); h("stood");'
     seen = list(faults("planted.c", planted))
     if len(seen) != 2:
         found.append("of two planted faults these were seen: %s" % seen)
-    print("\n".join(found) if found else "no string of the product uses a word of the list")
+    planted = "It tells `what is told` and\n[mends](told.md) what was asked\nfor.\n```\ntold\n```\n"
+    seen = list(page_faults("planted.md", planted))
+    if len(seen) != 3:
+        found.append("of three planted faults of a page these were seen: %s" % seen)
+    print("\n".join(found) if found else "no string of the product and no page uses a word of the list")
     return 1 if found else 0
 
 

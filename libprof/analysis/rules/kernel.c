@@ -345,7 +345,7 @@ const struct prof_rule prof_rules_kernel[] = {
                    "Above info only where its roofline is known and less than half reached. Silent "
                    "where memory bandwidth holds it back: memory-bound reports it.",
           .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
-                 "by how much, before anybody starts.",
+                 "by how much, before you start.",
           .fix = "Look at this one first, with hardware counters or a kernel profiler.",
           .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this kernel; "
                   "a library's version of it.",
