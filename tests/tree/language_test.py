@@ -20,6 +20,13 @@ WORDS = [
     (r"purse|retreat|told_by", "budget, fallback, subscriber"),
     (r"asks? for|asked for|as asked", "request, launch, select"),
 ]
+# On pages besides.
+PAGE_WORDS = [
+    (r"judge|judges|judged|judging", "compare, check, analyse"),
+    (r"anybody|somebody", "the reader, another program"),
+    (r"stands|stand (?:in|for|as|with|beside|at|under)", "is, is shown"),
+    (r"copies and fills|copy or fill|copies or fills", "memcpys and memsets"),
+]
 FORBIDDEN = [(re.compile(r"(?<![\w-])(?:%s)(?![\w-])" % word, re.IGNORECASE), instead) for word, instead in WORDS]
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')', re.DOTALL)
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -67,8 +74,8 @@ def is_page(path):
 def page_faults(path, text):
     """In prose and in indented examples; code, links and addresses are names."""
     text = CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
-    for word, instead in FORBIDDEN:
-        for found in re.finditer(word.pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
+    for word, instead in WORDS + PAGE_WORDS:
+        for found in re.finditer(r"(?<![\w-])(?:%s)(?![\w-])" % word.replace(" ", r"\s+"), text, re.IGNORECASE):
             yield "%s:%d: %r: write %s" % (path, text.count("\n", 0, found.start()) + 1, found.group(0), instead)
 
 
