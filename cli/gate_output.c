@@ -10,6 +10,7 @@
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "libprof/base/array.h"
+#include "report/gate_words.h"
 
 const char *const gate_formats[] = {"text", "markdown", "junit", "github", "json", NULL};
 
@@ -101,24 +102,25 @@ struct notes {
     size_t count, room;
 };
 
-/* Takes the text; NULL is left out. */
+/* Takes the text; what there is no memory for is noted as missing in the output. */
 static void add_note(struct notes *notes, char *text)
 {
     if (text &&
         prof_array_room(&notes->texts, &notes->room, notes->count + 1, sizeof *notes->texts))
         notes->texts[notes->count++] = text;
-    else
+    else {
+        prof_note(PROF_NOMEM);
         free(text);
+    }
 }
 
 static void list_notes(const struct gate_config *config, struct notes *notes)
 {
     for (size_t i = 0; i < config->expired_count; i++) {
-        char *text = NULL;
-        if (asprintf(&text, "%s:%u: the exception for '%s' expired on %s and does not apply",
-                     config->path, config->expired[i].line, config->expired[i].match,
-                     config->expired[i].date) >= 0)
-            add_note(notes, text);
+        add_note(notes,
+                 prof_gate_format("%s:%u: the exception for '%s' expired on %s and does not apply",
+                                  config->path, config->expired[i].line, config->expired[i].match,
+                                  config->expired[i].date));
     }
 }
 

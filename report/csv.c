@@ -13,8 +13,8 @@
 /* Quotes only where needed. */
 static void put_csv_field(FILE *out, const char *text)
 {
-    char *clean = *text ? prof_report_clean(text) : strdup(""); /* not "(empty)" */
-    const char *field = clean ? clean : "n/a";
+    char *clean = *text ? prof_report_clean(text) : NULL; /* not "(empty)" */
+    const char *field = clean ? clean : *text ? "n/a" : "";
     bool quoted = field[strcspn(field, ",\"")] || field[0] == ' ';
     if (quoted)
         fputc('"', out);

@@ -82,6 +82,6 @@ enum prof_status prof_gate_write_github(const struct prof_gate_report *report, F
     put_groups(out, c, "error", PROF_GATE_WORSE, PROF_GATE_WORSE);
     put_groups(out, c, "warning", PROF_GATE_UNSURE, PROF_GATE_WARNED);
     for (size_t i = 0; i < report->note_count; i++)
-        put_github_line(out, "notice", strdup(report->notes[i]));
+        put_github_line(out, "notice", prof_gate_copy(report->notes[i]));
     return prof_report_flush(out, err);
 }

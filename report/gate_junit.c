@@ -61,10 +61,10 @@ static bool is_case(const struct prof_compared *row)
 
 static char *sentence(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    char *change = prof_gate_change(row), *why = prof_gate_why(c, row), *text = NULL;
-    if (asprintf(&text, "%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
-                 why && *why ? why : prof_verdict_text(row->verdict)) < 0)
-        text = NULL;
+    char *change = prof_gate_change(row), *why = prof_gate_why(c, row);
+    char *text =
+        prof_gate_format("%s: %s: %s", prof_verdict_name(row->verdict), change ? change : "n/a",
+                         why && *why ? why : prof_verdict_text(row->verdict));
     free(change);
     free(why);
     return text;

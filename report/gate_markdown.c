@@ -65,10 +65,10 @@ static void put_gate_environment_markdown(FILE *out, const struct prof_compariso
         const struct prof_environment_difference *d = &c->differences[i];
         if (d->level == PROF_ENVIRONMENT_INFO) /* JSON has those */
             continue;
-        char *text = NULL;
-        if (asprintf(&text, "%s: %s -> %s (%s)", d->name, d->base ? d->base : "n/a",
-                     d->cand ? d->cand : "n/a", prof_environment_level_text(d->level)) >= 0)
-            put_item(out, "Environment", text);
+        put_item(out, "Environment",
+                 prof_gate_format("%s: %s -> %s (%s)", d->name, d->base ? d->base : "n/a",
+                                  d->cand ? d->cand : "n/a",
+                                  prof_environment_level_text(d->level)));
     }
 }
 

@@ -98,28 +98,25 @@ static void put_gate_environment_text(const struct prof_report_page *page,
         const struct prof_environment_difference *d = &c->differences[i];
         if (d->level == PROF_ENVIRONMENT_INFO) /* JSON has those */
             continue;
-        char *text = NULL;
-        if (asprintf(&text, "%s: %s -> %s%s", d->name, d->base ? d->base : "n/a",
-                     d->cand ? d->cand : "n/a",
-                     d->level == PROF_ENVIRONMENT_HARD   ? " (times cannot be compared)"
-                     : d->level == PROF_ENVIRONMENT_SOFT ? " (may move times)"
-                                                         : "") < 0)
-            text = NULL;
-        put_labelled_text(page, i ? "" : "Environment", text);
+        put_labelled_text(page, i ? "" : "Environment",
+                          prof_gate_format("%s: %s -> %s%s", d->name, d->base ? d->base : "n/a",
+                                           d->cand ? d->cand : "n/a",
+                                           d->level == PROF_ENVIRONMENT_HARD
+                                               ? " (times cannot be compared)"
+                                           : d->level == PROF_ENVIRONMENT_SOFT ? " (may move times)"
+                                                                               : ""));
     }
 }
 
 static char *shift_text(const struct prof_comparison *c)
 {
-    char *text = NULL;
     if (c->shift != c->shift) /* not known */
         return NULL;
-    if (asprintf(&text, "%s is common to all device times, of which %s is taken for noise%s%s",
-                 prof_gate_percent(c->shift).text, prof_gate_percent(c->shift_removed).text,
-                 c->overdispersion > 1 ? "; errors are multiplied by " : "",
-                 c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : "") < 0)
-        return NULL;
-    return text;
+    return prof_gate_format("%s is common to all device times, of which %s is taken for noise%s%s",
+                            prof_gate_percent(c->shift).text,
+                            prof_gate_percent(c->shift_removed).text,
+                            c->overdispersion > 1 ? "; errors are multiplied by " : "",
+                            c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : "");
 }
 
 static void put_gate_sides_text(const struct prof_report_page *page,

@@ -2,6 +2,7 @@
  * line says what moved, where, by how much, and how sure that is. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,20 @@ static struct prof_text severity_text(double value)
 
 char *prof_gate_copy(const char *text)
 {
-    return text ? strdup(text) : NULL;
+    return text ? prof_gate_format("%s", text) : NULL;
+}
+
+char *prof_gate_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length >= 0)
+        return text;
+    prof_note(PROF_NOMEM);
+    return NULL;
 }
 
 struct prof_text prof_gate_value(const struct prof_compared *row, double value)

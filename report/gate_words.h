@@ -1,4 +1,5 @@
-/* The words of a comparison that all its writers share. Texts with names of the program are as the
+/* The words of a comparison that all its writers share; a text that there is no memory for is NULL,
+ * and a note (prof_note) makes the writer fail. Texts with names of the program are as the
  * program gave them: each writer cleans and quotes. */
 #ifndef PERFKIT_REPORT_GATE_WORDS_H
 #define PERFKIT_REPORT_GATE_WORDS_H
@@ -35,6 +36,8 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
 
 /* A copy, malloc'ed; NULL stays NULL. */
 char *prof_gate_copy(const char *text);
+/* printf into a malloc'ed text; NULL and a note of PROF_NOMEM: out of memory. */
+char *prof_gate_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
 char *prof_gate_headline(const struct prof_gate_report *report);

@@ -59,9 +59,11 @@ static void put_marked_text(FILE *out, const char *text)
     for (bool code = false; *text; code = !code) {
         size_t length = strcspn(text, "`");
         char *piece = strndup(text, length);
-        if (piece && code)
+        if (!piece)
+            prof_note(PROF_NOMEM);
+        else if (code)
             prof_html_element(out, "code", NULL, piece);
-        else if (piece && length)
+        else if (length)
             prof_html_text(out, piece);
         free(piece);
         text += length + (text[length] == '`');

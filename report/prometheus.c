@@ -73,8 +73,10 @@ static void put_prometheus_name(FILE *out, bool first, const char *label, const 
         for (const char *c = name; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
         char *cut = prof_report_fit(name, LABEL_CELLS), *text = NULL;
-        if (cut && asprintf(&text, "%s #%08" PRIx32, cut, (uint32_t)(hash >> 32)) < 0)
+        if (cut && asprintf(&text, "%s #%08" PRIx32, cut, (uint32_t)(hash >> 32)) < 0) {
             text = NULL;
+            prof_note(PROF_NOMEM);
+        }
         put_prometheus_label(out, first, label, text);
         free(text);
         free(cut);

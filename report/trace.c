@@ -63,7 +63,9 @@ static void write_callers(struct prof_capture *capture, int64_t stack, char *out
         char *name = prof_report_fit(frame.function, CALLER_CELLS);
         frame.function = name ? name : "n/a";
         char *text = prof_frame_text_new(&frame, i ? " < " : "");
-        if (text)
+        if (!text)
+            prof_note(PROF_NOMEM);
+        else
             used += (size_t)snprintf(out + used, size - used, "%.*s",
                                      prof_report_head(text, CALLER_BYTES), text);
         free(text);

@@ -396,8 +396,54 @@ START_TEST(a_kernel_of_one_side_differs_by_its_launches)
 }
 END_TEST
 
-CHECK_MAIN("gate_writers", a_kernel_of_one_side_differs_by_its_launches,
-           text_says_what_moved_and_where, a_limited_pass_says_so, sums_and_what_one_side_has,
+/* A text that there is no memory for is not left out in silence: whichever it is, the writer fails.
+ */
+int __real_vasprintf(char **text, const char *format, va_list args);
+int __wrap_vasprintf(char **text, const char *format, va_list args);
+static int until; /* texts until one fails; 0 = none fails */
+
+int __wrap_vasprintf(char **text, const char *format, va_list args)
+{
+    return until > 0 && --until == 0 ? -1 : __real_vasprintf(text, format, args);
+}
+
+START_TEST(a_text_without_memory_fails_the_writer)
+{
+    static const enum prof_environment_level levels[] = {PROF_ENVIRONMENT_HARD,
+                                                         PROF_ENVIRONMENT_SOFT};
+    struct prof_comparison c = comparison(1);
+    struct prof_environment_difference differences[] = {
+        {.name = "driver", .base = "1", .cand = "2", .level = levels[0]},
+        {.name = "clock", .base = "1", .cand = "2", .level = levels[1]}};
+    c.differences = differences;
+    c.difference_count = 2;
+    struct prof_gate_report report = {.base = "a",
+                                      .cand = "b",
+                                      .comparison = &c,
+                                      .judged = true,
+                                      .notes = notes,
+                                      .note_count = 1};
+    for (const struct prof_gate_writer *format = prof_gate_writers; format->name; format++) {
+        enum prof_status status;
+        int n = 0;
+        do {
+            FILE *out = fopen("/dev/null", "w");
+            struct prof_error err = {0};
+            until = ++n;
+            status = format->write(&report, out, &err);
+            bool failed = until == 0;
+            ck_assert_msg((status == PROF_NOMEM) == failed, "%s, text %d: %s", format->name, n,
+                          err.message);
+            fclose(out);
+        } while (status);
+    }
+    until = 0;
+}
+END_TEST
+
+CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer,
+           a_kernel_of_one_side_differs_by_its_launches, text_says_what_moved_and_where,
+           a_limited_pass_says_so, sums_and_what_one_side_has,
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
            markdown_keeps_its_cells, json_has_null_for_what_is_unknown)

@@ -25,7 +25,8 @@ static bool is_null(sqlite3_stmt *row, int at)
     return sqlite3_column_type(row, at) == SQLITE_NULL;
 }
 
-static void bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row, int at)
+/* False: out of memory for a copy of the value. */
+static bool bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row, int at)
 {
     const struct merge_table *table = c->table;
     int refers = table->column[at].refers;
@@ -46,18 +47,23 @@ static void bind(struct copy *c, const struct merge_input *in, sqlite3_stmt *row
     } else if (moves) {
         sqlite3_bind_int64(c->insert, at + 1, merge_time(in, value));
     } else {
-        sqlite3_bind_value(c->insert, at + 1, sqlite3_column_value(row, at));
+        return sqlite3_bind_value(c->insert, at + 1, sqlite3_column_value(row, at)) == SQLITE_OK;
     }
+    return true;
 }
 
 /* The row numbers of a damaged file may be there twice: the first one counts. */
-static enum prof_status write_copied_row(struct copy *c, struct merge_input *in, int64_t id)
+static enum prof_status write_copied_row(struct copy *c, struct merge_input *in, sqlite3_stmt *row,
+                                         int64_t id)
 {
+    for (int i = 1; i < c->table->columns; i++)
+        if (!bind(c, in, row, i))
+            return merge_write_fail(c->m);
     sqlite3_bind_int64(c->insert, 1, id);
     int code = sqlite3_step(c->insert);
     sqlite3_reset(c->insert);
     if (code == SQLITE_CONSTRAINT)
-        merge_input_damaged(in);
+        merge_input_damaged(in, PROF_CORRUPT);
     return code == SQLITE_DONE || code == SQLITE_CONSTRAINT ? PROF_OK : merge_write_fail(c->m);
 }
 
@@ -112,15 +118,20 @@ static uint64_t hash(const struct bytes *bytes)
     return h;
 }
 
-/* Is row `id` of the result what c->row holds? */
-static bool is_same_row(struct copy *c, int64_t id)
+/* Is row `id` of the result what c->row holds? A read that fails takes back with it all that was
+ * written: SQLite may end the transaction. */
+static enum prof_status is_same_row(struct copy *c, int64_t id, bool *same)
 {
     sqlite3_bind_int64(c->same, 1, id);
-    bool same = sqlite3_step(c->same) == SQLITE_ROW && encode(c, NULL, c->same, &c->other) &&
-                c->other.count == c->row.count &&
-                (!c->row.count || memcmp(c->other.data, c->row.data, c->row.count) == 0);
+    int code = sqlite3_step(c->same);
+    bool ok = code == SQLITE_ROW || code == SQLITE_DONE;
+    enum prof_status status = ok ? PROF_OK : merge_write_fail(c->m);
+    if (code == SQLITE_ROW && !encode(c, NULL, c->same, &c->other))
+        status = prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+    *same = !status && code == SQLITE_ROW && c->other.count == c->row.count &&
+            (!c->row.count || memcmp(c->other.data, c->row.data, c->row.count) == 0);
     sqlite3_reset(c->same);
-    return same;
+    return status;
 }
 
 static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite3_stmt *row,
@@ -130,16 +141,16 @@ static enum prof_status share_row(struct copy *c, struct merge_input *in, sqlite
         return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
     uint64_t key = hash(&c->row);
     uint64_t *known = prof_map_get(&c->known, key);
-    if (known && is_same_row(c, (int64_t)*known)) {
+    bool same = false;
+    enum prof_status status = known ? is_same_row(c, (int64_t)*known, &same) : PROF_OK;
+    if (same)
         *now = (int64_t)*known;
-        return PROF_OK;
-    }
+    if (status || same)
+        return status;
     *now = ++c->m->last[c->number];
     if (!known && !prof_map_put(&c->known, key, (uint64_t)*now))
         return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
-    for (int i = 1; i < c->table->columns; i++)
-        bind(c, in, row, i);
-    return write_copied_row(c, in, *now);
+    return write_copied_row(c, in, row, *now);
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -160,7 +171,7 @@ static enum prof_status number_rows(struct copy *c, struct merge_input *in)
     enum prof_status status = sql ? merge_ids_read(ids, in->db, sql) : PROF_NOMEM;
     sqlite3_free(sql);
     if (status && status != PROF_NOMEM) {
-        merge_input_damaged(in);
+        merge_input_damaged(in, status);
         status = PROF_OK;
     }
     if (!status && c->table->way == MERGE_SHARE && !merge_ids_scatter(ids))
@@ -181,9 +192,7 @@ static enum prof_status copy_row(struct copy *c, struct merge_input *in, sqlite3
         return PROF_OK;
     if (c->table->way == MERGE_SHARE)
         return share_row(c, in, row, &ids->now[at]);
-    for (int i = 1; i < c->table->columns; i++)
-        bind(c, in, row, i);
-    return write_copied_row(c, in, ids->base + (int64_t)at);
+    return write_copied_row(c, in, row, ids->base + (int64_t)at);
 }
 
 static enum prof_status copy_input(struct copy *c, struct merge_input *in)
@@ -199,8 +208,7 @@ static enum prof_status copy_input(struct copy *c, struct merge_input *in)
     sqlite3_free(sql);
     while (row && !status && sqlite3_step(row) == SQLITE_ROW)
         status = copy_row(c, in, row);
-    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
-        merge_input_damaged(in);
+    merge_input_end(in, row);
     return status;
 }
 

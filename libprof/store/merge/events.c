@@ -205,7 +205,7 @@ static enum prof_status find_referred(struct events *e, struct merge_input *in)
         (in->ids[e->number].count && !merge_ids_scatter(&in->ids[e->number])))
         status = prof_fail(e->m->err, PROF_NOMEM, "out of memory");
     else if (status)
-        merge_input_damaged(in);
+        merge_input_damaged(in, status);
     sqlite3_free(sql);
     return status == PROF_NOMEM ? status : PROF_OK;
 }

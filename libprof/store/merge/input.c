@@ -155,11 +155,23 @@ bool merge_lacks(struct prof_merge_part *part, const char *format, ...)
     return true;
 }
 
-void merge_input_damaged(struct merge_input *in)
+void merge_input_damaged(struct merge_input *in, enum prof_status why)
 {
     static const char words[] = "the file is damaged: what could be read of it is here";
-    if (in->part && (!in->part->missing || !strstr(in->part->missing, words)))
-        merge_lacks(in->part, "%s", words);
+    if (in->failed)
+        return;
+    if (!in->part || why == PROF_NOMEM)
+        in->failed = why;
+    else if ((!in->part->missing || !strstr(in->part->missing, words)) &&
+             !merge_lacks(in->part, "%s", words))
+        in->failed = PROF_NOMEM;
+}
+
+void merge_input_end(struct merge_input *in, sqlite3_stmt *rows)
+{
+    int code = rows ? sqlite3_finalize(rows) : sqlite3_errcode(in->db);
+    if (code != SQLITE_OK)
+        merge_input_damaged(in, prof_sql_status(code));
 }
 
 int64_t merge_time(const struct merge_input *in, int64_t time_ns)

@@ -131,6 +131,19 @@ static enum prof_status merge_tables(struct merge *m)
     return status ? status : merge_finish_parts(m);
 }
 
+static enum prof_status check_reads(struct merge *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct merge_input *in = &m->inputs[i];
+        if (in->failed == PROF_NOMEM)
+            return prof_fail(m->err, PROF_NOMEM, "out of memory");
+        if (in->failed)
+            return prof_fail(m->err, in->failed, "cannot read back %s: %s", in->path,
+                             prof_status_text(in->failed));
+    }
+    return PROF_OK;
+}
+
 /* The rows of m->inputs into a new capture. `last`: it is the result. */
 static enum prof_status merge_into(struct merge *m, const char *path, bool last)
 {
@@ -141,6 +154,7 @@ static enum prof_status merge_into(struct merge *m, const char *path, bool last)
     enum prof_status status = create_output(m, path, &store);
     status = status ? status : open_inputs(m);
     status = status ? status : merge_tables(m);
+    status = status ? status : check_reads(m);
     for (size_t i = 0; i < m->count; i++)
         merge_input_close(&m->inputs[i]);
     if (!status && last)

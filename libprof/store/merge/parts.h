@@ -109,8 +109,9 @@ struct merge_input {
     int group; /* files with the same clock */
 
     struct merge_ids ids[MERGE_MOST_TABLES];
-    int64_t part_row; /* merged_part.id, 0 = its parts have their own */
-    bool passing;     /* a file of ours on the way */
+    int64_t part_row;        /* merged_part.id, 0 = its parts have their own */
+    bool passing;            /* a file of ours on the way */
+    enum prof_status failed; /* nothing can be made of what was read */
 };
 
 /* Open and describe. PROF_CORRUPT: it is cut short or damaged, the sentence in *err. */
@@ -118,8 +119,13 @@ enum prof_status merge_input_open(struct merge_input *input, struct prof_error *
 /* What was read stays; the file is closed. */
 void merge_input_close(struct merge_input *input);
 void merge_input_free(struct merge_input *input);
-/* Part of it cannot be read: say so once. */
-void merge_input_damaged(struct merge_input *input);
+/* Part of it cannot be read: say so once. Out of memory (PROF_NOMEM), or of a file of ours on the
+ * way, it becomes `failed`. */
+void merge_input_damaged(struct merge_input *input, enum prof_status why);
+/* Finalize a statement whose rows were read (NULL: it could not be prepared); damaged when it
+ * failed.
+ */
+void merge_input_end(struct merge_input *input, sqlite3_stmt *rows);
 /* Add to part->missing. */
 bool merge_lacks(struct prof_merge_part *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -55,7 +55,7 @@ bool merge_queue_open(struct merge_input *input, const struct merge_table *table
         return false;
     }
     if (sqlite3_prepare_v2(input->db, sql, -1, &q->rows, NULL) != SQLITE_OK)
-        merge_input_damaged(input);
+        merge_input_damaged(input, prof_sql_status(sqlite3_errcode(input->db)));
     sqlite3_free(sql);
     for (size_t i = 0; i <= window; i++)
         q->free[q->free_count++] = (uint32_t)(window - i);
@@ -122,7 +122,7 @@ static void fill_queue(struct merge_queue *q)
         int code = sqlite3_step(q->rows);
         if (code != SQLITE_ROW) {
             if (code != SQLITE_DONE)
-                merge_input_damaged(q->input);
+                merge_input_damaged(q->input, prof_sql_status(code));
             sqlite3_finalize(q->rows);
             q->rows = NULL;
             return;

@@ -7,21 +7,21 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-static bool query_has_rows(const struct merge_input *in, const char *sql)
+static bool query_has_rows(struct merge_input *in, const char *sql)
 {
     sqlite3_stmt *row = NULL;
     bool any = sqlite3_prepare_v2(in->db, sql, -1, &row, NULL) == SQLITE_OK &&
                sqlite3_step(row) == SQLITE_ROW;
-    sqlite3_finalize(row);
+    merge_input_end(in, row);
     return any;
 }
 
-static bool has_kernels(const struct merge_input *in)
+static bool has_kernels(struct merge_input *in)
 {
     return query_has_rows(in, "SELECT 1 FROM kernel LIMIT 1");
 }
 
-static bool has_sums(const struct merge_input *in)
+static bool has_sums(struct merge_input *in)
 {
     return query_has_rows(in, "SELECT 1 FROM rollup LIMIT 1");
 }
@@ -59,15 +59,15 @@ static enum prof_status copy_sums(struct merge *m, struct merge_input *in, sqlit
         sqlite3_bind_int64(insert, COLUMN_AT(rollup, second), second);
         bind_id(in, streams, insert, COLUMN_AT(rollup, stream), sqlite3_column_int64(row, 1));
         bind_id(in, configs, insert, COLUMN_AT(rollup, config), sqlite3_column_int64(row, 2));
-        for (int i = 3; i < 8; i++) /* count to histogram */
-            sqlite3_bind_value(insert, COLUMN_AT(rollup, count) + i - 3,
-                               sqlite3_column_value(row, i));
-        if (sqlite3_step(insert) != SQLITE_DONE)
+        bool ok = true;
+        for (int i = 3; ok && i < 8; i++) /* count to histogram */
+            ok = sqlite3_bind_value(insert, COLUMN_AT(rollup, count) + i - 3,
+                                    sqlite3_column_value(row, i)) == SQLITE_OK;
+        if (!ok || sqlite3_step(insert) != SQLITE_DONE)
             status = merge_write_fail(m);
         sqlite3_reset(insert);
     }
-    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
-        merge_input_damaged(in);
+    merge_input_end(in, row);
     return status;
 }
 
@@ -93,8 +93,7 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
     if (!status && !rollup_sums_flush(&m->rollup, insert))
         status = merge_write_fail(m);
     rollup_sums_free(&m->rollup);
-    if (!row || (sqlite3_finalize(row) != SQLITE_OK && !status))
-        merge_input_damaged(in);
+    merge_input_end(in, row);
     return status;
 }
 

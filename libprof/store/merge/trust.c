@@ -108,8 +108,7 @@ enum prof_status merge_add_lines(struct merge *m, struct merge_input *in)
         line->has_value |= sqlite3_column_type(row, 5) != SQLITE_NULL;
         line->value = prof_add(line->value, sqlite3_column_int64(row, 5));
     }
-    if (!row || (sqlite3_finalize(row) != SQLITE_OK && ok))
-        merge_input_damaged(in);
+    merge_input_end(in, row);
     return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
 }
 
