@@ -197,7 +197,7 @@ static void note_call_class(const struct record_call *record, uint64_t correlati
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
     bool noted =
         correlation && tables->recent_calls[correlation % RECENT_CALLS].correlation == correlation;
-    if (many || noted || klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_FREE)
+    if (many || noted || wire_class_allocates(klass) || wire_class_frees(klass))
         remember_call(correlation, record->thread, many);
 }
 
@@ -217,7 +217,7 @@ static void count_api_call(const struct record_call *record, uint8_t klass, uint
         collector_count((enum wire_count)counters[klass].called, 1);
         if (record->result != 0)
             collector_count((enum wire_count)counters[klass].failed, 1);
-    } else if (klass == WIRE_CLASS_ALLOC && record->result != 0) {
+    } else if (wire_class_allocates(klass) && record->result != 0) {
         collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
         collector_count(WIRE_COUNT_ALLOC_FAILED, 1);
     }

@@ -1,4 +1,4 @@
-/* Which API functions are recorded, and what each one is for the conservation equations.
+/* Which API functions are recorded, the class of each and how many device records it makes.
  *
  * By name, not by number: CUPTI names every callback id (0.2 ms for all 1,330 of 13.0), the names
  * carry meaning, and functions that a newer CUDA adds under a known name are classed without a new
@@ -14,74 +14,6 @@
 
 /* Filled before the helper thread looks; then only `id` changes, on the helper thread. */
 static struct cuda_function functions[CUDA_DOMAINS][CUDA_MAX_CBID];
-
-/* A pattern is a whole name or, with a final '*', a beginning. The first that fits counts. */
-struct rule {
-    const char *pattern;
-    uint8_t klass;
-    uint8_t expects;
-};
-
-#define ONE WIRE_EXPECTS_ONE
-#define MANY WIRE_EXPECTS_MANY /* any number of device records */
-#define NONE WIRE_EXPECTS_NONE
-
-/* A synchronisation that succeeds makes one SYNC record; a failed one is told by its result. */
-static const struct rule rules[] = {
-    {"cudaLaunchKernel", WIRE_CLASS_LAUNCH, ONE},
-    {"cudaLaunchKernelExC", WIRE_CLASS_LAUNCH, ONE},
-    {"cudaLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, ONE},
-    {"cudaLaunchCooperativeKernelMultiDevice", WIRE_CLASS_LAUNCH, MANY},
-    {"cudaLaunch", WIRE_CLASS_LAUNCH, ONE},
-    {"cudaGraphLaunch", WIRE_CLASS_GRAPH_LAUNCH, MANY},
-    {"cudaMemcpyBatch*", WIRE_CLASS_TRANSFER, MANY},
-    {"cudaMemcpy3DBatch*", WIRE_CLASS_TRANSFER, MANY},
-    {"cudaMemcpy*", WIRE_CLASS_TRANSFER, ONE},
-    {"cudaMemset*", WIRE_CLASS_MEMSET, ONE},
-    {"cudaMalloc*", WIRE_CLASS_ALLOC, NONE},
-    {"cudaHostAlloc", WIRE_CLASS_ALLOC, NONE},
-    {"cudaFree", WIRE_CLASS_FREE, NONE},
-    {"cudaFreeHost", WIRE_CLASS_FREE, NONE},
-    {"cudaFreeAsync", WIRE_CLASS_FREE, NONE},
-    {"cudaFreeArray", WIRE_CLASS_FREE, NONE},
-    {"cudaFreeMipmappedArray", WIRE_CLASS_FREE, NONE},
-    {"cudaDeviceSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cudaThreadSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cudaStreamSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cudaEventSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cudaStreamWaitEvent", WIRE_CLASS_SYNC, ONE},
-    {"cudaLibraryLoad*", WIRE_CLASS_BUILD, NONE},
-    {"cudaGraphInstantiate*", WIRE_CLASS_GRAPH_MAKE, NONE},
-
-    {"cuLaunchKernel", WIRE_CLASS_LAUNCH, ONE},
-    {"cuLaunchKernelEx", WIRE_CLASS_LAUNCH, ONE},
-    {"cuLaunchCooperativeKernel", WIRE_CLASS_LAUNCH, ONE},
-    {"cuLaunchCooperativeKernelMultiDevice", WIRE_CLASS_LAUNCH, MANY},
-    {"cuLaunch", WIRE_CLASS_LAUNCH, ONE},
-    {"cuLaunchGrid", WIRE_CLASS_LAUNCH, ONE},
-    {"cuLaunchGridAsync", WIRE_CLASS_LAUNCH, ONE},
-    {"cuGraphLaunch", WIRE_CLASS_GRAPH_LAUNCH, MANY},
-    {"cuMemcpyBatch*", WIRE_CLASS_TRANSFER, MANY},
-    {"cuMemcpy3DBatch*", WIRE_CLASS_TRANSFER, MANY},
-    {"cuMemcpy*", WIRE_CLASS_TRANSFER, ONE},
-    {"cuMemset*", WIRE_CLASS_MEMSET, ONE},
-    {"cuMemAlloc*", WIRE_CLASS_ALLOC, NONE},
-    {"cuMemHostAlloc", WIRE_CLASS_ALLOC, NONE},
-    {"cuMemCreate", WIRE_CLASS_ALLOC, NONE},
-    {"cuArrayCreate", WIRE_CLASS_ALLOC, NONE},
-    {"cuArray3DCreate", WIRE_CLASS_ALLOC, NONE},
-    {"cuMemFree*", WIRE_CLASS_FREE, NONE},
-    {"cuMemRelease", WIRE_CLASS_FREE, NONE},
-    {"cuArrayDestroy", WIRE_CLASS_FREE, NONE},
-    {"cuCtxSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cuStreamSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cuEventSynchronize", WIRE_CLASS_SYNC, ONE},
-    {"cuStreamWaitEvent", WIRE_CLASS_SYNC, ONE},
-    {"cuModuleLoad*", WIRE_CLASS_BUILD, NONE},
-    {"cuLibraryLoad*", WIRE_CLASS_BUILD, NONE},
-    {"cuLinkComplete", WIRE_CLASS_BUILD, NONE},
-    {"cuGraphInstantiate*", WIRE_CLASS_GRAPH_MAKE, NONE},
-};
 
 /* What is not recorded: questions that are answered at once. cuInit is entered before CUPTI is. */
 static const char *const quiet[] = {
@@ -173,21 +105,28 @@ size_t cuda_plain_name(const char *name, char *plain, size_t size)
     return length;
 }
 
+/* A synchronization that succeeds makes one SYNC record; a failed one is told by its result. */
+static enum wire_expects expected_records(unsigned klass, const char *name)
+{
+    bool many = strstr(name, "Batch") || strstr(name, "MultiDevice");
+    if (klass == WIRE_CLASS_GRAPH_LAUNCH)
+        return WIRE_EXPECTS_MANY;
+    if (klass == WIRE_CLASS_LAUNCH || klass == WIRE_CLASS_TRANSFER || klass == WIRE_CLASS_MEMSET)
+        return many ? WIRE_EXPECTS_MANY : WIRE_EXPECTS_ONE;
+    return wire_class_waits(klass) ? WIRE_EXPECTS_ONE : WIRE_EXPECTS_NONE;
+}
+
 struct cuda_function cuda_classify(const char *name)
 {
     struct cuda_function function = {.name = name};
     char plain[128];
     size_t length = cuda_plain_name(name, plain, sizeof plain);
     plain[cut_version(plain, length, 1)] = '\0';
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (pattern_matches(rules[i].pattern, plain)) {
-            function.klass = rules[i].klass;
-            function.expects = rules[i].expects;
-            function.wanted = true;
-            return function;
-        }
-    }
+    function.klass = (uint8_t)wire_call_class(plain);
+    function.expects = (uint8_t)expected_records(function.klass, plain);
     function.wanted = true;
+    if (function.klass != WIRE_CLASS_OTHER)
+        return function;
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++) {
         if (pattern_matches(quiet[i], plain))
             function.wanted = false;

@@ -49,7 +49,7 @@
     X(clEnqueueWaitForEvents, OTHER)                                                               \
     X(clCreateBuffer, ALLOC)                                                                       \
     X(clCreateBufferWithProperties, ALLOC)                                                         \
-    X(clCreateSubBuffer, ALLOC)                                                                    \
+    X(clCreateSubBuffer, SUBALLOC)                                                                 \
     X(clCreateImage, ALLOC)                                                                        \
     X(clCreateImageWithProperties, ALLOC)                                                          \
     X(clCreateImage2D, ALLOC)                                                                      \
@@ -59,7 +59,7 @@
     X(clRetainMemObject, NONE)                                                                     \
     X(clReleaseMemObject, FREE)                                                                    \
     X(clSVMFree, FREE)                                                                             \
-    X(clEnqueueSVMFree, FREE)                                                                      \
+    X(clEnqueueSVMFree, FREE_ASYNC)                                                                \
     X(clBuildProgram, BUILD)                                                                       \
     X(clCompileProgram, BUILD)                                                                     \
     X(clLinkProgram, BUILD)                                                                        \

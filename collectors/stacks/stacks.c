@@ -46,8 +46,12 @@ enum stacks_kind stacks_kind_of(enum wire_class klass)
     case WIRE_CLASS_MEMSET:
         return STACKS_LAUNCH;
     case WIRE_CLASS_ALLOC:
+    case WIRE_CLASS_ALLOC_HOST:
+    case WIRE_CLASS_ALLOC_ASYNC:
+    case WIRE_CLASS_SUBALLOC:
         return STACKS_ALLOC;
     case WIRE_CLASS_SYNC:
+    case WIRE_CLASS_STREAM_WAIT:
         return STACKS_SYNC;
     case WIRE_CLASS_BUILD:
     case WIRE_CLASS_GRAPH_MAKE:

@@ -146,7 +146,7 @@ static bool read_sequence(struct sequence *s, const struct prof_intervals *known
     const struct prof_call *calls = prof_facts_calls(f, s->thread, &count);
     for (size_t i = 0; ok && i < count; i++) {
         bool counts =
-            calls[i].class_ == PROF_CALL_SYNC || calls[i].class_ == PROF_CALL_GRAPH_LAUNCH;
+            calls[i].class_ == WIRE_CLASS_SYNC || calls[i].class_ == WIRE_CLASS_GRAPH_LAUNCH;
         if (counts && !prof_intervals_has(known, calls[i].start))
             ok = add_token(s, calls[i].start,
                            prof_group_number(&kinds, UINT64_MAX - calls[i].name, &fresh));

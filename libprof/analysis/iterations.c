@@ -20,7 +20,7 @@ const char *prof_iteration_source_text(enum prof_iteration_source source)
 
 static bool builds(const struct prof_call *call)
 {
-    return call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
+    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
 }
 
 /* What compiles among the first quarter of the iterations and never again was warming up until

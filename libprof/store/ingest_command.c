@@ -18,6 +18,7 @@ bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, u
     row_known(out, COLUMN_AT(api_call, name), ingest_global(spool, call->name, WIRE_STRING));
     row_known(out, COLUMN_AT(api_call, result), call->result);
     row_set(out, COLUMN_AT(api_call, source), call->head.flags);
+    row_set(out, COLUMN_AT(api_call, class), call->klass);
     row_known(out, COLUMN_AT(api_call, correlation),
               call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
     row_known(out, COLUMN_AT(api_call, stack), ingest_stack_of(spool, call->stack));

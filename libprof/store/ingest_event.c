@@ -136,7 +136,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     pending->call = *call;
     /* A wait recorded inside a copy shares its number and stands alone. */
     if (pending->has_command && pending->command.head.type == WIRE_SYNC &&
-        call->klass != WIRE_CLASS_SYNC) {
+        !wire_class_waits(call->klass)) {
         struct ingest_pending alone = *pending;
         alone.has_call = 0;
         pending->has_command = 0;
@@ -164,7 +164,7 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
             if (!ingest_write_command(ingest, spool, &alone, false))
                 return false;
         } else if (pending->has_command ||
-                   (sync && pending->has_call && pending->call.klass != WIRE_CLASS_SYNC))
+                   (sync && pending->has_call && !wire_class_waits(pending->call.klass)))
             pending = NULL; /* a second record of one call stands alone */
     }
     if (!pending) {

@@ -9,6 +9,7 @@
 
 #include "libprof/store/health.h"
 #include "libprof/store/schema.h"
+#include "libprof/wire/command.h"
 
 #define MOST_COLUMNS 64
 
@@ -60,10 +61,18 @@ static void health_of(sqlite3_context *context, int count, sqlite3_value **row)
                         SQLITE_STATIC);
 }
 
+static void class_of(sqlite3_context *context, int count, sqlite3_value **row)
+{
+    (void)count;
+    const char *name = (const char *)sqlite3_value_text(row[0]);
+    sqlite3_result_int(context, name ? (int)wire_call_class(name) : WIRE_CLASS_OTHER);
+}
+
 static bool add_functions(sqlite3 *db)
 {
     const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    return !sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL) &&
+    return !sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL) &&
+           !sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL) &&
            !sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PERFKIT_WIRE_COMMAND_H
 #define PERFKIT_WIRE_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,12 @@ struct wire_call {
     int32_t result;  /* the API's own code; 0 = success */
     uint32_t stack;  /* stack id, 0 = not taken */
     uint8_t expects; /* enum wire_expects; ignored when the call failed (result != 0) */
-    uint8_t klass;   /* enum wire_class: what the call is for the conservation equations */
+    uint8_t klass;   /* enum wire_class */
     uint16_t reserved;
 };
 
-/* What a call is. LAUNCH, TRANSFER and MEMSET calls are balanced against device records. */
+/* What a call is. LAUNCH, TRANSFER and MEMSET calls are balanced against device records. Stored as
+ * api_call.class: numbers stay. */
 enum wire_class {
     WIRE_CLASS_OTHER,
     WIRE_CLASS_LAUNCH,
@@ -39,7 +41,39 @@ enum wire_class {
     WIRE_CLASS_FREE,
     WIRE_CLASS_BUILD,      /* program builds, JIT, module loads */
     WIRE_CLASS_GRAPH_MAKE, /* graphs are made executable */
+    WIRE_CLASS_ALLOC_HOST, /* page-locked host memory */
+    WIRE_CLASS_FREE_HOST,
+    WIRE_CLASS_HOST_REGISTER, /* memory that is there is page-locked */
+    WIRE_CLASS_HOST_UNREGISTER,
+    WIRE_CLASS_ALLOC_ASYNC, /* from a pool, in stream order */
+    WIRE_CLASS_FREE_ASYNC,
+    WIRE_CLASS_SUBALLOC,    /* a part of an allocation */
+    WIRE_CLASS_STREAM_WAIT, /* a stream waits, the host does not */
+    WIRE_CLASS_CREATE,      /* streams, events, contexts, queues */
+    WIRE_CLASS_QUERY,       /* polls whether work is done */
+    WIRE_CLASSES
 };
+
+/* The class of the call of a function of CUDA or OpenCL (call_class.c). */
+enum wire_class wire_call_class(const char *name);
+/* Does the function's name say that the call returns before its work is done? */
+bool wire_call_is_asynchronous(const char *name);
+
+static inline bool wire_class_allocates(unsigned klass)
+{
+    return klass == WIRE_CLASS_ALLOC || klass == WIRE_CLASS_ALLOC_HOST ||
+           klass == WIRE_CLASS_ALLOC_ASYNC;
+}
+static inline bool wire_class_frees(unsigned klass)
+{
+    return klass == WIRE_CLASS_FREE || klass == WIRE_CLASS_FREE_HOST ||
+           klass == WIRE_CLASS_FREE_ASYNC;
+}
+/* Does a call that succeeds make a SYNC record? */
+static inline bool wire_class_waits(unsigned klass)
+{
+    return klass == WIRE_CLASS_SYNC || klass == WIRE_CLASS_STREAM_WAIT;
+}
 
 /* CUDA and OpenCL count correlation ids separately: the space of a record is
  * wire_space(source). */

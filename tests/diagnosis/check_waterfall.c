@@ -229,7 +229,7 @@ START_TEST(the_part_that_repeats_is_judged)
     ck_assert_int_ge(f.steps, 39);
     ck_assert_int_le(f.steps, 40);
     ck_assert_int_eq(f.step_name != NULL, ranges);
-    ck_assert_int_eq(f.devices.data[0].calls[PROF_CALL_BUILD].count, 0);
+    ck_assert_int_eq(f.devices.data[0].calls[WIRE_CLASS_BUILD].count, 0);
     unload(capture, &f);
 }
 END_TEST

@@ -153,6 +153,8 @@ START_TEST(graph_launches_have_many_kernels)
     CASE(graphs);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel"), 6);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel k JOIN api_call a USING(correlation)"), 5);
+    ck_assert_int_eq(NUMBER("SELECT class FROM api_call WHERE correlation NOT NULL"),
+                     WIRE_CLASS_GRAPH_LAUNCH);
     ck_assert_int_eq(NUMBER("SELECT count(*)=1 AND sum(non_blocking)=1 FROM stream"), 1);
     ck_assert_int_eq(NUMBER(LAUNCH("captured")), 2);
     ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 1);

@@ -166,7 +166,7 @@ static const char *check_times(const struct log *log, const struct command *comm
 const char *log_sound(const struct log *log, bool complete)
 {
     uint64_t highest = 0, timeless = 0;
-    uint64_t calls[WIRE_CLASS_BUILD + 1] = {0}, failed[WIRE_CLASS_BUILD + 1] = {0};
+    uint64_t calls[WIRE_CLASSES] = {0}, failed[WIRE_CLASSES] = {0};
     uint64_t kinds[WIRE_TYPES] = {0};
     const char *wrong = NULL;
     for (size_t i = 0; i < log->count; i++) {
@@ -183,8 +183,10 @@ const char *log_sound(const struct log *log, bool complete)
             struct command *command = &commands[record->call.correlation];
             command->call = &record->call;
             command->calls++;
-            calls[record->call.klass]++;
-            failed[record->call.klass] += record->call.result != 0;
+            unsigned klass =
+                record->call.klass == WIRE_CLASS_SUBALLOC ? WIRE_CLASS_ALLOC : record->call.klass;
+            calls[klass]++;
+            failed[klass] += record->call.result != 0;
             if (!log_find(log, WIRE_STRING, record->call.name))
                 wrong = WRONG("a call without a name");
         } else if (is_command(type) || type == WIRE_DONE || type == WIRE_SYNC) {

@@ -529,6 +529,25 @@ START_TEST(inactive)
 }
 END_TEST
 
+/* The layer's table and the list of names class a function alike. */
+START_TEST(classes)
+{
+    enum { WIRE_CLASS_NONE = -1 };
+    static const struct {
+        const char *name;
+        int klass;
+    } hooks[] = {
+#define X(function, class_) {#function, WIRE_CLASS_##class_},
+        OCL_HOOKS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
+        ck_assert_msg(hooks[i].klass == WIRE_CLASS_NONE ||
+                          hooks[i].klass == (int)wire_call_class(hooks[i].name),
+                      "%s", hooks[i].name);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("opencl layer over a made-up driver");
@@ -544,6 +563,7 @@ int main(void)
     tcase_add_test(tests, no_room_for_a_buffer);
     tcase_add_test(tests, functions_that_are_not_there);
     tcase_add_test(tests, extensions);
+    tcase_add_test(tests, classes);
     suite_add_tcase(suite, tests);
     TCase *alone = tcase_create("without perfkit");
     tcase_set_timeout(alone, 300);

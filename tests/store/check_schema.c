@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "libprof/store/schema.h"
+#include "libprof/wire/command.h"
 #include "tests/check_main.h"
 
 static const struct prof_table *table_of(const char *name)
@@ -84,4 +85,80 @@ START_TEST(fields_are_sound)
 }
 END_TEST
 
-CHECK_MAIN("schema", columns_are_known, fields_are_sound)
+START_TEST(calls_are_classed_by_name)
+{
+    static const struct {
+        const char *name;
+        enum wire_class klass;
+    } cases[] = {
+        {"cudaLaunchCooperativeKernelMultiDevice", WIRE_CLASS_LAUNCH},
+        {"cudaLaunchHostFunc", WIRE_CLASS_OTHER},
+        {"cudaMemcpyAsync_ptsz_v7000", WIRE_CLASS_TRANSFER},
+        {"cudaStreamSynchronize_ptsz", WIRE_CLASS_SYNC},
+        {"cudaStreamWaitEvent", WIRE_CLASS_STREAM_WAIT},
+        {"cuCtxSynchronize_v2", WIRE_CLASS_SYNC},
+        {"cuMemAllocHost_v2", WIRE_CLASS_ALLOC_HOST},
+        {"cuMemAllocAsync_ptsz", WIRE_CLASS_ALLOC_ASYNC},
+        {"cuMemAllocManaged", WIRE_CLASS_ALLOC},
+        {"cuMemHostRegister_v2", WIRE_CLASS_HOST_REGISTER},
+        {"cuMemFree_v2", WIRE_CLASS_FREE},
+        {"cuStreamQuery", WIRE_CLASS_QUERY},
+        {"clWaitForEvents", WIRE_CLASS_SYNC},
+        {"clCreateSubBuffer", WIRE_CLASS_SUBALLOC},
+        {"clEnqueueSVMMap", WIRE_CLASS_TRANSFER},
+        {"clCreateKernelsInProgram", WIRE_CLASS_CREATE},
+        {"", WIRE_CLASS_OTHER},
+        {"_v2", WIRE_CLASS_OTHER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_msg(wire_call_class(cases[i].name) == cases[i].klass, "%s", cases[i].name);
+}
+END_TEST
+
+static int sum_of(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *row;
+    ck_assert_int_eq(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(row), SQLITE_ROW);
+    int value = sqlite3_column_int(row, 0);
+    sqlite3_finalize(row);
+    return value;
+}
+
+/* The calls of a capture without the column get the class of their name, for good where it is
+ * written; a class that is stored stays, whatever the name. */
+START_TEST(earlier_calls_get_a_class)
+{
+    static const char old[] = "CREATE TABLE string(id INTEGER PRIMARY KEY, value TEXT);"
+                              "CREATE TABLE api_call(id INTEGER PRIMARY KEY, name INTEGER);"
+                              "INSERT INTO string VALUES(1, 'cudaMalloc'), (2, 'clFinish');"
+                              "INSERT INTO api_call(name) VALUES(1), (2), (NULL);";
+    for (int writable = 0; writable < 2; writable++) {
+        sqlite3 *db;
+        ck_assert_int_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
+        ck_assert_int_eq(sqlite3_exec(db, old, NULL, NULL, NULL), SQLITE_OK);
+        ck_assert(prof_schema_complete(db, writable));
+        ck_assert_int_eq(sum_of(db, "SELECT sum(class * 100 + id) FROM api_call"),
+                         WIRE_CLASS_ALLOC * 100 + 1 + WIRE_CLASS_SYNC * 100 + 2 + 3);
+        ck_assert_int_eq(sum_of(db,
+                                "SELECT count(*) FROM pragma_table_info('api_call','main') WHERE "
+                                "name = 'class'"),
+                         writable);
+        sqlite3_close(db);
+    }
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, old, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "ALTER TABLE api_call ADD class INTEGER;"
+                                  "UPDATE api_call SET class = 3",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert(prof_schema_complete(db, false));
+    ck_assert_int_eq(sum_of(db, "SELECT sum(class) FROM api_call"), 9);
+    sqlite3_close(db);
+}
+END_TEST
+
+CHECK_MAIN("schema", columns_are_known, fields_are_sound, calls_are_classed_by_name,
+           earlier_calls_get_a_class)

@@ -152,19 +152,12 @@ void prof_extract_ranges(struct prof_extract *x)
 /* ---- calls --------------------------------------------------------------------------------------
  */
 
-/* How often a program asks whether something is done depends on how long that takes. */
-static bool is_polling(const char *name)
-{
-    return strstr(name, "Query") || !strcmp(name, "clGetEventInfo");
-}
-
 /* Calls of one name mostly come in a row. */
 static void count_host_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
 {
     if (name != x->call_name || !x->call_name) {
-        const char *text = prof_string(x->capture, name, NULL);
         x->call_name = name;
-        x->call_text = text && !is_polling(text) ? text : NULL;
+        x->call_text = prof_string(x->capture, name, NULL);
     }
     if (x->call_text && time >= x->facts.begin_ns && time <= x->facts.end_ns)
         prof_extract_count(x, PROF_METRIC_API_CALLS, x->call_text, "",
@@ -174,6 +167,8 @@ static void count_host_call(struct prof_extract *x, int64_t name, int64_t thread
 static bool extract_call_row(void *user, sqlite3_stmt *row)
 {
     struct prof_extract *x = user;
+    if (sqlite3_column_int(row, 3) == WIRE_CLASS_QUERY)
+        return true; /* how often a program polls depends on how long the work takes */
     count_host_call(x, prof_column_id(row, 2), prof_column_id(row, 1), prof_column_int(row, 0));
     return !x->failed;
 }
@@ -193,20 +188,21 @@ static void count_calls_of_operations(struct prof_extract *x)
 static enum prof_status count_calls(struct prof_extract *x, struct prof_error *err)
 {
     count_calls_of_operations(x);
-    enum prof_status status =
-        prof_scan(x->capture, "SELECT start, thread, name FROM api_call", extract_call_row, x, err);
-    return status ? status
-                  : prof_scan(x->capture,
-                              "SELECT start - coalesce(api_lead, 0), thread, api_name FROM sync "
-                              "WHERE api_name NOT NULL AND correlation IS NULL",
-                              extract_call_row, x, err);
+    enum prof_status status = prof_scan(
+        x->capture, "SELECT start, thread, name, class FROM api_call", extract_call_row, x, err);
+    return status
+               ? status
+               : prof_scan(x->capture,
+                           "SELECT start - coalesce(api_lead, 0), thread, api_name, NULL FROM sync "
+                           "WHERE api_name NOT NULL AND correlation IS NULL",
+                           extract_call_row, x, err);
 }
 
 static void count_syncs(struct prof_extract *x)
 {
     for (size_t i = 0; i < x->facts.calls.count; i++) {
         const struct prof_call *call = &x->facts.calls.data[i];
-        if (call->class_ != PROF_CALL_SYNC || call->start < x->facts.begin_ns)
+        if (call->class_ != WIRE_CLASS_SYNC || call->start < x->facts.begin_ns)
             continue;
         uint32_t path = prof_extract_path(x, call->thread, call->start);
         prof_extract_count(x, PROF_METRIC_SYNCS, prof_string(x->capture, call->name, NULL),

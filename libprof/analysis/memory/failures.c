@@ -72,7 +72,7 @@ static const struct prof_call *call_that_failed(const struct prof_facts *f, uint
     const struct prof_call *around = memory_call_around(f, thread, time);
     const struct prof_call *last = around ? NULL : memory_call_before(f, thread, time);
     if (!last || prof_subtract(time, prof_add(last->start, last->duration)) > LATE_NS ||
-        (last->class_ != PROF_CALL_ALLOC && last->class_ != PROF_CALL_ALLOC_HOST))
+        (last->class_ != WIRE_CLASS_ALLOC && last->class_ != WIRE_CLASS_ALLOC_HOST))
         return around;
     return memory_call_around(f, thread, last->start);
 }
@@ -195,14 +195,12 @@ static bool add_failure(void *user, sqlite3_stmt *row)
  * tools' files. In OpenCL the result alone does not tell: a size of 0 is refused as one too
  * large. */
 static const char select_calls[] =
-    "SELECT start, duration, thread, name, result, source, stack FROM api_call "
+    "SELECT start, duration, thread, name, result, source, stack, class FROM api_call "
     "WHERE result NOT NULL ORDER BY start";
 
-static bool allocates(const char *name)
+static bool allocates(unsigned class_)
 {
-    enum prof_call_class class_ = prof_call_classify(name);
-    return class_ == PROF_CALL_ALLOC || class_ == PROF_CALL_ALLOC_HOST ||
-           (class_ == PROF_CALL_ALLOC_ASYNC && !strstr(name, "Free"));
+    return wire_class_allocates(class_) || class_ == WIRE_CLASS_HOST_REGISTER;
 }
 
 static bool add_failed_call(void *user, sqlite3_stmt *row)
@@ -211,7 +209,6 @@ static bool add_failed_call(void *user, sqlite3_stmt *row)
     struct memory_work *w = rows->work;
     int64_t result = prof_column_int(row, 4), source = prof_column_id(row, 5);
     int64_t start = prof_column_int(row, 0), duration = prof_column_size(row, 1);
-    const char *name = prof_string(w->capture, prof_column_id(row, 3), NULL);
     const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 2));
     const char *text = failure_text(source, result);
     struct prof_memory_failure failure = {
@@ -223,7 +220,7 @@ static bool add_failed_call(void *user, sqlite3_stmt *row)
         .result_text = text,
     };
     struct span span = {failure.thread, start, prof_add(start, duration < 0 ? 0 : duration)};
-    if (source == WIRE_SOURCE_OPENCL || !text || !name || !allocates(name) ||
+    if (source == WIRE_SOURCE_OPENCL || !text || !allocates((unsigned)sqlite3_column_int(row, 7)) ||
         !failure_in_scope(w, &failure) || overlaps_failed_call(rows, &span))
         return true;
     rows->last = span;

@@ -45,7 +45,7 @@ static bool call_waits(const struct prof_facts *f, const struct prof_device_op *
         return true;
     if (op->blocking != PROF_UNKNOWN)
         return op->blocking == 1;
-    return cuda && !strstr(name, "Async") && !strstr(name, "Batch");
+    return cuda && !wire_call_is_asynchronous(name);
 }
 
 /* Alike by a 64-bit key: that two of some thousands share one by chance is as good as impossible.
@@ -215,7 +215,7 @@ static bool add_facts_operation(void *user, const struct prof_device_op *op)
     if (!shape->waits || whole.call == PROF_UNKNOWN)
         return true;
     return add_facts_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
-                                                (uint32_t)op->api_name, PROF_CALL_COPY});
+                                                (uint32_t)op->api_name, WIRE_CLASS_TRANSFER});
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
@@ -412,14 +412,13 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 
 /* ---- host calls ------------------------------------------------------------------------------ */
 
-static enum prof_call_class call_class(struct prof_facts *f, int64_t name)
+/* May a call of this class stand in the way of a device? Those with a device record, whose class is
+ * LAUNCH, TRANSFER or MEMSET, are known from there. */
+static bool is_in_the_way(enum wire_class class_)
 {
-    uint64_t *known = prof_map_get(&f->call_classes, (uint64_t)name);
-    if (known)
-        return (enum prof_call_class) * known;
-    enum prof_call_class class_ = prof_call_classify(prof_string(f->capture, name, NULL));
-    prof_map_put(&f->call_classes, (uint64_t)name, class_); /* without room: asked again */
-    return class_;
+    return class_ == WIRE_CLASS_SYNC || class_ == WIRE_CLASS_BUILD ||
+           class_ == WIRE_CLASS_GRAPH_MAKE || class_ == WIRE_CLASS_GRAPH_LAUNCH ||
+           class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) || wire_class_frees(class_);
 }
 
 static bool add_facts_call_row(void *user, sqlite3_stmt *row)
@@ -427,11 +426,26 @@ static bool add_facts_call_row(void *user, sqlite3_stmt *row)
     struct prof_facts *f = user;
     int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
     int64_t thread = prof_column_id(row, 2), name = prof_column_id(row, 3);
-    enum prof_call_class class_ = call_class(f, name);
-    if (start == PROF_UNKNOWN || start < 0 || duration < 0 || class_ == PROF_CALL_OTHER)
+    enum wire_class class_ = (enum wire_class)sqlite3_column_int(row, 4);
+    if (class_ == WIRE_CLASS_HOST_REGISTER) /* costs what the allocation does */
+        class_ = WIRE_CLASS_ALLOC_HOST;
+    else if (class_ == WIRE_CLASS_HOST_UNREGISTER)
+        class_ = WIRE_CLASS_FREE_HOST;
+    if (start == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_))
         return true;
     return add_facts_call(
         f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name, (uint8_t)class_});
+}
+
+static bool add_facts_sync_row(void *user, sqlite3_stmt *row)
+{
+    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
+    if (start == PROF_UNKNOWN || start < 0 || duration < 0 ||
+        sqlite3_column_int(row, 4) == WIRE_SYNC_STREAM_WAIT_EVENT)
+        return true;
+    return add_facts_call(user,
+                          (struct prof_call){start, duration, (uint32_t)prof_column_id(row, 2),
+                                             (uint32_t)prof_column_id(row, 3), WIRE_CLASS_SYNC});
 }
 
 static int by_facts_call_start(const void *a, const void *b)
@@ -445,13 +459,13 @@ static int by_facts_call_start(const void *a, const void *b)
 static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 {
     enum prof_status status =
-        prof_scan(f->capture, "SELECT start, duration, thread, name FROM api_call",
+        prof_scan(f->capture, "SELECT start, duration, thread, name, class FROM api_call",
                   add_facts_call_row, f, err);
     if (!status)
         status = prof_scan(f->capture,
                            "SELECT start - coalesce(api_lead, 0), coalesce(api_duration, duration),"
-                           " thread, api_name FROM sync",
-                           add_facts_call_row, f, err);
+                           " thread, api_name, kind FROM sync WHERE api_name NOT NULL",
+                           add_facts_sync_row, f, err);
     if (!status && f->calls.count)
         qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
     return status;
@@ -673,7 +687,6 @@ void prof_facts_free(struct prof_facts *f)
     prof_array_free(&f->devices);
     prof_map_free(&f->device_index);
     prof_array_free(&f->calls);
-    prof_map_free(&f->call_classes);
     prof_map_free(&f->launchers);
     prof_array_free(&f->lifetimes);
     *f = (struct prof_facts){0};

@@ -12,23 +12,7 @@
 #include "libprof/analysis/iterations.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/include/prof_waterfall.h"
-
-/* Classes of host calls; PROF_CALL_LAUNCH stands for the calls that have a device operation. */
-enum prof_call_class {
-    PROF_CALL_OTHER,
-    PROF_CALL_SYNC,
-    PROF_CALL_ALLOC,
-    PROF_CALL_FREE,
-    PROF_CALL_ALLOC_HOST, /* page-locked memory */
-    PROF_CALL_FREE_HOST,
-    PROF_CALL_ALLOC_ASYNC, /* from a pool, in stream order: cheap */
-    PROF_CALL_BUILD,       /* compile, load, link */
-    PROF_CALL_GRAPH_MAKE,  /* instantiate a graph */
-    PROF_CALL_GRAPH_LAUNCH,
-    PROF_CALL_COPY,   /* copies whose call waits */
-    PROF_CALL_CREATE, /* streams, events, contexts */
-    PROF_CALL_CLASSES
-};
+#include "libprof/wire/command.h"
 
 struct prof_op {
     int64_t start, duration, call; /* call: start of the call, PROF_UNKNOWN = not known */
@@ -60,7 +44,7 @@ struct prof_call {
     int64_t start, duration;
     uint32_t thread;
     uint32_t name;  /* string id */
-    uint8_t class_; /* enum prof_call_class */
+    uint8_t class_; /* enum wire_class; TRANSFER is a memcpy or memset whose call waits */
 };
 
 /* Operations that are alike: one launch configuration, or copies of one size, kind and call. */
@@ -146,7 +130,7 @@ struct prof_device_facts {
         tail_ns; /* of PROF_SLICE_HOST, before its first operation and after its last */
     int64_t longest_pause_ns; /* likewise, the longest gap's between two of them */
     int64_t steps;            /* repetitions that it takes part in; 0 = it does not repeat */
-    struct prof_call_totals calls[PROF_CALL_CLASSES]; /* in the window, that may stand in its way */
+    struct prof_call_totals calls[WIRE_CLASSES]; /* in the window, that may stand in its way */
     struct prof_clock_facts clocks;
 };
 
@@ -174,7 +158,6 @@ struct prof_facts {
     PROF_ARRAY(struct prof_device_facts) devices;
     struct prof_map device_index;
     PROF_ARRAY(struct prof_call) calls;         /* by thread, then start */
-    struct prof_map call_classes;               /* string id -> class */
     PROF_ARRAY(struct prof_lifetime) lifetimes; /* by start */
 
     /* For who shares the pass: streams of operations that were not seen to end, and how many
@@ -221,7 +204,6 @@ bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
-enum prof_call_class prof_call_classify(const char *name);
 
 /* The idle states of a device by iteration. NULL: too few of them, or so many that single ones
  * decide nothing; the other functions take it. */

@@ -184,21 +184,22 @@ static void advance_busy_time(struct work *w, struct sweep *s, int64_t time)
 static enum prof_slice call_slice(uint8_t class_)
 {
     switch (class_) {
-    case PROF_CALL_SYNC:
+    case WIRE_CLASS_SYNC:
         return PROF_SLICE_SYNC;
-    case PROF_CALL_ALLOC:
-    case PROF_CALL_FREE:
-    case PROF_CALL_ALLOC_HOST:
-    case PROF_CALL_FREE_HOST:
-    case PROF_CALL_ALLOC_ASYNC:
+    case WIRE_CLASS_ALLOC:
+    case WIRE_CLASS_FREE:
+    case WIRE_CLASS_ALLOC_HOST:
+    case WIRE_CLASS_FREE_HOST:
+    case WIRE_CLASS_ALLOC_ASYNC:
+    case WIRE_CLASS_FREE_ASYNC:
         return PROF_SLICE_ALLOC;
-    case PROF_CALL_BUILD:
-    case PROF_CALL_GRAPH_MAKE:
-    case PROF_CALL_CREATE:
+    case WIRE_CLASS_BUILD:
+    case WIRE_CLASS_GRAPH_MAKE:
+    case WIRE_CLASS_CREATE:
         return PROF_SLICE_BUILD;
-    case PROF_CALL_COPY:
+    case WIRE_CLASS_TRANSFER:
         return PROF_SLICE_COPY_CALL;
-    case PROF_CALL_GRAPH_LAUNCH:
+    case WIRE_CLASS_GRAPH_LAUNCH:
         return PROF_SLICE_LAUNCH;
     default:
         return PROF_SLICE_HOST;
@@ -231,7 +232,7 @@ static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_
 /* What follows a wait is its cost until the host has launched something again. */
 static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, int64_t call_end)
 {
-    bool waits = call->class_ == PROF_CALL_SYNC || call->class_ == PROF_CALL_COPY;
+    bool waits = call->class_ == WIRE_CLASS_SYNC || call->class_ == WIRE_CLASS_TRANSFER;
     return waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
 }
 

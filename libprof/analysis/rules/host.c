@@ -34,14 +34,12 @@ static struct churn find_churn(const struct prof_judge *judge)
     return churn;
 }
 
-static int64_t call_count(const struct prof_judge *judge, enum prof_call_class a,
-                          enum prof_call_class b)
+static int64_t call_count(const struct prof_judge *judge, enum wire_class a, enum wire_class b)
 {
     return judge->device->calls[a].count + judge->device->calls[b].count;
 }
 
-static int64_t call_time(const struct prof_judge *judge, enum prof_call_class a,
-                         enum prof_call_class b)
+static int64_t call_time(const struct prof_judge *judge, enum wire_class a, enum wire_class b)
 {
     return prof_add(judge->device->calls[a].sum_ns, judge->device->calls[b].sum_ns);
 }
@@ -80,11 +78,11 @@ static int64_t relaunching_ns(const struct prof_judge *judge, int64_t late)
 static void alloc_in_loop(struct prof_judge *judge)
 {
     struct churn churn = find_churn(judge);
-    int64_t calls = call_count(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
-    int64_t call_ns = call_time(judge, PROF_CALL_ALLOC, PROF_CALL_FREE);
-    int64_t allocations = judge->device->calls[PROF_CALL_ALLOC].count;
+    int64_t calls = call_count(judge, WIRE_CLASS_ALLOC, WIRE_CLASS_FREE);
+    int64_t call_ns = call_time(judge, WIRE_CLASS_ALLOC, WIRE_CLASS_FREE);
+    int64_t allocations = judge->device->calls[WIRE_CLASS_ALLOC].count;
     if (!churn.allocations ||
-        !prof_in_loop(judge, allocations, prof_iterations_with(judge, 1u << PROF_CALL_ALLOC)))
+        !prof_in_loop(judge, allocations, prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.9);
     prof_number(draft, "allocations", (double)churn.allocations, PROF_NUMBER_COUNT);
@@ -107,16 +105,16 @@ static void alloc_in_loop(struct prof_judge *judge)
              ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while the "
              "device was idle.");
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
-        prof_mend(draft,
-                  (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC | 1u << PROF_CALL_FREE});
-    prof_places(judge, draft, &judge->device->calls[PROF_CALL_ALLOC].spots);
+        prof_mend(draft, (struct prof_edit){.drop_classes =
+                                                1u << WIRE_CLASS_ALLOC | 1u << WIRE_CLASS_FREE});
+    prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_ALLOC].spots);
 }
 
 static void host_alloc_in_loop(struct prof_judge *judge)
 {
-    int64_t count = judge->device->calls[PROF_CALL_ALLOC_HOST].count;
-    int64_t ns = call_time(judge, PROF_CALL_ALLOC_HOST, PROF_CALL_FREE_HOST);
-    if (!prof_in_loop(judge, count, prof_iterations_with(judge, 1u << PROF_CALL_ALLOC_HOST)))
+    int64_t count = judge->device->calls[WIRE_CLASS_ALLOC_HOST].count;
+    int64_t ns = call_time(judge, WIRE_CLASS_ALLOC_HOST, WIRE_CLASS_FREE_HOST);
+    if (!prof_in_loop(judge, count, prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC_HOST)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
@@ -125,20 +123,20 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     prof_say(draft,
              "Page-locked memory is allocated {allocations|time|times} in the iterations: "
              "{call_ns} in those calls and the frees, {idle_ns} of it while the device was idle.");
-    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << PROF_CALL_ALLOC_HOST |
-                                                        1u << PROF_CALL_FREE_HOST});
-    prof_places(judge, draft, &judge->device->calls[PROF_CALL_ALLOC_HOST].spots);
+    prof_mend(draft, (struct prof_edit){.drop_classes = 1u << WIRE_CLASS_ALLOC_HOST |
+                                                        1u << WIRE_CLASS_FREE_HOST});
+    prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_ALLOC_HOST].spots);
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
 
 static void compile_in_loop(struct prof_judge *judge)
 {
-    int64_t count = call_count(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
-    int64_t ns = call_time(judge, PROF_CALL_BUILD, PROF_CALL_GRAPH_MAKE);
+    int64_t count = call_count(judge, WIRE_CLASS_BUILD, WIRE_CLASS_GRAPH_MAKE);
+    int64_t ns = call_time(judge, WIRE_CLASS_BUILD, WIRE_CLASS_GRAPH_MAKE);
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
     int64_t distinct =
-        prof_iterations_with(judge, 1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE);
+        prof_iterations_with(judge, 1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE);
     if (prof_of_window(judge, idle) < 0.01 || !prof_in_loop(judge, count, distinct))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
@@ -148,9 +146,9 @@ static void compile_in_loop(struct prof_judge *judge)
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
     prof_mend(draft, (struct prof_edit){.drop_classes =
-                                            1u << PROF_CALL_BUILD | 1u << PROF_CALL_GRAPH_MAKE});
-    prof_places(judge, draft, &judge->device->calls[PROF_CALL_BUILD].spots);
-    prof_places(judge, draft, &judge->device->calls[PROF_CALL_GRAPH_MAKE].spots);
+                                            1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE});
+    prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_BUILD].spots);
+    prof_places(judge, draft, &judge->device->calls[WIRE_CLASS_GRAPH_MAKE].spots);
 }
 
 /* One-off costs lie outside of the window: what they take, and after how many steps they matter no
@@ -174,7 +172,7 @@ static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
     struct prof_intervals building = {0};
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        bool builds = call->class_ == PROF_CALL_BUILD || call->class_ == PROF_CALL_GRAPH_MAKE;
+        bool builds = call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
         if (!builds || is_analysed(f, call->start))
             continue;
         judge->failed |=

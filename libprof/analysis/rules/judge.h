@@ -99,7 +99,7 @@ int64_t prof_steps(const struct prof_judge *judge);
  * iterations, `distinct` of them; where nothing repeats, at least for every second launch of the
  * most frequent kernel. */
 bool prof_in_loop(const struct prof_judge *judge, int64_t count, int64_t distinct);
-/* In how many of the iterations calls of these classes (bits of enum prof_call_class) are made. */
+/* In how many of the iterations calls of these classes (bits of enum wire_class) are made. */
 int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes);
 
 /* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may

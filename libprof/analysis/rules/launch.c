@@ -249,10 +249,10 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
 {
     const struct prof_call_totals *calls = judge->device->calls;
     int64_t steps = prof_steps(judge);
-    int64_t waits = calls[PROF_CALL_SYNC].count + calls[PROF_CALL_COPY].count;
+    int64_t waits = calls[WIRE_CLASS_SYNC].count + calls[WIRE_CLASS_TRANSFER].count;
     return prof_is_cuda(judge) && steps >= 3 && l->kernels / steps >= 10 &&
            l->in_graphs * 2 <= l->kernels && waits <= 2 * steps + 2 &&
-           !calls[PROF_CALL_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
+           !calls[WIRE_CLASS_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
 static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)

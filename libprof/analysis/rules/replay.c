@@ -67,7 +67,7 @@ static bool add_calls(struct prof_replay *r)
     const struct prof_facts *f = r->facts;
     for (size_t i = 0; i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        if (call->class_ == PROF_CALL_COPY || !prof_facts_has(f, call->start) ||
+        if (call->class_ == WIRE_CLASS_TRANSFER || !prof_facts_has(f, call->start) ||
             elapsed(f, call->start) >= r->span_ns)
             continue;
         struct prof_replay_item *item = prof_array_add(&r->items);
@@ -94,11 +94,11 @@ static void mark_waits(struct prof_replay *r)
     const struct prof_facts *f = r->facts;
     int64_t waits = 0, seen = 0;
     for (size_t i = 0; i < r->items.count; i++)
-        waits += !r->items.data[i].has_op && r->items.data[i].class_ == PROF_CALL_SYNC;
+        waits += !r->items.data[i].has_op && r->items.data[i].class_ == WIRE_CLASS_SYNC;
     int64_t steps = f->steps > 0 && f->steps < waits ? f->steps : waits;
     for (size_t i = 0; i < r->items.count; i++) {
         struct prof_replay_item *item = &r->items.data[i];
-        if (item->has_op || item->class_ != PROF_CALL_SYNC)
+        if (item->has_op || item->class_ != WIRE_CLASS_SYNC)
             continue;
         seen++;
         item->last_wait = seen * steps / waits != (seen - 1) * steps / waits;
@@ -256,7 +256,7 @@ static void replay_item(const struct run *run, const struct prof_replay_item *it
         thread->is = replay_op(run, item, now);
     else if (run->edit->drop_classes & 1u << item->class_)
         thread->is = now;
-    else if (item->class_ == PROF_CALL_SYNC)
+    else if (item->class_ == WIRE_CLASS_SYNC)
         thread->is = skipped ? now : replay_wait(run, item, now);
     else
         thread->is = now + item->duration;

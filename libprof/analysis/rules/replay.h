@@ -14,7 +14,7 @@
 
 /* What is changed; {0} changes nothing. */
 struct prof_edit {
-    unsigned drop_classes; /* bits of enum prof_call_class: these calls take no time */
+    unsigned drop_classes; /* bits of enum wire_class: these calls take no time */
     bool (*shapes)(const struct prof_shape *shape); /* operations that the next two are about */
     double keep;          /* part of their duration that stays; at 0 their calls go too */
     bool no_wait;         /* instead: their calls return at once, and they have a stream of their
@@ -26,7 +26,7 @@ struct prof_edit {
 };
 
 struct prof_replay_item {
-    int64_t start, duration;     /* of the call */
+    int64_t start, duration; /* of the call */
     int64_t op_start, op_duration;
     uint32_t shape;
     uint32_t thread, stream; /* dense numbers */

@@ -14,7 +14,7 @@
 
 static void sync_stall(struct prof_judge *judge)
 {
-    const struct prof_call_totals *calls = &judge->device->calls[PROF_CALL_SYNC];
+    const struct prof_call_totals *calls = &judge->device->calls[WIRE_CLASS_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
     int64_t steps = prof_steps(judge) ? prof_steps(judge) : 1;
     /* A thread with several devices waits for each: what is avoidable, how often this one ran empty
@@ -111,8 +111,8 @@ static int64_t in_kernels_ns(const struct prof_judge *judge)
 /* Calls to free or page-lock memory that took long: those wait for the whole device. */
 static struct prof_call_totals hidden_waits(const struct prof_judge *judge)
 {
-    static const enum prof_call_class waits[] = {PROF_CALL_FREE, PROF_CALL_FREE_HOST,
-                                                 PROF_CALL_ALLOC_HOST};
+    static const enum wire_class waits[] = {WIRE_CLASS_FREE, WIRE_CLASS_FREE_HOST,
+                                            WIRE_CLASS_ALLOC_HOST};
     struct prof_call_totals found = {0};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         const struct prof_call_totals *calls = &judge->device->calls[waits[i]];

@@ -64,7 +64,7 @@ static size_t without_version(const char *name, size_t length)
 }
 
 static bool feed_api_name(struct feed *feed, struct feed_process *process, int64_t number,
-                          uint32_t *id, bool *opencl)
+                          struct wire_call *call, bool *opencl)
 {
     char name[256];
     *opencl = false;
@@ -80,9 +80,10 @@ static bool feed_api_name(struct feed *feed, struct feed_process *process, int64
     }
     sqlite3_reset(feed->string);
     if (!found)
-        return feed_string(feed, process, number, id);
+        return feed_string(feed, process, number, &call->name);
+    call->klass = (uint8_t)wire_call_class(name);
     *opencl = name[0] == 'c' && name[1] == 'l' && name[2] >= 'A' && name[2] <= 'Z';
-    return feed_text(feed, process, name, id);
+    return feed_text(feed, process, name, &call->name);
 }
 
 struct call {
@@ -96,7 +97,7 @@ static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_s
     bool opencl;
     int64_t start = feed_int(row, CALL_START), end = feed_int(row, CALL_END);
     *call = (struct call){.tid = (uint32_t)(feed_int(row, CALL_TID) & 0xffffff)};
-    if (!feed_api_name(feed, process, feed_int(row, CALL_NAME), &call->record.name, &opencl))
+    if (!feed_api_name(feed, process, feed_int(row, CALL_NAME), &call->record, &opencl))
         return false;
     call->record.start = feed_time(feed, start);
     call->record.end = feed_end(feed, start, end);
@@ -300,13 +301,20 @@ static bool feed_call_alone(struct feed *feed, struct feed_process *process, str
     return feed_record(feed, process, call->tid, &call->record);
 }
 
+/* A function without a class is what its record is. */
+static void set_unknown_class(struct call *call, enum wire_class klass)
+{
+    if (call->record.klass == WIRE_CLASS_OTHER)
+        call->record.klass = (uint8_t)klass;
+}
+
 /* Of a graph: all its records keep the number, and the call has a row of its own. */
 static bool put_launch(struct feed *feed, struct feed_process *process, struct call *call,
                        int64_t correlation)
 {
     call->record.correlation = (uint64_t)correlation;
     call->record.expects = WIRE_EXPECTS_MANY;
-    call->record.klass = WIRE_CLASS_GRAPH_LAUNCH;
+    set_unknown_class(call, WIRE_CLASS_GRAPH_LAUNCH);
     return feed_call_alone(feed, process, call);
 }
 
@@ -314,12 +322,12 @@ static bool put_launch(struct feed *feed, struct feed_process *process, struct c
  */
 static bool put_pair(struct feed *feed, struct piece *piece, struct call *call)
 {
-    static const uint8_t classes[] = {WIRE_CLASS_LAUNCH, WIRE_CLASS_TRANSFER, WIRE_CLASS_MEMSET,
-                                      WIRE_CLASS_SYNC};
+    static const enum wire_class classes[] = {WIRE_CLASS_LAUNCH, WIRE_CLASS_TRANSFER,
+                                              WIRE_CLASS_MEMSET, WIRE_CLASS_SYNC};
     piece->correlation = call->record.correlation = ++feed->correlation;
     piece->flags = call->record.head.flags == WIRE_SOURCE_OPENCL ? WIRE_OPENCL : 0;
     call->record.expects = WIRE_EXPECTS_ONE;
-    call->record.klass = classes[feed_int(piece->row, KIND)];
+    set_unknown_class(call, classes[feed_int(piece->row, KIND)]);
     call->record.result = 0; /* it did make a record */
     return feed_call_alone(feed, piece->process, call) && put_piece(feed, piece);
 }
@@ -341,17 +349,6 @@ static bool may_pair(sqlite3_stmt *row, bool waits)
     return kind == WAIT ? waits : kind != GRAPH;
 }
 
-static bool is_wait_call(struct feed *feed, sqlite3_stmt *calls)
-{
-    char name[64] = "";
-    sqlite3_bind_int64(feed->string, 1, feed_int(calls, CALL_NAME));
-    if (sqlite3_step(feed->string) == SQLITE_ROW)
-        snprintf(name, sizeof name, "%s", (const char *)sqlite3_column_text(feed->string, 0));
-    sqlite3_reset(feed->string);
-    return strstr(name, "Synchronize") || strstr(name, "WaitEvent") || strstr(name, "WaitFor") ||
-           strstr(name, "clFinish");
-}
-
 /* All that bears one number in one process. */
 static bool feed_correlated_group(struct meeting *m, const int64_t key[2])
 {
@@ -371,7 +368,7 @@ static bool feed_correlated_group(struct meeting *m, const int64_t key[2])
         } else {
             call = read;
             waiting = true;
-            waits = is_wait_call(feed, m->calls);
+            waits = wire_class_waits(read.record.klass);
         }
         if (!next_row_here(m, m->calls, &m->call_here))
             return false;
