@@ -42,7 +42,7 @@ enum prof_trust_status {
 
 struct prof_statement {
     enum prof_trust_level level; /* LOSS: makes the capture incomplete; RISK: at risk */
-    const char *code;            /* what it says, for programs: docs/format.md; static */
+    const char *code;            /* what it says, for programs: docs/reference/format.md; static */
     int64_t process;             /* id, 0 = the capture */
     char *text;                  /* one sentence, for people */
     bool contended;              /* CUPTI was wanted by the program too, or left to it as asked */

@@ -150,6 +150,19 @@ def check_named(root):
             yield "%s: %s has no %s" % (page, path, function)
 
 
+def check_mentions(root):
+    """Pages and schemas that the files of the tree name. CHANGELOG.md and measurements name those of their day."""
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout
+    for path in listed.split():
+        if path == "CHANGELOG.md" or path.startswith("docs/lab/") or path == "tests/tree/docs_test.py" or \
+                not os.path.isfile(os.path.join(root, path)):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            for name in re.findall(r"(?<![\w/])docs/[\w/-]+\.(?:md|json)\b", file.read()):
+                if not os.path.exists(os.path.join(root, name)):
+                    yield "%s: there is no %s" % (path, name)
+
+
 def help_of(perfkit, *words):
     return subprocess.run([perfkit, *words, "--help"], capture_output=True, text=True, check=True,
                           env={**os.environ, "LC_ALL": "C"}).stdout
@@ -208,7 +221,7 @@ def check_planted(root, helps):
 def main():
     perfkit, root = sys.argv[1], os.path.abspath(sys.argv[2])
     helps = known_commands(perfkit)
-    wrong = check(root, helps)
+    wrong = check(root, helps) + list(check_mentions(root))
     for line in wrong:
         print(line)
     if not wrong:
