@@ -115,7 +115,8 @@ _Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) =
     X(3, 16)                                                                                       \
     X(3, 24)                                                                                       \
     X(3, 32)                                                                                       \
-    X(3, 120) X(3, 128) /* KERNEL start end completed queued submitted */                          \
+    X(3, 120)                                                                                      \
+    X(3, 128) /* KERNEL start end completed queued submitted */                                    \
         X(10, 16) X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                \
         X(1, 16) X(1, 24)                                   /* MEMCPY start end */                 \
         X(22, 16) X(22, 24)                                 /* MEMCPY2 */                          \

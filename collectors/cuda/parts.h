@@ -1,8 +1,8 @@
-/* What the files of collectors/cuda share. parts.c has the table of the parts; inject.c starts CUPTI
- * and the parts; buffers.c gives CUPTI memory; flush.c fetches full buffers on the helper thread;
- * decode.c, calls.c and streams.c turn them into wire records, with memory.c and waits.c for what
- * the device did not do; classes.c has the API functions; kinds.c switches what is recorded;
- * callback.c gets CUPTI's callbacks and calls the parts that want them.
+/* What the files of collectors/cuda share. parts.c has the table of the parts; inject.c starts
+ * CUPTI and the parts; buffers.c gives CUPTI memory; flush.c fetches full buffers on the helper
+ * thread; decode.c, calls.c and streams.c turn them into wire records, with memory.c and waits.c
+ * for what the device did not do; classes.c has the API functions; kinds.c switches what is
+ * recorded; callback.c gets CUPTI's callbacks and calls the parts that want them.
  *
  * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a
  * recording window (kinds.c) run on any thread of the program or of CUPTI. Everything else runs on
