@@ -1,14 +1,14 @@
 /* The memory that CUPTI writes its records into.
  *
- * CUPTI asks for a buffer on the program's own threads (they share it: records.h says why) and
+ * CUPTI requests a buffer on the program's own threads (they share it: records.h says why) and
  * gives it back full on those threads or on a worker of its own. So both lists are lock-free: a
  * free list (tagged head, several takers) and a list of full buffers that the helper thread empties
  * at once. 2 MiB hold 9,700 kernels or 52,000 calls; at 250,000 launches a second 32 go by per
  * second, and the free list serves all of them. Mappings are never given back: CUPTI's workers may
  * complete a buffer while the process ends.
  *
- * The buffers are handed out zeroed (CUPTI is told so and saves its own memset on the program's
- * thread); the helper thread zeroes again what was used. */
+ * The buffers are handed out zeroed (an attribute of CUPTI says so, which saves its own memset on
+ * the program's thread); the helper thread zeroes again what was used. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static _Atomic uint32_t full_count;
 static _Atomic uint64_t full_bytes;
 static _Atomic uint32_t used;
 
-/* Handed out when no memory is left at all, to whoever asks: NULL would crash CUPTI before 12.9.
- * Its contents are never read. */
+/* Returned to CUPTI when no memory is left at all: NULL would crash CUPTI before 12.9. Its contents
+ * are never read. */
 #define LAST_RESORT_BYTES 65536u
 static uint8_t *last_resort;
 
@@ -69,7 +69,7 @@ static struct cuda_buffer *pop_free(void)
     do {
         if ((uint32_t)head == 0)
             return NULL;
-        /* It may be taken by another thread meanwhile; it stays mapped, and the tag tells. */
+        /* Another thread may take it meanwhile: it stays mapped, and the tag differs then. */
         buffer = numbered((uint32_t)head - 1);
     } while (
         !atomic_compare_exchange_weak(&free_head, &head, ((head >> 32) + 1) << 32 | buffer->next));
@@ -166,7 +166,7 @@ void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, si
     (void)size;
     int saved = errno;
     if (!data || data == last_resort) {
-        /* How many records it held cannot be told: several threads may have shared it. */
+        /* The number of its records is not known: several threads may have shared it. */
         if (valid)
             collector_count(WIRE_COUNT_BACKEND_DROPPED, 1);
         errno = saved;

@@ -1,14 +1,15 @@
-/* Call stacks of CUDA calls (--stacks). CUPTI's records of calls know no stack, so the functions
- * whose kind is asked for are told as they are entered, on the program's thread; the stack's number
- * is kept under the call's correlation id until the record of the call is read. Without --stacks
- * nothing is told.
+/* Call stacks of CUDA calls (--stacks). CUPTI's records of calls have no stack, so the functions of
+ * the requested kinds have callbacks, and the stack is taken as they are entered, on the program's
+ * thread; the stack's number is kept under the call's correlation id until the record of the call
+ * is read. Without --stacks there are no such callbacks.
  *
- * The stack is that of the outermost call: a runtime function calls the driver's, which is told
- * too, because programs (Triton) call it directly. Nothing else nests, so that no more than one
- * open call is kept of a thread, and one whose end was never told is over with the next. Frames of
- * libcudart and libcuda are left out by collectors/stacks: both have unwind tables. A runtime that
- * is linked statically is part of the program: its frames stay, innermost, under their own names.
- */
+ * The stack is that of the outermost call: a runtime function calls the driver's, which has a
+ * callback too, because programs (Triton) call it directly. Nothing else nests, so that no more
+ * than one open call is kept of a thread, and one whose return CUPTI did not report is over with
+ * the next. Frames of libcudart and libcuda are left out by collectors/stacks: both have unwind
+ * tables. A runtime that is linked statically is part of the program: its frames stay, innermost,
+ * under their own names.
+ *  */
 #include <stdatomic.h>
 
 #include "collectors/core/collector.h"
@@ -24,7 +25,7 @@
 static _Atomic uint64_t *taken;
 #define READ (1u << 31)
 
-/* This thread's outermost call that is told. */
+/* This thread's outermost call that has callbacks. */
 static _Thread_local struct {
     enum { OUTSIDE, IN_RUNTIME, IN_DRIVER } where;
     uint32_t stack;

@@ -23,11 +23,12 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define THREADS 1024u       /* with held calls at one time; more threads' calls are sent at once */
-#define HELD 8u             /* driver calls inside one runtime call */
-#define ALIASES 65536u      /* powers of two */
-#define RECENT_CALLS 65536u /* ids between a call and what asks for it: a flush of launches */
-#define OUTSIDE (1u << 22)  /* ids told apart: seconds of launches */
+#define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
+#define HELD 8u        /* driver calls inside one runtime call */
+#define ALIASES 65536u /* powers of two */
+#define RECENT_CALLS                                                                               \
+    65536u /* ids between a call and the record that needs it: a flush of launches */
+#define OUTSIDE (1u << 22) /* different ids: seconds of launches */
 
 struct held_call {
     struct record_call record;
@@ -190,7 +191,7 @@ static bool is_balanced(uint8_t klass)
     return klass >= WIRE_CLASS_LAUNCH && klass <= WIRE_CLASS_MEMSET;
 }
 
-/* What the records of the device will ask of the call. */
+/* What the device's records need of the call. */
 static void note_call_class(const struct record_call *record, uint64_t correlation, uint8_t klass,
                             uint8_t expects)
 {

@@ -17,7 +17,7 @@
 struct cupti_subscriber {
     size_t size;
     const char *name;   /* at most 53 characters */
-    char *holder;       /* filled when somebody else has the slot */
+    char *holder;       /* filled when another subscriber has the slot */
     size_t holder_size; /* at least 64 */
 };
 #define CUPTI_HOLDER_BYTES 128u
@@ -92,7 +92,8 @@ const char *cupti_path(void);
 /* CUPTI's own name of a result; never NULL. */
 const char *cupti_result(CUptiResult result);
 
-/* True on success; otherwise the capture's health tells the call and CUPTI's name of the error. */
+/* True on success; otherwise the capture's health reports the call and CUPTI's name of the error.
+ */
 bool cupti_check(CUptiResult result, const char *call);
 #define CUPTI(function, ...)                                                                       \
     cupti_check(cupti.function(__VA_ARGS__), "cupti" #function "(" #__VA_ARGS__ ")")

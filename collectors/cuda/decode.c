@@ -271,7 +271,7 @@ static CUptiResult walk_buffer(struct cuda_buffer *buffer, void (*pass)(const CU
     }
 }
 
-/* The rest of a buffer was not understood: how many records it held cannot be told. */
+/* The rest of a buffer was not understood; the number of its records is not known. */
 static void damaged(CUptiResult result)
 {
     char why[160];

@@ -50,7 +50,7 @@ static ino_t file_inode;
 #define PENDING_BYTES 65536u
 static uint8_t *pending;
 static size_t pending_bytes;
-static uint32_t sizes[KINDS]; /* of records, as told to the dump */
+static uint32_t sizes[KINDS]; /* of records, as written to the dump */
 static struct dumped_text {
     uint64_t address, hash;
 } * texts; /* [TEXTS] */
@@ -243,7 +243,8 @@ static void dump_put_text(uint64_t time, uint64_t address)
     if (may_be_gone)
         text = copy;
     uint64_t hash = hash_text(text, length);
-    /* A place that another address has taken is overwritten: that one's text is then told twice. */
+    /* A slot that another address has taken is overwritten: the text of that address is written
+     * twice. */
     size_t place = (size_t)((address >> 3 ^ address >> 17) % TEXTS);
     if (texts[place].address == address && texts[place].hash == hash)
         return;

@@ -57,13 +57,13 @@ struct dump_string {
 
 /* One buffer of CUPTI. block.time: when CUPTI gave it back. */
 struct dump_buffer {
-    uint32_t asked_by; /* thread for which CUPTI asked for it */
+    uint32_t asked_by; /* thread on which CUPTI requested it */
     uint32_t
         given_by; /* thread that brought it back: the same, one of CUPTI's, or the flushing one */
     /* the records, to the end of the block */
 };
 
-/* A callback on a thread of the program; 0 = not told. block.time: when it came. */
+/* A callback on a thread of the program; 0 = not known. block.time: when it came. */
 struct dump_callback {
     uint32_t domain, cbid; /* CUpti_CallbackDomain and the id in it */
     uint32_t tid;
@@ -82,7 +82,7 @@ struct dump_flush {
     uint32_t forced;
     uint32_t reserved;
     uint64_t realtime_ns; /* at block.time */
-    uint64_t cupti_ns;    /* cuptiGetTimestamp at block.time, 0 = not told */
+    uint64_t cupti_ns;    /* cuptiGetTimestamp at block.time, 0 = not known */
 };
 
 enum { DUMP_LOST_RECORDS, DUMP_LOST_CALLBACKS };
@@ -117,24 +117,25 @@ _Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) =
     X(3, 32)                                                                                       \
     X(3, 120)                                                                                      \
     X(3, 128) /* KERNEL start end completed queued submitted */                                    \
-        X(10, 16) X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                \
-        X(1, 16) X(1, 24)                                   /* MEMCPY start end */                 \
-        X(22, 16) X(22, 24)                                 /* MEMCPY2 */                          \
-        X(2, 16) X(2, 24)                                   /* MEMSET */                           \
-        X(4, 8) X(4, 16)                                    /* DRIVER */                           \
-        X(5, 8) X(5, 16)                                    /* RUNTIME */                          \
-        X(48, 8) X(48, 16)                                  /* INTERNAL_LAUNCH_API */              \
-        X(12, 8)                                            /* MARKER */                           \
-        X(17, 24) X(17, 32)                                 /* OVERHEAD */                         \
-        X(20, 8)                                            /* ENVIRONMENT */                      \
-        X(25, 16) X(25, 24)                                 /* UNIFIED_MEMORY_COUNTER */           \
-        X(36, 40)                                           /* CUDA_EVENT on the device */         \
-        X(38, 8) X(38, 16)                                  /* SYNCHRONIZATION */                  \
-        X(49, 32)                                           /* MEMORY2 */                          \
-        X(50, 56)                                           /* MEMORY_POOL */                      \
-        X(51, 8) X(51, 16)                                  /* GRAPH_TRACE */                      \
-        X(52, 16) X(52, 24)                                 /* JIT */                              \
-        X(53, 8) X(53, 16)                                  /* DEVICE_GRAPH_TRACE */               \
-        X(54, 48) X(54, 56)                                 /* MEM_DECOMPRESS */
+    X(10, 16)                                                                                      \
+    X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                              \
+        X(1, 16) X(1, 24)                     /* MEMCPY start end */                               \
+        X(22, 16) X(22, 24)                   /* MEMCPY2 */                                        \
+        X(2, 16) X(2, 24)                     /* MEMSET */                                         \
+        X(4, 8) X(4, 16)                      /* DRIVER */                                         \
+        X(5, 8) X(5, 16)                      /* RUNTIME */                                        \
+        X(48, 8) X(48, 16)                    /* INTERNAL_LAUNCH_API */                            \
+        X(12, 8)                              /* MARKER */                                         \
+        X(17, 24) X(17, 32)                   /* OVERHEAD */                                       \
+        X(20, 8)                              /* ENVIRONMENT */                                    \
+        X(25, 16) X(25, 24)                   /* UNIFIED_MEMORY_COUNTER */                         \
+        X(36, 40)                             /* CUDA_EVENT on the device */                       \
+        X(38, 8) X(38, 16)                    /* SYNCHRONIZATION */                                \
+        X(49, 32)                             /* MEMORY2 */                                        \
+        X(50, 56)                             /* MEMORY_POOL */                                    \
+        X(51, 8) X(51, 16)                    /* GRAPH_TRACE */                                    \
+        X(52, 16) X(52, 24)                   /* JIT */                                            \
+        X(53, 8) X(53, 16)                    /* DEVICE_GRAPH_TRACE */                             \
+        X(54, 48) X(54, 56)                   /* MEM_DECOMPRESS */
 
 #endif

@@ -5,14 +5,14 @@
  *
  * This is the one place that calls CUPTI at length on the program's thread, because ranges belong
  * to the thread that launches. A thread that finds another one counting lets its launch pass
- * uncounted. The program must not hang for it: whether the context is idle is asked, for a second
- * at most, and a launch before which it does not become idle passes uncounted. Once a kernel is
+ * uncounted. The program must not hang for it: it polls whether the context is idle for a second at
+ * most, and a launch before which it does not become idle passes uncounted. Once a kernel is
  * counted CUPTI itself may wait for it, so the first launch of each kernel is only tried: alone and
  * uncounted, it has to end by itself.
  *
  * Not counted are launches while any stream is being captured into a graph, where waiting would
- * spoil the capture: who begins one waits, not for ever, for whoever counts just then. Nor kernels
- * of graphs, and NCCL's, which wait for each other. */
+ * spoil the capture: a thread that begins one waits, with a timeout, for the thread that is
+ * counting. Nor kernels of graphs, and NCCL's, which wait for each other. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,12 +37,12 @@
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
 
-static bool on;             /* asked for, and the pattern is good */
+static bool on;             /* requested, and the pattern is valid */
 static _Atomic bool broken; /* nothing can be counted in this process */
 static _Atomic uint32_t measured, unknown;
 static _Atomic uint32_t late, crowded, failed, left_alone, given_up, captured;
 static _Atomic uint64_t spent_ns, vain_ns;
-static uint64_t pause_ns, not_before; /* of whoever has the turn */
+static uint64_t pause_ns, not_before; /* of the thread that has the turn */
 static char held_elsewhere[EXACT_WHY_BYTES];
 
 /* Of the launching thread. */
@@ -105,7 +105,7 @@ static bool somebody_captures(void)
     return exact_captures_open() > 0;
 }
 
-/* No more waiting: somebody begins a capture, or the process ends. */
+/* Stop waiting: a thread begins a capture, or the process ends. */
 static bool must_leave(void)
 {
     return somebody_captures() || collector_ended();
@@ -211,8 +211,8 @@ static void end_turn(void)
     exact_turn_end();
 }
 
-/* Another process, or a tool, has the counters: look again after a while, which doubles. Told of in
- * the end, if that was all there was to tell. */
+/* Another process, or a tool, has the counters: try again after a pause, which doubles each time.
+ * Reported at the end if nothing was counted. */
 static void back_off(char *why)
 {
     snprintf(held_elsewhere, sizeof held_elsewhere, "%s", why);
@@ -298,7 +298,7 @@ static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_C
     }
 }
 
-/* Did anybody launch beside it, who had waited for too long? */
+/* Did no other thread launch meanwhile, its wait timed out? */
 static bool was_alone(void)
 {
     return exact_launches() == mine.begun;
@@ -401,7 +401,7 @@ static void on_exact_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_
         on_exact_enter(domain, cbid, call);
 }
 
-/* In a forked child of a program that uses CUDA no longer: the second question tells. */
+/* collector_active() resets `on` in a forked child, so `on` is read again. */
 static bool is_on(void)
 {
     return on && collector_active() && on;

@@ -11,7 +11,8 @@
 /* Is the driver's function one of those below? */
 bool exact_captures_concern(const char *name);
 
-/* One of them is called, or returned. True: a capture begins, whoever counts has to be let end. */
+/* The program calls one of them, or it returns. True: a capture begins, and the thread that is
+ * counting has to finish first. */
 bool exact_captures_on_callback(const char *name, const CUpti_CallbackData *call);
 
 uint32_t exact_captures_open(void); /* now */

@@ -1,11 +1,11 @@
 /* See exact_idle.h. cuCtxSynchronize would be one call, and would hang the program whose earlier
  * work waits for something that its own thread does later: a wait for a value in memory, a host
  * function, a kernel that waits for the host. An event of the whole context (CUDA 12.5) can be
- * asked for, and the asking be left. It is made for each wait and destroyed after it, pending or
- * not: one that is kept would have to be forgotten with its context.
+ * polled, and polling can stop at any time. It is made for each wait and destroyed after it,
+ * pending or not: one that is kept would have to be forgotten with its context.
  *
- * Asking an event is among the calls that end the capture of another thread's stream, in some modes
- * of capture: not from a thread in relaxed mode, which ours are meanwhile. */
+ * Querying an event is among the calls that end the capture of another thread's stream, in some
+ * modes of capture: not from a thread in relaxed mode, which ours are meanwhile. */
 #include "collectors/core/collector.h"
 #include "collectors/cuda/exact_idle.h"
 #include "collectors/cuda/exact_turns.h"

@@ -44,10 +44,10 @@ static struct {
     void *context;
     size_t pass;
     void *profiler;
-    bool sized; /* it was asked for the size of the pass's image */
+    bool sized; /* the size of the pass's image has been queried */
 } held;
 
-static bool busy; /* the last failure was that somebody else has the counters */
+static bool busy; /* the last call failed because another tool holds the counters */
 
 bool exact_ranges_busy(void)
 {
@@ -93,8 +93,8 @@ static uint8_t *map_exact_image(size_t bytes, char *why)
     return NULL;
 }
 
-/* What this device has free. Missing permission shows here, and that somebody else has the
- * counters, which is asked for again and again: nothing stays then. */
+/* What this device has free. A missing permission shows here, and a tool that holds the counters;
+ * that is retried, so nothing is kept then. */
 static bool availability(void *context, uint8_t **image, char *why)
 {
     struct range_availability ask = {.size = PM_SIZE(range_availability, image),
@@ -173,7 +173,7 @@ static bool prepare_exact_ranges(struct exact_ranges *ranges, void *context, cha
     return true;
 }
 
-/* NULL: nobody has asked yet. *device < 0: there is none. */
+/* NULL: not queried yet. *device < 0: there is none. */
 static struct exact_ranges *find_exact_ranges(int *device)
 {
     *device = -1;
@@ -259,8 +259,8 @@ static bool enable_exact_profiler(struct exact_ranges *ranges, void *context, si
     return true;
 }
 
-/* Asked of every profiler: it learns the metrics from that. One that was not asked empties an image
- * by a NULL pointer (seen with CUPTI 13.0). */
+/* Called for every profiler, which learns the metrics from it. Without the call a profiler
+ * initializes its image through a NULL pointer (seen with CUPTI 13.0). */
 static bool make_image(struct pass *pass, size_t count, char *why)
 {
     struct range_image_size size = {.size = PM_SIZE(range_image_size, bytes),

@@ -1,5 +1,5 @@
 /* Counting what one launch does, by CUPTI's range profiler: a device and the passes of its chip.
- * For one thread at a time, the one that launches; nothing here waits for anybody but CUPTI. */
+ * For one thread at a time, the one that launches; nothing here waits, but for CUPTI. */
 #ifndef PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
 #define PERFKIT_COLLECTORS_CUDA_EXACT_RANGES_H
 
@@ -21,7 +21,7 @@ bool exact_ranges_known(void);
  * not now. */
 struct exact_ranges *exact_ranges_of(void *context, char why[EXACT_WHY_BYTES]);
 
-/* Did what failed last fail because somebody else has the counters? It may do later. */
+/* Did the last call fail because another tool holds the counters? It may succeed later. */
 bool exact_ranges_busy(void);
 
 /* Passes of the device's chip, those that are not of tensors first. */

@@ -1,5 +1,5 @@
-/* See exact_results.h. Written by whoever has the turn of counting, read by the helper thread; a
- * bit for each launch keeps the records of all others from being looked for. */
+/* See exact_results.h. Written by the thread that has the turn of counting, read by the helper
+ * thread; a bit for each launch saves the search for launches that were not counted. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct waiting {
 };
 
 static struct waiting *waiting; /* [WAITING] */
-static uint32_t next;           /* where a free one may be; of whoever has the turn */
+static uint32_t next;           /* where a free one may be; of the thread that has the turn */
 static _Atomic uint32_t kept;   /* of them are FULL */
 static _Atomic uint32_t unmatched;
 static _Atomic uint64_t marks[MARKS / 64]; /* bit: a counted launch has this id, modulo MARKS */

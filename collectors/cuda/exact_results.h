@@ -1,6 +1,6 @@
-/* What was counted of launches, until their kernel records tell the configuration. CUPTI may keep
- * these back until the end, since they have no times: what else is forgotten of a launch meanwhile
- * is kept here too. */
+/* Counts of launches, kept until their kernel records arrive with the configuration. CUPTI may
+ * deliver these at the end only, since they have no times, so whatever other tables forget of a
+ * launch by then is kept here too. */
 #ifndef PERFKIT_COLLECTORS_CUDA_EXACT_RESULTS_H
 #define PERFKIT_COLLECTORS_CUDA_EXACT_RESULTS_H
 
@@ -12,7 +12,8 @@
 bool exact_results_start(void); /* takes the table; false: no memory */
 
 /* A launch by CUPTI's correlation ids of the driver's call, and of the runtime's around (0 = none);
- * `completes`: every pass that its kernel needs was counted now. Whoever has the turn. */
+ * `completes`: every pass that its kernel needs was counted now. Called by the thread that has the
+ * turn. */
 struct exact_launch {
     uint32_t own, outer;
     uint64_t time;

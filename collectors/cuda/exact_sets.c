@@ -3,8 +3,8 @@
  * FLOP are a pass for each type of number: CUPTI cannot count two of them together.
  *
  * Left out: integers (int8, int4, int1 of the tensor pipe), which are no FLOP, and chips on which
- * some type of number needs two passes (GB100). tests/counters asks CUPTI's host library about
- * each. */
+ * some type of number needs two passes (GB100). tests/counters checks each with CUPTI's host
+ * library. */
 #include <string.h>
 
 #include "collectors/cuda/exact_sets.h"

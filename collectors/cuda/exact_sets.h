@@ -25,12 +25,13 @@ struct exact_pass {
  * matters for its kernel was counted once: its FLOP are known from then on. */
 #define EXACT_COMPLETE "complete"
 
-/* Name of the counter that tells whether a kernel uses the tensor pipe. */
+/* Name of the counter that shows whether a kernel uses the tensor pipe. */
 #define EXACT_TENSOR "tensor_instructions"
 
 /* The passes of a chip by CUPTI's name of it ("GH100"), `*count` of them; NULL where FLOP cannot be
- * had from passes of one run each, or nobody has looked. Those that are not of tensors come first.
- */
+ * counted in passes of one run each, or the chip has not been examined. Those that are not of
+ * tensors come first.
+ *  */
 const struct exact_pass *exact_passes_of(const char *chip, size_t *count);
 
 #endif

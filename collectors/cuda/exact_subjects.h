@@ -24,7 +24,7 @@ struct exact_subject {
     bool given_up;
     bool tensor; /* it uses the tensor pipe, as far as was counted */
     bool complete;
-    bool sure; /* of a kernel: it ends by itself, and needs nobody */
+    bool sure; /* of a kernel: it ends without work of other threads */
     uint8_t failures, late;
     uint8_t done[EXACT_MOST_PASSES];
 };

@@ -1,5 +1,5 @@
-/* Who counts: one thread at a time, and for the moment in which it does nobody else launches. All
- * waiting in here ends by itself. Any thread. */
+/* Which thread counts: one at a time, and no other thread launches while it counts. Each wait here
+ * has a timeout. Any thread. */
 #ifndef PERFKIT_COLLECTORS_CUDA_EXACT_TURNS_H
 #define PERFKIT_COLLECTORS_CUDA_EXACT_TURNS_H
 
@@ -14,12 +14,12 @@ uint32_t exact_launches(void); /* that have begun, of all threads */
 /* The turn of the calling thread. False: another one has it. */
 bool exact_turn_take(void);
 void exact_turn_end(void);
-/* Within its turn and its launch: nobody else launches from now on until the turn ends or is
- * shared. False: somebody's launch does not return; it is shared then. */
+/* Within its turn and its launch: no other thread launches from now on until the turn ends or is
+ * shared. False: another thread's launch does not return; the turn is shared then. */
 bool exact_turn_alone(void);
 void exact_turn_share(void);
 
-void exact_turn_wait(void); /* until nobody has it, or for two seconds */
+void exact_turn_wait(void); /* until no thread has it, at most two seconds */
 
 /* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep: its turn would
  * never end. */

@@ -1,7 +1,7 @@
-/* Allocations that CUDA refused: how much was asked for. CUPTI records an allocation only when it
- * is made, and its record of the call holds no arguments, so functions that allocate are told as
- * they return. Those that take from a pool in stream order are left alone: they are called often
- * and cost no more than being told of them would.
+/* Allocations that CUDA refused: how many bytes were requested. CUPTI records an allocation only
+ * when it is made, and its record of the call holds no arguments, so functions that allocate have
+ * callbacks. Those that allocate from a pool in stream order have none: they are called often, and
+ * a callback would cost as much as the call.
  *
  * The program's thread leaves a note; the helper thread, which alone knows CUDA's numbers by ours,
  * makes the record of it. */
@@ -28,7 +28,8 @@ static struct {
 } notes[NOTES];
 static _Atomic bool any;
 
-/* A runtime function that allocates calls the driver's: one failure, told by the outer. */
+/* A runtime function that allocates calls the driver's: one failure, reported for the outer call.
+ */
 static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
 
 /* Which parameter is the size, each 8 bytes wide; with `second`, the other factor of it. By

@@ -1,10 +1,10 @@
 /* Fetching what CUPTI has: every 100 ms on the helper thread, and once more when the process ends.
  *
- * CUPTI hands out full buffers by itself, and when asked those in which every record is complete:
+ * CUPTI returns full buffers by itself, and at a flush those in which every record is complete:
  * while the device is never idle at a flush, a buffer may stay with CUPTI until it is full. So a
- * SIGKILL can cost what the oldest buffer still there was asked for, which the spool's header says
- * (collector_fetched). The helper thread is the only one of ours that calls into CUPTI after the
- * start.
+ * SIGKILL can lose the records since CUPTI requested the oldest buffer that it still has; the
+ * spool's header has that time (collector_fetched). The helper thread is the only one of ours that
+ * calls into CUPTI after the start.
  *
  * At the end the forced flush runs on the helper thread too, and the thread that exits waits for it
  * at most 4 s: a driver that is stuck must not keep the program from ending. cuptiFinalize is never
@@ -33,7 +33,7 @@ static _Atomic uint32_t ticks;     /* begun */
 static _Atomic uint32_t settled;   /* ticks that have ended; futex word */
 static _Atomic uint32_t settling;  /* threads that wait for one */
 static _Atomic uint32_t timed_out; /* `settled` + 1 when a thread waited for nothing */
-static _Atomic uint32_t wanted;    /* final flushes asked for */
+static _Atomic uint32_t wanted;    /* final flushes requested */
 static _Atomic uint32_t finished;  /* final flushes done; futex word */
 
 void cuda_flush_start(void)

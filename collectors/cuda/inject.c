@@ -15,7 +15,7 @@
 
 static _Atomic uint32_t version;
 static _Atomic int32_t injected; /* pid of the process that ran start() */
-static _Atomic bool left;        /* CUPTI is not ours: asked to leave it, or it refused */
+static _Atomic bool left; /* CUPTI is not ours: an option leaves it to the program, or it refused */
 static CUpti_SubscriberHandle subscriber;
 
 static void forked(void)
@@ -49,7 +49,8 @@ static void refuse_cuda(const char *why, uint32_t value)
     collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_REFUSED, why, value);
 }
 
-/* One client of CUPTI per process. Who has the place is told by cuptiSubscribe_v2 (13.0). */
+/* One client of CUPTI per process. cuptiSubscribe_v2 (13.0) returns the name of the subscriber that
+ * has it. */
 static bool subscribe(void)
 {
     static char holder[CUPTI_HOLDER_BYTES]; /* static: CUPTI may keep the block */
@@ -131,7 +132,7 @@ static bool load_cupti(void)
     return true;
 }
 
-/* --cupti=yield or =off: the program's own tool gets CUPTI, or nobody. */
+/* --cupti=yield or =off: the program's own tool gets CUPTI, or no tool does. */
 static bool policy_is(const char *what)
 {
     char policy[16];

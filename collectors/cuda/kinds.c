@@ -1,12 +1,13 @@
-/* What CUPTI is told to record, in one table, and switched on and off with the recording windows.
+/* What CUPTI records, in one table, switched on and off with the recording windows.
  *
  * Outside the windows only what describes devices, contexts and streams is on: it costs nothing per
  * launch, and a window that opens later finds everything described. A window that closes leaves the
  * rest on for a while, because programs open and close one per step, and because kernels that were
  * launched inside may still run; what was called outside is left out by decode.c.
  *
- * Recording is switched on by whoever opens the window, on the program's thread when a mark of the
- * program did, so that the next launch is recorded; off only by the helper thread. */
+ * The thread that opens the window switches recording on (the program's thread when a mark of the
+ * program opens it), so that the next launch is recorded; only the helper thread switches it off.
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -62,9 +63,9 @@ static const struct kind {
 static bool whole_graphs;
 static bool singly[CUDA_DOMAINS]; /* functions were switched on one by one; under `busy` */
 static _Atomic bool late;         /* past the start: the driver may be up */
-static _Atomic bool started;      /* CUPTI can be told */
+static _Atomic bool started;      /* CUPTI is ready */
 static _Atomic bool on;           /* kinds are enabled */
-static _Atomic bool busy;         /* somebody is switching */
+static _Atomic bool busy;         /* a thread is switching */
 static _Atomic uint64_t since;    /* when the kinds were last switched on */
 static _Atomic bool windows;      /* has recording ever been off? */
 static _Atomic bool leaving;      /* the process exits: nothing is switched any more */
@@ -151,7 +152,7 @@ static void switch_all(bool enabled)
         atomic_store(&since, collector_now());
 }
 
-/* Is a window open? Asked afresh each time: what a thread was told may be overtaken. */
+/* Is a window open? Read anew each time: a thread's argument may be out of date. */
 static bool wanted(void)
 {
     bool open = collector_recording();
@@ -160,8 +161,9 @@ static bool wanted(void)
     return open;
 }
 
-/* Bring CUPTI to what is wanted, unless somebody is at it; whoever is looks again before leaving.
- */
+/* Switch CUPTI to the wanted state, unless another thread is switching; that thread checks again
+ * before it returns.
+ *  */
 static void apply_kinds(bool may_switch_off)
 {
     for (;;) {
@@ -224,7 +226,8 @@ void cuda_kinds_tick(bool last)
 
 /* At exit, before CUPTI's own destructors: they free what a kind is switched with, and the process
  * may go on for seconds (the driver takes its contexts down). Seen as crashes of CUPTI 13.0. A
- * forked child switches nothing, and whoever was at it in the parent is not there to end. */
+ * forked child switches nothing, and a thread of the parent that was switching does not exist in
+ * it. */
 static void disable_kinds_at_exit(void)
 {
     if (atomic_load(&owner) != (int32_t)getpid())

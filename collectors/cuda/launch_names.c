@@ -2,8 +2,8 @@
  *
  * CUPTI 13.0 keeps names by the function's address and does not forget them when the module goes;
  * the next module's functions come to lie at the same addresses, and their records carry the old
- * names (docs/dev/cupti-notes.md). So from the first unloading on launches are told, and the driver
- * is asked for the name of the function at the moment of its launch. The decoder finds it by the
+ * names (docs/dev/cupti-notes.md). So from the first unloading on launches have callbacks, which
+ * query the driver for the function's name at the moment of its launch. The decoder finds it by the
  * launch's id. Programs that unload nothing pay nothing. Kernels of graphs are launched all at once
  * and keep what CUPTI says. */
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* What records of the device found forgotten: each table in here that is indexed by the low bits of
- * an id has room for so many calls in flight, and who comes later than that is told in the trust
- * block, where it would be taken for the truth otherwise. */
+/* Counts records whose call had been overwritten: each table that is indexed by the low bits of an
+ * id holds a fixed number of the last calls. A record that arrives later is reported in the trust
+ * block. */
 #include <stdatomic.h>
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /* Moves of unified memory between host and devices, and its page faults.
  *
  * CUPTI takes their configuration only when the driver is up, and what moves before that is not
- * recorded. A program that never asks for managed memory need not pay for it. So the configuration
+ * recorded. A program that never allocates managed memory need not pay for it. So the configuration
  * is made on the program's own thread, when its first call that allocates managed memory returns:
  * nothing can have moved yet. Variables declared __managed__ have no such call; only with
- * --cuda-managed=faults, which asks for all there is, the helper thread configures once a context
+ * --cuda-managed=faults, which requests all counters, the helper thread configures once a context
  * exists. Faults are recorded by option only: they cost the program time. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
 enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
 
 static uint32_t asked;              /* the first so many counters; 0 = off */
-static _Atomic bool tried;          /* somebody is at it, or was */
+static _Atomic bool tried;          /* a thread configures it, or has done so */
 static _Atomic bool configured;     /* and it worked */
 static _Atomic bool context_exists; /* the helper thread is to try */
 

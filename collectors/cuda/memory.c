@@ -49,9 +49,9 @@ static void on_allocation_record(const struct record_memory *record, uint64_t co
     collector_emit(&out);
 }
 
-/* How full pools are, each allocation tells. A record of it is made when the pool grows or shrinks,
- * and when it is fuller than ever, or emptier than ever at its size, by a sixteenth: few, however
- * many allocations there are. */
+/* Each allocation's record has the state of its pool. A record of that is made when the pool grows
+ * or shrinks, and when it is fuller than ever, or emptier than ever at its size, by a sixteenth:
+ * few, however many allocations there are. */
 #define POOLS 32u
 static struct {
     uint64_t address, bytes, fullest, emptiest;
@@ -110,8 +110,9 @@ static void memory_record(const struct record_memory *record)
         on_allocation_record(record, correlation);
 }
 
-/* Whose allocation it is only its call tells, which may be read a flush later: then it waits, as
- * driver calls do. What no call tells of (a module's variables) waits in vain, but not long. */
+/* Only the call has the thread of an allocation, and may be read a flush later: the allocation is
+ * held until then, as driver calls are. Allocations without a call (a module's variables) are held
+ * for the same time. */
 static struct held_memory {
     struct record_memory record;
     uint32_t ticks;

@@ -1,7 +1,7 @@
 /* The names in kernel records. They are CUPTI's memory and die when their module is unloaded: the
  * same address then holds another name, or nothing. Records come up to 100 ms late, so before code
- * is unloaded the helper thread reads what CUPTI has (callback.c), and what still comes later is
- * told by its time: a kernel that ran before the last unloading gets the name its address had then.
+ * is unloaded the helper thread reads what CUPTI has (callback.c), and for what still comes later
+ * its time decides: a kernel that ran before the last unloading gets the name its address had then.
  * When that was never seen, or while code is being unloaded, the name is read without trust in the
  * address, and the capture says so. */
 #include <stdatomic.h>

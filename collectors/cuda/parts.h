@@ -26,7 +26,7 @@ enum cuda_domain { CUDA_DOMAIN_RUNTIME, CUDA_DOMAIN_DRIVER, CUDA_DOMAINS };
  * may be NULL. */
 struct cuda_part {
     const char *name;
-    bool (*reserve)(void);   /* maps the tables, before CUPTI is asked for; false: no memory */
+    bool (*reserve)(void);   /* maps the tables, before CUPTI is subscribed; false: no memory */
     void (*start)(void);     /* within cuInit, CUPTI is ours */
     void (*tick)(bool last); /* helper thread: the records of a flush have been decoded */
     void (*end)(void);       /* helper thread: the last tick is over */
@@ -62,9 +62,9 @@ bool cuda_buffers_start(void); /* maps the first few; false: no memory */
 void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records);
 void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid);
-bool cuda_buffers_used(void); /* has CUPTI ever asked for one? */
+bool cuda_buffers_used(void); /* has CUPTI ever requested one? */
 
-/* When the oldest buffer was asked for whose records have not been read, 0 = there is none. */
+/* When CUPTI requested the oldest buffer whose records have not been read, 0 = there is none. */
 uint64_t cuda_buffers_oldest(void);
 
 /* All full buffers, oldest first, as a list by `next`; NULL when there is none. Helper only. */
@@ -147,10 +147,10 @@ void cuda_launch_names_begin(void); /* any thread: launches get callbacks from n
 bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
                                    const CUpti_CallbackData *call);
-uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not told */
+uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not known */
 void cuda_launch_names_forked(void);
 
-/* ---- lost.c: told at the end. Any thread. */
+/* ---- lost.c: reported at the end. Any thread. */
 enum cuda_lost { CUDA_LOST_CALL, CUDA_LOST_NAME, CUDA_LOST_STACK, CUDA_LOST_KINDS };
 void cuda_lost(enum cuda_lost what);
 void cuda_lost_end(void);
@@ -262,7 +262,7 @@ void cuda_window_on_callback(enum cuda_domain domain, uint32_t cbid,
                              const CUpti_CallbackData *call);
 void cuda_window_forked(void);
 
-/* ---- dump.c: everything CUPTI hands over into a file, when the option cupti-dump asks for it */
+/* ---- dump.c: all that CUPTI delivers, into a file, with the option cupti-dump */
 void cuda_dump_start(void);
 void cuda_dump_flush(uint32_t how);
 void cuda_dump_buffers(struct cuda_buffer *list);

@@ -133,7 +133,7 @@ struct record_event {
     uint32_t device; /* this and what follows: since RECORD_SINCE_RECORDED */
     uint32_t pad2;
     void *reserved0;
-    uint64_t time; /* of the device; 0 unless asked for */
+    uint64_t time; /* of the device; 0 unless requested */
     uint64_t recorded;
 };
 

@@ -264,7 +264,7 @@ void ocl_clock_batch(struct ocl_device *device, const struct ocl_observed *seen,
     bool settled = device->method == HOST_CLOCK;
     if (settled && now - anchored < ANCHOR_EVERY_NS && now >= anchored)
         return;
-    /* Somebody else is at it: his anchor serves, ours would be microseconds later. */
+    /* Another thread takes an anchor: it serves, ours would be microseconds later. */
     if (atomic_exchange(&device->busy, 1) != 0)
         return;
     if (device->method == UNKNOWN)

@@ -1,6 +1,6 @@
 /* Devices and contexts as definitions. A device is described when the first context or queue names
- * it, with queries that every driver answers without complaint: a vendor's own are asked only where
- * its extension is listed, because some drivers print about queries they do not know. */
+ * it, with queries that every driver answers without complaint: a vendor's own queries are made
+ * only where its extension is listed, because some drivers print about queries they do not know. */
 #include <sched.h>
 #include <string.h>
 
@@ -98,8 +98,8 @@ static void read_vendor_info(struct ocl_device *device)
     }
 }
 
-/* Ask the driver. Once in the life of a process and its forked children: after a fork some drivers
- * crash when they are asked. */
+/* Query the driver, once in the life of a process and its forked children: after a fork some
+ * drivers crash in queries. */
 static void read_device_info(struct ocl_device *device)
 {
     cl_device_id handle = device->handle;
@@ -208,7 +208,7 @@ struct context {
     _Atomic(cl_device_id) device; /* its only one; NULL = several */
     _Atomic uint32_t id;
     _Atomic uint32_t epoch; /* of the id; written last */
-    _Atomic uint32_t known; /* the driver was asked about it */
+    _Atomic uint32_t known; /* the driver has been queried about it */
 };
 
 static void list_context_devices(struct context *context, cl_context handle)

@@ -1,4 +1,4 @@
-/* Extension functions bypass the layer's table: the program asks for an address and calls it. The
+/* Extension functions bypass the layer's table: the program looks up an address and calls it. The
  * one that creates queues gets a wrapper, so that those queues are seen. Functions that put
  * commands or memory past the layer (command buffers, unified shared memory) get a counting
  * pass-through; of others of their families the capture at least says that they were fetched.

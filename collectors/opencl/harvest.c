@@ -1,15 +1,15 @@
-/* The harvest: ask the driver which commands have finished, publish their times, let their events
+/* The harvest: query the driver which commands have finished, publish their times, let their events
  * go. It runs in the program's own calls (every OCL_POLL_EVERY enqueues, and where the program
  * waits or releases anyway) and ten times a second on the core's helper thread. It only polls.
  *
- * One thread harvests a queue at a time; others go away at once. No lock is held while the driver
- * is asked: entries are copied out, and taken off the ring afterwards. Events are released last,
- * after the ring no longer shows them, because a release may run the program's own callbacks
- * (of a context or buffer that ends with it), and those may enqueue.
+ * One thread harvests a queue at a time; others go away at once. No lock is held across a query:
+ * entries are copied out, and taken off the ring afterwards. Events are released last, after the
+ * ring no longer shows them, because a release may run the program's own callbacks (of a context or
+ * buffer that ends with it), and those may enqueue.
  *
  * At the end of the process the exit may come from a signal handler that interrupted the driver or
  * malloc on this very thread. So the last harvest takes no lock that it would have to wait for,
- * releases nothing, and does not ask the driver at all when this thread is inside it. */
+ * releases nothing, and does not query the driver at all when this thread is inside it. */
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -93,8 +93,8 @@ static cl_ulong profiled(cl_event event, cl_profiling_info what)
     return value;
 }
 
-/* Has the entry's command ended? If so, add it to the batch. The status is asked for first:
- * NVIDIA's driver answers with an end time before the command has ended. */
+/* Has the entry's command ended? If so, add it to the batch. The status is queried first: NVIDIA's
+ * driver answers with an end time before the command has ended. */
 static bool examine_event(struct batch *batch, const struct ocl_entry *entry, uint64_t position)
 {
     cl_int status = CL_QUEUED;
@@ -253,7 +253,7 @@ static void harvest(struct ocl_queue *queue, unsigned limit, bool own_accord)
     if (atomic_load_explicit(&queue->pending, memory_order_relaxed) == 0 || ocl_inside != 0 ||
         !collector_try_lock(&queue->harvester, own_accord))
         return;
-    /* Asked after taking: from here on the last harvest waits for us. */
+    /* Read after taking: from here on the last harvest waits for us. */
     if (!atomic_load(&closing) && !(own_accord && driver_is_gone())) {
         int saved = errno;
         harvest_taken(queue, limit, limit ? SCAN_PAST : SCAN_FAR);
@@ -299,8 +299,8 @@ void ocl_settled(struct ocl_queue *queue)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Publish what is complete, mark the rest. The ring keeps every event, noted as told: should the
- * process live on (an exec that failed), later harvests release them in silence. */
+/* Publish what is complete, mark the rest. The ring keeps every event, marked as reported: should
+ * the process live on (an exec that failed), later harvests only release them. */
 static void last_of(struct ocl_queue *queue, bool ask, bool mark)
 {
     if (atomic_load(&queue->pending) == 0 || !take_soon(queue))

@@ -1,8 +1,8 @@
-/* What the program must not notice: that its queues stamp times which it did not ask for, and that
+/* What the program must not notice: that its queues stamp times which it did not request, and that
  * the layer holds events until they are harvested. Queues are created with profiling forced on and
- * asked about as the program created them; its own profiling queries fail as they would have; and
- * before a reference count is told or an object may end, finished events are let go. What remains
- * held then are commands in flight, which a driver holds anyway. */
+ * queries about them answer as the program created them; its own profiling queries fail as they
+ * would have; and before a reference count is returned or an object may end, finished events are
+ * released. What remains held then are commands in flight, which a driver holds anyway. */
 #include <string.h>
 
 #include "collectors/opencl/ocl.h"
@@ -98,9 +98,9 @@ static cl_int own_list(const struct ocl_queue *queue, size_t size, void *value, 
     return CL_SUCCESS;
 }
 
-/* What the driver would tell of the list. Drivers differ (PoCL repeats it, NVIDIA's tells only what
- * it acted on), so one that cannot be foreseen is asked about a queue made as the program wanted
- * it, which ends at once. Programs hardly ever ask. */
+/* What the driver would return for the list. Drivers differ (PoCL repeats it, NVIDIA's returns only
+ * the properties it acted on), so an unknown driver is queried about a queue made as the program
+ * wanted it, which is released at once. Programs rarely query it. */
 static cl_int list_beneath(const struct ocl_queue *queue, size_t size, void *value,
                            size_t *size_ret)
 {

@@ -1,5 +1,5 @@
-/* Image commands. Bytes are the region's elements times the image's element size, which the driver
- * is asked for after the command is in the queue. */
+/* Image commands. Bytes are the region's elements times the image's element size, which is queried
+ * from the driver after the command is in the queue. */
 #include "collectors/opencl/ocl.h"
 
 static uint64_t region_bytes(const struct ocl_command *command, cl_int result, cl_mem image,

@@ -1,4 +1,4 @@
-/* Kernels: a launch needs the kernel's name and memory needs, asked from the driver once. */
+/* Kernels: a launch needs the kernel's name and memory needs, queried from the driver once. */
 #ifndef PERFKIT_COLLECTORS_OPENCL_KERNEL_H
 #define PERFKIT_COLLECTORS_OPENCL_KERNEL_H
 
@@ -6,7 +6,7 @@
 
 /* What is known of a kernel object; replaced in place when the handle is used again. */
 struct ocl_kernel {
-    _Atomic uint32_t epoch;         /* 0 or another epoch: ask again */
+    _Atomic uint32_t epoch;         /* 0 or another epoch: query again */
     _Atomic uint32_t name;          /* string id */
     _Atomic uint64_t local_bytes;   /* per work-group, set arguments included; UINT64_MAX unknown */
     _Atomic uint64_t private_bytes; /* per work-item; UINT64_MAX unknown */

@@ -1,4 +1,4 @@
-/* Kernel launches: name and configuration of what is launched, asked from the driver once per
+/* Kernel launches: name and configuration of what is launched, queried from the driver once per
  * kernel object. The cache is by handle and handles are used again, so creation and release both
  * make it stale; a local-memory argument changes the memory a group needs and does so too. */
 #include <sys/mman.h>
@@ -107,7 +107,7 @@ static struct ocl_kernel *kernel_of(cl_kernel handle, cl_device_id device)
     return kernel;
 }
 
-/* Ask the driver again at the next launch: the object ends, is new, or an argument changed. */
+/* Query the driver again at the next launch: the object ends, is new, or an argument changed. */
 static void kernel_stale(cl_kernel handle)
 {
     struct ocl_kernel *kernel = known_kernel(handle);

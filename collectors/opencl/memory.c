@@ -1,7 +1,7 @@
 /* Buffers, images, pipes: when they begin and when they end.
  *
  * A memory object ends when the program has released what it retained, and every sub-buffer and
- * image made from it has ended too. That is counted here: the driver tells its own moment only to a
+ * image made from it has ended too. That is counted here: the driver reports the end only to a
  * destructor callback, which comes when the last command that used the object has gone, on any
  * thread, and never when the process is quicker. The number of an object stands behind its handle,
  * which drivers hand out again and again. */

@@ -7,11 +7,10 @@
  * launch.c, transfer.c, image.c, svm.c, memory.c, sync.c   the wrappers by kind of command
  * table.c   handle -> state, lock-free to read             region.c   address -> size
  *
- * Rules: no lock is held across a driver call, but for the harvest of a queue, which nobody waits
- * on for longer than a bounded moment; what a lock protects is in order between any two
- * instructions, because a signal handler may jump out of them (core/lock.h); memory comes from mmap
- * and is never given back to a reader that may still look (objects here are replaced in place, not
- * freed). */
+ * Rules: no lock is held across a driver call, but for the harvest of a queue, which no thread
+ * waits for longer than its timeout; what a lock protects is in order between any two instructions,
+ * because a signal handler may jump out of them (core/lock.h); memory comes from mmap and is never
+ * given back to a reader that may still look (objects here are replaced in place, not freed). */
 #ifndef PERFKIT_COLLECTORS_OPENCL_OCL_H
 #define PERFKIT_COLLECTORS_OPENCL_OCL_H
 
@@ -56,8 +55,8 @@ static inline __attribute__((always_inline)) uintptr_t ocl_enter(void)
         ocl_result_;                                                                               \
     })
 
-/* Is there somebody to record for? To the very end of the process: while one thread is in exit()
- * the others go on. Also brings up a forked child's state (see ocl_epoch). */
+/* Is perfkit recording? To the very end of the process: while one thread is in exit() the others go
+ * on. Also brings up a forked child's state (see ocl_epoch). */
 static inline bool ocl_on(void)
 {
     return collector_active();
@@ -113,7 +112,7 @@ struct ocl_device {
     _Atomic uint32_t defining;
     _Atomic uint32_t id, clock;
     struct ocl_device *next;
-    /* clock.c; all but the atomics belong to whoever set busy */
+    /* clock.c; all but the atomics belong to the thread that set busy */
     _Atomic uint32_t busy;
     _Atomic uint32_t method;
     unsigned candidates;       /* bits of host clocks that fit what was seen so far */
@@ -137,7 +136,7 @@ void ocl_device_forked(void);
 enum ocl_entry_kind {
     OCL_ENTRY_COMMAND,   /* DONE of `correlation` */
     OCL_ENTRY_FREE,      /* FREE of allocation id `correlation` */
-    OCL_ENTRY_ABANDONED, /* told already: only the event is to be released */
+    OCL_ENTRY_ABANDONED, /* already reported: only the event is to be released */
 };
 struct ocl_entry {
     cl_event event; /* held by us; NULL = a hole */
@@ -175,7 +174,7 @@ struct ocl_queue {
     _Atomic uint32_t stream;
     bool out_of_order;
     bool profiled;      /* the driver stamps this queue's commands */
-    _Atomic bool asked; /* the program itself asked for profiling */
+    _Atomic bool asked; /* the program itself requested profiling */
     bool on_device;
     bool has_list;       /* created from a property list: */
     unsigned list_count; /* numbers in it with the final 0; 0 = the program gave none */
@@ -201,7 +200,7 @@ uint64_t ocl_queue_push(struct ocl_queue *queue, const struct ocl_entry *entry);
 void ocl_queue_forked(void);
 
 #define OCL_POLL_EVERY 64          /* enqueues between two polls */
-#define OCL_PENDING_MAX (1u << 20) /* events held per queue; beyond it times are given up */
+#define OCL_PENDING_MAX (1u << 20) /* events held per queue; times of more are given up */
 
 /* Publish the times of finished commands. Never waits. `limit`: entries to look at, 0 = all. */
 void ocl_harvest(struct ocl_queue *queue, unsigned limit);
@@ -234,7 +233,7 @@ struct ocl_call {
     uint64_t correlation, start, end;
     uint32_t stack; /* id, 0 = not taken */
     enum ocl_hook hook;
-    bool live; /* there is somebody to record for */
+    bool live; /* perfkit is recording */
     bool on;   /* recorded: it began inside a window */
 };
 void ocl_call_begin(struct ocl_call *call, enum ocl_hook hook);
@@ -283,7 +282,8 @@ uint64_t ocl_allocation_id(void);
 void ocl_memory_forked(void);
 void ocl_emit_alloc(const struct ocl_call *call, cl_context context, uint64_t id,
                     const void *address, uint64_t bytes, enum wire_memory_kind kind);
-/* The call gave no memory; bytes 0 = not known. Nothing when that is not for want of room. */
+/* The call gave no memory; bytes 0 = not known. Does nothing when the reason is another than a lack
+ * of memory. */
 void ocl_emit_alloc_failed(const struct ocl_call *call, cl_context context, uint64_t bytes,
                            enum wire_memory_kind kind, cl_int result);
 void ocl_emit_free(uint64_t id, uint64_t time, uint64_t correlation);

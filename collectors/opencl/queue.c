@@ -1,7 +1,8 @@
-/* Queues: what the program asked for, what the driver was given, and the ring of events in flight.
+/* Queues: the properties that the program requested, those the driver got, and the ring of events
+ * in flight.
  *
  * Threads that enqueue take the queue's lock for a few instructions to append; the harvest (one
- * thread at a time, see harvest.c) copies entries out, asks the driver with no lock held, and
+ * thread at a time, see harvest.c) copies entries out, queries the driver with no lock held, and
  * takes the finished ones off. A queue's state is never freed: it stays behind its handle until the
  * driver gives the same handle to a new queue, because events outlive the program's reference. */
 #include <string.h>
@@ -36,8 +37,9 @@ struct ocl_queue *ocl_queue_of_event(cl_event event)
 /* ---- the ring -------------------------------------------------------------------------------- */
 
 /* Double the ring, under the lock. Logical positions stay. The old ring stays mapped (all of them
- * together are no larger than the last): whoever was given up as its lock's holder may still look.
- */
+ * together are no larger than the last): a thread that was given up as the lock's holder may still
+ * read it.
+ *  */
 static bool grow_queue_ring(struct ocl_queue *queue)
 {
     struct ocl_ring *old = queue->ring;
@@ -142,7 +144,7 @@ static struct ocl_queue *enlist(cl_command_queue handle, const struct ocl_queue 
 }
 
 /* A queue with nothing in flight that the program has let go, to be used again; only by its
- * handle's next owner, because nobody else can be looking at it. */
+ * handle's next owner, because no other thread can be reading it. */
 static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *about)
 {
     struct ocl_queue *queue = ocl_queue_known(handle);
