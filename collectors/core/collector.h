@@ -57,7 +57,7 @@ uint64_t collector_correlation(void);
 /* True while this process is on its way out (exit hooks ran): hooks then pass calls through. */
 bool collector_ended(void);
 
-/* What a source may ask to be told. Registered once (static storage), kept across fork. */
+/* Functions of a source that the core calls. Registered once (static storage), kept across fork. */
 struct collector_source {
     enum wire_source source;
     /* Called by the helper thread every 100 ms or so, all signals blocked. The only thread of ours
@@ -86,7 +86,7 @@ void collector_register(const struct collector_source *source);
 /* Has the source registered in this process? */
 bool collector_attached(enum wire_source source);
 
-/* Run the ticks soon, from any thread: one system call, none when already asked for. */
+/* Run the ticks soon, from any thread: one system call, none when already requested. */
 void collector_wake(void);
 
 /* Is the calling thread the helper thread? */
@@ -114,7 +114,7 @@ bool collector_recording(void);
 bool collector_recorded_at(uint64_t time);
 
 /* The program's own mark opens or closes a window: the begin and end of a capture range. Opens
- * nest. Has an effect only when --capture-range asked for that kind of mark. */
+ * nest. Has an effect only when --capture-range names that kind of mark. */
 void collector_window(bool open, enum wire_window_reason reason);
 
 /* A thread of the program made events that are recorded by another: its name is followed too. One
@@ -133,8 +133,8 @@ void collector_fetched(uint64_t time);
 /* For host/, in the handler of a signal whose default action is about to end the process, or before
  * abort(): the helper thread runs every source's at_exit while the caller waits, at most 2 s, and
  * at most 1 s for it to begin. Atomics and futexes only. A second thread of the process that dies
- * waits for the first one to end it. On the helper thread itself, at work for somebody who dies, it
- * never returns: the process must end by the signal that it would have ended by without us. */
+ * waits for the first one to end it. On the helper thread itself, at work for a thread that dies,
+ * it never returns: the process must end by the signal that it would have ended by without us. */
 void collector_death(void);
 
 /* Is a thread waiting in collector_death? */

@@ -2,8 +2,8 @@
  *
  * Nothing of a driver may be called in a signal handler, so the thread that dies wakes the helper
  * thread, which does what it does at an orderly end, and waits for it. The wait is bounded: the
- * helper may need a lock that the dying thread holds. What did not come in time is told by the
- * capture: spool_header.final_ns stays 0. */
+ * helper may need a lock that the dying thread holds. The capture shows whether it ended in time:
+ * if not, spool_header.final_ns stays 0. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -20,16 +20,16 @@
 #define PAUSE_NS 10000000u
 #define SURVIVED_NS 500000000u /* the flush is long over, and the process goes on */
 
-static void answer(struct core_state *state, uint32_t asked)
+static void answer(struct core_state *state, uint32_t requested)
 {
-    atomic_store(&state->death_done, asked);
+    atomic_store(&state->death_done, requested);
     syscall(SYS_futex, &state->death_done, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 void core_death_look(struct core_state *state)
 {
-    uint32_t asked = atomic_load(&state->death_asked);
-    if (asked == atomic_load(&state->death_done)) {
+    uint32_t requested = atomic_load(&state->death_requested);
+    if (requested == atomic_load(&state->death_done)) {
         /* It did not die: a handler of the program jumped out of abort(). */
         if (state->death_end_ns && !atomic_load(&state->ended) &&
             prof_now_ns() - state->death_end_ns > SURVIVED_NS) {
@@ -39,14 +39,14 @@ void core_death_look(struct core_state *state)
         }
         return;
     }
-    atomic_store(&state->death_begun, asked);
+    atomic_store(&state->death_begun, requested);
     if (!atomic_load(&state->ended)) {
         core_window_look();
         core_threads_look(state);
         core_run_at_exit(state);
     }
     state->death_end_ns = prof_now_ns();
-    answer(state, asked);
+    answer(state, requested);
     sigset_t signals; /* host/ let some through meanwhile */
     sigfillset(&signals);
     sigdelset(&signals, SIGSYS);
@@ -96,14 +96,14 @@ void collector_death(void)
     int saved = errno;
     if (collector_is_helper()) {
         if (collector_dying()) {
-            answer(state, atomic_load(&state->death_asked));
+            answer(state, atomic_load(&state->death_requested));
             stay();
         }
     } else if (atomic_load(&state->helper_runs) && !atomic_load(&state->ended)) {
         uint64_t start = prof_now_ns();
         if (is_first(state, start)) {
             atomic_store(&state->spool.header->death_tid, (uint32_t)syscall(SYS_gettid));
-            uint32_t want = atomic_fetch_add(&state->death_asked, 1) + 1;
+            uint32_t want = atomic_fetch_add(&state->death_requested, 1) + 1;
             core_helper_wake(state);
             wait_for_helper(state, want, start);
         }
@@ -114,7 +114,7 @@ void collector_death(void)
 bool collector_dying(void)
 {
     struct core_state *state = atomic_load_explicit(&core_the_state, memory_order_acquire);
-    return state && atomic_load(&state->death_asked) != atomic_load(&state->death_done);
+    return state && atomic_load(&state->death_requested) != atomic_load(&state->death_done);
 }
 
 void collector_unflushed(void)

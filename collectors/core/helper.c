@@ -131,9 +131,9 @@ static void reserve_ahead(struct core_state *state)
     }
 }
 
-/* Is nobody left but us and a main thread that ended by pthread_exit (a zombie until the end)? The
- * C library ends a process with its last thread and counts ours: returning then lets the process
- * exit as it would without us. One stat a tick. */
+/* Is no thread left but ours and a main thread that ended by pthread_exit (a zombie until the end)?
+ * The C library ends a process with its last thread and counts ours: returning then lets the
+ * process exit as it would without us. One stat a tick. */
 static bool alone(void)
 {
     struct stat tasks;

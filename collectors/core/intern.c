@@ -71,7 +71,7 @@ static uint32_t find_string(const struct core_state *state, uint64_t hash, const
 static uint32_t add_string(struct core_state *state, uint64_t hash, const char *text, size_t length)
 {
     uint32_t slot;
-    uint32_t id = find_string(state, hash, text, length, &slot); /* somebody was quicker? */
+    uint32_t id = find_string(state, hash, text, length, &slot); /* was another thread quicker? */
     if (id)
         return id;
     id = atomic_fetch_add(&state->next_id, 1) + 1;

@@ -117,7 +117,7 @@ void collector_unlock(struct collector_lock *lock)
 {
     uint32_t self = collector_tid();
     atomic_store_explicit(&lock->frame, 0, memory_order_relaxed);
-    /* Not when somebody has taken over meanwhile. */
+    /* Not when another thread has taken over meanwhile. */
     atomic_compare_exchange_strong_explicit(&lock->owner, &self, 0, memory_order_release,
                                             memory_order_relaxed);
 }

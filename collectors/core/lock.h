@@ -6,9 +6,9 @@
  *
  * The lock, for what is frequent: it knows its holder. A thread that finds itself the holder, in a
  * frame that the holder's must have been left for, takes over; so does any thread from a holder
- * that has ended. From a holder that lives and does not come back nobody takes it: who waits for it
- * gives up after a second, and after that at once. What a lock protects must bear being left
- * half-way, and its memory a holder that was given up too early. */
+ * that has ended. No thread takes it from a holder that lives and does not come back: a thread that
+ * waits for it gives up after a second, and after that at once. What a lock protects must bear
+ * being left half-way, and its memory a holder that was given up too early. */
 #ifndef PERFKIT_COLLECTORS_CORE_LOCK_H
 #define PERFKIT_COLLECTORS_CORE_LOCK_H
 
@@ -26,18 +26,18 @@ void collector_unshield(const struct collector_shield *before);
 
 struct collector_lock {
     _Atomic uint32_t owner;   /* tid of the holder, 0 = free */
-    _Atomic uint32_t doubted; /* somebody gave up waiting for the holder */
+    _Atomic uint32_t doubted; /* a thread timed out waiting for the holder */
     _Atomic uintptr_t frame;  /* of the holder's stack, 0 = not noted yet */
 };
 /* False: held by this thread further up (a signal handler came), or by one that does not let go.
  * Keeps errno, as do the others. */
 bool collector_lock(struct collector_lock *lock);
-/* The same without waiting. `thorough`: ask whether a holder has ended (a system call). */
+/* The same without waiting. `thorough`: check whether the holder has ended (a system call). */
 bool collector_try_lock(struct collector_lock *lock, bool thorough);
 bool collector_holds(const struct collector_lock *lock); /* does this thread, further up or left? */
 void collector_unlock(struct collector_lock *lock);
 
-/* Was the function with stack frame `frame` left without returning? Asked on the same thread by a
+/* Was the function with stack frame `frame` left without returning? Called on the same thread by a
  * function with frame `here`: one that a handler called lies below on the same stack, or on the
  * stack for signals. One system call. */
 bool collector_left(uintptr_t here, uintptr_t frame);

@@ -32,8 +32,8 @@ static bool loaded_by_static_program(void)
     return dl_iterate_phdr(see_object, NULL) == 0;
 }
 
-/* Runs before main; repeated by whoever comes earlier, and by a process that was not under perfkit
- * then, which costs it one look at its environment. */
+/* Runs before main; repeated by any code that runs earlier, and by a process that was not under
+ * perfkit then, which costs it one look at its environment. */
 __attribute__((constructor)) static void load(void)
 {
     if (directory[0])

@@ -55,7 +55,7 @@ struct core_state *core_make_state(void)
     return fresh;
 }
 
-/* A thread ends: somebody else may go on with its chunk. A write that it began it will not end. */
+/* A thread ends: another thread may go on with its chunk. A write that it began it will not end. */
 static void thread_ended(void *unused)
 {
     (void)unused;
@@ -130,12 +130,12 @@ static struct {
 } kept;
 
 /* A program that lives under a limit of its address space (ulimit -v) or of its data (ulimit -d)
- * needs it for itself: of what it has not taken yet, we reserve at most a sixteenth. Beyond that
- * records are dropped and counted, and names are sent again. */
+ * needs it for itself: of what it has not taken yet, we reserve at most a sixteenth. When that is
+ * full, records are dropped and counted, and names are sent again. */
 #define SHARE 16u
 #define MIN_SPOOL (1u << 20)
 #define MIN_ARENA (1u << 16)
-#define MOST_HALVINGS 6u /* of the slots, as long as they take more than the names themselves */
+#define MAX_HALVINGS 6u /* of the slots, as long as they take more than the names themselves */
 
 /* Field `number` (from 0) of /proc/self/statm in bytes, 0 = unknown. */
 static uint64_t used_memory(unsigned number)
@@ -179,7 +179,7 @@ static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
         uint64_t arena = between(space / 4 < data ? space / 4 : data, MIN_ARENA, CORE_STRING_ARENA);
         kept.arena_bytes = (size_t)arena & ~(size_t)4095;
         kept.halvings = 0;
-        while (kept.halvings < MOST_HALVINGS && SLOT_BYTES >> kept.halvings > arena)
+        while (kept.halvings < MAX_HALVINGS && SLOT_BYTES >> kept.halvings > arena)
             kept.halvings++;
         kept.tables = map_wiped((SLOT_BYTES >> kept.halvings) + kept.arena_bytes);
     }

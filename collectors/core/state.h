@@ -67,8 +67,8 @@ struct core_state {
     _Atomic uint32_t helper_runs;
 
     /* Deaths (death.c) */
-    _Atomic uint32_t death_owner; /* tid of the thread that a deadly signal stopped first */
-    _Atomic uint32_t death_asked; /* flushes */
+    _Atomic uint32_t death_owner;     /* tid of the thread that a deadly signal stopped first */
+    _Atomic uint32_t death_requested; /* flushes */
     _Atomic uint32_t death_begun;
     _Atomic uint32_t death_done; /* futex word */
     uint64_t death_end_ns;       /* helper thread only: when it had done so */
@@ -82,7 +82,7 @@ struct core_state {
 
     /* Windows (window.c) */
     struct collector_lock window_lock;
-    _Atomic uint32_t window_requests; /* changes that the sources have not been told of */
+    _Atomic uint32_t window_requests; /* changes that the sources do not know yet */
     uint64_t window_seen;             /* state of the control page at the last look */
     bool window_inside;               /* was a capture range open then? */
     _Atomic bool window_reported;     /* what the sources know */
@@ -151,7 +151,7 @@ void core_run_born(void);
 void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
 void core_window_announce(void); /* and after: what it was at birth, and what the page did since */
 void core_window_follow(void);   /* write down what the control page did */
-void core_window_look(void);     /* and tell the sources */
+void core_window_look(void);     /* and notify the sources */
 
 /* threads.c */
 void core_threads_refresh_name(

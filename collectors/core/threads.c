@@ -1,6 +1,6 @@
-/* The names that the program gives its threads (pthread_setname_np, prctl). A name is asked for
- * when a thread makes its first event, when it ends, once a second by the helper thread, and when
- * the process ends; it is defined when it changed. A thread that was never named has the program's
+/* The names that the program gives its threads (pthread_setname_np, prctl). A name is read when a
+ * thread makes its first event, when it ends, once a second by the helper thread, and when the
+ * process ends; it is defined when it changed. A thread that was never named has the program's
  * name, which says nothing: it is left out. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* When to record. Two things decide: the control page of the run (libprof/spool/control.h: --delay,
  * --duration, --dormant, perfkit ctl) and the capture ranges that are open in this process. Both
- * are read afresh at every question, so a change counts from the next call of the program on.
+ * are read anew each time, so a change has its effect from the next call of the program on.
  *
  * Everything else here follows the changes: the ring of the last ones for records that come after
- * the fact, the WINDOW records, and telling the sources. What the page did since the last look is
- * made up for from its slots, so no window is lost between two ticks.
+ * the fact, the WINDOW records, and the notification of the sources. The page's slots have its
+ * changes since the last check, so no window is lost between two ticks.
  *
- * The short lock covers our own memory only. Sources are told outside it, by one thread at a time:
- * who finds another at it leaves a request behind and goes on. */
+ * The short lock covers our own memory only. Sources are notified outside it, by one thread at a
+ * time: a thread that finds another one doing so leaves a request and continues. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static void follow_safely(struct core_state *state)
     collector_unshield(&shield);
 }
 
-/* ---- telling the sources --------------------------------------------------------------------- */
+/* ---- notifying the sources ------------------------------------------------------------------- */
 
 /* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
 static void record_window_change(struct core_state *state)
@@ -208,10 +208,10 @@ void collector_window(bool open, enum wire_window_reason reason)
     errno = saved;
 }
 
-/* Since when the state at birth is told: a program may run for long before its first event, and the
- * windows of that time were open or closed all the same. The library sees a process start only when
- * it was preloaded; the start of the run is at least not later. Inside a range that its parent
- * opened a child is from its birth on. */
+/* The time from which the state at birth is recorded: a program may run for long before its first
+ * event, and the windows of that time were open or closed all the same. The library sees a process
+ * start only when it was preloaded; the start of the run is at least not later. Inside a range that
+ * its parent opened a child is from its birth on. */
 static uint64_t reported_since(const struct core_state *state, const struct control_page *page,
                                uint64_t birth)
 {
@@ -235,8 +235,8 @@ static uint64_t state_at(struct control_page *page, uint64_t time)
     return state;
 }
 
-/* Before the spool is open to others. A run without windows gets no WINDOW record until somebody
- * closes one. */
+/* Before the spool is open to others. A run without windows gets no WINDOW record until one is
+ * closed. */
 void core_window_born(struct core_state *state, uint64_t now)
 {
     struct control_page *page = page_now();
@@ -244,7 +244,8 @@ void core_window_born(struct core_state *state, uint64_t now)
     state->window_seen = state_at(page, since);
     state->window_inside = inside_now();
     bool open = control_open(state->window_seen) && state->window_inside;
-    atomic_store(&state->window_reported, collector_recording()); /* a source asks when it starts */
+    atomic_store(&state->window_reported,
+                 collector_recording()); /* a source reads it when it starts */
     atomic_store(&state->window_change[0], since << 1 | open);
     atomic_store(&state->window_count, 1);
 }

@@ -25,7 +25,7 @@
 #define READY_BUFFERS 2u   /* kept free by the helper thread */
 #define WAKE_AT 4u         /* full buffers that call the helper thread before its time */
 #define SPILL_BYTES                                                                                \
-    (256u << 20) /* waiting records beyond which new ones are dropped and counted                  \
+    (256u << 20) /* of waiting records; new ones are dropped and counted after that                \
                   */
 
 static _Atomic(struct cuda_buffer *) buffers[MAX_BUFFERS];
@@ -120,8 +120,8 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
     if (!mine)
         mine = map_buffer(0);
     if (mine) {
-        mine->asked_by = collector_tid();
-        atomic_store(&mine->asked_ns, collector_now());
+        mine->requested_by = collector_tid();
+        atomic_store(&mine->requested_ns, collector_now());
         mine->spill = atomic_load(&full_bytes) >= SPILL_BYTES;
         *buffer = cuda_buffers_data(mine);
         *size = BUFFER_BYTES;
@@ -139,7 +139,7 @@ void cuda_buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
  * have begun a record there. */
 static void recycle(struct cuda_buffer *buffer)
 {
-    atomic_store(&buffer->asked_ns, 0);
+    atomic_store(&buffer->requested_ns, 0);
     size_t bytes = (size_t)buffer->valid + 4096u;
     memset(cuda_buffers_data(buffer), 0, bytes < BUFFER_BYTES ? bytes : BUFFER_BYTES);
     buffer->valid = 0;
@@ -198,9 +198,9 @@ uint64_t cuda_buffers_oldest(void)
     uint32_t count = atomic_load(&buffer_count);
     for (uint32_t i = 0; i < count && i < MAX_BUFFERS; i++) {
         struct cuda_buffer *buffer = numbered(i);
-        uint64_t asked = buffer ? atomic_load(&buffer->asked_ns) : 0;
-        if (asked && (!oldest || asked < oldest))
-            oldest = asked;
+        uint64_t requested = buffer ? atomic_load(&buffer->requested_ns) : 0;
+        if (requested && (!oldest || requested < oldest))
+            oldest = requested;
     }
     return oldest;
 }

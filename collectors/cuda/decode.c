@@ -52,13 +52,13 @@ static bool has_local(const struct record_kernel *record)
 
 static uint32_t kernel_config(const struct record_kernel *record)
 {
-    uint32_t told = record->graph_node ? 0 : cuda_launch_name(record->correlation);
+    uint32_t launch_name = record->graph_node ? 0 : cuda_launch_name(record->correlation);
     struct wire_config config = {
         .head = {sizeof config, WIRE_CONFIG,
                  (uint8_t)(WIRE_CONFIG_HAS_REGISTERS | WIRE_CONFIG_HAS_SHARED |
                            (has_local(record) ? WIRE_CONFIG_HAS_LOCAL : 0)),
                  0},
-        .name = told ? told : cuda_kernel_name(record->name, record->start),
+        .name = launch_name ? launch_name : cuda_kernel_name(record->name, record->start),
         .registers = record->registers,
         .shared_static = (uint32_t)record->shared_static,
         .shared_dynamic = (uint32_t)record->shared_dynamic,

@@ -301,7 +301,7 @@ static void put_buffer(struct cuda_buffer *buffer)
             break;
         previous = record;
     }
-    struct dump_buffer head = {.asked_by = buffer->asked_by, .given_by = buffer->given_by};
+    struct dump_buffer head = {.requested_by = buffer->requested_by, .given_by = buffer->given_by};
     dump_put_block(DUMP_BUFFER, buffer->given_ns, &head, sizeof head, data, buffer->valid);
 }
 

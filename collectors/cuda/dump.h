@@ -57,7 +57,7 @@ struct dump_string {
 
 /* One buffer of CUPTI. block.time: when CUPTI gave it back. */
 struct dump_buffer {
-    uint32_t asked_by; /* thread on which CUPTI requested it */
+    uint32_t requested_by; /* thread on which CUPTI requested it */
     uint32_t
         given_by; /* thread that brought it back: the same, one of CUPTI's, or the flushing one */
     /* the records, to the end of the block */

@@ -28,12 +28,12 @@
 #include "collectors/cuda/exact_wanted.h"
 #include "collectors/cuda/parts.h"
 
-#define TRIES 12u            /* launches that may fail before a configuration is given up */
-#define IDLE_NS 1000000000u  /* before a launch, or after the first one of a kernel */
-#define ALONE_NS 100000000u  /* ... while the launches of other threads wait */
-#define END_NS 4000000000u   /* for a counted launch of a kernel that once took less */
-#define MOST_LATE 3u         /* timed-out waits of a kernel */
-#define VAIN_NS 10000000000u /* ... of the process */
+#define TRIES 12u           /* launches that may fail before a configuration is given up */
+#define IDLE_NS 1000000000u /* before a launch, or after the first one of a kernel */
+#define ALONE_NS 100000000u /* ... while the launches of other threads wait */
+#define END_NS 4000000000u  /* for a counted launch of a kernel that once took less */
+#define MAX_LATE 3u         /* timed-out waits of a kernel */
+#define MAX_TIMED_OUT_NS 10000000000u /* ... of the process */
 #define FIRST_PAUSE_NS 500000000ull
 #define LAST_PAUSE_NS 8000000000ull
 
@@ -41,7 +41,7 @@ static bool on;             /* requested, and the pattern is valid */
 static _Atomic bool broken; /* nothing can be counted in this process */
 static _Atomic uint32_t measured, unknown;
 static _Atomic uint32_t late, crowded, failed, left_alone, given_up, captured;
-static _Atomic uint64_t spent_ns, vain_ns;
+static _Atomic uint64_t spent_ns, timed_out_ns;
 static uint64_t pause_ns, not_before; /* of the thread that has the turn */
 static char held_elsewhere[EXACT_WHY_BYTES];
 
@@ -100,7 +100,7 @@ void cuda_exact_start(void)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static bool somebody_captures(void)
+static bool stream_is_captured(void)
 {
     return exact_captures_open() > 0;
 }
@@ -108,7 +108,7 @@ static bool somebody_captures(void)
 /* Stop waiting: a thread begins a capture, or the process ends. */
 static bool must_leave(void)
 {
-    return somebody_captures() || collector_ended();
+    return stream_is_captured() || collector_ended();
 }
 
 static void count_subject_failure(struct exact_subject *subject)
@@ -123,17 +123,18 @@ static void count_subject_failure(struct exact_subject *subject)
 static void note_late_record(void)
 {
     atomic_fetch_add(&late, 1);
-    if (++mine.kernel->late < MOST_LATE)
+    if (++mine.kernel->late < MAX_LATE)
         return;
     exact_subjects_give_up(mine.kernel->name);
     atomic_fetch_add(&left_alone, 1);
 }
 
 /* `since` the waiting of a launch that was not counted. */
-static void note_vain(uint64_t since)
+static void count_timed_out_wait(uint64_t since)
 {
     uint64_t waited = collector_now() - since;
-    if (atomic_fetch_add(&vain_ns, waited) + waited >= VAIN_NS && !atomic_load(&broken))
+    if (atomic_fetch_add(&timed_out_ns, waited) + waited >= MAX_TIMED_OUT_NS &&
+        !atomic_load(&broken))
         exact_give_up("gave up: timed out waiting for the GPU to become idle");
 }
 
@@ -153,7 +154,7 @@ static bool gpu_is_idle(uint64_t limit_ns)
     case EXACT_IDLE_LEFT:
         break;
     }
-    note_vain(since);
+    count_timed_out_wait(since);
     return false;
 }
 
@@ -170,7 +171,7 @@ static bool get_alone(void)
             return true;
         exact_turn_share();
     }
-    note_vain(since);
+    count_timed_out_wait(since);
     atomic_fetch_add(&crowded, 1);
     count_subject_failure(mine.subject);
     return false;
@@ -185,7 +186,7 @@ static bool others_are_idle(void)
     uint64_t since = collector_now();
     if (exact_idle_elsewhere(other, since + ALONE_NS, must_leave) == EXACT_IDLE)
         return true;
-    note_vain(since);
+    count_timed_out_wait(since);
     atomic_fetch_add(&crowded, 1);
     return false;
 }
@@ -277,7 +278,7 @@ static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_C
     char why[EXACT_WHY_BYTES] = "";
     if (atomic_load(&broken) || !collector_recording())
         return;
-    if (somebody_captures()) {
+    if (stream_is_captured()) {
         atomic_fetch_add(&captured, 1);
         return;
     }
@@ -289,7 +290,7 @@ static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_C
     mine.context = call->context;
     mine.since = collector_now();
     /* Again: who has begun a capture since waits for this turn to end. */
-    if (!mine.subject || mine.subject->given_up || somebody_captures()) {
+    if (!mine.subject || mine.subject->given_up || stream_is_captured()) {
         end_turn();
     } else if (!begin_exact_pass(why)) {
         if (why[0])
@@ -314,7 +315,7 @@ static void end_trying(const CUpti_CallbackData *call)
 static void end_counting(const CUpti_CallbackData *call)
 {
     size_t count;
-    double values[EXACT_MOST_COUNTS];
+    double values[EXACT_MAX_COUNTS];
     char why[EXACT_WHY_BYTES];
     const struct exact_pass *passes = exact_ranges_passes(mine.ranges, &count);
     bool ok = exact_ranges_end(mine.ranges, mine.pass, values, why) && was_alone();
@@ -344,7 +345,7 @@ static void end_counting(const CUpti_CallbackData *call)
  * later call of this thread finds the context idle; nothing else is counted. */
 static void end_overdue(void)
 {
-    double unused[EXACT_MOST_COUNTS];
+    double unused[EXACT_MAX_COUNTS];
     char why[EXACT_WHY_BYTES];
     if (!cuda_kinds_begin())
         return;
@@ -443,7 +444,7 @@ void cuda_exact_end(void)
         return;
     snprintf(text, sizeof text,
              "%u launches were counted one by one, which took %.0f ms of the program's time", count,
-             (double)(atomic_load(&spent_ns) + atomic_load(&vain_ns)) / 1e6);
+             (double)(atomic_load(&spent_ns) + atomic_load(&timed_out_ns)) / 1e6);
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE, text, count);
     if (!count && held_elsewhere[0])
         exact_give_up(held_elsewhere);
@@ -496,7 +497,7 @@ void cuda_exact_forked(void)
     atomic_store(&left_alone, 0);
     atomic_store(&captured, 0);
     atomic_store(&spent_ns, 0);
-    atomic_store(&vain_ns, 0);
+    atomic_store(&timed_out_ns, 0);
     pause_ns = not_before = 0;
     held_elsewhere[0] = '\0';
     exact_subjects_forget();

@@ -36,8 +36,8 @@ static void add_capturing_stream(uint64_t stream)
 {
     atomic_fetch_add(&open, 1);
     for (size_t i = 0; i < STREAMS; i++) {
-        uint64_t nobody = 0;
-        if (atomic_compare_exchange_strong(&streams[i], &nobody, stream))
+        uint64_t expected = 0;
+        if (atomic_compare_exchange_strong(&streams[i], &expected, stream))
             return;
     }
 }

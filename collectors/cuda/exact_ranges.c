@@ -22,7 +22,7 @@
 #define RANGES 2u   /* kernels to make room for: a second one shows that the first was not alone */
 
 struct pass {
-    const char *metrics[EXACT_MOST_COUNTS];
+    const char *metrics[EXACT_MAX_COUNTS];
     void *host;
     uint8_t *config, *image;
     size_t config_bytes, image_bytes;
@@ -32,7 +32,7 @@ struct exact_ranges {
     int device;
     const struct exact_pass *passes;
     size_t count;
-    struct pass prepared[EXACT_MOST_PASSES];
+    struct pass prepared[EXACT_MAX_PASSES];
     bool failed;
 };
 static struct exact_ranges *all; /* [DEVICES] */

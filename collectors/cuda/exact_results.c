@@ -16,7 +16,7 @@ struct waiting {
     _Atomic uint32_t state; /* FREE, FULL */
     uint32_t name;          /* string id, 0 = the record's */
     struct exact_launch launch;
-    double values[EXACT_MOST_COUNTS];
+    double values[EXACT_MAX_COUNTS];
 };
 
 static struct waiting *waiting; /* [WAITING] */

@@ -71,7 +71,7 @@ static const struct {
     {"GH100", gh100, COUNT(gh100)},
 };
 
-_Static_assert(COUNT(arithmetic) <= EXACT_MOST_COUNTS && COUNT(gh100) <= EXACT_MOST_PASSES, "room");
+_Static_assert(COUNT(arithmetic) <= EXACT_MAX_COUNTS && COUNT(gh100) <= EXACT_MAX_PASSES, "room");
 
 const struct exact_pass *exact_passes_of(const char *chip, size_t *count)
 {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define EXACT_MOST_COUNTS 10u /* of a pass */
-#define EXACT_MOST_PASSES 12u /* of a chip */
+#define EXACT_MAX_COUNTS 10u /* of a pass */
+#define EXACT_MAX_PASSES 12u /* of a chip */
 
 struct exact_counter {
     const char *name;   /* the same on every chip */

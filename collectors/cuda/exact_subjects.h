@@ -26,7 +26,7 @@ struct exact_subject {
     bool complete;
     bool sure; /* of a kernel: it ends without work of other threads */
     uint8_t failures, late;
-    uint8_t done[EXACT_MOST_PASSES];
+    uint8_t done[EXACT_MAX_PASSES];
 };
 
 bool exact_subjects_start(void); /* takes the table; false: no memory */

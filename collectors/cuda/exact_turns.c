@@ -15,7 +15,7 @@
 #define LAUNCH_NS 10000000u /* of a launch that is in flight */
 #define PAUSE_NS 50000
 
-enum { NOBODY, SHARED, ALONE };
+enum { FREE, SHARED, ALONE };
 static _Atomic uint32_t turn;
 static _Atomic uint32_t begun, in_flight;
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
@@ -27,10 +27,10 @@ void exact_pause(long ns)
 }
 
 /* Until `what` is no more than that. False: it took too long. */
-static bool wait_until_at_most(const _Atomic uint32_t *what, uint32_t most, uint64_t limit_ns)
+static bool wait_for_max(const _Atomic uint32_t *what, uint32_t max, uint64_t limit_ns)
 {
     uint64_t start = collector_now();
-    while (atomic_load(what) > most) {
+    while (atomic_load(what) > max) {
         if (collector_now() - start >= limit_ns)
             return false;
         exact_pause(PAUSE_NS);
@@ -48,7 +48,7 @@ void exact_launch_begins(void)
         if (!patient || atomic_load(&turn) != ALONE)
             break;
         atomic_fetch_sub(&in_flight, 1);
-        patient = wait_until_at_most(&turn, SHARED, WAIT_NS);
+        patient = wait_for_max(&turn, SHARED, WAIT_NS);
     }
     atomic_fetch_add(&begun, 1);
 }
@@ -66,14 +66,14 @@ uint32_t exact_launches(void)
 
 bool exact_turn_take(void)
 {
-    uint32_t nobody = NOBODY;
-    return atomic_compare_exchange_strong(&turn, &nobody, SHARED);
+    uint32_t expected = FREE;
+    return atomic_compare_exchange_strong(&turn, &expected, SHARED);
 }
 
 bool exact_turn_alone(void)
 {
     atomic_store(&turn, ALONE);
-    if (wait_until_at_most(&in_flight, 1, LAUNCH_NS))
+    if (wait_for_max(&in_flight, 1, LAUNCH_NS))
         return true;
     exact_turn_share();
     return false;
@@ -86,18 +86,18 @@ void exact_turn_share(void)
 
 void exact_turn_end(void)
 {
-    atomic_store(&turn, NOBODY);
+    atomic_store(&turn, FREE);
 }
 
 void exact_turn_wait(void)
 {
-    wait_until_at_most(&turn, NOBODY, WAIT_NS);
+    wait_for_max(&turn, FREE, WAIT_NS);
 }
 
 void exact_turns_forked(void)
 {
     depth = 0;
-    atomic_store(&turn, NOBODY);
+    atomic_store(&turn, FREE);
     atomic_store(&begun, 0);
     atomic_store(&in_flight, 0);
 }

@@ -9,7 +9,7 @@
 #include "collectors/cuda/exact_wanted.h"
 #include "collectors/cuda/kernel_name.h"
 
-#define MOST_REGEX 1024 /* bytes of the option */
+#define MAX_REGEX 1024 /* bytes of the option */
 
 struct plain_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
     const void *function;
@@ -24,7 +24,7 @@ static regex_t wanted_name;
 
 bool exact_wanted_start(void)
 {
-    static char pattern[MOST_REGEX], why[MOST_REGEX + 128];
+    static char pattern[MAX_REGEX], why[MAX_REGEX + 128];
     if (!collector_option("exact", pattern, sizeof pattern))
         return false;
     option_decode(pattern);

@@ -35,10 +35,10 @@ static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
 /* Which parameter is the size, each 8 bytes wide; with `second`, the other factor of it. By
  * beginning of the name, the first that fits; not all of what begins so need fit: versions and
  * suffixes. */
-static const struct asker {
+static const struct allocator {
     const char *name;
     uint8_t size, second, memory_kind;
-} askers[] = {
+} allocators[] = {
     {"cudaMallocHost", 1, 0, WIRE_MEMORY_PINNED},
     {"cudaHostAlloc", 1, 0, WIRE_MEMORY_PINNED},
     {"cudaMallocManaged", 1, 0, WIRE_MEMORY_MANAGED},
@@ -56,11 +56,11 @@ static const struct asker {
     {"cuMemCreate", 1, 0, WIRE_MEMORY_DEVICE},
 };
 
-static const struct asker *caller_of(const char *name)
+static const struct allocator *caller_of(const char *name)
 {
-    for (size_t i = 0; name && i < sizeof askers / sizeof askers[0]; i++) {
-        if (strncmp(name, askers[i].name, strlen(askers[i].name)) == 0)
-            return &askers[i];
+    for (size_t i = 0; name && i < sizeof allocators / sizeof allocators[0]; i++) {
+        if (strncmp(name, allocators[i].name, strlen(allocators[i].name)) == 0)
+            return &allocators[i];
     }
     return NULL;
 }
@@ -71,12 +71,12 @@ bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid)
     return caller_of(name) && !strstr(name, "Async");
 }
 
-static uint64_t bytes_asked(const struct asker *asker, const uint64_t *parameters)
+static uint64_t requested_bytes(const struct allocator *allocator, const uint64_t *parameters)
 {
-    if (!parameters || asker->size == NO_SIZE)
+    if (!parameters || allocator->size == NO_SIZE)
         return 0;
-    uint64_t bytes = parameters[asker->size];
-    if (asker->second && __builtin_mul_overflow(bytes, parameters[asker->second], &bytes))
+    uint64_t bytes = parameters[allocator->size];
+    if (allocator->second && __builtin_mul_overflow(bytes, parameters[allocator->second], &bytes))
         return UINT64_MAX;
     return bytes;
 }
@@ -105,17 +105,17 @@ void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
     if (runtime && inside)
         inside--;
     const int *result = call->functionReturnValue;
-    const struct asker *asker = caller_of(cuda_function(domain, cbid)->name);
-    if (inside || !result || *result == 0 || !asker || !collector_recording())
+    const struct allocator *allocator = caller_of(cuda_function(domain, cbid)->name);
+    if (inside || !result || *result == 0 || !allocator || !collector_recording())
         return;
     leave_note(&(struct failure){
         .time = collector_now(),
-        .bytes = bytes_asked(asker, call->functionParams),
+        .bytes = requested_bytes(allocator, call->functionParams),
         .correlation = call->correlationId,
         .context = call->contextUid,
         .tid = collector_tid(),
         .result = *result,
-        .memory_kind = asker->memory_kind,
+        .memory_kind = allocator->memory_kind,
     });
 }
 

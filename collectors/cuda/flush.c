@@ -45,12 +45,12 @@ void cuda_flush_start(void)
 
 static void flush_cupti(uint32_t how)
 {
-    static bool told; /* helper thread only */
+    static bool reported; /* helper thread only */
     cuda_dump_flush(how);
     CUptiResult result = cupti.ActivityFlushAll(how);
-    if (result != CUPTI_SUCCESS && !told)
-        told = !cupti_check(result, how == FLUSH_FORCED ? "cuptiActivityFlushAll(forced)"
-                                                        : "cuptiActivityFlushAll(0)");
+    if (result != CUPTI_SUCCESS && !reported)
+        reported = !cupti_check(result, how == FLUSH_FORCED ? "cuptiActivityFlushAll(forced)"
+                                                            : "cuptiActivityFlushAll(0)");
 }
 
 static void drain_full_buffers(void)

@@ -17,7 +17,7 @@
 #include "collectors/core/collector.h"
 #include "collectors/cuda/parts.h"
 
-static _Atomic bool told;
+static _Atomic bool reported;
 
 /* Where the function that is called by that name really is. */
 static void *original(const char *name)
@@ -66,7 +66,7 @@ static bool refuses(const void *caller, const void *function)
     const void *module = module_at(caller, &path);
     if (module && function && module == module_at(function, NULL))
         return false;
-    if (!atomic_exchange(&told, true))
+    if (!atomic_exchange(&reported, true))
         report_other_subscriber(path);
     return true;
 }

@@ -27,7 +27,7 @@ static const CUpti_ActivityUnifiedMemoryCounterKind counters[] = {
 };
 enum { MOVES = 3, COUNTERS = sizeof counters / sizeof counters[0] };
 
-static uint32_t asked;              /* the first so many counters; 0 = off */
+static uint32_t requested;          /* the first so many counters; 0 = off */
 static _Atomic bool tried;          /* a thread configures it, or has done so */
 static _Atomic bool configured;     /* and it worked */
 static _Atomic bool context_exists; /* the helper thread is to try */
@@ -44,7 +44,7 @@ static uint32_t devices(void)
 static CUptiResult configure_device(uint32_t device)
 {
     CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
-    for (uint32_t i = 0; i < asked; i++) {
+    for (uint32_t i = 0; i < requested; i++) {
         configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
             .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
             .kind = counters[i],
@@ -52,7 +52,7 @@ static CUptiResult configure_device(uint32_t device)
             .enable = 1,
         };
     }
-    return cupti.ActivityConfigureUnifiedMemoryCounter(configs, asked);
+    return cupti.ActivityConfigureUnifiedMemoryCounter(configs, requested);
 }
 
 static void configure_all(void)
@@ -81,7 +81,7 @@ static void configure_all(void)
 
 static void configure_managed(void)
 {
-    if (!asked || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&tried) ||
+    if (!requested || !cupti.ActivityConfigureUnifiedMemoryCounter || atomic_load(&tried) ||
         !cuda_kinds_begin())
         return;
     if (!atomic_exchange(&tried, true))
@@ -91,7 +91,7 @@ static void configure_managed(void)
 
 void cuda_managed_context(void)
 {
-    if (asked == COUNTERS && !atomic_exchange(&context_exists, true))
+    if (requested == COUNTERS && !atomic_exchange(&context_exists, true))
         collector_wake();
 }
 
@@ -105,7 +105,7 @@ void cuda_managed_tick(bool last)
 bool cuda_managed_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
     static const char *const words[] = {"MallocManaged", "MemAllocManaged", NULL};
-    return asked && cuda_function_is_any(domain, cbid, words);
+    return requested && cuda_function_is_any(domain, cbid, words);
 }
 
 void cuda_managed_on_callback(enum cuda_domain domain, uint32_t cbid,
@@ -125,9 +125,9 @@ void cuda_managed_start(void)
 {
     char value[16];
     bool given = collector_option("cuda-managed", value, sizeof value);
-    asked = given && strcmp(value, "off") == 0      ? 0
-            : given && strcmp(value, "faults") == 0 ? COUNTERS
-                                                    : MOVES;
+    requested = given && strcmp(value, "off") == 0      ? 0
+                : given && strcmp(value, "faults") == 0 ? COUNTERS
+                                                        : MOVES;
 }
 
 void cuda_managed_forked(void)

@@ -51,11 +51,11 @@ bool cuda_holds_cupti(void); /* is CUPTI ours in this process, or will it be? An
 struct cuda_buffer {
     _Atomic uint32_t next; /* free and full lists: number + 1, 0 = end */
     uint32_t number;
-    uint32_t valid;              /* bytes that hold records */
-    uint32_t spill;              /* to be thrown away: the helper thread is too far behind */
-    uint32_t asked_by, given_by; /* threads */
+    uint32_t valid;                  /* bytes that hold records */
+    uint32_t spill;                  /* to be thrown away: the helper thread is too far behind */
+    uint32_t requested_by, given_by; /* threads */
     uint64_t given_ns;
-    _Atomic uint64_t asked_ns; /* by CUPTI; 0 = read, and free again */
+    _Atomic uint64_t requested_ns; /* by CUPTI; 0 = read, and free again */
 };
 
 bool cuda_buffers_start(void); /* maps the first few; false: no memory */

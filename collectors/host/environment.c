@@ -63,8 +63,8 @@ static char *kept[VARIABLES]; /* NAME=value in `store`, NULL = was not set */
 static char *kept_preload;    /* LD_PRELOAD=our library, NULL = we were not preloaded */
 static const char *own;       /* path of our library, as in the lists */
 static bool active;
-static unsigned injected; /* variables by which perfkit lets the collector in, a bit each */
-static unsigned mended;   /* of them, those that lacked it when this program started */
+static unsigned injected;  /* variables by which perfkit lets the collector in, a bit each */
+static unsigned completed; /* of them, those that lacked it when this program started */
 
 /* Does `entry` set variable i? */
 static bool sets(const char *entry, size_t i)
@@ -153,7 +153,7 @@ static uint32_t adopt(void)
         kept[i] = *value ? keep_more(kept[i], own)
                          : keep_environment_entry(variable[i].equals, variable[i].length, own,
                                                   strlen(own));
-        mended |= kept[i] ? 1u << i : 0;
+        completed |= kept[i] ? 1u << i : 0;
     }
     return facts;
 }
@@ -183,7 +183,7 @@ void host_environment_repair(void)
 {
     for (size_t i = 0; i < VARIABLES; i++) {
         char name[32];
-        if (!(mended & 1u << i))
+        if (!(completed & 1u << i))
             continue;
         memcpy(name, variable[i].equals, variable[i].length);
         name[variable[i].length - 1] = '\0';

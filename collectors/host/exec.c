@@ -1,10 +1,10 @@
-/* exec and posix_spawn: the environment is completed, and an exec that replaces this program is
- * told to the core first, because nothing of ours runs after it.
+/* exec and posix_spawn: the environment is completed, and the core hears of an exec that replaces
+ * this program first, because nothing of ours runs after it.
  *
  * The C library's own functions call each other internally, so every member of the family needs a
  * hook. All of it may happen in a vfork child, on the stack and in the memory of its parent: the
- * new environment is built on the stack, and the core tells such a child from a process of its own
- * (collector_end does nothing there). */
+ * new environment is built on the stack, and the core distinguishes such a child from a process of
+ * its own (collector_end does nothing there). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>

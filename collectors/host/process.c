@@ -4,9 +4,9 @@
  * (newest first), then the destructors of the program and of its libraries. A preloaded library's
  * destructors come right after the program's own and before those of libraries that the program
  * loaded later, drivers among them: everything the program did in its own exit handlers has been
- * recorded, and the drivers are still whole. That is where collector_end is called. The exit
- * status is not known to a destructor; on_exit tells it, before (when we were dlopen'ed) or after
- * (when we were preloaded: handlers of a constructor run last). */
+ * recorded, and the drivers are still whole. That is where collector_end is called. The exit status
+ * is not known to a destructor; on_exit has it, before (when we were dlopen'ed) or after (when we
+ * were preloaded: handlers of a constructor run last). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* dlclose: what was learned of an object file must be forgotten before another one lies in its
- * place. Only noticed here; the sources that care are told. dlopen is left alone: it looks where
- * its caller lies, and through us that would be this library. */
+ * place. Only noticed here; sources that registered for it are called. dlopen has no hook: it looks
+ * where its caller lies, and through us that would be this library. */
 #include <dlfcn.h>
 
 #include "collectors/core/collector.h"

@@ -7,7 +7,7 @@
 #include "collectors/core/option_text.h"
 #include "collectors/nvtx/nvtx.h"
 
-#define MOST_STARTED 64u /* ranges by start and end that hold windows open at a time */
+#define MAX_STARTED 64u /* ranges by start and end that hold windows open at a time */
 
 bool nvtx_capturing;
 
@@ -15,7 +15,7 @@ static char wanted_name[512];
 static char wanted_domain[256];
 static bool any_domain;
 static _Atomic uint32_t started;
-static _Atomic uint64_t started_ids[MOST_STARTED]; /* 0 = free */
+static _Atomic uint64_t started_ids[MAX_STARTED]; /* 0 = free */
 
 void nvtx_capture_start(void)
 {
@@ -71,7 +71,7 @@ void nvtx_capture_closes(void)
 
 static bool swap(uint64_t from, uint64_t to)
 {
-    for (unsigned i = 0; i < MOST_STARTED; i++) {
+    for (unsigned i = 0; i < MAX_STARTED; i++) {
         uint64_t found = from;
         if (atomic_compare_exchange_strong(&started_ids[i], &found, to))
             return true;

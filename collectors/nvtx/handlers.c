@@ -102,7 +102,7 @@ static const struct nvtx_event *from_attributes(struct nvtx_event *event,
     return event;
 }
 
-/* Does a window open with this range? Asked before the range is looked at, which is recorded
+/* Does a window open with this range? Checked before the range is recorded, so that it is recorded
  * too. */
 static bool opens(const struct nvtx_object *domain, int32_t type, const void *message)
 {

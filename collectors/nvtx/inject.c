@@ -9,7 +9,7 @@
 #include "collectors/nvtx/nvtx.h"
 
 static _Atomic uint32_t generation = 1; /* of the spool; +1 in every forked child with events */
-static _Atomic uint32_t greeted;        /* the last generation whose spool was told about us */
+static _Atomic uint32_t greeted;        /* the last generation whose spool knows about us */
 static _Atomic uint64_t notes[NVTX_NOTES];
 static _Atomic uint32_t noted[NVTX_NOTES]; /* generation in which it was said */
 

@@ -9,7 +9,7 @@
 
 #include "collectors/nvtx/nvtx.h"
 
-#define MOST_VALUES 64u /* of an enumeration; the others have their number only */
+#define MAX_VALUES 64u /* of an enumeration; the others have their number only */
 
 /* Entry types and flags of the payload extension. */
 enum {
@@ -142,8 +142,8 @@ static const struct enumeration *keep_enumeration(const struct nvtx_object *doma
     uint64_t both = ENUM_HAS_ENTRIES | ENUM_HAS_COUNT;
     bool listed = (given->field_mask & both) == both && given->entries;
     size_t count = listed ? given->entry_count : 0;
-    if (count > MOST_VALUES)
-        count = MOST_VALUES;
+    if (count > MAX_VALUES)
+        count = MAX_VALUES;
     struct enumeration *kept = nvtx_keep(sizeof *kept + count * sizeof kept->values[0]);
     if (!kept)
         return NULL;
@@ -367,8 +367,9 @@ bool nvtx_plain_value(const struct pk_nvtx_payload_data *payload, struct nvtx_va
     return true;
 }
 
-/* The name of an enumeration's value, or its number where it has none. False: nobody registered it.
- */
+/* The name of an enumeration's value, or its number where it has none. False: the program did not
+ * register it.
+ *  */
 static bool read_enumeration(const struct nvtx_object *domain, uint64_t id, const void *at,
                              size_t room, struct nvtx_value *value)
 {

@@ -127,7 +127,7 @@ bool nvtx_begin(void);
 bool nvtx_records(void);
 uint32_t nvtx_generation(void);
 bool nvtx_greeted(void); /* this generation's spool has had its first event */
-/* Before anything else of a module or extension; false = the user did not ask for NVTX. */
+/* Before anything else of a module or extension; false = the user did not select NVTX. */
 bool nvtx_wanted(void);
 
 /* Say once per spool that something of the program's annotations is not kept. */

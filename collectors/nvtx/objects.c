@@ -120,7 +120,7 @@ static uint64_t hash_object_text(uint64_t h, const char *text, size_t length)
     return mix_object_hash(h, tail ^ (uint64_t)length << 56);
 }
 
-/* Domains are told apart by name, layouts and enumerations by number, categories by both. */
+/* Domains differ by name, layouts and enumerations by number, categories by both. */
 static bool by_text(enum nvtx_kind kind)
 {
     return kind != NVTX_SCHEMA && kind != NVTX_ENUM;
@@ -213,7 +213,7 @@ struct nvtx_object *nvtx_object_get(enum nvtx_kind kind, const struct nvtx_objec
         struct nvtx_object *_Atomic *slot =
             find_nvtx_object(all, hash, kind, domain, number, text, length, &object);
         if (object)
-            return object; /* what was made in vain stays unused in the arena: rare */
+            return object; /* what lost the race stays unused in the arena: rare */
         if (!made)
             made = make_nvtx_object(all, hash, kind, domain, number, text, length);
         /* A full table only means that equal keys are no longer found again. */

@@ -1,8 +1,8 @@
 /* What PyTorch's profiler puts into the texts of its ranges (`perfkit run --pytorch` switches it
  * on): "aten::addmm, seq = 17, op_id = 93". Kept whole, every call would be a text of its own; so
  * the name becomes the range's text and the sequence number a field of it. By that number a
- * backward operator finds the forward one that asked for it; the other number says nothing that
- * order does not. */
+ * backward operator finds the forward one that it belongs to; the other number adds nothing to the
+ * order. */
 #include <string.h>
 
 #include "collectors/nvtx/nvtx.h"

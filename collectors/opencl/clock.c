@@ -31,7 +31,7 @@ static const struct {
 #define SLACK_NS 200             /* error of the offsets */
 #define SLACK_SHARE 1000         /* and 1/1000 of the age: clocks are slewed by 500 ppm */
 #define STRIKES 8                /* commands that do not fit before a clock is given up */
-#define DOUBT_MOST_NS 1000000    /* a larger contradiction is a clock that was set */
+#define DOUBT_MAX_NS 1000000     /* a larger contradiction is a clock that was set */
 #define DRIFT_SHARE 20000        /* clocks drift by 50 ppm at most */
 #define TIMER_SANE_NS 1000000000 /* a device timer farther off than this is another clock */
 
@@ -169,16 +169,18 @@ static void narrow(struct ocl_device *device, const struct ocl_observed *seen, u
     int64_t low = device->bounds_at ? device->low - drift : INT64_MIN;
     int64_t high = device->bounds_at ? device->high + drift : INT64_MAX;
     for (unsigned i = 0; i < count; i++) {
-        int64_t most = (int64_t)seen[i].times.queued - (int64_t)seen[i].start;
-        int64_t least = (int64_t)seen[i].times.end - (int64_t)now;
-        int64_t gap = least > high ? least - high : most < low ? low - most : 0;
-        if (device->bounds_at && gap > device->doubt && gap < DOUBT_MOST_NS)
+        int64_t max_offset = (int64_t)seen[i].times.queued - (int64_t)seen[i].start;
+        int64_t min_offset = (int64_t)seen[i].times.end - (int64_t)now;
+        int64_t gap = min_offset > high  ? min_offset - high
+                      : max_offset < low ? low - max_offset
+                                         : 0;
+        if (device->bounds_at && gap > device->doubt && gap < DOUBT_MAX_NS)
             device->doubt = gap;
-        if (least > most)
+        if (min_offset > max_offset)
             continue; /* no clock does that */
         bool agrees = gap == 0;
-        low = agrees && low > least ? low : least;
-        high = agrees && high < most ? high : most;
+        low = agrees && low > min_offset ? low : min_offset;
+        high = agrees && high < max_offset ? high : max_offset;
         device->bounds_at = now;
     }
     device->low = low;

@@ -143,24 +143,24 @@ static void publish_batch(struct ocl_queue *queue, const struct batch *batch)
     }
 }
 
-/* Copy up to `most` entries from `from` on; returns how many, 0 at the end. */
+/* Copy up to `max` entries from `from` on; returns how many, 0 at the end. */
 static unsigned copy_locked(struct ocl_queue *queue, uint64_t *from, struct ocl_entry *out,
-                            unsigned most)
+                            unsigned max)
 {
     unsigned count = 0;
     if (*from < queue->head)
         *from = queue->head;
-    for (uint64_t i = *from; i < queue->tail && count < most; i++)
+    for (uint64_t i = *from; i < queue->tail && count < max; i++)
         out[count++] = *ocl_ring_at(queue->ring, i);
     return count;
 }
 
 static unsigned copy_out(struct ocl_queue *queue, uint64_t *from, struct ocl_entry *out,
-                         unsigned most)
+                         unsigned max)
 {
     if (!collector_lock(&queue->lock))
         return 0;
-    unsigned count = copy_locked(queue, from, out, most);
+    unsigned count = copy_locked(queue, from, out, max);
     collector_unlock(&queue->lock);
     return count;
 }

@@ -76,10 +76,10 @@ cl_int CL_API_CALL ocl_clSetCommandQueueProperty(cl_command_queue handle,
     cl_int result = OCL_CALL(clSetCommandQueueProperty, handle, bits, enable, before);
     struct ocl_queue *queue = result == CL_SUCCESS ? ocl_queue_known(handle) : NULL;
     if (queue) {
-        if (before && !atomic_load(&queue->asked))
+        if (before && !atomic_load(&queue->profiling_requested))
             *before &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
         if (bits & CL_QUEUE_PROFILING_ENABLE)
-            atomic_store(&queue->asked, enable != CL_FALSE);
+            atomic_store(&queue->profiling_requested, enable != CL_FALSE);
     }
     return result;
 }
@@ -124,7 +124,7 @@ cl_int CL_API_CALL ocl_clGetCommandQueueInfo(cl_command_queue handle, cl_command
     struct ocl_queue *queue = ocl_queue_known(handle);
     if (!queue)
         return OCL_CALL(clGetCommandQueueInfo, handle, what, size, value, size_ret);
-    bool hidden = queue->profiled && !atomic_load(&queue->asked);
+    bool hidden = queue->profiled && !atomic_load(&queue->profiling_requested);
     bool alone = what == CL_QUEUE_REFERENCE_COUNT && ocl_on() && ocl_settle(queue);
     cl_int result;
     if (what == CL_QUEUE_PROPERTIES_ARRAY && hidden && queue->has_list) {
@@ -147,7 +147,7 @@ cl_int CL_API_CALL ocl_clGetEventProfilingInfo(cl_event event, cl_profiling_info
                                                void *value, size_t *size_ret)
 {
     struct ocl_queue *queue = event ? ocl_queue_of_event(event) : NULL;
-    if (queue && queue->profiled && !atomic_load(&queue->asked))
+    if (queue && queue->profiled && !atomic_load(&queue->profiling_requested))
         return CL_PROFILING_INFO_NOT_AVAILABLE;
     return OCL_CALL(clGetEventProfilingInfo, event, what, size, value, size_ret);
 }

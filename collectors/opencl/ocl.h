@@ -173,8 +173,8 @@ struct ocl_queue {
     _Atomic uint32_t epoch; /* of the stream id; written last */
     _Atomic uint32_t stream;
     bool out_of_order;
-    bool profiled;      /* the driver stamps this queue's commands */
-    _Atomic bool asked; /* the program itself requested profiling */
+    bool profiled;                    /* the driver stamps this queue's commands */
+    _Atomic bool profiling_requested; /* the program itself requested profiling */
     bool on_device;
     bool has_list;       /* created from a property list: */
     unsigned list_count; /* numbers in it with the final 0; 0 = the program gave none */

@@ -117,7 +117,7 @@ uint32_t ocl_queue_stream(struct ocl_queue *queue)
     };
     if (queue->out_of_order)
         stream.head.flags |= WIRE_STREAM_OUT_OF_ORDER;
-    if (atomic_load(&queue->asked))
+    if (atomic_load(&queue->profiling_requested))
         stream.head.flags |= WIRE_STREAM_PROFILED;
     collector_define(&stream);
     /* Two threads at once define two ids for one queue; the later one stays. */
@@ -160,7 +160,7 @@ static struct ocl_queue *reuse(cl_command_queue handle, const struct ocl_queue *
         queue->has_list = about->has_list;
         queue->list_count = about->list_count;
         memcpy(queue->list, about->list, sizeof queue->list);
-        atomic_store(&queue->asked, atomic_load(&about->asked));
+        atomic_store(&queue->profiling_requested, atomic_load(&about->profiling_requested));
         atomic_store(&queue->epoch, 0);
         collector_unlock(&queue->lock);
     }
@@ -199,7 +199,7 @@ static struct ocl_queue *adopt_unseen_queue(cl_command_queue handle)
     about.device = ocl_device_of(device);
     about.out_of_order = bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
     about.profiled = bits & CL_QUEUE_PROFILING_ENABLE;
-    atomic_init(&about.asked, about.profiled);
+    atomic_init(&about.profiling_requested, about.profiled);
     struct ocl_queue *queue = enlist(handle, &about);
     uint64_t there = queue ? ocl_table_add(&queues, handle, (uintptr_t)queue) : 0;
     return (struct ocl_queue *)(uintptr_t)there;
@@ -239,14 +239,14 @@ cl_command_queue ocl_queue_create(ocl_queue_maker maker, void *real, cl_context 
     }
     forced[bits_at] = bits | CL_QUEUE_PROFILING_ENABLE;
     about.on_device = bits & CL_QUEUE_ON_DEVICE;
-    atomic_init(&about.asked, bits & CL_QUEUE_PROFILING_ENABLE);
-    bool force = ocl_on() && whole && !atomic_load(&about.asked) && !about.on_device;
+    atomic_init(&about.profiling_requested, bits & CL_QUEUE_PROFILING_ENABLE);
+    bool force = ocl_on() && whole && !atomic_load(&about.profiling_requested) && !about.on_device;
 
     cl_int result = CL_SUCCESS;
     cl_command_queue queue = NULL;
     if (force)
         queue = maker(real, context, device, forced, &result);
-    about.profiled = queue || atomic_load(&about.asked);
+    about.profiled = queue || atomic_load(&about.profiling_requested);
     if (!queue)
         queue = maker(real, context, device, list, &result);
     if (queue && ocl_on()) {

@@ -1,9 +1,9 @@
-/* Code objects, told to the spool once each: names, and the table by which perfkit turns
+/* Code objects, sent to the spool once each: names, and the table by which perfkit turns
  * instructions into lines afterwards. A fixed table from address to id; reading it takes no lock.
  *
- * What finds no place stays without a name and is counted: to send it again and again would fill
- * the spool. A place is only given away to other code at the same address, and no process sends
- * more than MOST_TOLD.
+ * Code that finds no free slot stays without a name and is counted: to send it again and again
+ * would fill the spool. A slot is only reused for other code at the same address, and no process
+ * sends more than MAX_DEFINED.
  *
  * Addresses are used again after code is freed, often for code that differs in a line or two (a
  * loop around exec, a recompiled cell). So each entry has a print of the code: the number that 3.12
@@ -18,9 +18,9 @@
 #define SLOTS (1u << 16)
 #define PROBES 64u
 #define NO_SLOT UINT32_MAX
-#define MOST_TOLD (1u << 18)
-#define MOST_TEXT 2000u   /* bytes of a name */
-#define MOST_LINES 65536u /* bytes of a table of lines */
+#define MAX_DEFINED (1u << 18)
+#define MAX_TEXT 2000u   /* bytes of a name */
+#define MAX_LINES 65536u /* bytes of a table of lines */
 
 struct entry {
     _Atomic uint64_t code;
@@ -31,7 +31,7 @@ struct entry {
 
 struct table {
     struct entry entries[SLOTS];
-    uint32_t told; /* definitions; of who writes */
+    uint32_t defined; /* definitions; of who writes */
 };
 static _Atomic(struct table *) the_table; /* wiped in a forked child */
 static struct collector_lock writing;
@@ -147,7 +147,7 @@ static size_t read_python_text(const struct python_layout *layout, uint64_t obje
 
 static uint32_t name_id(const struct python_layout *layout, uint64_t code, unsigned offset)
 {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     return collector_string(
         text, read_python_text(layout, code_word_at(code, offset), text, sizeof text));
 }
@@ -162,8 +162,8 @@ static bool record_code_definition(const struct python_layout *layout, uint64_t 
     uint64_t total = python_is(NULL, lines, python_interpreter.bytes_type)
                          ? code_word_at(lines, PYTHON_OBJECT_SIZE)
                          : 0;
-    if (total > MOST_LINES)
-        total = MOST_LINES;
+    if (total > MAX_LINES)
+        total = MAX_LINES;
     *record = (struct wire_python_code){
         .function = name_id(layout, code, layout->code_name),
         .file = name_id(layout, code, layout->code_file),
@@ -221,13 +221,13 @@ static uint32_t find_code(struct table *table, uint64_t code, uint64_t print, ui
 static uint32_t add_code(struct table *table, uint64_t code, uint64_t print)
 {
     uint32_t slot, id = find_code(table, code, print, &slot);
-    if (id || slot == NO_SLOT || table->told >= MOST_TOLD)
+    if (id || slot == NO_SLOT || table->defined >= MAX_DEFINED)
         return id;
     id = collector_new_id();
     if (!id || id > WIRE_PYTHON_CODE_MOST ||
         !record_code_definition(python_interpreter.layout, code, id))
         return 0;
-    table->told++;
+    table->defined++;
     struct entry *entry = &table->entries[slot];
     atomic_store_explicit(&entry->id, 0, memory_order_release);
     atomic_store_explicit(&entry->code, code, memory_order_release);

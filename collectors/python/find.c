@@ -29,7 +29,7 @@ static const struct {
     {"PyCode_Type", AT(code_type), 0, 0},
     {"PyUnicode_Type", AT(text_type), 0, 0},
     {"PyBytes_Type", AT(bytes_type), 0, 0},
-    /* Before 3.12 it tells which thread has the lock, which says nothing of the calling one. */
+    /* Before 3.12 it is the thread that has the lock, which need not be the calling one. */
     {"_PyThreadState_UncheckedGet", AT(attached), PYTHON_3_12, PYTHON_3_12},
     {"PyThreadState_GetUnchecked", AT(attached), PYTHON_3_13, 0},
     {"_Py_IsFinalizing", AT(finalizing), 0, PYTHON_3_12},
@@ -70,7 +70,7 @@ static bool find_symbols(void *handle, unsigned version)
     return true;
 }
 
-/* Its text: native frames in there are of no use to anybody next to the Python frames. */
+/* Its text: native frames in there are of no use next to the Python frames. */
 static void find_machine_code(void *handle)
 {
     Dl_info info;
@@ -100,7 +100,7 @@ static unsigned version_of(const char *text)
 
 /* Said when the first stack is taken: a program that takes none has no spool to say it in. */
 static char refusal[160];
-static _Atomic bool told;
+static _Atomic bool reported;
 
 void python_refuse(unsigned version, const char *why)
 {
@@ -111,7 +111,7 @@ void python_refuse(unsigned version, const char *why)
 
 void python_report_refusal(void)
 {
-    if (!atomic_exchange(&told, true))
+    if (!atomic_exchange(&reported, true))
         collector_health(WIRE_SOURCE_PYTHON, WIRE_HEALTH_NOTE, refusal, 0);
 }
 

@@ -74,7 +74,7 @@ static inline bool python_is(python_reader read, uint64_t address, uint64_t type
 
 /* ---- frames (walk.c) ------------------------------------------------------------------------- */
 
-#define PYTHON_MOST 256u            /* frames of a stack */
+#define PYTHON_MAX 256u             /* frames of a stack */
 #define PYTHON_NO_OFFSET UINT32_MAX /* nothing of the code has run yet */
 
 struct python_frame {
@@ -92,8 +92,8 @@ struct python_walk {
     unsigned skipped; /* frames that are being set up */
     bool cut;         /* there are more frames */
     bool ended;       /* something was not what it should be: outer frames are missing */
-    struct python_frame frames[PYTHON_MOST]; /* innermost first */
-    struct python_loop loops[PYTHON_MOST];
+    struct python_frame frames[PYTHON_MAX]; /* innermost first */
+    struct python_loop loops[PYTHON_MAX];
 };
 
 /* State of the calling thread whose frames may be read now, or 0. */

@@ -5,7 +5,7 @@
 #include "collectors/python/python.h"
 #include "collectors/stacks/unwind.h"
 
-#define MOST_FAILURES 4u /* of the proof, before it is given up */
+#define MAX_FAILURES 4u /* of the proof, before it is given up */
 
 struct merging {
     const uint64_t *entries, *cfas;
@@ -41,7 +41,7 @@ static void put_native(struct merging *m, size_t end)
 }
 
 /* Number of the native frame, of those left, that spans `address`; count = none does. Frames are
- * found from the inside, so it is the first that ends beyond; but an address before the innermost
+ * found from the inside, so it is the first that ends above it; but an address before the innermost
  * of them begins is on another stack (of a coroutine library). */
 static size_t spanning(const struct merging *m, uint64_t address)
 {
@@ -55,7 +55,7 @@ static size_t spanning(const struct merging *m, uint64_t address)
 
 static void put_python(struct merging *m, const struct python_frame *frame)
 {
-    /* One without an id, for want of room, is a Python frame still. */
+    /* One without an id, for lack of room, is a Python frame still. */
     bool ending = python_interpreter.finalizing(), fits = m->used < m->room;
     uint64_t id = fits && !ending ? python_code_id(frame->code) : 0;
     if (id == 0 && fits)
@@ -78,8 +78,9 @@ static size_t merge_frames(struct merging *m, const struct python_walk *walk)
     return m->used;
 }
 
-/* Proved already, or by this call. Threads that come meanwhile prove it too, each for itself: none
- * goes without its frames, and a thread that has none to prove it on keeps nobody from it. */
+/* Proved already, or by this call. Threads that come meanwhile prove it too, each for itself: no
+ * thread loses its frames, and one that has no frames to prove it with does not hold up the others.
+ */
 static bool proved(uint64_t thread)
 {
     static _Atomic unsigned failures;
@@ -90,7 +91,7 @@ static bool proved(uint64_t thread)
     int result = python_check(thread, &why);
     if (result > 0)
         atomic_compare_exchange_strong(&python_phase, &phase, PYTHON_READY);
-    else if (result < 0 && atomic_fetch_add(&failures, 1) + 1 == MOST_FAILURES &&
+    else if (result < 0 && atomic_fetch_add(&failures, 1) + 1 == MAX_FAILURES &&
              atomic_load(&python_phase) == PYTHON_FOUND)
         python_refuse(python_interpreter.layout->version, why);
     return result > 0;

@@ -21,11 +21,11 @@ bool python_here(void);
 
 /* Merge. entries[0..count): the thread's native frames, innermost first (libprof/wire: kind in the
  * top bits); cfas[i]: the stack pointer of frame i's caller after the return into it, 0 = not
- * known. out[room] gets the merged stack, innermost first: the Python frames stand where the
- * interpreter's loop that runs them stood, native frames of the interpreter's own code are left
- * out, and Python frames outside of all native ones found follow at the end. A thread without
- * Python frames gets its native ones unchanged. Returns how many entries the whole stack has: more
- * than `room` = the outermost are missing in out. */
+ * known. out[room] gets the merged stack, innermost first: the Python frames replace the
+ * interpreter's loop that runs them, native frames of the interpreter's own code are left out, and
+ * Python frames outside of all native ones found follow at the end. A thread without Python frames
+ * gets its native ones unchanged. Returns how many entries the whole stack has: more than `room` =
+ * the outermost are missing in out. */
 size_t python_merge(const uint64_t *entries, const uint64_t *cfas, size_t count, uint64_t *out,
                     size_t room);
 

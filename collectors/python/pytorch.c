@@ -10,9 +10,9 @@
 #include "collectors/core/collector.h"
 #include "collectors/python/pytorch.h"
 
-static _Atomic bool heard, asked, told;
+static _Atomic bool heard, requested, reported;
 
-/* By the hook, through ctypes. `named`: everything that was asked for is. */
+/* Called by the hook, through ctypes. `named`: all that was requested is named. */
 __attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text, int named);
 
 __attribute__((visibility("default"))) void perfkit_pytorch_note(const char *text, int named)
@@ -50,7 +50,7 @@ static bool torch_is_loaded(void)
 static void pytorch_at_exit(void)
 {
     int saved = errno;
-    if (!atomic_load(&heard) && torch_is_loaded() && !atomic_exchange(&told, true))
+    if (!atomic_load(&heard) && torch_is_loaded() && !atomic_exchange(&reported, true))
         collector_health(WIRE_SOURCE_PYTHON, WIRE_HEALTH_NOTE,
                          "PyTorch's operators and modules are not named: Python ran without "
                          "perfkit's hook (started with -I, -E or -S, or with another PYTHONPATH)",
@@ -64,6 +64,6 @@ static const struct collector_source source = {.source = WIRE_SOURCE_PYTHON,
 void pytorch_start(void)
 {
     char names[64];
-    if (collector_option("pytorch", names, sizeof names) && !atomic_exchange(&asked, true))
+    if (collector_option("pytorch", names, sizeof names) && !atomic_exchange(&requested, true))
         collector_register(&source);
 }

@@ -15,7 +15,7 @@ static void python_tick(void)
         python_look();
 }
 
-/* What another thread of the parent was at, nobody is at in the child. */
+/* What another thread of the parent was doing, no thread does in the child. */
 static void python_after_fork(void)
 {
     python_look_forget();

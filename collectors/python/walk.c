@@ -1,10 +1,9 @@
 /* The chain of frames of a thread.
  *
  * 3.10 has a frame object for each call and runs each in a native frame of its own. From 3.11 on
- * one native frame, a loop, runs many Python frames; where it ends is told by a flag of its
- * outermost frame (3.11) or by a frame that lies on the C stack itself (3.12, 3.13). Loops have a
- * record on the C stack in 3.10 and 3.11. These addresses say which native frame a loop is,
- * exactly.
+ * one native frame, a loop, runs many Python frames; a flag of its outermost frame (3.11) or a
+ * frame that lies on the C stack itself (3.12, 3.13) marks where it ends. Loops have a record on
+ * the C stack in 3.10 and 3.11. These addresses say which native frame a loop is, exactly.
  *
  * Frames that are being set up are skipped, as tracebacks do.
  *
@@ -16,14 +15,14 @@
  * nothing but walk when it ended came to no harm (tests/python: test_the_end). */
 #include "collectors/python/interpreter.h"
 
-#define MOST_STEPS 4096u /* frames looked at for the end of a loop */
+#define MAX_STEPS 4096u /* frames looked at for the end of a loop */
 
 static inline bool push_python_frame(const struct python_interpreter *it, python_reader read,
                                      struct python_walk *walk, uint64_t code, int64_t offset)
 {
     if (!python_is(read, code, it->code_type))
         return false;
-    if (walk->frame_count == PYTHON_MOST) {
+    if (walk->frame_count == PYTHON_MAX) {
         walk->cut = true;
         return true;
     }
@@ -36,7 +35,7 @@ static inline bool push_python_frame(const struct python_interpreter *it, python
 
 static inline void close_loop(struct python_walk *walk, uint64_t address)
 {
-    if (walk->loop_count < PYTHON_MOST)
+    if (walk->loop_count < PYTHON_MAX)
         walk->loops[walk->loop_count++] =
             (struct python_loop){.address = address, .end = walk->frame_count};
 }
@@ -107,7 +106,7 @@ static inline bool step_shimmed(const struct python_interpreter *it, python_read
     return python_pointer(read, *frame, layout->frame_previous, frame);
 }
 
-/* Not of a subinterpreter? Code objects are told apart within one interpreter only. */
+/* Not of a subinterpreter? Ids of code objects differ within one interpreter only. */
 static inline bool of_main(const struct python_interpreter *it, python_reader read, uint64_t thread)
 {
     uint64_t interpreter;
@@ -132,7 +131,7 @@ static inline __attribute__((always_inline)) void walk_all(const struct python_i
                     ? python_pointer(read, loop, layout->loop_frame, &frame)
                     : python_pointer(read, thread, layout->thread_frame, &frame));
     unsigned steps = 0;
-    while (ok && frame && steps++ < MOST_STEPS && walk->loop_count < PYTHON_MOST) {
+    while (ok && frame && steps++ < MAX_STEPS && walk->loop_count < PYTHON_MAX) {
         unsigned loops = walk->loop_count;
         if (!read && it->finalizing()) {
             walk->frame_count = walk->loop_count = 0;

@@ -1,15 +1,15 @@
 /* The memory of stacks that can be read without a fault. Unwinding follows what tables say, and
  * tables and stacks can be wrong: every address is checked against these bounds first.
  *
- * A thread's own stack ends at a place that is known without asking: the thread's control block,
- * which the C library puts at the upper end, and for the main thread what the kernel put above its
- * frames. The pages between are asked for once; those of a live thread's own stack never go away.
- * Any other stack (sigaltstack, coroutines, a thread whose end is too far off) may be unmapped
- * behind our back, so there each page is asked for each time, which costs some 0.1 us a page.
+ * The end of a thread's own stack is known without a system call: the thread's control block, which
+ * the C library puts at the upper end, and for the main thread what the kernel put above its
+ * frames. The pages between are probed once; those of a live thread's own stack never go away. Any
+ * other stack (sigaltstack, coroutines, a thread whose end is too far off) may be unmapped behind
+ * our back, so there each page is probed each time, which costs some 0.1 us a page.
  *
- * "Asked for": rt_sigprocmask with an operation that does not exist reads the new mask first and
- * then refuses, so it tells by its error whether eight bytes can be read. Where a kernel (or who
- * plays it) looks at the operation first, a copy within the process tells; where that is forbidden,
+ * A probe: rt_sigprocmask with an operation that does not exist reads the new mask first and then
+ * refuses, so its error shows whether eight bytes can be read. Where a kernel (or an emulation of
+ * it) checks the operation first, a copy within the process is the probe; where that is forbidden,
  * no page but the current one counts as readable. */
 #include <errno.h>
 #include <pthread.h>
@@ -20,9 +20,9 @@
 
 #include "collectors/stacks/bounds.h"
 
-#define PAGE 4096u             /* asked for in steps of this; pages may be larger */
-#define MOST_OWN (64ull << 20) /* asked for at once: 16384 system calls, about 1 ms, once */
-#define MOST_OTHER (8ull << 20)
+#define PAGE 4096u            /* probed in steps of this; pages may be larger */
+#define MAX_OWN (64ull << 20) /* probed at once: 16384 system calls, about 1 ms, once */
+#define MAX_OTHER (8ull << 20)
 
 #define OTHERS 4u
 
@@ -30,7 +30,7 @@ struct range {
     uint64_t low, high;
 };
 struct known_stack {
-    uint64_t low, high;          /* the thread's own, as far as it was asked for */
+    uint64_t low, high;          /* the thread's own, as far as it was probed */
     struct range others[OTHERS]; /* readable, and known not to lead to it */
     unsigned next;               /* of them, to be forgotten */
 };
@@ -100,7 +100,7 @@ static struct range *other_at(uint64_t address)
 }
 
 /* Can all be read from `page` up to `to`? If not, what can is another stack's, or one's that lies
- * below it: no page is asked for twice, however many coroutines there are. */
+ * below it: no page is probed twice, however many coroutines there are. */
 static bool leads_to(uint64_t page, uint64_t to)
 {
     uint64_t until = page;
@@ -136,7 +136,7 @@ static bool find_own(uint64_t sp)
     if (!below)
         end = own_end(sp) & ~7ull;
     uint64_t to = below ? known.low : page_start(end);
-    if (end == 0 || to - page > MOST_OWN || other_at(sp) || !leads_to(page, to))
+    if (end == 0 || to - page > MAX_OWN || other_at(sp) || !leads_to(page, to))
         return false;
     known.low = page;
     known.high = end;
@@ -152,7 +152,7 @@ struct stack_bounds stack_bounds_at(uint64_t sp)
 
 bool stack_bounds_reach(struct stack_bounds *bounds, uint64_t address, uint64_t bytes)
 {
-    if (address < bounds->low || address - bounds->low > MOST_OTHER)
+    if (address < bounds->low || address - bounds->low > MAX_OTHER)
         return false;
     bounds->high = readable_until(bounds->high, page_start(address + bytes - 1) + PAGE);
     return address + bytes <= bounds->high;

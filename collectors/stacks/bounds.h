@@ -7,11 +7,11 @@
 
 struct stack_bounds {
     uint64_t low, high; /* these bytes can be read */
-    bool grows;         /* what lies above has to be asked for: not the thread's own stack */
+    bool grows;         /* what lies above has to be probed: not the thread's own stack */
 };
 
 /* Of the stack that the calling thread has `sp` on. No system call when it is the thread's own and
- * was asked for before, at this depth or a deeper one. */
+ * was probed before, at this depth or a deeper one. */
 struct stack_bounds stack_bounds_at(uint64_t sp);
 
 /* Make [address, address + bytes) part of the bounds if it lies above and can be read. */
@@ -25,7 +25,7 @@ static inline bool stack_bounds_hold(struct stack_bounds *bounds, uint64_t addre
     return bounds->grows && stack_bounds_reach(bounds, address, bytes);
 }
 
-/* Find out how this system can be asked, once and before anything else. */
+/* Choose the probe that works on this system, once and before anything else. */
 void stack_bounds_start(void);
 
 /* Can the eight bytes at `address` be read? One system call that changes nothing. */

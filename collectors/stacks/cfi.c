@@ -4,9 +4,9 @@
 #include "collectors/stacks/cfi.h"
 #include "collectors/stacks/cursor.h"
 
-#define REMEMBERED 4u           /* rows on the stack of remember_state; compilers nest one deep */
-#define MOST_BYTES (256u << 10) /* of instructions that are run for one address */
-#define MOST_LETTERS 32u        /* of an augmentation, which is read again for every function */
+#define REMEMBERED 4u          /* rows on the stack of remember_state; compilers nest one deep */
+#define MAX_BYTES (256u << 10) /* of instructions that are run for one address */
+#define MAX_LETTERS 32u        /* of an augmentation, which is read again for every function */
 
 /* How a pointer is written (DW_EH_PE_*). */
 enum encoding {
@@ -162,7 +162,7 @@ static bool read_common(const struct cfi_tables *tables, uint64_t address, struc
     uint64_t id = cursor_take(&record, 4), version = cursor_take(&record, 1);
     const char *letters = (const char *)record.at;
     const uint64_t left = cursor_left(&record);
-    const unsigned char *end = memchr(record.at, 0, left < MOST_LETTERS ? left : MOST_LETTERS);
+    const unsigned char *end = memchr(record.at, 0, left < MAX_LETTERS ? left : MAX_LETTERS);
     if (record.bad || id != 0 || (version != 1 && version != 3) || !end)
         return false;
     cursor_skip(&record, (uint64_t)(end - record.at) + 1);
@@ -416,7 +416,7 @@ static bool is_register_rule(unsigned instruction)
 
 static void run_until(struct run *run, struct cursor code)
 {
-    if (cursor_left(&code) > MOST_BYTES)
+    if (cursor_left(&code) > MAX_BYTES)
         run->bad = true;
     while (cursor_left(&code) > 0 && !run->bad) {
         unsigned instruction = (unsigned)cursor_take(&code, 1);

@@ -6,7 +6,7 @@
 #include "collectors/stacks/cursor.h"
 
 #define DEPTH 16u
-#define MOST_OPERATIONS 256u
+#define MAX_OPERATIONS 256u
 
 enum operation {
     OP_DEREF = 0x06,
@@ -272,7 +272,7 @@ bool cfi_evaluate(const unsigned char *code, uint64_t bytes, const uint64_t *ini
     for (unsigned n = 0; cursor_left(&at) > 0 && !machine.bad; n++) {
         unsigned operation = (unsigned)cursor_take(&at, 1);
         uint64_t word = 0;
-        if (n == MOST_OPERATIONS)
+        if (n == MAX_OPERATIONS)
             return false;
         if (operation >= OP_BREG0 && operation <= OP_BREG31) {
             push_register(&machine, registers, operation - OP_BREG0, cursor_sleb(&at));

@@ -5,10 +5,10 @@
  * which takes no lock and may be called in signal handlers. Before that the helper thread keeps the
  * list, and a stack through a library that it has not seen yet ends there.
  *
- * A slot is filled once and then read by anybody; when the library goes, its slot is marked, and
+ * A slot is filled once and then read by any thread; when the library goes, its slot is marked, and
  * used again when the same file comes back to the same place, so that a stack keeps its number. It
- * is never given to another file: stacks are told apart by the numbers of their modules. A process
- * with more modules than slots has stacks that end in those, and they are counted. */
+ * is never given to another file: the numbers of their modules distinguish stacks. A process with
+ * more modules than slots has stacks that end in those, and they are counted. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -241,9 +241,10 @@ static uint32_t add_module(struct stacks_modules *modules, const struct object *
     slot->path = module.path;
     slot->build_id = module.build_id;
     slot->driver = module.driver;
-    bool told = record_module_definition(&module, 0);
-    atomic_store_explicit(&slot->state, told ? MODULE_LOADED : MODULE_GONE, memory_order_release);
-    return told ? (uint32_t)(slot - modules->slots) + 1 : 0;
+    bool defined = record_module_definition(&module, 0);
+    atomic_store_explicit(&slot->state, defined ? MODULE_LOADED : MODULE_GONE,
+                          memory_order_release);
+    return defined ? (uint32_t)(slot - modules->slots) + 1 : 0;
 }
 
 /* The headers lie at the object's first byte: all linkers put them into the first segment. */

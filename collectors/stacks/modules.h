@@ -1,5 +1,5 @@
-/* The object files that stacks lead through, found without a lock of the loader's, and told to
- * perfkit (WIRE_MODULE) when a stack first does. */
+/* The object files that stacks lead through, found without a lock of the loader's, and sent to
+ * perfkit (WIRE_MODULE) with the first stack through them. */
 #ifndef PERFKIT_COLLECTORS_STACKS_MODULES_H
 #define PERFKIT_COLLECTORS_STACKS_MODULES_H
 
@@ -34,8 +34,8 @@ struct stacks_modules {
  * and no slot for it. Any thread, signal handlers too; defines it at first sight. */
 uint32_t stacks_module_at(struct stacks_modules *modules, uint64_t pc);
 
-/* Does module `number` still lie at `pc`, as far as the loader can be asked? For what was learned
- * of it where nobody tells that it went. */
+/* Does module `number` still lie at `pc`, as far as the loader can say? For data learned of it
+ * where no component reports that it was unloaded. */
 bool stacks_module_is_at(const struct stacks_modules *modules, uint32_t number, uint64_t pc);
 
 /* Is dlclose ours, so that what the program unloads is known before anything else can lie there?

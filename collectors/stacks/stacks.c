@@ -252,7 +252,7 @@ static uint32_t take_call_stack(struct stacks_state *stacks, const struct unwind
     if (unwound.cut)
         collector_count(WIRE_COUNT_STACK_CUT, 1);
     if (unwound.ended)
-        collector_count(unwound.beyond ? WIRE_COUNT_STACK_BEYOND : WIRE_COUNT_STACK_ENDED, 1);
+        collector_count(unwound.no_slot ? WIRE_COUNT_STACK_BEYOND : WIRE_COUNT_STACK_ENDED, 1);
     uint8_t flags = (unwound.cut ? WIRE_STACK_CUT : 0) | (unwound.ended ? WIRE_STACK_ENDED : 0);
     uint32_t number = stack_number(stacks, entries, count, flags);
     if (!number)

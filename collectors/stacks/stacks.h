@@ -1,6 +1,6 @@
 /* Call stacks of the program where it calls a GPU API (`perfkit run --stacks`).
  *
- * A source asks for one where a call begins, on the program's thread, and puts the number into its
+ * A source takes one where a call begins, on the program's thread, and puts the number into its
  * record. Signal-safe; no lock that a driver call could hold, no allocation; errno is kept. Each
  * different stack is sent once (WIRE_STACK) and known by its number afterwards. */
 #ifndef PERFKIT_COLLECTORS_STACKS_STACKS_H
@@ -27,14 +27,14 @@ enum stacks_kind stacks_kind_of(enum wire_class klass);
 /* Every how manieth call of a kind has its stack taken; 0 = none. */
 extern uint32_t stacks_every[STACKS_KINDS];
 
-/* Are stacks of this kind asked for? One load. */
+/* Are stacks of this kind requested? One load. */
 static inline bool stacks_wanted(enum stacks_kind kind)
 {
     return stacks_every[kind] != 0;
 }
 
 /* The number of the calling thread's stack, from the program's innermost frame outwards; 0 = not
- * taken (not asked for, not this one's turn, no room). */
+ * taken (not requested, not this one's turn, no room). */
 uint32_t stacks_take(enum stacks_kind kind);
 
 /* The frames of another language are put in between by its own reader. frames: as in unwind.h (kind

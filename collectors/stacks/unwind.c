@@ -24,10 +24,10 @@ enum rule_kind {
     RULE_STACK,     /* CFA = rsp + distance */
     RULE_FRAME,     /* CFA = rbp + distance */
     RULE_REALIGNED, /* CFA in memory at rbp + distance, rbp at rbp */
-    RULE_TABLES,    /* ask the tables */
+    RULE_TABLES,    /* look it up in the tables */
     RULE_OUTERMOST,
     RULE_NO_TABLES, /* a module without a word about this function */
-    RULE_BEYOND,    /* a module without a slot: nobody would tell that it went */
+    RULE_NO_SLOT,   /* a module without a slot: its unloading would not be noticed */
     RULE_UNKNOWN,   /* no module; not kept */
 };
 _Static_assert(MODULES < MODULE_BEYOND && MODULE_BEYOND < 1u << 12, "in a rule, and in a frame");
@@ -161,7 +161,7 @@ static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t p
     uint32_t module = stacks_module_at(walk->modules, pc);
     if (module == 0)
         return (struct rule){.kind = RULE_UNKNOWN};
-    struct rule rule = {.kind = RULE_BEYOND, .module = module};
+    struct rule rule = {.kind = RULE_NO_SLOT, .module = module};
     if (module != MODULE_BEYOND)
         rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
     uint64_t word = pack(&rule);
@@ -176,8 +176,8 @@ static uint64_t salt_of(const struct stacks_modules *modules)
     return (uint64_t)atomic_load_explicit(&modules->generation, memory_order_relaxed) << 48;
 }
 
-/* Nobody tells us of what is unloaded: is what a rule was learned of still there? Asked for each
- * run of frames in one module, 30 ns. */
+/* Unloading is not reported here: is the module that a rule was learned of still there? Checked for
+ * each run of frames in one module, 30 ns. */
 static __attribute__((noinline)) bool is_there(struct walk *walk, uint32_t module, uint64_t pc)
 {
     if (module == walk->sure || module == MODULE_BEYOND || module == 0)
@@ -339,7 +339,7 @@ static void begin_walk(struct walk *walk)
     walk->sure = 0;
     walk->bounds = stack_bounds_at(walk->sp);
     walk->out->count = 0;
-    walk->out->cut = walk->out->ended = walk->out->beyond = false;
+    walk->out->cut = walk->out->ended = walk->out->no_slot = false;
 }
 
 enum stopped { STOPPED_DONE, STOPPED_LOST, STOPPED_NEEDS_REGISTERS };
@@ -361,8 +361,8 @@ static inline bool advance_walk(struct walk *walk, enum stopped *why)
     case RULE_OUTERMOST:
         *why = STOPPED_DONE;
         return false;
-    case RULE_BEYOND:
-        walk->out->beyond = true;
+    case RULE_NO_SLOT:
+        walk->out->no_slot = true;
         *why = STOPPED_LOST;
         return false;
 #if defined(__x86_64__)
@@ -418,8 +418,8 @@ static enum stopped walk_by_tables(struct walk *walk)
         struct rule rule = rule_of(walk);
         enum cfi_stepped stepped = CFI_FAILED;
         put_stack_entry(walk, rule.module);
-        if (rule.kind == RULE_BEYOND) {
-            walk->out->beyond = true;
+        if (rule.kind == RULE_NO_SLOT) {
+            walk->out->no_slot = true;
         } else if (rule.kind == RULE_NO_TABLES || rule.kind == RULE_UNKNOWN) {
             if (by_frame_pointer(walk, rule.kind == RULE_UNKNOWN)) {
                 registers.value[CFI_RSP] = walk->sp;

@@ -59,9 +59,9 @@ static inline uint32_t unwind_module(uint64_t frame)
 
 struct unwound {
     uint32_t count;
-    bool cut;                     /* deeper than asked for */
+    bool cut;                     /* deeper than requested */
     bool ended;                   /* a caller could not be found */
-    bool beyond;                  /* ... because it is in a module without a slot */
+    bool no_slot;                 /* ... because it is in a module without a slot */
     uint64_t frame[UNWIND_DEPTH]; /* innermost first */
     uint64_t cfa[UNWIND_DEPTH];   /* stack pointer of the caller after the return; 0 = not known */
 };

@@ -1,5 +1,5 @@
-/* The few calls of libcuda that name the GPUs, through dlopen: a machine without a driver must be
- * told so, not fail to load. */
+/* The few calls of libcuda that name the GPUs, through dlopen: on a machine without a driver the
+ * sampler reports that, and does not fail to load. */
 #ifndef PERFKIT_SAMPLERS_COUNTERS_CUDA_API_H
 #define PERFKIT_SAMPLERS_COUNTERS_CUDA_API_H
 

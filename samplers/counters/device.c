@@ -360,9 +360,8 @@ static void read_peaks(struct counter_gpu *gpu, int fd)
         memcpy(gpu->peaks, peaks, sizeof peaks);
 }
 
-/* In a process of its own: these metrics are not part of the configuration, and whether evaluating
- * them is safe with every CUPTI and chip nobody knows. Sampling must not end for want of a
- * percentage. */
+/* In a process of its own: these metrics are not part of the configuration, and evaluating them may
+ * not be safe with every CUPTI and chip. Sampling must not end for lack of a percentage. */
 static void learn_peaks(struct counter_gpu *gpu, size_t sample)
 {
     int ends[2];

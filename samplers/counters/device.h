@@ -24,7 +24,7 @@ struct counter_plan {
     uint64_t hardware_bytes; /* of the buffer that the device writes during a burst */
     uint32_t batch;          /* samples that are decoded at a time: more than a burst has */
     bool keep_oldest;        /* when that buffer is full, else the newest stay */
-    bool no_peaks;           /* do not ask for peak rates */
+    bool no_peaks;           /* do not read peak rates */
 };
 
 /* Open GPU number `index` (as CUDA numbers them in this process) for `set`. NULL: `why` is a
@@ -56,8 +56,8 @@ int counter_gpu_decode(struct counter_gpu *gpu,
                        void (*take)(void *context, const struct counter_sample *sample),
                        void *context, bool *overflow, char why[COUNTER_WHY_BYTES]);
 
-/* Called with the text of each call into CUPTI before it is made; NULL = nobody wants to know. For
- * the self-test: a crash inside CUPTI has no other witness. */
+/* Called with the text of each call into CUPTI before it is made; NULL = not wanted. For the
+ * self-test: a crash inside CUPTI has no other witness. */
 extern void (*counter_gpu_step)(const char *call);
 
 #endif

@@ -148,7 +148,7 @@ int main(int argc, char **argv)
         return 2;
     }
     mind_signals();
-    /* Whoever profiles perfkit itself does not mean this process. */
+    /* A profiler of perfkit itself does not mean this process. */
     unsetenv("CUDA_INJECTION64_PATH");
     unsetenv("NVTX_INJECTION64_PATH");
     options.ready_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);

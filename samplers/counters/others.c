@@ -1,7 +1,7 @@
-/* Counters count whatever runs on the device. NVML lists its processes; which of them are the run's
- * is told by the environment they were started with, or, for those that have written their title
- * over it, by their spools. In a container NVML gives pids of the host, or 0, or none: then it is
- * not known who is there. */
+/* Counters count whatever runs on the device. NVML lists its processes; the run's are known by the
+ * environment they were started with, or, for those that have written their title over it, by their
+ * spools. In a container NVML gives pids of the host, or 0, or none: then it is not known who is
+ * there. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "samplers/counters/others.h"
 
-#define MOST_PROCESSES 128u
+#define MAX_PROCESSES 128u
 
 struct nvml_process { /* nvmlProcessInfo_t of the _v3 call */
     uint32_t pid;
@@ -89,7 +89,7 @@ static enum whose whose_is(uint32_t pid, const char *directory)
     if (has_spool(pid, directory))
         return OF_THE_RUN;
     FILE *file = fopen(path, "re");
-    if (!file) /* there, and of somebody else; or not there: a pid of another namespace */
+    if (!file) /* there, and of another run; or not there: a pid of another namespace */
         return access(path, F_OK) == 0 ? OF_ANOTHER : NOT_TOLD;
     snprintf(wanted, sizeof wanted, "PERFKIT_DIR=%s", directory);
     while (answer != OF_THE_RUN && getdelim(&text, &room, '\0', file) > 0)
@@ -101,13 +101,13 @@ static enum whose whose_is(uint32_t pid, const char *directory)
 
 struct others others_look(void *device, const char *directory)
 {
-    struct nvml_process processes[MOST_PROCESSES];
-    unsigned count = MOST_PROCESSES;
+    struct nvml_process processes[MAX_PROCESSES];
+    unsigned count = MAX_PROCESSES;
     struct others result = {0};
     if (!device || !nvml_processes || nvml_processes(device, &count, processes) != 0)
         return result;
     result.known = true;
-    for (unsigned i = 0; i < count && i < MOST_PROCESSES; i++) {
+    for (unsigned i = 0; i < count && i < MAX_PROCESSES; i++) {
         if (processes[i].pid == (uint32_t)getpid())
             continue;
         enum whose whose = whose_is(processes[i].pid, directory);

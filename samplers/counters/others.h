@@ -12,7 +12,7 @@ bool others_open(void);
 void *others_device(const char *uuid);
 
 struct others {
-    bool known;      /* false: NVML does not tell, or its pids mean nothing here (a container) */
+    bool known;      /* false: NVML does not say, or its pids mean nothing here (a container) */
     unsigned ours;   /* processes on the GPU that belong to the run */
     unsigned others; /* that do not */
 };

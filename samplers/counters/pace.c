@@ -1,7 +1,7 @@
 /* A burst begins when the account will be even at its end, or as the duty cycle says that the user
- * asked for. What a burst costs is known only afterwards and differs by a factor of two (40 to
- * 130 ms on an H200, the first twice the others): the dearest of the last ones is expected. The
- * whole account is looked at and not each burst by itself, since over the few bursts of a short run
+ * chose. What a burst costs is known only afterwards and differs by a factor of two (40 to 130 ms
+ * on an H200, the first twice the others): the dearest of the last ones is expected. The whole
+ * account is looked at and not each burst by itself, since over the few bursts of a short run
  * chance does not level out, and the first one is never earned before.
  *
  * Moments are spread at random: bursts at a fixed distance would see the same part of every step of

@@ -1,5 +1,5 @@
 /* Loading CUPTI for the sampler, and what its errors mean to a user. PM sampling came with CUPTI
- * 12.6, so an older library is told apart from a missing one. */
+ * 12.6, so an older library is reported differently from a missing one. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -26,8 +26,8 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
 
-#define MOST_GPUS 16u
-#define MOST_FAILURES 3u
+#define MAX_GPUS 16u
+#define MAX_FAILURES 3u
 #define CLOSED_WAIT_NS 20000000ull /* between looks while nothing is to be recorded */
 #define IDLE_WAIT_NS 200000000ull  /* and while no process uses a GPU */
 
@@ -54,7 +54,7 @@ struct sampler {
     const struct counter_set *set;
     struct spool_out out;
     struct control_page *control;
-    struct sampled_gpu gpus[MOST_GPUS];
+    struct sampled_gpu gpus[MAX_GPUS];
     unsigned count, next;
     struct pace pace;
     uint64_t cpu_began_ns, began_ns, sampled_ns, samples, bursts;
@@ -176,7 +176,7 @@ static void open_gpus(struct sampler *sampler)
     if (count <= 0)
         say(sampler, WIRE_HEALTH_DEGRADED, "nothing was sampled: %s", cuda_no_gpu);
     others_open();
-    for (int i = 0; i < count && sampler->count < MOST_GPUS; i++) {
+    for (int i = 0; i < count && sampler->count < MAX_GPUS; i++) {
         struct sampled_gpu *gpu = &sampler->gpus[sampler->count];
         *gpu = (struct sampled_gpu){.index = (unsigned)i, .lock = -1};
         sampler->count += open_gpu(sampler, gpu);
@@ -270,7 +270,7 @@ static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const c
     char again[COUNTER_WHY_BYTES];
     snprintf(gpu->why, sizeof gpu->why, "%s", why);
     gpu->unread++;
-    if (++gpu->failures >= MOST_FAILURES) {
+    if (++gpu->failures >= MAX_FAILURES) {
         fail_gpu(sampler, gpu, gpu->why);
         return;
     }
@@ -286,7 +286,7 @@ static void lose_burst(struct sampler *sampler, struct sampled_gpu *gpu, const c
         fail_gpu(sampler, gpu, "it no longer has the counters that it began with");
 }
 
-/* True when asked to stop within that time. */
+/* True when a stop is requested within that time. */
 static bool wait_until(const struct sampler *sampler, uint64_t when_ns)
 {
     for (;;) {
@@ -379,7 +379,7 @@ static bool is_recording(const struct sampler *sampler)
     return !sampler->control || control_open(atomic_load(&sampler->control->state));
 }
 
-/* The next GPU that somebody uses, or whose users are not known. */
+/* The next GPU that a process uses, or whose users are not known. */
 static struct sampled_gpu *next_gpu(struct sampler *sampler)
 {
     for (unsigned i = 0; i < sampler->count; i++) {

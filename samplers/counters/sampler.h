@@ -1,4 +1,4 @@
-/* The sampler: all GPUs of a run, in bursts, until it is told to stop. */
+/* The sampler: all GPUs of a run, in bursts, until a stop is requested. */
 #ifndef PERFKIT_SAMPLERS_COUNTERS_SAMPLER_H
 #define PERFKIT_SAMPLERS_COUNTERS_SAMPLER_H
 

@@ -10,8 +10,8 @@ struct counter_self_test {
     uint64_t interval_ns;
     bool own_clock; /* samples in CLOCK_MONOTONIC by CUPTI's timestamp callback */
     bool context;   /* with a CUDA context of its own on the GPU */
-    bool edges;     /* tell when DRAM reads set in and end */
-    bool steps;     /* tell each call into CUPTI before it is made */
+    bool edges;     /* print when DRAM reads start and end */
+    bool steps;     /* print each call into CUPTI before it is made */
     bool keep_oldest, no_peaks;
     uint64_t hardware_bytes; /* 0 = as the sampler */
     uint32_t batch;

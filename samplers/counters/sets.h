@@ -1,7 +1,7 @@
 /* The metric sets: which counters `perfkit run --counters SET` samples, by chip. Data only. A
  * counter has a name of perfkit's own that means the same on every chip; the table says which
  * metric of CUPTI it is on each. Every set fits one pass of the hardware on every chip it lists
- * (tests/counters asks CUPTI), so nothing is ever replayed. */
+ * (tests/counters checks with CUPTI), so nothing is ever replayed. */
 #ifndef PERFKIT_SAMPLERS_COUNTERS_SETS_H
 #define PERFKIT_SAMPLERS_COUNTERS_SETS_H
 
@@ -25,7 +25,7 @@ struct counter_row {
     const char *what; /* one line for users */
     enum wire_counter_kind kind;
     /* The counter in whose cycles the peak rate counts (peak x its value = what could have been);
-     * NULL: no peak is asked for. */
+     * NULL: no peak is read. */
     const char *clock;
     const char *metric[COUNTER_FAMILIES]; /* CUPTI's; NULL: not there, or not in one pass */
 };

@@ -1,5 +1,5 @@
 /* Writing the sampler's records. Chunks are reserved when they run out, on the thread that writes:
- * nobody waits for the sampler. */
+ * no process waits for the sampler. */
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/lifecycle.h"
 
-#define LIMIT_BYTES (64ull << 20) /* several minutes of samples that nobody reads */
+#define LIMIT_BYTES (64ull << 20) /* several minutes of samples that are not read */
 #define GROW_CHUNKS 8u
 
 bool spool_out_open(struct spool_out *out, const char *directory, const char *name,

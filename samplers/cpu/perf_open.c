@@ -1,6 +1,6 @@
 /* Opening the kernel's events. Rights differ from machine to machine (perf_event_paranoid,
- * capabilities, sandboxes, limits on locked memory), so that each thing asked for is tried from the
- * most telling to the least, and a refusal is put into words a user can act on.
+ * capabilities, sandboxes, limits on locked memory), so that each request is tried from the most
+ * informative form to the least, and a refusal is reported with its remedy.
  *
  * The clock event is the software one: its period is time on a processor, so a sample's weight is
  * exact whatever the frequency does, and it exists in virtual machines, which rarely have

@@ -43,8 +43,8 @@ struct cpu_perf_options {
 #define CPU_MOST_HZ 10000u
 
 /* Open and map everything, to start when `pid` calls exec. What a user without rights may not have
- * is left out and told by the fields above. False: nothing was opened, and *why says why and how to
- * mend it. Ask with a pid of one's own to learn whether it would work. */
+ * is left out and reported by the fields above. False: nothing was opened, and *why has the reason
+ * and the remedy. Call it with the caller's own pid to learn whether it would work. */
 bool cpu_perf_open(struct cpu_perf *perf, const struct cpu_perf_options *options, char *why,
                    size_t size);
 void cpu_perf_close(struct cpu_perf *perf);

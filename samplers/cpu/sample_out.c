@@ -5,9 +5,9 @@
 
 #include "samplers/cpu/sample_out.h"
 
-/* Stacks known by heart: beyond it all are forgotten and written again, which costs room and
- * nothing else, since equal stacks become one in the capture. */
-#define MOST_STACK_BYTES (64u << 20)
+/* Stacks known by heart: when it is full all are forgotten and written again, which costs only
+ * space, since equal stacks become one in the capture. */
+#define MAX_STACK_BYTES (64u << 20)
 
 static const char command[] = "perfkit cpu sampler";
 
@@ -81,7 +81,7 @@ static uint32_t send_stack(struct cpu_out *out, const struct cpu_process *proces
     uint32_t *known = prof_names_get(&out->stacks, key, bytes);
     if (known)
         return *known;
-    if (out->stacks.bytes_count > MOST_STACK_BYTES)
+    if (out->stacks.bytes_count > MAX_STACK_BYTES)
         prof_names_free(&out->stacks);
     uint32_t id = spool_out_id(&out->spool);
     if (!prof_names_put(&out->stacks, key, bytes, id))

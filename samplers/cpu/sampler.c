@@ -51,7 +51,7 @@ static struct prof_text counted(uint64_t count, const char *one, const char *man
     return prof_counted(count > INT64_MAX ? INT64_MAX : (int64_t)count, one, many);
 }
 
-/* What the user asked for and a user without rights does not get. */
+/* What the user requested and a user without rights does not get. */
 static void say_limits(struct cpu_sampler *sampler)
 {
     if (sampler->perf.kernel)

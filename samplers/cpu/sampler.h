@@ -17,8 +17,8 @@ struct cpu_sampler_options {
     struct cpu_perf_options perf;
 };
 
-/* Attach to a process before it calls exec. NULL: nothing is sampled, and *why says why and how to
- * mend it. */
+/* Attach to a process before it calls exec. NULL: nothing is sampled, and *why has the reason and
+ * the remedy. */
 struct cpu_sampler *cpu_sampler_open(const struct cpu_sampler_options *options, char *why,
                                      size_t size);
 

@@ -1,8 +1,8 @@
 /* The unwind tables of files. They are read and not mapped: a file may be cut short at any moment.
  *
  * Linkers write a search table beside them (.eh_frame_hdr), but not into statically linked
- * programs: these register their tables themselves when they start. There the sections tell where
- * the tables are, and the search table is made here. */
+ * programs: these register their tables themselves when they start. There the section headers say
+ * where the tables are, and the search table is made here. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 #include "samplers/cpu/unwind.h"
 
-#define MOST_BYTES (128ull << 20) /* of one file */
-#define MOST_SEGMENTS 64u
-#define MOST_SECTIONS 4096u
+#define MAX_BYTES (128ull << 20) /* of one file */
+#define MAX_SEGMENTS 64u
+#define MAX_SECTIONS 4096u
 
 struct segments {
-    Elf64_Phdr list[MOST_SEGMENTS];
+    Elf64_Phdr list[MAX_SEGMENTS];
     unsigned count;
 };
 
@@ -36,7 +36,7 @@ static bool read_segments(int fd, struct segments *segments)
     Elf64_Ehdr header;
     if (!read_file_bytes(fd, &header, sizeof header, 0) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > MOST_SEGMENTS)
+        header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > MAX_SEGMENTS)
         return false;
     segments->count = header.e_phnum;
     return read_file_bytes(fd, segments->list, segments->count * sizeof(Elf64_Phdr),
@@ -110,7 +110,7 @@ static void read_with_search(struct cpu_tables *tables, int fd, uint64_t room,
     uint64_t end = load->p_vaddr + load->p_filesz;
     if (low < search->p_vaddr && search->p_filesz < end - search->p_vaddr)
         end = search->p_vaddr + search->p_filesz;
-    uint64_t bytes = end - low < MOST_BYTES ? end - low : MOST_BYTES;
+    uint64_t bytes = end - low < MAX_BYTES ? end - low : MAX_BYTES;
     if (bytes <= room &&
         keep_unwind_table(tables, fd, low, load->p_offset + (low - load->p_vaddr), bytes, text))
         tables->header = search->p_vaddr;
@@ -125,7 +125,7 @@ static bool find_section(int fd, Elf64_Shdr *found)
     Elf64_Shdr names;
     char name[sizeof ".eh_frame"];
     if (!read_file_bytes(fd, &header, sizeof header, 0) || header.e_shentsize != sizeof *found ||
-        header.e_shnum > MOST_SECTIONS || header.e_shstrndx >= header.e_shnum ||
+        header.e_shnum > MAX_SECTIONS || header.e_shstrndx >= header.e_shnum ||
         !read_file_bytes(fd, &names, sizeof names,
                          header.e_shoff + header.e_shstrndx * sizeof names))
         return false;
@@ -140,8 +140,8 @@ static bool find_section(int fd, Elf64_Shdr *found)
 }
 
 /* .eh_frame_hdr: how pointers are written (signed 32 bits from here; unsigned 32 bits; signed 32
- * bits from the header), the place of the first record, which nobody asks for, the number of
- * entries. */
+ * bits from the header), the offset of the first record, which is not used, the number of entries.
+ */
 struct search_head {
     uint8_t version, pointer_form, count_form, entry_form;
     int32_t first;
@@ -178,7 +178,7 @@ static bool find_places(const struct cpu_tables *tables, struct places *places)
     }
     if (places->list.count)
         qsort(places->list.data, places->list.count, sizeof places->list.data[0], compare_places);
-    return places->list.count > 0 && places->list.count <= MOST_BYTES / sizeof(struct search_entry);
+    return places->list.count > 0 && places->list.count <= MAX_BYTES / sizeof(struct search_entry);
 }
 
 /* As linkers write it, behind the tables: distances from its own place. */
@@ -212,7 +212,7 @@ static void read_without_search(struct cpu_tables *tables, int fd, uint64_t room
 {
     Elf64_Shdr section;
     struct places places = {{0}};
-    if (!find_section(fd, &section) || section.sh_size > MOST_BYTES || section.sh_size > room ||
+    if (!find_section(fd, &section) || section.sh_size > MAX_BYTES || section.sh_size > room ||
         !keep_unwind_table(tables, fd, section.sh_addr, section.sh_offset, section.sh_size, text))
         return;
     if (!find_places(tables, &places) || !add_search(tables, &places, room)) {
@@ -246,7 +246,7 @@ void cpu_tables_of_vdso(struct cpu_tables *tables)
     Elf64_Ehdr header;
     struct segments segments;
     memcpy(&header, image, sizeof header);
-    if (header.e_phnum > MOST_SEGMENTS)
+    if (header.e_phnum > MAX_SEGMENTS)
         return;
     segments.count = header.e_phnum;
     memcpy(segments.list, image + header.e_phoff, segments.count * sizeof(Elf64_Phdr));

@@ -156,7 +156,7 @@ uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks)
 }
 
 /* Exec leaves one thread, which has the process's number from then on. When it was not the first
- * one, nobody tells of the end of the number that it had. */
+ * one, the kernel does not report the end of the number that it had. */
 static void leave_one_thread(struct cpu_tasks *tasks, struct cpu_process *process, uint64_t time_ns)
 {
     if (process->threads == 0)

@@ -1,5 +1,5 @@
-/* The processes and threads of the target as the kernel's records tell of them: what each has
- * mapped, and since when a thread does not run. */
+/* The processes and threads of the target as the kernel's records have them: what each has mapped,
+ * and since when a thread does not run. */
 #ifndef PERFKIT_SAMPLERS_CPU_TASKS_H
 #define PERFKIT_SAMPLERS_CPU_TASKS_H
 
@@ -56,7 +56,7 @@ struct cpu_thread {
     struct cpu_chain chain;         /* where it stopped, as the kernel found it */
     struct cfi_registers registers; /* then; known = 0: not kept */
     PROF_ARRAY(unsigned char) stack;
-    bool gone; /* it did not exist any more when that was asked */
+    bool gone; /* it no longer existed when that was read */
 };
 
 struct cpu_tasks {
@@ -79,12 +79,12 @@ void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint
 /* A thread ended. What points to it or to its process dies. */
 void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid);
 
-/* Mark the threads that do not exist any more. The kernel has told of their ends before: what is
+/* Mark the threads that do not exist any more. The kernel has reported their ends before: what is
  * still in its buffers must be taken before they are forgotten. Numbers of perfkit's own pid
  * namespace. */
 void cpu_tasks_mark_gone(struct cpu_tasks *tasks);
 
-/* Forget the marked ones of whose end nobody told: how many that were. */
+/* Forget the marked ones whose end was not reported: how many that were. */
 uint64_t cpu_tasks_forget_gone(struct cpu_tasks *tasks);
 
 /* A process (its first thread) has a new name; after exec it is a new image. */

@@ -10,8 +10,8 @@
 
 #include "samplers/cpu/unwind.h"
 
-#define MOST_TABLE_BYTES (512ull << 20) /* of all files */
-#define ROWS 4096u                      /* a power of two */
+#define MAX_TABLE_BYTES (512ull << 20) /* of all files */
+#define ROWS 4096u                     /* a power of two */
 
 struct cpu_row {
     uint64_t pc; /* before loading; 0 = free */
@@ -54,7 +54,7 @@ static const struct cpu_tables *tables_of(struct cpu_unwinder *unwinder,
         int fd = open_process_file(process, path);
         if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
             unwinder->table_bytes +=
-                cpu_tables_read(tables, fd, MOST_TABLE_BYTES - unwinder->table_bytes);
+                cpu_tables_read(tables, fd, MAX_TABLE_BYTES - unwinder->table_bytes);
         if (fd >= 0)
             close(fd);
     }
@@ -198,7 +198,7 @@ static enum cfi_stepped unwind_sampled_frame(struct cpu_unwinder *unwinder,
     return cfi_step(&tables, row, registers, read_sampled_stack, walk);
 }
 
-/* The frames that the kernel found beyond the last one known. */
+/* The frames after the last known one, as the kernel found them. */
 static void continue_with(struct cpu_chain *chain, const struct cpu_chain *kernels)
 {
     uint32_t at = 0;

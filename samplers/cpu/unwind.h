@@ -29,7 +29,7 @@ void cpu_tables_of_vdso(struct cpu_tables *tables);
 
 struct cpu_unwinder {
     PROF_ARRAY(struct cpu_tables) tables; /* by number of cpu_tasks.files */
-    struct cpu_row *rows;                 /* of the instructions asked for last; NULL = not yet */
+    struct cpu_row *rows;                 /* of the instructions looked up last; NULL = not yet */
     uint64_t table_bytes;
     uint64_t cut; /* stacks deeper than their copy */
 };

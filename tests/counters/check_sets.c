@@ -84,7 +84,7 @@ START_TEST(every_exact_pass_is_one_run_of_a_kernel)
         const struct exact_pass *all = exact_passes_of(chips[c], &count);
         ck_assert_ptr_nonnull(all);
         for (size_t i = 0; i < count; i++) {
-            const char *metrics[EXACT_MOST_COUNTS];
+            const char *metrics[EXACT_MAX_COUNTS];
             for (size_t k = 0; k < all[i].count; k++)
                 metrics[k] = all[i].counters[k].metric;
             int needed = passes_of(RANGE_PROFILER, chips[c], metrics, all[i].count);
@@ -143,12 +143,12 @@ START_TEST(exact_passes_are_sound)
     ck_assert_ptr_null(exact_passes_of("", &count));
     for (size_t c = 0; c < sizeof chips / sizeof chips[0]; c++) {
         const struct exact_pass *all = exact_passes_of(chips[c], &count);
-        const char *names[EXACT_MOST_PASSES * EXACT_MOST_COUNTS];
+        const char *names[EXACT_MAX_PASSES * EXACT_MAX_COUNTS];
         size_t seen = 0;
         bool told = false;
-        ck_assert_uint_le(count, EXACT_MOST_PASSES);
+        ck_assert_uint_le(count, EXACT_MAX_PASSES);
         for (size_t i = 0; i < count; i++) {
-            ck_assert(all[i].tensor == (i > 1) && all[i].count <= EXACT_MOST_COUNTS);
+            ck_assert(all[i].tensor == (i > 1) && all[i].count <= EXACT_MAX_COUNTS);
             for (size_t k = 0; k < all[i].count; k++) {
                 for (size_t n = 0; n < seen; n++)
                     ck_assert_str_ne(names[n], all[i].counters[k].name);
@@ -166,7 +166,7 @@ START_TEST(passes_change_when_nobody_needs_them)
 {
     size_t count;
     bool fresh;
-    double values[EXACT_MOST_COUNTS] = {1, 1, 1, 1, 0};
+    double values[EXACT_MAX_COUNTS] = {1, 1, 1, 1, 0};
     const struct exact_pass *all = exact_passes_of("GH100", &count);
     struct exact_shape shape = {{1, 2, 3}, {4, 5, 6}, 7}, other = {{1, 2, 3}, {4, 5, 6}, 8};
     ck_assert(exact_subjects_start());

@@ -222,9 +222,9 @@ EXPORT unsigned probe_table_line(unsigned version, const uint8_t *table, size_t 
  * without native frames. */
 EXPORT uint64_t probe_time(unsigned rounds)
 {
-    uint64_t out[PYTHON_MOST], begin = prof_now_ns();
+    uint64_t out[PYTHON_MAX], begin = prof_now_ns();
     for (unsigned i = 0; i < rounds; i++)
-        python_merge(NULL, NULL, 0, out, PYTHON_MOST);
+        python_merge(NULL, NULL, 0, out, PYTHON_MAX);
     return prof_now_ns() - begin;
 }
 

@@ -1,5 +1,5 @@
 """What PyTorch's caching allocator does inside the memory that it holds, by its own history: every
-block with the Python frames that asked for it. Switched on when the program itself initialises CUDA,
+block with the Python frames that allocated it. Switched on when the program itself initialises CUDA,
 written when it ends, into the run's spool folder (libprof/store/ingest_blocks.c reads it):
 
     perfkit-blocks 1 PID

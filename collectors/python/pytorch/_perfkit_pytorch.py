@@ -5,7 +5,7 @@ import sys
 
 
 def _options():
-    """["ops", "modules"] as asked for, or []."""
+    """["ops", "modules"] as requested, or []."""
     for option in os.environ.get("PERFKIT_OPTIONS", "").split(","):
         name, _, value = option.partition("=")
         if name == "pytorch":

@@ -353,7 +353,7 @@ static int fork_here(void)
 static int play_one_buffer(size_t number, bool calls)
 {
     struct buffer *buffer = &dump.buffers[number];
-    struct worker *worker = replay_worker_of(buffer->head->asked_by);
+    struct worker *worker = replay_worker_of(buffer->head->requested_by);
     int status = 0;
     buffer->split = calls_late;
     buffer->calls = calls;
@@ -363,7 +363,7 @@ static int play_one_buffer(size_t number, bool calls)
     /* The last buffer of a thread stays with it, as one that is not full. */
     bool more = false;
     for (size_t i = number + 1; i < dump.buffer_count; i++)
-        more |= dump.buffers[i].head->asked_by == buffer->head->asked_by;
+        more |= dump.buffers[i].head->requested_by == buffer->head->requested_by;
     if (more)
         replay_run_on(worker, bring_back, NULL);
     return status;
