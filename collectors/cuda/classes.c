@@ -105,7 +105,7 @@ size_t cuda_plain_name(const char *name, char *plain, size_t size)
     return length;
 }
 
-/* A synchronization that succeeds makes one SYNC record; a failed one is told by its result. */
+/* A synchronization that succeeds makes one SYNC record; a failed one is known by its result. */
 static enum wire_expects expected_records(unsigned klass, const char *name)
 {
     bool many = strstr(name, "Batch") || strstr(name, "MultiDevice");
