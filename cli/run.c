@@ -1,8 +1,9 @@
 /* perfkit run: records a program. This file holds the options and the order of things; each step is
  * in a file of its own (run_output, run_environment, run_spawn, run_signals, spool_folder,
- * run_record). Two rules decide every error here: before the program starts, anything wrong ends
- * perfkit with 125 and leaves nothing behind; once it runs, nothing that befalls perfkit may touch
- * it, and perfkit ends the way it ended. */
+ * run_record), and what can be recorded beside calls and device work is a row of run_features. Two
+ * rules decide every error here: before the program starts, anything wrong ends perfkit with 125
+ * and leaves nothing behind; once it runs, nothing that befalls perfkit may touch it, and perfkit
+ * ends the way it ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,6 @@
 #include "cli/option_rows.h"
 #include "cli/output_name.h"
 #include "cli/run.h"
-#include "cli/run_pytorch.h"
 #include "cli/run_signals.h"
 #include "libprof/base/clock.h"
 
@@ -26,6 +26,10 @@
 #define WANTED_ROOM (256ull << 20) /* free space that makes /dev/shm good for the spool */
 
 static const char *const wait_words[] = {"all", "primary", NULL};
+
+const struct run_feature *const run_features[] = {&run_scope,    &run_stacks, &run_pytorch,
+                                                  &run_counters, &run_cpu,    &run_memory,
+                                                  &run_network,  NULL};
 
 #define AT(field) .offset = offsetof(struct run_options, field)
 static const struct cli_option run_options[] = {
@@ -284,11 +288,26 @@ static enum prof_status open_run_ingest(struct run *run, const struct prof_momen
             prof_ingest_note(run->ingest, PROF_HEALTH_collector_note,
                              run->environment.notes[i].item, run->environment.notes[i].text, err);
     char note[1024];
-    if (!status && scope_note(&run->scope, note, sizeof note))
-        status = prof_ingest_note(run->ingest, PROF_HEALTH_collector_note, "scope", note, err);
-    if (!status && stacks_note(&run->options.stacks, note, sizeof note))
-        status = prof_ingest_note(run->ingest, PROF_HEALTH_collector_note, "stacks", note, err);
+    for (size_t i = 0; !status && run_features[i]; i++) {
+        const struct run_feature *feature = run_features[i];
+        if (feature->note && feature->note(run, note, sizeof note))
+            status =
+                prof_ingest_note(run->ingest, PROF_HEALTH_collector_note, feature->name, note, err);
+    }
     return status;
+}
+
+/* Options of the features for the collector. False: they do not fit. */
+static bool hand_over_options(const struct run *run, char *text, size_t size)
+{
+    bool fits = true;
+    text[0] = '\0';
+    for (size_t i = 0; fits && run_features[i]; i++) {
+        size_t used = strlen(text);
+        if (run_features[i]->hand_over)
+            fits = run_features[i]->hand_over(run, text + used, size - used);
+    }
+    return fits;
 }
 
 /* Everything that can fail, before anything is started. */
@@ -314,6 +333,8 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
         return status;
     elf_examine(program, &run->target);
     spool_folder_plain_collector(&run->spool, run->collector);
+    char handed_over[COLLECTOR_OPTIONS];
+    bool fits = hand_over_options(run, handed_over, sizeof handed_over);
     struct run_injection injection = {
         .collector = run->collector,
         .spool = run->spool.path,
@@ -321,12 +342,12 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
         .spool_limit = options->spool_limit,
         .preload = !options->no_preload,
         .target = &run->target,
-        .scope = &run->scope,
-        .stacks = &options->stacks,
-        .counters = &options->counters,
-        .pytorch = options->pytorch,
+        .options = handed_over,
+        .pytorch = options->pytorch != NULL,
     };
-    if (!environment_build(&run->environment, &injection))
+    if (!fits)
+        errno = E2BIG;
+    if (!fits || !environment_build(&run->environment, &injection))
         return errno == E2BIG
                    ? prof_fail(err, PROF_INVALID,
                                "the paths in the options are too long together: give shorter ones")
@@ -347,8 +368,10 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
 /* Undo prepare: the folder looks as if perfkit had not been there. */
 static void undo(struct run *run)
 {
-    counters_stop(&run->counters, NULL);
-    cpu_stop(&run->cpu);
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->stop)
+            run_features[i]->stop(run, false);
+    }
     prof_ingest_close(run->ingest);
     prof_store_close(run->store);
     output_discard(&run->output);
@@ -401,12 +424,10 @@ static int check_run_options(struct run *run, char **argv)
         cli_say(run->name, "--spool-limit is below 1M: a process needs at least that");
         return CLI_RUN_FAILED;
     }
-    if (!scope_check(run->name, &options->scope, options->trace) ||
-        !stacks_check(run->name, &options->stacks, options->trace) ||
-        !pytorch_check(run->name, options->pytorch, options->trace) ||
-        !counters_check(run->name, &options->counters, options->trace) ||
-        !cpu_check(run->name, &options->cpu))
-        return CLI_RUN_FAILED;
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->check && !run_features[i]->check(run))
+            return CLI_RUN_FAILED;
+    }
     run->argv = argv;
     if (!*argv[0]) {
         cli_say(run->name, "the command is empty: give the name of a program");
@@ -438,7 +459,6 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     status = check_run_options(&run, operands.values);
     if (status)
         return status;
-    memory_watch_init(&run.memory, run.options.trace);
     inherited_list(&run.inherited);
     signals_install();
     if (prepare_run(&run, &err)) {
@@ -446,15 +466,16 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         return CLI_RUN_FAILED;
     }
-    counters_start(&run.counters, &run.options.counters,
-                   &(struct counters_run){run.spool.path, &run.inherited, run.ingest});
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->start)
+            run_features[i]->start(&run);
+    }
     int in_exec, early = run.counters.pid ? signals_pending_end() : 0; /* that took seconds */
     if (early) {
         undo(&run);
         signals_end_as(early);
     }
-    run.cpu = (struct cpu){.options = &run.options.cpu, .spool = run.spool.path};
-    struct spawn_hold hold = {cpu_attach, &run.cpu};
+    struct spawn_hold hold = {cpu_attach, &run};
     int error = spawn_target(run.argv, run.environment.variables, run.options.cpu.hz ? &hold : NULL,
                              &run.pid, &in_exec);
     if (error) {
@@ -462,15 +483,16 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
         undo(&run);
         return status;
     }
-    scope_started(&run.scope, (int)run.pid);
-    cpu_start(&run.cpu, command->name, run.ingest);
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->started)
+            run_features[i]->started(&run);
+    }
     spool_folder_note_in_outer(getenv("PERFKIT_DIR"), run.output.final);
     output_started(&run.output);
     inherited_let_go(&run.inherited);
     signals_release(run.pid);
     environment_watch(&run.environment, run.collector);
 
-    network_watch_begin(&run.network);
     run_record(&run);
     run_finish(&run, run_wait_for_others(&run));
     if (WIFSIGNALED(run.wait_status))

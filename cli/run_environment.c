@@ -11,10 +11,7 @@
 #include "cli/build.h"
 #include "cli/opencl_loader.h"
 #include "cli/process.h"
-#include "cli/run_counters.h"
-#include "cli/run_environment.h"
-#include "cli/run_pytorch.h"
-#include "cli/run_stacks.h"
+#include "cli/run.h"
 
 static void __attribute__((format(printf, 3, 4)))
 note(struct run_environment *environment, const char *item, const char *format, ...)
@@ -261,7 +258,7 @@ static void note_target(struct run_environment *environment, const struct elf_fa
 
 static bool add_options(struct run_environment *environment, const struct run_injection *injection)
 {
-    char text[4000]; /* the collector reads at most 4095 bytes */
+    char text[COLLECTOR_OPTIONS];
     size_t used = (size_t)snprintf(text, sizeof text, "spool-limit=%llu",
                                    (unsigned long long)injection->spool_limit);
     bool first = true;
@@ -278,26 +275,11 @@ static bool add_options(struct run_environment *environment, const struct run_in
     const char *cupti = getenv(CUPTI_VARIABLE);
     if (cupti && *cupti && !strchr(cupti, ',') && used + strlen(cupti) + 16 < sizeof text)
         used += (size_t)snprintf(text + used, sizeof text - used, ",cupti-path=%s", cupti);
-    if (!scope_hand_over(injection->scope, text + used, sizeof text - used)) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s", injection->options);
+    if (used >= sizeof text) {
         errno = E2BIG;
         return false;
     }
-    used += strlen(text + used);
-    if (!stacks_hand_over(injection->stacks, text + used, sizeof text - used)) {
-        errno = E2BIG;
-        return false;
-    }
-    used += strlen(text + used);
-    if (!counters_hand_over(injection->counters, text + used, sizeof text - used)) {
-        errno = E2BIG;
-        return false;
-    }
-    used += strlen(text + used);
-    if (!pytorch_hand_over(injection->pytorch, text + used, sizeof text - used)) {
-        errno = E2BIG;
-        return false;
-    }
-    used += strlen(text + used);
     /* Loaded by the OpenCL loader, the collector comes too late to see the list whole. */
     const char *layers = get(environment, "OPENCL_LAYERS");
     if (!environment->preloaded && layers && !strchr(layers, ',') &&

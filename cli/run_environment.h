@@ -9,10 +9,10 @@
 #include <sys/types.h>
 
 #include "cli/run_elf.h"
-#include "cli/run_scope.h"
 #include "libprof/store/ingest.h"
 
 #define MOST_NOTES 12
+#define COLLECTOR_OPTIONS 4000         /* bytes: the collector reads at most 4095 */
 #define CUPTI_VARIABLE "PERFKIT_CUPTI" /* path of libcupti.so to use */
 
 /* A sentence for the trust block. */
@@ -39,10 +39,8 @@ struct run_injection {
     uint64_t spool_limit;  /* bytes */
     bool preload;          /* allowed by the user */
     const struct elf_facts *target;
-    const struct scope *scope;
-    const struct stacks_options *stacks;
-    const struct counters_options *counters;
-    const char *pytorch; /* as given, NULL = not asked for */
+    const char *options; /* for the collector, each begun with a comma */
+    bool pytorch;        /* its operators and modules are to be named */
 };
 
 /* False = out of memory. */

@@ -31,6 +31,14 @@ static void step_ingest(struct run *run)
         cli_say(run->name, "%s", err.message);
 }
 
+static void step_features(struct run *run)
+{
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->step)
+            run_features[i]->step(run);
+    }
+}
+
 /* How long to sleep: not at all behind a backlog, longer the quieter it is. */
 static int next_pause(const struct run *run, int pause)
 {
@@ -81,7 +89,7 @@ void run_record(struct run *run)
     while (!look_at_target(run)) {
         environment_look(&run->environment, run->pid, run->ingest);
         step_ingest(run);
-        memory_watch_step(&run->memory, run->ingest);
+        step_features(run);
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
     }
@@ -119,7 +127,7 @@ bool run_wait_for_others(struct run *run)
         pause = next_pause(run, pause);
         signals_wait(sooner(pause, scope_step(&run->scope)));
         step_ingest(run);
-        memory_watch_step(&run->memory, run->ingest);
+        step_features(run);
         if (!run->end_ingested)
             ingest_program_end(run);
     }
@@ -142,10 +150,10 @@ static void note_inner_runs(struct run *run)
 
 void run_finish(struct run *run, bool abandon)
 {
-    counters_stop(&run->counters, run->ingest);
-    cpu_stop(&run->cpu);
-    memory_watch_end(&run->memory);
-    network_watch_end(&run->network, run->ingest);
+    for (size_t i = 0; run_features[i]; i++) {
+        if (run_features[i]->stop)
+            run_features[i]->stop(run, true);
+    }
     static char last_words[PATH_MAX + 160];
     snprintf(last_words, sizeof last_words,
              "perfkit run: left: `perfkit recover %s` finishes the capture\n", run->spool.path);

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/run_environment.h"
-#include "cli/run_scope.h"
+#include "cli/run.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/pattern.h"
 
@@ -118,8 +117,10 @@ static bool conflict(const char *command, const char *a, const char *b, const ch
     return false;
 }
 
-bool scope_check(const char *command, struct scope_options *options, const char *trace)
+static bool check_scope(struct run *run)
 {
+    struct scope_options *options = &run->options.scope;
+    const char *command = run->name, *trace = run->options.trace;
     if (options->duration_ns == 0) {
         cli_say(command, "--duration: no time at all records nothing: give a longer one, or leave "
                          "it out to record to the end");
@@ -217,11 +218,11 @@ size_t scope_append_escaped(char *text, size_t used, size_t size, const char *fr
 #define APPEND(...)                                                                                \
     used += used < size ? (size_t)snprintf(text + used, size - used, __VA_ARGS__) : 0
 
-bool scope_hand_over(const struct scope *scope, char *text, size_t size)
+static bool hand_over_scope(const struct run *run, char *text, size_t size)
 {
+    const struct scope *scope = &run->scope;
     const struct scope_options *asked = scope->asked;
     size_t used = 0;
-    text[0] = '\0';
     if (asked->range && !is_nvtx(asked->range)) {
         APPEND(",capture=" PROFILER_WORD);
     } else if (asked->range) {
@@ -243,9 +244,9 @@ bool scope_hand_over(const struct scope *scope, char *text, size_t size)
     return used < size;
 }
 
-bool scope_note(const struct scope *scope, char *text, size_t size)
+static bool note_scope(const struct run *run, char *text, size_t size)
 {
-    const struct scope_options *asked = scope->asked;
+    const struct scope_options *asked = run->scope.asked;
     size_t used = 0;
     text[0] = '\0';
     if (asked->dormant)
@@ -264,11 +265,12 @@ bool scope_note(const struct scope *scope, char *text, size_t size)
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
-void scope_started(struct scope *scope, int pid)
+static void start_clock(struct run *run)
 {
+    struct scope *scope = &run->scope;
     const struct scope_options *asked = scope->asked;
     uint64_t now = prof_now_ns();
-    atomic_store(&scope->control.page->target, (uint32_t)pid);
+    atomic_store(&scope->control.page->target, (uint32_t)run->pid);
     if (asked->delay_ns)
         scope->opens_at_ns = now + asked->delay_ns;
     if (asked->duration_ns)
@@ -344,3 +346,9 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
                "(--delay, --duration, perfkit ctl)";
     return NULL;
 }
+
+const struct run_feature run_scope = {.name = "scope",
+                                      .check = check_scope,
+                                      .hand_over = hand_over_scope,
+                                      .note = note_scope,
+                                      .started = start_clock};

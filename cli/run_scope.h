@@ -32,10 +32,6 @@ struct scope {
     uint64_t closes_at_ns;
 };
 
-/* False, said on stderr, when an option is wrong or two do not go together. `trace` as in --trace.
- */
-bool scope_check(const char *command, struct scope_options *options, const char *trace);
-
 /* Make the control page, and the folder of --cupti-dump. */
 enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
                                const char *folder, struct prof_error *err);
@@ -47,20 +43,12 @@ bool scope_check_pattern(const char *command, const char *option, const char *pa
  * the bytes used then, more than fit in `size` when it did not fit. */
 size_t scope_append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes);
 
-/* ",name=value..." for PERFKIT_OPTIONS. False when it does not fit. */
-bool scope_hand_over(const struct scope *scope, char *text, size_t size);
-
-/* What the trust block says about it; false = nothing. */
-bool scope_note(const struct scope *scope, char *text, size_t size);
-
 /* Nothing was started: leave nothing behind. */
 void scope_undo(struct scope *scope);
 
 /* The capture begins: no process of the target is there yet. */
 void scope_ready(struct scope *scope);
 
-/* The program runs as process `pid`: the clock starts. */
-void scope_started(struct scope *scope, int pid);
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
 int scope_step(struct scope *scope);
 

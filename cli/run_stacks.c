@@ -1,13 +1,14 @@
-/* See run_stacks.h. The list is checked here and handed over as it is, with + for the commas, which
- * divide the collector's options. */
+/* What the collector does at calls on request: --stacks takes their call stacks, --pytorch names
+ * the operators and modules that make them. Lists are checked here and handed over as they are,
+ * with + for the commas, which divide the collector's options. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/run_environment.h"
-#include "cli/run_stacks.h"
+#include "cli/run.h"
 
 #define MOST_LIST_BYTES 60u /* what the collector reads of it */
 #define MOST_EVERY 1000000000ul
@@ -71,8 +72,10 @@ static bool check_kinds(const char *command, const char *kinds)
     }
 }
 
-bool stacks_check(const char *command, const struct stacks_options *options, const char *trace)
+static bool check_stacks(struct run *run)
 {
+    const struct stacks_options *options = &run->options.stacks;
+    const char *command = run->name, *trace = run->options.trace;
     if (!options->kinds) {
         if (options->depth)
             cli_say(command, "--stack-depth is of no use without --stacks: add it");
@@ -90,24 +93,69 @@ bool stacks_check(const char *command, const struct stacks_options *options, con
     return check_kinds(command, options->kinds);
 }
 
-bool stacks_hand_over(const struct stacks_options *options, char *text, size_t size)
+/* ",NAME=LIST". Returns the bytes used, more than fit in `size` when it did not fit. */
+static size_t hand_over_list(const char *name, const char *list, char *text, size_t size)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    if (!options->kinds)
-        return true;
-    used += (size_t)snprintf(text, size, ",stacks=%s", options->kinds);
+    size_t used = (size_t)snprintf(text, size, ",%s=%s", name, list);
     for (char *at = text + 1; used < size && (at = strchr(at, ','));)
         *at = '+';
-    if (options->depth && used < size)
+    return used;
+}
+
+static bool hand_over_stacks(const struct run *run, char *text, size_t size)
+{
+    const struct stacks_options *options = &run->options.stacks;
+    size_t used = options->kinds ? hand_over_list("stacks", options->kinds, text, size) : 0;
+    if (options->kinds && options->depth && used < size)
         used += (size_t)snprintf(text + used, size - used, ",stack-depth=%u", options->depth);
     return used < size;
 }
 
-bool stacks_note(const struct stacks_options *options, char *text, size_t size)
+static bool note_stacks(const struct run *run, char *text, size_t size)
 {
+    const struct stacks_options *options = &run->options.stacks;
     if (options->kinds)
         snprintf(text, size, "call stacks are taken of %s%s", options->kinds,
                  strchr(options->kinds, ':') ? ": the others of a kind with :N have none" : "");
     return options->kinds != NULL;
+}
+
+const struct run_feature run_stacks = {
+    .name = "stacks", .check = check_stacks, .hand_over = hand_over_stacks, .note = note_stacks};
+
+/* ---- --pytorch ------------------------------------------------------------------------------ */
+
+const char *const pytorch_words[] = {"ops", "modules", NULL};
+
+static bool check_pytorch(struct run *run)
+{
+    if (run->options.pytorch && !trace_names_domain(run->options.trace, "nvtx")) {
+        cli_say(run->name, "--pytorch needs the NVTX source: add nvtx to --trace");
+        return false;
+    }
+    return true;
+}
+
+static bool hand_over_pytorch(const struct run *run, char *text, size_t size)
+{
+    const char *list = run->options.pytorch;
+    return !list || hand_over_list("pytorch", list, text, size) < size;
+}
+
+const struct run_feature run_pytorch = {
+    .name = "pytorch", .check = check_pytorch, .hand_over = hand_over_pytorch};
+
+/* The hook is Python code that Python itself runs at its start (sitecustomize), in every process
+ * that the environment reaches; what it does is in collectors/python/pytorch. */
+bool pytorch_folder(const char *collector, char folder[PATH_MAX])
+{
+    char file[PATH_MAX], real[PATH_MAX];
+    if (!realpath(collector, real)) /* it may be a link in the spool folder */
+        return false;
+    const char *slash = strrchr(real, '/');
+    if (!slash ||
+        snprintf(folder, PATH_MAX, "%.*s/python", (int)(slash - real), real) >= PATH_MAX ||
+        (size_t)snprintf(file, sizeof file, "%s/sitecustomize.py", folder) >= sizeof file)
+        return false;
+    return access(file, R_OK) == 0;
 }

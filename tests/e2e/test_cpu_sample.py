@@ -203,7 +203,7 @@ class Refused(e2e.Case):
         self.assertRegex(result.err, b"perf_event_paranoid|perf events")
         db = self.open(capture)
         self.assertEqual(self.one(db, "SELECT count(*) FROM cpu_sample"), 0)
-        self.assertIn("--cpu-sample was asked for", self.one(
+        self.assertIn("--cpu-sample was given", self.one(
             db, "SELECT note FROM capture_health WHERE item = 'cpu-sample degraded'"))
 
 

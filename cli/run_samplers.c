@@ -1,6 +1,7 @@
-/* See run_counters.h. The sampler is a program of its own: a crash or a hang inside a vendor's
- * library must not reach the recorder, and a program that loads CUDA is best not the one that forks
- * targets. */
+/* What is sampled beside the program: hardware counters (--counters) and where its threads run
+ * (--cpu-sample). The sampler of counters is a program of its own: a crash or a hang inside a
+ * vendor's library must not reach the recorder, and a program that loads CUDA is best not the one
+ * that forks targets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,8 +16,7 @@
 
 #include "cli/beside.h"
 #include "cli/command.h"
-#include "cli/run_counters.h"
-#include "cli/run_environment.h"
+#include "cli/run.h"
 #include "cli/run_signals.h"
 #include "samplers/counters/sets.h"
 #include "libprof/base/clock.h"
@@ -77,18 +77,19 @@ static bool check_exact(const char *command, const struct counters_options *opti
     return scope_check_pattern(command, "--counters=exact:", pattern);
 }
 
-bool counters_hand_over(const struct counters_options *options, char *text, size_t size)
+static bool hand_over_counters(const struct run *run, char *text, size_t size)
 {
-    const char *pattern = exact_pattern(options);
-    text[0] = '\0';
+    const char *pattern = exact_pattern(&run->options.counters);
     if (!pattern)
         return true;
     size_t used = (size_t)snprintf(text, size, ",exact=");
     return used < size && scope_append_escaped(text, used, size, pattern, strlen(pattern)) < size;
 }
 
-bool counters_check(const char *command, const struct counters_options *options, const char *trace)
+static bool check_counters(struct run *run)
 {
+    const struct counters_options *options = &run->options.counters;
+    const char *command = run->name, *trace = run->options.trace;
     bool own_interval = options->interval_ns == COUNTERS_OWN_INTERVAL;
     if (!options->set) {
         if (!own_interval || options->duty)
@@ -129,7 +130,7 @@ static void note_degraded_counters(struct prof_ingest *ingest, const char *text)
 }
 
 struct arguments {
-    char path[PATH_MAX], directory[PATH_MAX], set[64], cupti[PATH_MAX], interval[40], duty[40];
+    char path[PATH_MAX], directory[PATH_MAX + 8], set[64], cupti[PATH_MAX], interval[40], duty[40];
     char *list[7];
     char **environment;
 };
@@ -208,8 +209,8 @@ static bool wait_ready(int fd)
     return false;
 }
 
-static int spawn(struct counters *counters, const struct arguments *arguments,
-                 const struct inherited_fds *inherited, int *ready)
+static int spawn_sampler(struct counters *counters, const struct arguments *arguments,
+                         const struct inherited_fds *inherited, int *ready)
 {
     int stop[2], up[2];
     if (pipe2(stop, O_CLOEXEC) != 0)
@@ -237,9 +238,12 @@ static int spawn(struct counters *counters, const struct arguments *arguments,
     return saved;
 }
 
-void counters_start(struct counters *counters, const struct counters_options *options,
-                    const struct counters_run *run)
+/* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or
+ * the user wants perfkit to end (signals_pending_end). What goes wrong is a note of the capture:
+ * the run goes on. */
+static void start_counters(struct run *run)
 {
+    const struct counters_options *options = &run->options.counters;
     static const char *const places[] = {SAMPLER, "../lib*/perfkit/" SAMPLER,
                                          "../lib/*/perfkit/" SAMPLER, NULL};
     struct arguments arguments = {0};
@@ -251,9 +255,10 @@ void counters_start(struct counters *counters, const struct counters_options *op
                                             " is not beside perfkit: install perfkit again");
         return;
     }
-    make_arguments(&arguments, options, run->spool);
-    int error =
-        make_environment(&arguments) ? spawn(counters, &arguments, run->inherited, &ready) : ENOMEM;
+    make_arguments(&arguments, options, run->spool.path);
+    int error = make_environment(&arguments)
+                    ? spawn_sampler(&run->counters, &arguments, &run->inherited, &ready)
+                    : ENOMEM;
     free(arguments.environment);
     if (error) {
         char text[160];
@@ -283,17 +288,19 @@ static int see_off(pid_t pid)
     }
 }
 
-void counters_stop(struct counters *counters, struct prof_ingest *ingest)
+/* Let the sampler write what it has, and see it off. */
+static void stop_counters(struct run *run, bool ran)
 {
+    struct counters *counters = &run->counters;
     char text[160];
     if (counters->pid == 0)
         return;
-    if (!ingest)
+    if (!ran)
         kill(counters->pid, SIGKILL);
     close(counters->stop);
     int status = see_off(counters->pid);
     counters->pid = 0;
-    if (!ingest)
+    if (!ran)
         return;
     if (WIFSIGNALED(status))
         snprintf(text, sizeof text,
@@ -305,5 +312,78 @@ void counters_stop(struct counters *counters, struct prof_ingest *ingest)
                  WEXITSTATUS(status));
     else
         return;
-    note_degraded_counters(ingest, text);
+    note_degraded_counters(run->ingest, text);
 }
+
+const struct run_feature run_counters = {.name = "counters",
+                                         .check = check_counters,
+                                         .hand_over = hand_over_counters,
+                                         .start = start_counters,
+                                         .stop = stop_counters};
+
+/* ---- --cpu-sample --------------------------------------------------------------------------- */
+
+enum { STACK_DWARF, STACK_FP };
+const char *const cpu_stack_words[] = {[STACK_DWARF] = "dwarf", [STACK_FP] = "fp", NULL};
+const char *const cpu_blocked_words[] = {"on", "off", NULL};
+
+/* Copied of each stack. At high rates less, for the buffers hold no more of them. */
+static uint32_t copied_bytes(unsigned hz)
+{
+    return hz <= 250 ? 16384 : hz <= 1000 ? 8192 : 4096;
+}
+
+static bool check_cpu(struct run *run)
+{
+    const struct cpu_options *options = &run->options.cpu;
+    if (options->hz == 0 && (options->blocked || options->stack)) {
+        cli_say(run->name, "--cpu-sample-%s needs --cpu-sample: give that too",
+                options->blocked ? "blocked" : "stack");
+        return false;
+    }
+    return true;
+}
+
+/* The events are opened while the target's process still is perfkit's own, so that they begin with
+ * its program; the thread starts when nothing is forked any more. */
+void cpu_attach(void *context, pid_t pid)
+{
+    struct run *run = context;
+    const struct cpu_options *wanted = &run->options.cpu;
+    struct cpu_sampler_options options = {
+        .directory = run->spool.path,
+        .perf = {.pid = pid,
+                 .hz = wanted->hz,
+                 .stack_bytes = wanted->stack == STACK_DWARF ? copied_bytes(wanted->hz) : 0,
+                 .switches = wanted->blocked == 0},
+    };
+    run->cpu.sampler = cpu_sampler_open(&options, run->cpu.why_not, sizeof run->cpu.why_not);
+}
+
+/* What went wrong is a note of the capture and is said on stderr. */
+static void start_cpu(struct run *run)
+{
+    struct cpu *cpu = &run->cpu;
+    if (cpu->sampler && !cpu_sampler_start(cpu->sampler)) {
+        snprintf(cpu->why_not, sizeof cpu->why_not, "cannot start a thread: %s", strerror(errno));
+        cpu_sampler_close(cpu->sampler);
+        cpu->sampler = NULL;
+    }
+    if (!cpu->why_not[0])
+        return;
+    char note[480];
+    snprintf(note, sizeof note, "--cpu-sample was given, but nothing is sampled: %s", cpu->why_not);
+    prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "cpu-sample degraded", note,
+                     NULL);
+    cli_say(run->name, "%s", note);
+}
+
+static void stop_cpu(struct run *run, bool ran)
+{
+    (void)ran;
+    cpu_sampler_close(run->cpu.sampler);
+    run->cpu.sampler = NULL;
+}
+
+const struct run_feature run_cpu = {
+    .name = "cpu-sample", .check = check_cpu, .started = start_cpu, .stop = stop_cpu};
