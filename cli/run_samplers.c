@@ -86,7 +86,7 @@ static bool hand_over_counters(const struct run *run, char *text, size_t size)
     return used < size && scope_append_escaped(text, used, size, pattern, strlen(pattern)) < size;
 }
 
-static bool check_counters(struct run *run)
+static bool check_counters_options(struct run *run)
 {
     const struct counters_options *options = &run->options.counters;
     const char *command = run->name, *trace = run->options.trace;
@@ -316,7 +316,7 @@ static void stop_counters(struct run *run, bool ran)
 }
 
 const struct run_feature run_counters = {.name = "counters",
-                                         .check = check_counters,
+                                         .check = check_counters_options,
                                          .hand_over = hand_over_counters,
                                          .start = start_counters,
                                          .stop = stop_counters};
@@ -333,7 +333,7 @@ static uint32_t copied_bytes(unsigned hz)
     return hz <= 250 ? 16384 : hz <= 1000 ? 8192 : 4096;
 }
 
-static bool check_cpu(struct run *run)
+static bool check_cpu_options(struct run *run)
 {
     const struct cpu_options *options = &run->options.cpu;
     if (options->hz == 0 && (options->blocked || options->stack)) {
@@ -386,4 +386,4 @@ static void stop_cpu(struct run *run, bool ran)
 }
 
 const struct run_feature run_cpu = {
-    .name = "cpu-sample", .check = check_cpu, .started = start_cpu, .stop = stop_cpu};
+    .name = "cpu-sample", .check = check_cpu_options, .started = start_cpu, .stop = stop_cpu};

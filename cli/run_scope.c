@@ -117,7 +117,7 @@ static bool conflict(const char *command, const char *a, const char *b, const ch
     return false;
 }
 
-static bool check_scope(struct run *run)
+static bool check_scope_options(struct run *run)
 {
     struct scope_options *options = &run->options.scope;
     const char *command = run->name, *trace = run->options.trace;
@@ -348,7 +348,7 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
 }
 
 const struct run_feature run_scope = {.name = "scope",
-                                      .check = check_scope,
+                                      .check = check_scope_options,
                                       .hand_over = hand_over_scope,
                                       .note = note_scope,
                                       .started = start_clock};

@@ -72,7 +72,7 @@ static bool check_kinds(const char *command, const char *kinds)
     }
 }
 
-static bool check_stacks(struct run *run)
+static bool check_stacks_options(struct run *run)
 {
     const struct stacks_options *options = &run->options.stacks;
     const char *command = run->name, *trace = run->options.trace;
@@ -111,7 +111,7 @@ static bool hand_over_stacks(const struct run *run, char *text, size_t size)
     return used < size;
 }
 
-static bool note_stacks(const struct run *run, char *text, size_t size)
+static bool note_stacks_options(const struct run *run, char *text, size_t size)
 {
     const struct stacks_options *options = &run->options.stacks;
     if (options->kinds)
@@ -120,14 +120,16 @@ static bool note_stacks(const struct run *run, char *text, size_t size)
     return options->kinds != NULL;
 }
 
-const struct run_feature run_stacks = {
-    .name = "stacks", .check = check_stacks, .hand_over = hand_over_stacks, .note = note_stacks};
+const struct run_feature run_stacks = {.name = "stacks",
+                                       .check = check_stacks_options,
+                                       .hand_over = hand_over_stacks,
+                                       .note = note_stacks_options};
 
 /* ---- --pytorch ------------------------------------------------------------------------------ */
 
 const char *const pytorch_words[] = {"ops", "modules", NULL};
 
-static bool check_pytorch(struct run *run)
+static bool check_pytorch_options(struct run *run)
 {
     if (run->options.pytorch && !trace_names_domain(run->options.trace, "nvtx")) {
         cli_say(run->name, "--pytorch needs the NVTX source: add nvtx to --trace");
@@ -143,7 +145,7 @@ static bool hand_over_pytorch(const struct run *run, char *text, size_t size)
 }
 
 const struct run_feature run_pytorch = {
-    .name = "pytorch", .check = check_pytorch, .hand_over = hand_over_pytorch};
+    .name = "pytorch", .check = check_pytorch_options, .hand_over = hand_over_pytorch};
 
 /* The hook is Python code that Python itself runs at its start (sitecustomize), in every process
  * that the environment reaches; what it does is in collectors/python/pytorch. */
