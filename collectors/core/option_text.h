@@ -1,6 +1,23 @@
-/* Options that may hold any text: '%' and ',' come as %XX (cli/run_scope.c). */
+/* Options that several sources read: what --capture-range asks for, and text that may hold
+ * anything:
+ * '%' and ',' come as %XX (cli/run_scope.c). */
 #ifndef PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
 #define PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
+
+#include <string.h>
+
+#include "collectors/core/collector.h"
+
+/* Of --capture-range: which marks of the program open a window; WIRE_WINDOW_UNKNOWN = none. */
+static inline enum wire_window_reason option_capture(void)
+{
+    char kind[16];
+    if (!collector_option("capture", kind, sizeof kind))
+        return WIRE_WINDOW_UNKNOWN;
+    return strcmp(kind, "nvtx") == 0              ? WIRE_WINDOW_RANGE
+           : strcmp(kind, "cudaProfilerApi") == 0 ? WIRE_WINDOW_PROFILER
+                                                  : WIRE_WINDOW_UNKNOWN;
+}
 
 static inline unsigned option_digit(char c)
 {

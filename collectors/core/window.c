@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/option_text.h"
 #include "collectors/core/state.h"
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
@@ -24,16 +25,6 @@ static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
 static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
 static _Atomic int32_t ranges;  /* capture ranges that are open in this process */
 
-static uint32_t wanted_ranges(void)
-{
-    char kind[16];
-    if (!collector_option("capture", kind, sizeof kind))
-        return WIRE_WINDOW_UNKNOWN;
-    return strcmp(kind, "nvtx") == 0              ? WIRE_WINDOW_RANGE
-           : strcmp(kind, "cudaProfilerApi") == 0 ? WIRE_WINDOW_PROFILER
-                                                  : WIRE_WINDOW_UNKNOWN;
-}
-
 /* Threads that come here together find the same. */
 static struct control_page *find_page(void)
 {
@@ -43,7 +34,7 @@ static struct control_page *find_page(void)
     struct control_page *page = directory ? control_map(directory) : NULL;
     pthread_setcancelstate(cancel, NULL);
     struct control_page *before = NULL;
-    atomic_store(&ranged, directory ? wanted_ranges() : WIRE_WINDOW_UNKNOWN);
+    atomic_store(&ranged, directory ? option_capture() : WIRE_WINDOW_UNKNOWN);
     if (!page)
         page = &always;
     if (directory && !atomic_compare_exchange_strong(&the_page, &before, page)) {

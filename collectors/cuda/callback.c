@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collectors/core/collector.h"
+#include "collectors/core/option_text.h"
 #include "collectors/cuda/parts.h"
 
 static _Atomic bool profiler_open;
@@ -123,10 +124,7 @@ bool cuda_function_is_any(enum cuda_domain domain, uint32_t cbid, const char *co
 bool cuda_window_wants_callback(enum cuda_domain domain, uint32_t cbid)
 {
     static const char *const words[] = {"ProfilerStart", "ProfilerStop", NULL};
-    char range[32];
-    return cuda_function_is_any(domain, cbid, words) &&
-           collector_option("capture", range, sizeof range) &&
-           strcmp(range, "cudaProfilerApi") == 0;
+    return cuda_function_is_any(domain, cbid, words) && option_capture() == WIRE_WINDOW_PROFILER;
 }
 
 /* cudaProfilerStart calls cuProfilerStart and both come here; only a change counts. The window

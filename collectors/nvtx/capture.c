@@ -19,9 +19,7 @@ static _Atomic uint64_t started_ids[MAX_STARTED]; /* 0 = free */
 
 void nvtx_capture_start(void)
 {
-    char kind[16];
-    if (atomic_exchange(&started, 1) || !collector_option("capture", kind, sizeof kind) ||
-        strcmp(kind, "nvtx") != 0 ||
+    if (atomic_exchange(&started, 1) || option_capture() != WIRE_WINDOW_RANGE ||
         !collector_option("capture-name", wanted_name, sizeof wanted_name))
         return;
     if (!collector_option("capture-domain", wanted_domain, sizeof wanted_domain))
