@@ -27,8 +27,14 @@ static const char *const sql_text[] = {
 
 void ingest_check(struct prof_ingest *ingest, int code)
 {
-    if (!ingest->failed && prof_sql_status(code) != PROF_OK)
+    if (!ingest->failed && !ingest->cause.status && prof_sql_status(code) != PROF_OK)
         ingest->failed = code;
+}
+
+void ingest_keep_cause(struct prof_ingest *ingest, const struct prof_error *cause)
+{
+    if (!ingest->failed && !ingest->cause.status)
+        ingest->cause = *cause;
 }
 
 bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row)
@@ -48,6 +54,12 @@ enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing
                              struct prof_error *err)
 {
     int code = ingest->failed ? ingest->failed : sqlite3_errcode(ingest->db);
+    if (ingest->cause.status)
+        return prof_fail(err, ingest->cause.status, "cannot %s %s: %s", doing,
+                         prof_store_path(ingest->store), ingest->cause.message);
+    if (prof_sql_status(code) == PROF_OK)
+        return prof_fail(err, PROF_NOMEM, "cannot %s %s: out of memory", doing,
+                         prof_store_path(ingest->store));
     return prof_store_fail_code(ingest->store, code, doing, err);
 }
 
@@ -117,7 +129,8 @@ static void spool_free(struct ingest_spool *spool)
 }
 
 /* The reader is NULL when the file cannot be opened as a spool (yet). */
-struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id)
+struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id,
+                                      struct prof_error *err)
 {
     struct ingest_spool *spool = calloc(1, sizeof *spool);
     struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
@@ -132,7 +145,7 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
     *slot = spool;
     snprintf(spool->name, sizeof spool->name, "%s", name);
     spool->id = id;
-    prof_spool_open(path, true, &spool->reader, NULL);
+    prof_spool_open(path, true, &spool->reader, err);
     free(path);
     return spool;
 }
@@ -149,7 +162,10 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
     free(path);
     if (status != PROF_OK)
         return true;
-    struct ingest_spool *spool = ingest_spool_add(ingest, name, ingest->last_spool + 1);
+    struct prof_error err = {0};
+    struct ingest_spool *spool = ingest_spool_add(ingest, name, ingest->last_spool + 1, &err);
+    if (spool && !spool->reader)
+        ingest_keep_cause(ingest, &err);
     if (!spool || !spool->reader)
         return false;
     ingest->last_spool++;
@@ -167,12 +183,23 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
     return (spool->process || !target) && ingest_run(ingest, INGEST_SQL_SPOOL);
 }
 
+bool ingest_folder_is_gone(struct prof_ingest *ingest)
+{
+    struct prof_error cause = {0};
+    if (errno == ENOENT)
+        return true;
+    prof_fail_errno(&cause, errno == ENOMEM ? PROF_NOMEM : PROF_IO, "cannot read %s",
+                    ingest->directory);
+    ingest_keep_cause(ingest, &cause);
+    return false;
+}
+
 static bool find_spools(struct prof_ingest *ingest)
 {
     DIR *directory = opendir(ingest->directory);
     bool ok = true;
     if (!directory)
-        return errno == ENOENT; /* else there may be spools */
+        return ingest_folder_is_gone(ingest); /* else there may be spools */
     for (struct dirent *entry; ok && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && length < sizeof((struct ingest_spool *)0)->name &&
@@ -259,8 +286,11 @@ static bool read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool_span *spans;
     size_t count;
-    if (prof_spool_poll(spool->reader, &spans, &count, NULL) != PROF_OK)
+    struct prof_error cause = {0};
+    if (prof_spool_poll(spool->reader, &spans, &count, &cause) != PROF_OK) {
+        ingest_keep_cause(ingest, &cause);
         return false;
+    }
     for (size_t i = 0; i < count; i++) {
         if (!read_span(ingest, spool, &spans[i]))
             return false;
@@ -344,6 +374,7 @@ static enum prof_status load_ingest_state(struct prof_ingest *ingest, struct pro
     if (status != PROF_OK)
         return status;
     ingest->failed = SQLITE_OK;
+    ingest->cause = (struct prof_error){0};
     if (!ingest_begin(ingest))
         return prof_store_fail(ingest->store, "go on with", err);
     status = ingest_state_load(ingest, err);
@@ -363,6 +394,7 @@ static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *e
     free_ingest_state(ingest);
     ingest->stale = true;
     ingest->failed = SQLITE_OK;
+    ingest->cause = (struct prof_error){0};
     return prof_fail(err, status, "%s", cause.message);
 }
 
@@ -375,12 +407,13 @@ enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct pr
                                &ingest->sql[i], NULL) != SQLITE_OK)
             return prof_store_fail(ingest->store, "write", err);
     }
-    for (int i = 0; i < SCHEMA_TABLES; i++) {
-        if (prof_schema_insert(ingest->db, (enum schema_table)i, 1, prof_tables[i].redefined,
-                               &ingest->insert[i]))
-            return prof_store_fail(ingest->store, "write", err);
-    }
-    return ingest_batches_prepare(ingest) ? PROF_OK : prof_store_fail(ingest->store, "write", err);
+    int code = SQLITE_OK;
+    for (int i = 0; !code && i < SCHEMA_TABLES; i++)
+        code = prof_schema_insert(ingest->db, (enum schema_table)i, 1, prof_tables[i].redefined,
+                                  &ingest->insert[i]);
+    if (!code)
+        code = ingest_batches_prepare(ingest);
+    return code ? prof_store_fail_code(ingest->store, code, "write", err) : PROF_OK;
 }
 
 void ingest_statements_finalize(struct prof_ingest *ingest)

@@ -14,16 +14,18 @@ static const enum schema_table tables[] = {
 INGEST_BATCH_MAP(X)
 #undef X
 
-bool ingest_batches_prepare(struct prof_ingest *ingest)
+int ingest_batches_prepare(struct prof_ingest *ingest)
 {
     for (int i = 0; i < INGEST_BATCHES; i++) {
         struct ingest_batch *batch = &ingest->batches[i];
         batch->columns = (int)prof_tables[tables[i]].count;
         batch->count = 0;
-        if (prof_schema_insert(ingest->db, tables[i], INGEST_BATCH_ROWS, false, &batch->many))
-            return false;
+        int code =
+            prof_schema_insert(ingest->db, tables[i], INGEST_BATCH_ROWS, false, &batch->many);
+        if (code)
+            return code;
     }
-    return true;
+    return SQLITE_OK;
 }
 
 void ingest_batches_close(struct prof_ingest *ingest)

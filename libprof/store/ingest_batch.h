@@ -17,9 +17,9 @@ struct prof_ingest;
     X(TRANSFER, transfer)                                                                          \
     X(MEMSET, memset)                                                                              \
     X(SYNC, sync)                                                                                  \
-    X(CALL, api_call) X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node)                      \
-        X(EVENT_RECORD, event_record) X(OVERHEAD, overhead) X(MIGRATION, migration)                \
-            X(CPU_SAMPLE, cpu_sample)
+    X(CALL, api_call)                                                                              \
+    X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node) X(EVENT_RECORD, event_record)          \
+        X(OVERHEAD, overhead) X(MIGRATION, migration) X(CPU_SAMPLE, cpu_sample)
 enum ingest_batch_table {
 #define X(name, table) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)
@@ -57,7 +57,8 @@ static inline void row_known(struct ingest_row *row, int at, int64_t value)
 }
 
 /* ingest_batch.c */
-bool ingest_batches_prepare(struct prof_ingest *ingest);
+/* SQLite's code. */
+int ingest_batches_prepare(struct prof_ingest *ingest);
 void ingest_batches_close(struct prof_ingest *ingest);
 /* A row to fill, no column NULL but `id`; ingest_row_end adds it. */
 struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batch_table table);

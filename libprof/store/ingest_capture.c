@@ -55,8 +55,9 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                                       const struct prof_ingest_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
-    if (prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql))
-        return prof_store_fail(ingest->store, "start", err);
+    int code = prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql);
+    if (code)
+        return prof_store_fail_code(ingest->store, code, "start", err);
     struct utsname system;
     char kernel[256];
     uname(&system);
@@ -89,8 +90,9 @@ enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
                                         const struct foreign_about *about, struct prof_error *err)
 {
     sqlite3_stmt *sql;
-    if (prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql))
-        return prof_store_fail(ingest->store, "start", err);
+    int code = prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql);
+    if (code)
+        return prof_store_fail_code(ingest->store, code, "start", err);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, command), about->command);

@@ -351,7 +351,7 @@ static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
 static bool state_refused_files(struct prof_ingest *ingest)
 {
     DIR *directory = opendir(ingest->directory);
-    bool ok = directory || errno == ENOENT;
+    bool ok = directory || ingest_folder_is_gone(ingest);
     for (struct dirent *entry; ok && directory && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&

@@ -52,7 +52,8 @@ struct prof_ingest {
     char *directory;
     uint64_t zero_ns; /* capture.start_mono_ns */
     int failed;       /* SQLite's code of what failed where that cannot be returned: no commit */
-    bool stale;       /* memory was thrown away after a failure: load before going on */
+    struct prof_error cause; /* of the first failure where it is neither SQLite's nor memory */
+    bool stale;              /* memory was thrown away after a failure: load before going on */
 
     PROF_ARRAY(struct ingest_process) processes;
     unsigned char *lifecycle;
@@ -97,7 +98,12 @@ static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
 
 /* ingest.c */
 bool ingest_begin(struct prof_ingest *ingest); /* a transaction */
-struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id);
+/* NULL: out of memory. Where the file cannot be opened, `err` (may be NULL) says why. */
+struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id,
+                                      struct prof_error *err);
+/* After opendir of the spool directory failed: true when it is no longer there, else the reason is
+ * kept and it is a failure. */
+bool ingest_folder_is_gone(struct prof_ingest *ingest);
 bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  const struct wire_head *head, bool definition);
 

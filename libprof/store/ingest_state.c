@@ -402,7 +402,7 @@ static bool load_spools(struct prof_ingest *ingest)
     while (ok && sqlite3_step(sql) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(sql, 1);
         struct ingest_spool *spool =
-            name ? ingest_spool_add(ingest, name, sqlite3_column_int64(sql, 0)) : NULL;
+            name ? ingest_spool_add(ingest, name, sqlite3_column_int64(sql, 0), NULL) : NULL;
         ok = spool != NULL;
         if (!ok)
             break;

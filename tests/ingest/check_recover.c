@@ -2,6 +2,7 @@
  * another. Each record must be there exactly once. Also a disk that fills up and gets room again, and
  * a spool that was cut short. */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -335,19 +336,6 @@ START_TEST(finishing_can_be_tried_again)
 }
 END_TEST
 
-static sqlite3_mem_methods usual_memory;
-static long until; /* allocations of SQLite until one fails; 0 = none fails */
-
-static void *failing_malloc(int bytes)
-{
-    return until > 0 && --until == 0 ? NULL : usual_memory.xMalloc(bytes);
-}
-
-static void *failing_realloc(void *old, int bytes)
-{
-    return until > 0 && --until == 0 ? NULL : usual_memory.xRealloc(old, bytes);
-}
-
 static void some_launches(void *argument)
 {
     (void)argument;
@@ -361,6 +349,51 @@ static void some_launches(void *argument)
         collector_emit(&kernel);
         emit_mark(i, collector_text("mark"));
     }
+}
+
+/* Not SQLite's failure, and no lack of memory: the reason that is reported is the system's. */
+START_TEST(an_unreadable_directory_is_named)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(&run, NULL);
+    run_start(&run, some_launches, NULL);
+    waitpid(run.target, &run.wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    char aside[300];
+    snprintf(aside, sizeof aside, "%s.aside", run.directory);
+    ck_assert_int_eq(rename(run.directory, aside), 0);
+    int file = open(run.directory, O_CREAT | O_WRONLY, 0600); /* not a directory */
+    ck_assert_int_ge(file, 0);
+    close(file);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_IO);
+    ck_assert_msg(strstr(err.message, run.directory) && strstr(err.message, strerror(ENOTDIR)), "%s",
+                  err.message);
+    unlink(run.directory);
+    ck_assert_int_eq(rename(aside, run.directory), 0);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    run_done(&run);
+}
+END_TEST
+
+static sqlite3_mem_methods usual_memory;
+static long until; /* allocations of SQLite until one fails; 0 = none fails */
+
+static void *failing_malloc(int bytes)
+{
+    return until > 0 && --until == 0 ? NULL : usual_memory.xMalloc(bytes);
+}
+
+static void *failing_realloc(void *old, int bytes)
+{
+    return until > 0 && --until == 0 ? NULL : usual_memory.xRealloc(old, bytes);
 }
 
 /* The rows of each table, and how many values of each column are NULL. */
@@ -554,6 +587,7 @@ int main(void)
     tcase_add_test(core, a_full_disk_loses_nothing);
     tcase_add_test(core, finishing_can_be_tried_again);
     tcase_add_test(core, without_memory_nothing_becomes_null);
+    tcase_add_test(core, an_unreadable_directory_is_named);
     tcase_add_test(core, the_state_of_another_version);
     tcase_add_test(core, an_entry_filled_late_is_found);
     tcase_add_test(core, a_replaced_program_is_not_alive);
