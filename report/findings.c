@@ -34,8 +34,8 @@ static size_t shown(const struct prof_findings *findings, enum prof_report_findi
     return findings->count < most ? findings->count : most;
 }
 
-/* A rule's rows stand together, that of its worst phase first. */
-static bool is_worst_phase(const struct prof_findings *findings, const struct prof_finding *finding)
+bool prof_report_finding_is_worst_phase(const struct prof_findings *findings,
+                                        const struct prof_finding *finding)
 {
     return finding == findings->rows || finding[-1].rule != finding->rule ||
            finding[-1].hint != finding->hint;
@@ -46,7 +46,8 @@ static bool is_shown(const struct prof_findings *findings, size_t row, size_t ro
                      enum prof_report_findings how_many)
 {
     return rows < shown(findings, how_many) &&
-           (how_many == PROF_REPORT_FINDINGS_ALL || is_worst_phase(findings, &findings->rows[row]));
+           (how_many == PROF_REPORT_FINDINGS_ALL ||
+            prof_report_finding_is_worst_phase(findings, &findings->rows[row]));
 }
 
 /* The call to use on the finding's device; for one about no device in particular, on the first. */
@@ -110,7 +111,7 @@ static void append_finding_phase(const struct prof_report_data *data,
             (size_t)snprintf(out + used, size - used, "%sin %s (%s)", used ? "; " : "", fit,
                              prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
     if (fit && finding->phases > 1 && used < size && finding->rule_bound_ns != PROF_UNKNOWN &&
-        is_worst_phase(findings, finding))
+        prof_report_finding_is_worst_phase(findings, finding))
         snprintf(out + used, size - used, "; in %s phases %s, %s",
                  prof_count((int64_t)finding->phases).text,
                  prof_duration_ns(finding->rule_bound_ns).text,

@@ -20,6 +20,10 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
  * less; the part of the run that was judged; where it is worst. Names in them are clean. */
 void prof_report_finding_price(const struct prof_report_data *data,
                                const struct prof_finding *finding, char *out, size_t size);
+/* Does the row stand for its rule? A rule's rows, one a phase, stand together, the worst phase
+ * first, whose price has the sum of them all; lists of the first findings show that one only. */
+bool prof_report_finding_is_worst_phase(const struct prof_findings *findings,
+                                        const struct prof_finding *finding);
 /* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
 void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);

@@ -31,8 +31,12 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
         return;
     }
     fputs("<ol class=\"top\">\n", out);
-    for (size_t i = 0; i < findings->count && i < TOP; i++) {
+    size_t listed = 0;
+    for (size_t i = 0; i < findings->count && listed < TOP; i++) {
         const struct prof_finding *finding = &findings->rows[i];
+        if (!prof_report_finding_is_worst_phase(findings, finding))
+            continue;
+        listed++;
         fputs("<li>", out);
         put_badge(out, finding->severity);
         fprintf(out, "<a href=\"#finding-%zu\">", i + 1);
@@ -46,7 +50,7 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
         fputs("</li>\n", out);
     }
     fputs("</ol>\n", out);
-    if (findings->count > TOP)
+    if (findings->count > listed)
         fprintf(out, "<p><a href=\"#findings\">All %s</a></p>\n",
                 prof_counted((int64_t)findings->count, "finding", "findings").text);
 }

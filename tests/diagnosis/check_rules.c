@@ -241,6 +241,120 @@ START_TEST(phases_are_analysed_apart)
 }
 END_TEST
 
+/* Phases whose iterations compile for a part of their time, and whether the rule is told, and how
+ * severe it is: each limit from below and from above. Compiling leaves the device idle and nothing
+ * else does but the calls. */
+#define PHASES 3
+
+static const struct {
+    struct {
+        int iterations;
+        double share; /* of an iteration */
+    } phases[PHASES];
+    int severity; /* -1 = not told */
+} savings[] = {
+    {{{20, 0.009}}, -1},
+    {{{20, 0.011}}, PROF_SEVERITY_INFO},
+    {{{20, 0.045}}, PROF_SEVERITY_INFO},
+    {{{20, 0.055}}, PROF_SEVERITY_WARNING},
+    {{{20, 0.18}}, PROF_SEVERITY_WARNING},
+    {{{20, 0.22}}, PROF_SEVERITY_CRITICAL},
+    /* half of a phase that is little of the run */
+    {{{11, 0.5}, {545, 0}}, -1},                    /* 10 of 555: 0.9 % */
+    {{{11, 0.5}, {445, 0}}, PROF_SEVERITY_WARNING}, /* 1.1 % */
+    {{{11, 0.5}, {102, 0}}, PROF_SEVERITY_WARNING}, /* 4.5 % */
+    {{{11, 0.5}, {82, 0}}, PROF_SEVERITY_CRITICAL}, /* 5.5 % */
+    /* what each phase saves is the weight of its share: 4.4 %, 5.5 %, 18 %, 22 % */
+    {{{20, 0.052}, {20, 0.03}}, PROF_SEVERITY_INFO},
+    {{{20, 0.065}, {20, 0.035}}, PROF_SEVERITY_WARNING},
+    {{{20, 0.21}, {20, 0.12}, {20, 0.03}}, PROF_SEVERITY_WARNING},
+    {{{20, 0.25}, {20, 0.16}, {20, 0.03}}, PROF_SEVERITY_CRITICAL},
+};
+
+START_TEST(a_rule_has_one_severity)
+{
+    static const char *const names[PHASES] = {"first", "second", "third"};
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    size_t told = 0, compiling = 0;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int p = 0; p < PHASES && savings[_i].phases[p].iterations; p++) {
+        double share = savings[_i].phases[p].share;
+        compiling += share > 0;
+        scene_push(&s, names[p]);
+        for (int i = 0; i < savings[_i].phases[p].iterations; i++) {
+            scene_push(&s, "step");
+            if (share > 0)
+                scene_call(&s, "cuModuleLoadData", (int64_t)(share * 20000 * (double)US));
+            scene_kernel(&s, 0, config, (int64_t)((1 - share) * 20000 * (double)US));
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    for (size_t i = 0; i < findings.count; i++) {
+        if (strcmp(findings.rows[i].rule->id, "compile-in-loop") != 0)
+            continue;
+        told++;
+        ck_assert_int_eq((int)findings.rows[i].severity, savings[_i].severity);
+        ck_assert_uint_eq(findings.rows[i].phases, compiling);
+        ck_assert_int_ge(findings.rows[i].rule_bound_ns, findings.rows[i].bound_ns);
+    }
+    if ((savings[_i].severity < 0) != (told == 0))
+        findings_list(&findings);
+    ck_assert_int_eq(told == 0, savings[_i].severity < 0);
+    findings_check(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
+/* No rule waits for a larger part of the time than what is told begins with: near 3 % is info. */
+START_TEST(a_small_part_is_info)
+{
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_host(&s, 600 * US);
+        scene_kernel(&s, 0, config, 20000 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    const struct prof_finding *finding = finding_of(&findings, "host-starvation");
+    ck_assert(finding && finding->severity == PROF_SEVERITY_INFO && !finding->hint);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
+/* Waits for numbers that are read back are one fault, told once. */
+START_TEST(a_readbacks_wait_is_no_sync_stall)
+{
+    for (size_t i = 0; i < program_count; i++) {
+        struct prof_findings findings;
+        struct prof_error err = {0};
+        if (strcmp(programs[i].rule, "scalar-readback") != 0)
+            continue;
+        struct prof_capture *capture = program_run(&programs[i], BAD, NULL, NULL);
+        ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+        ck_assert_ptr_nonnull(finding_of(&findings, "scalar-readback"));
+        ck_assert_ptr_null(finding_of(&findings, "sync-stall"));
+        prof_findings_free(&findings);
+        prof_close(capture);
+    }
+}
+END_TEST
+
 /* A warm-up in a range of another name does the same as the steps, and is none of them. */
 START_TEST(steps_alone_are_judged)
 {
@@ -393,6 +507,9 @@ int main(void)
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, steps_alone_are_judged);
     tcase_add_test(all, phases_are_analysed_apart);
+    tcase_add_loop_test(all, a_rule_has_one_severity, 0, sizeof savings / sizeof savings[0]);
+    tcase_add_test(all, a_small_part_is_info);
+    tcase_add_test(all, a_readbacks_wait_is_no_sync_stall);
     tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
     tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
     tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 6);

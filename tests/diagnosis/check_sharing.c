@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/findings.h"
+#include "report/html_panels.h"
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 
@@ -322,6 +323,56 @@ START_TEST(what_is_rare_is_no_step)
 }
 END_TEST
 
+static size_t occurrences(const char *text, const char *of)
+{
+    size_t count = 0;
+    while ((text = strstr(text, of))) {
+        count++;
+        text += strlen(of);
+    }
+    return count;
+}
+
+/* A rule with several phases is one entry of the lists of the first findings, with the sum. */
+START_TEST(a_rule_is_listed_once)
+{
+    struct scene s;
+    char *lists[2] = {0};
+    size_t sizes[2], rows = 0;
+    scene_open(&s, "cuda", "gpu");
+    for (int i = 0; i < 4; i++)
+        k[i] = scene_config(&s, (const char *[]){"add", "scale", "shift", "gelu"}[i], 264, 256, 32);
+    for (int phase = 0; phase < 2; phase++) {
+        scene_push(&s, phase ? "second" : "first");
+        for (int i = 0; i < STEPS; i++)
+            twenty_short_ones(&s, i);
+        scene_pop(&s);
+    }
+    struct judged j = judge(&s);
+    for (size_t i = 0; i < j.findings.count; i++)
+        rows += !strcmp(j.findings.rows[i].rule->id, "graph-candidate");
+    ck_assert_uint_eq(rows, 2);
+    struct prof_report_data data = {.capture = j.capture, .findings = j.findings};
+    struct prof_html_page page = {.data = &data};
+    for (int i = 0; i < 2; i++) {
+        FILE *out = open_memstream(&lists[i], &sizes[i]);
+        if (i)
+            prof_html_put_top_findings(out, &page);
+        else
+            prof_report_markdown_findings(out, &data, PROF_REPORT_FINDINGS_TOP, put_text);
+        fclose(out);
+        ck_assert_msg(occurrences(lists[i], "in 2 phases") >= 1, "%s", lists[i]);
+    }
+    ck_assert_msg(occurrences(lists[0], "### graph-candidate") == 1, "%s", lists[0]);
+    ck_assert_msg(occurrences(lists[1], finding_of(&j.findings, "graph-candidate")->rule->title) ==
+                      1,
+                  "%s", lists[1]);
+    free(lists[0]);
+    free(lists[1]);
+    done(&j);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sharing");
@@ -335,6 +386,7 @@ int main(void)
     tcase_add_test(all, a_wait_is_for_one_device);
     tcase_add_loop_test(all, steps_are_of_threads_that_launch, 0, 4);
     tcase_add_test(all, what_is_rare_is_no_step);
+    tcase_add_test(all, a_rule_is_listed_once);
     tcase_add_test(all, compiling_side_by_side_is_told_once);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

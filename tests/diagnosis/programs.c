@@ -22,8 +22,8 @@ static void copy_pageable(struct scene *s, enum version which, int number)
 {
     (void)number;
     bool pinned = which == FIXED;
-    int64_t bytes = which == NEAR ? 4096 : 16 * MIB;
-    int64_t ns = which == NEAR ? 3 * US : pinned ? 300 * US : 2700 * US;
+    int64_t bytes = which == NEAR ? 1024 : 16 * MIB;
+    int64_t ns = which == NEAR ? 1 * US : pinned ? 300 * US : 2700 * US;
     scene_copy(s, 0, SCENE_UP, pinned ? SCENE_PINNED : SCENE_PAGEABLE, bytes, ns, false);
     if (!pinned)
         scene_host(s, ns); /* the driver stages it */
@@ -79,8 +79,8 @@ static void copy_serial(struct scene *s, enum version which, int number)
 static void feed(struct scene *s, enum version which, int number, int64_t host_ns)
 {
     scene_host(s, host_ns);
-    scene_copy(s, which == FIXED, SCENE_UP, SCENE_PINNED, which == NEAR ? 65536 : 16 * MIB,
-               which == NEAR ? 4 * US : 300 * US, false);
+    scene_copy(s, which == FIXED, SCENE_UP, SCENE_PINNED, which == NEAR ? 4096 : 16 * MIB,
+               which == NEAR ? 1 * US : 300 * US, false);
     scene_kernel(s, 0, k[0], 200 * US);
     if (which != FIXED || number == STEPS - 1)
         scene_sync(s);

@@ -87,6 +87,20 @@ void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft
     }
 }
 
+int64_t prof_copies_idle_around(const struct prof_copies *sums)
+{
+    int64_t idle = 0;
+    for (size_t i = 0; i < AROUND; i++)
+        idle = prof_add(idle, prof_add(sums->before[around[i]], sums->after[around[i]]));
+    return idle;
+}
+
+double prof_copies_part_around(const struct prof_copies *sums, int64_t copies_ns)
+{
+    int64_t idle = prof_copies_idle_around(sums);
+    return idle > copies_ns ? (double)copies_ns / (double)idle : 1;
+}
+
 struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge)
 {
     struct prof_copies sums = {0};

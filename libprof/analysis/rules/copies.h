@@ -35,6 +35,10 @@ struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge);
  * around them, before and after, as `term`. */
 void prof_copies_claim(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_copies *sums, double part);
+/* That idle time, and the part of it, 0..1, that is as long as the copies take at most. A rule
+ * about what copies take claims no more, so that it claims little where they take little. */
+int64_t prof_copies_idle_around(const struct prof_copies *sums);
+double prof_copies_part_around(const struct prof_copies *sums, int64_t copies_ns);
 void prof_copies_claim_around(struct prof_judge *judge, struct prof_draft *draft, const char *term,
                               const struct prof_copies *sums, bool after, double part);
 

@@ -18,9 +18,8 @@ static const struct prof_rule *const families[] = {
     prof_rules_kernel, prof_rules_precision,  prof_rules_memory,
 };
 
-/* A rule's finding is that severe in phases of which it could save so much. Of the run it must save
- * the share below: one that is critical in its phases 5 %, one that is a warning there 1 %, which
- * is what it takes to be told. */
+/* Limits of the severities and of what is told, see severity_over_phases: critical is 20 % of the
+ * phases' time and 5 % of the run, a warning 5 % and 1 %. */
 #define CRITICAL 0.20
 #define WARNING 0.05
 #define INFO 0.01
@@ -283,22 +282,23 @@ static double share_of(int64_t ns, int64_t of)
     return of > 0 ? (double)ns / (double)of : 0;
 }
 
-/* How severe a rule's rows `first` to `end` are together. A phase is judged by its own time, so
- * that one that took longer than in another run changes nothing for the others. */
+/* How severe a rule's rows `first` to `end` are together: by what they save of the run, and by the
+ * part of each phase's own time, averaged with what each saves as its weight. A phase that comes to
+ * the other side of a limit in another run changes that little. */
 static enum prof_severity severity_over_phases(const struct prof_findings *result, size_t first,
                                                size_t end)
 {
-    int64_t warning = 0, critical = 0;
+    double sum = 0, weighted = 0;
     for (size_t i = first; i < end && !result->rows[i].hint; i++) {
         const struct prof_finding *row = &result->rows[i];
-        double share = share_of(row->typical_ns, row->typical_phase_ns);
-        warning += share >= WARNING ? row->typical_ns : 0;
-        critical += share >= CRITICAL ? row->typical_ns : 0;
+        sum += (double)row->typical_ns;
+        weighted += (double)row->typical_ns * share_of(row->typical_ns, row->typical_phase_ns);
     }
-    if (share_of(critical, result->typical_ns) >= WARNING)
+    double of_run = result->typical_ns > 0 ? sum / (double)result->typical_ns : 0;
+    double of_phases = sum > 0 ? weighted / sum : 0;
+    if (of_phases >= CRITICAL && of_run >= WARNING)
         return PROF_SEVERITY_CRITICAL;
-    return share_of(warning, result->typical_ns) >= INFO ? PROF_SEVERITY_WARNING
-                                                         : PROF_SEVERITY_INFO;
+    return of_phases >= WARNING && of_run >= INFO ? PROF_SEVERITY_WARNING : PROF_SEVERITY_INFO;
 }
 
 static int by_rule(const void *a, const void *b)

@@ -229,7 +229,7 @@ static void fusion_candidate(struct prof_judge *judge)
     struct chains all;
     if (!find_chains(judge, &all))
         judge->failed = true;
-    else if (all.count >= 3 && prof_of_window(judge, all.saved_ns + all.gap_ns) >= 0.02)
+    else if (all.count >= 3)
         tell_chains(judge, &all);
     free(all.saved);
 }
@@ -237,25 +237,23 @@ static void fusion_candidate(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_fusion[] = {
-    {.page =
-         {.id = "fusion-candidate",
-          .title = "Neighbouring kernels that could be one",
-          .fires =
-              "At least three chains of three or more different kernels that follow each "
-              "other in one stream within 20 us, each with declared or counted work below "
-              "4 FLOP per byte, or, where neither is known, shorter than 20 us; together 2 % of "
-              "the time.",
-          .why = "Each kernel writes its result to memory and the next one reads it back; kernels "
-                 "that do little else spend their time on that and on starting.",
-          .fix = "Compute the chain in one kernel, element by element.",
-          .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-          .opencl = "One kernel.",
-          .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
-          .bound = "For each chain, the sum of its kernels without the longest one, and, where "
-                   "work was declared, the idle time between them or, if longer, the host's "
-                   "from launch to launch.",
-          .limits = "That one kernel reads what the one before wrote is not seen.",
-          .needs = "kernels; declared work or counters make it certain"},
+    {.page = {.id = "fusion-candidate",
+              .title = "Neighbouring kernels that could be one",
+              .fires = "At least three chains of three or more different kernels that follow each "
+                       "other in one stream within 20 us, each with declared or counted work below "
+                       "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
+              .why =
+                  "Each kernel writes its result to memory and the next one reads it back; kernels "
+                  "that do little else spend their time on that and on starting.",
+              .fix = "Compute the chain in one kernel, element by element.",
+              .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
+              .opencl = "One kernel.",
+              .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
+              .bound = "For each chain, the sum of its kernels without the longest one, and, where "
+                       "work was declared, the idle time between them or, if longer, the host's "
+                       "from launch to launch.",
+              .limits = "That one kernel reads what the one before wrote is not seen.",
+              .needs = "kernels; declared work or counters make it certain"},
      .judge = fusion_candidate},
     {.judge = NULL},
 };

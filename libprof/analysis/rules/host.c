@@ -137,7 +137,7 @@ static void compile_in_loop(struct prof_judge *judge)
     int64_t idle = judge->device->slice_ns[PROF_SLICE_BUILD];
     int64_t distinct =
         prof_iterations_with(judge, 1u << WIRE_CLASS_BUILD | 1u << WIRE_CLASS_GRAPH_MAKE);
-    if (prof_of_window(judge, idle) < 0.01 || !prof_in_loop(judge, count, distinct))
+    if (!prof_in_loop(judge, count, distinct))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
@@ -235,8 +235,9 @@ static void host_starvation(struct prof_judge *judge)
     const struct prof_device_facts *d = judge->device;
     int64_t interpreting = prof_interpreting_ns(judge);
     int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - interpreting;
-    int64_t idle = host + d->woken_ns;
-    if (prof_of_window(judge, host) < 0.10 || d->gaps < 5 || prof_misses_work(judge))
+    int64_t woken = d->woken_ns < host ? d->woken_ns : host; /* a cause only where the host works */
+    int64_t idle = host + woken;
+    if (host <= 0 || d->gaps < 5 || prof_misses_work(judge))
         return;
     bool between = is_between_steps(judge, host);
     struct prof_draft *draft = prof_found(judge, between || prof_steps(judge) < 20 ? 0.4 : 0.7);
@@ -245,7 +246,7 @@ static void host_starvation(struct prof_judge *judge)
     prof_number(draft, "longest_ns", (double)d->longest_pause_ns, PROF_NUMBER_NS);
     prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, host);
-    prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, d->woken_ns);
+    prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, woken);
     prof_say(draft,
              "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
              "something else than launching or waiting for it; the longest time for {longest_ns}.");
@@ -305,8 +306,7 @@ const struct prof_rule prof_rules_host[] = {
     {.page = {.id = "compile-in-loop",
               .title = "Code compiled or loaded while the program runs in its loop",
               .fires = "Three calls or more that compile, load modules or instantiate graphs in "
-                       "the iterations "
-                       "leave the device idle for 1 % of the time or more.",
+                       "the iterations, one in every second iteration or more.",
               .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
               .fix = "Build before the loop; ship code for the device instead of an intermediate "
                      "form.",
@@ -336,25 +336,27 @@ const struct prof_rule prof_rules_host[] = {
               .needs = "API calls, and iterations"},
      .per_capture = true,
      .judge = one_off_cost},
-    {.page =
-         {.id = "host-starvation",
-          .title = "The device waits for the host",
-          .fires = "In five gaps or more, and for 10 % of the time, the device is idle while the "
-                   "launching thread neither launches nor waits nor allocates.",
-          .why = "The host prepares the next step only when the last one is done: reading data, "
-                 "computing, waiting for others.",
-          .fix = "Prepare ahead in another thread, queue several steps, or move the work to the "
-                 "device. The places say in which NVTX range and thread it happens.",
-          .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
-          .opencl = "A second host thread; clFlush after queueing.",
-          .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
-                     "torch.compile or torch.cuda.graph() where it is Python between small "
-                     "operators.",
-          .bound = "That idle time, with the 50 us after waits from which the host went to it.",
-          .limits =
-              "A service that waits for requests is idle by design; where NVTX ranges mark its "
-              "requests, the finding says that the device is idle between them.",
-          .needs = "kernels with their calls"},
+    {.page = {.id = "host-starvation",
+              .title = "The device waits for the host",
+              .fires = "In five gaps or more the device is idle while the "
+                       "launching thread neither launches nor waits nor allocates.",
+              .why =
+                  "The host prepares the next step only when the last one is done: reading data, "
+                  "computing, waiting for others.",
+              .fix =
+                  "Prepare ahead in another thread, queue several steps, or move the work to the "
+                  "device. The places say in which NVTX range and thread it happens.",
+              .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
+              .opencl = "A second host thread; clFlush after queueing.",
+              .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
+                         "torch.compile or torch.cuda.graph() where it is Python between small "
+                         "operators.",
+              .bound = "That idle time, with the 50 us after waits from which the host went to it, "
+                       "at most as much again.",
+              .limits =
+                  "A service that waits for requests is idle by design; where NVTX ranges mark its "
+                  "requests, the finding says that the device is idle between them.",
+              .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},
 };

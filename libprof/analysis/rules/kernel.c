@@ -93,7 +93,7 @@ static void small_grid(struct prof_judge *judge)
         return;
     }
     struct hits hits = find_hits(judge, part_unused);
-    if (!hits.worst || prof_of_window(judge, hits.time_ns) < 0.02)
+    if (!hits.worst)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
     struct prof_draft *draft = prof_found(judge, 0.6);
@@ -151,7 +151,7 @@ static void tail_effect(struct prof_judge *judge)
         return;
     }
     struct hits hits = find_hits(judge, part_last_round);
-    if (!hits.worst || prof_of_window(judge, (int64_t)hits.saved) < 0.01)
+    if (!hits.worst)
         return;
     struct prof_draft *draft = prof_found(judge, 0.3);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
@@ -288,9 +288,8 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page =
          {.id = "small-grid",
           .title = "Fewer blocks than the device has units",
-          .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units) "
-                   "take 2 % of the time or more, but for those in rows of one kernel, of which "
-                   "unbatched-kernels reports.",
+          .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units), "
+                   "but for those in rows of one kernel, which unbatched-kernels reports.",
           .why = "A block runs on one unit; the others have nothing to do.",
           .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
                  "kernels side by side.",

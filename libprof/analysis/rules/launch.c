@@ -260,7 +260,7 @@ static bool is_launch_bound(const struct prof_judge *judge, const struct launche
     double least = 2 * l->launch_ns > SHORT_NS ? 2 * l->launch_ns : SHORT_NS;
     int64_t idle = l->idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, l);
     return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) && l->kernels >= 20 &&
-           l->median_ns < least && prof_of_window(judge, idle) >= 0.05;
+           l->median_ns < least && idle > 0;
 }
 
 int64_t prof_interpreting_ns(struct prof_judge *judge)
@@ -336,7 +336,7 @@ const struct prof_rule prof_rules_launch[] = {
     {.page = {.id = "launch-bound",
               .title = "Kernels are shorter than their launches",
               .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
-                       "call, and the device idle 5 % of the time because of launching. Silent "
+                       "call, and the device idle because of launching. Silent "
                        "where graph-candidate says what to do about it.",
               .why = "The device finishes a kernel before the host has launched the next one.",
               .fix =

@@ -46,7 +46,7 @@ static void memory_bound(struct prof_judge *judge)
         prof_abstain(judge, "needs declared work or counters, and the device's ceilings");
         return;
     }
-    if (!placed.worst || prof_of_window(judge, placed.time_ns) < 0.02)
+    if (!placed.worst)
         return;
     enum prof_roof_level level =
         placed.worst->bound == PROF_BOUND_L2 ? PROF_ROOF_L2 : PROF_ROOF_DRAM;
@@ -125,9 +125,7 @@ static void host_cache_misses(struct prof_judge *judge)
 const struct prof_rule prof_rules_roof[] = {
     {.page = {.id = "memory-bound",
               .title = "Kernels at the memory roof",
-              .fires =
-                  "Kernels that the roofline places under DRAM or L2 bandwidth take 2 % of the "
-                  "time or more.",
+              .fires = "Kernels that the roofline places under DRAM or L2 bandwidth.",
               .why = "They move bytes as fast as the memory lets them: faster arithmetic, more "
                      "threads or a better compiler bring nothing.",
               .fix = "Fewer bytes: fuse with neighbours, narrower types, reuse in cache or shared "

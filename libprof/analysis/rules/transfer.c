@@ -147,7 +147,7 @@ static void pageable_copy(struct prof_judge *judge)
         if (shape->sum_ns > 0 && (double)shape->sum_ns > least)
             saved += (double)shape->alone_ns * (1 - least / (double)shape->sum_ns);
     }
-    if (!sums.count || prof_of_window(judge, sums.sum_ns) < 0.01)
+    if (!sums.count)
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
@@ -155,11 +155,12 @@ static void pageable_copy(struct prof_judge *judge)
     prof_number(draft, "rate", (double)sums.bytes / (double)sums.sum_ns * 1e9, PROF_NUMBER_RATE);
     prof_number(draft, "pinned_rate", best, PROF_NUMBER_RATE);
     prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
-    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
+                             prof_copies_part_around(&sums, sums.sum_ns));
     prof_say(draft,
              "{memcpys|memcpy|memcpys} from or to pageable memory, {bytes} in all, at {rate}; "
              "page-locked memory would reach {pinned_rate} (%s), and the call would return at "
-             "once: the device is idle {idle_around_ns} around them.",
+             "once: it also saves {idle_around_ns} of idle time around them.",
              source);
     prof_places(judge, draft, &sums.spots);
 }
@@ -226,8 +227,7 @@ static void no_overlap(struct prof_judge *judge)
     }
     int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL], both = d->slice_ns[PROF_SLICE_BOTH];
     int64_t less = kernel + both < sums.alone_ns + both ? kernel + both : sums.alone_ns + both;
-    if (!sums.count || prof_of_window(judge, sums.alone_ns) < 0.05 || !kernel ||
-        (double)both > 0.1 * (double)less)
+    if (!sums.count || !kernel || (double)both > 0.1 * (double)less)
         return;
     /* In turn they take the sum of all three, side by side as long as the longest. */
     int64_t host = d->slice_ns[PROF_SLICE_HOST], beside = kernel + host;
@@ -238,14 +238,18 @@ static void no_overlap(struct prof_judge *judge)
     prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
     prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
     prof_copies_claim(judge, draft, &sums, part);
-    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
-    if (host > sums.alone_ns)
-        prof_claim(judge, draft, "kernels_beside_host_ns", PROF_SLICE_KERNEL,
-                   kernel < host - sums.alone_ns ? kernel : host - sums.alone_ns);
-    prof_say(draft,
-             "Memcpys take {memcpy_ns} in which no kernel runs, kernels {kernel_ns} in which no "
-             "memcpy runs; both at once: {overlap_ns}. The device is idle {idle_around_ns} around "
-             "the memcpys.");
+    prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
+                             prof_copies_part_around(&sums, sums.alone_ns));
+    /* What is not the copies' own time counts up to as much again. */
+    int64_t rest = sums.alone_ns - prof_copies_idle_around(&sums);
+    int64_t beside_host = host - sums.alone_ns < kernel ? host - sums.alone_ns : kernel;
+    prof_claim(judge, draft, "kernels_beside_host_ns", PROF_SLICE_KERNEL,
+               beside_host < rest ? beside_host : rest);
+    prof_say(
+        draft,
+        "Memcpys take {memcpy_ns} in which no kernel runs, kernels {kernel_ns} in which no "
+        "memcpy runs; both at once: {overlap_ns}. Overlap also saves {idle_around_ns} of idle time "
+        "around the memcpys.");
     if (prof_of_window(judge, d->slice_ns[PROF_SLICE_SYNC]) <
         0.01) /* else waits would have to go */
         prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});
@@ -298,8 +302,8 @@ const struct prof_rule prof_rules_transfer[] = {
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
               .title = "Memcpys from and to pageable memory",
-              .fires = "Copies between pageable host memory and the device take 1 % of the time or "
-                       "more. Not on devices that share the host's memory.",
+              .fires = "Memcpys between pageable host memory and the device. Not on devices that "
+                       "share the host's memory.",
               .why = "The driver copies pageable memory through a page-locked buffer of its own, "
                      "piece by piece; the call returns when the last piece is staged, so nothing "
                      "overlaps even if it is called asynchronous.",
@@ -310,7 +314,7 @@ const struct prof_rule prof_rules_transfer[] = {
               .bound =
                   "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                   "copies in this capture, else of the fastest link), and the idle time around "
-                  "their calls.",
+                  "their calls, at most as long as they take.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
@@ -335,27 +339,27 @@ const struct prof_rule prof_rules_transfer[] = {
               .limits = "Data that the host needs at once must be waited for.",
               .needs = "memcpys with their calls"},
      .judge = blocking_copy},
-    {.page = {.id = "no-overlap",
-              .title = "Memcpys and kernels never run at once",
-              .fires =
-                  "Copies over the bus take 5 % of the time or more while no kernel runs, and at "
-                  "most a tenth of what could overlap does. Not on devices that share the host's "
-                  "memory.",
-              .why =
-                  "The copy engines and the multiprocessors work side by side; used in turn, one "
-                  "of them is always idle.",
-              .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
-              .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
-                      "page-locked memory, cudaStreamWaitEvent.",
-              .opencl = "A second queue for copies and event wait lists between the two.",
-              .pytorch = "A prefetching loader on torch.cuda.Stream, record_stream, "
-                         "non_blocking=True.",
-              .bound = "min(copies alone, kernels alone and the host's own work): all but the "
-                       "first copy of a run can hide. Kernels too, as far as the host's work is "
-                       "longer than the copies; and the waits, launches and pauses of the queue "
-                       "around the copies.",
-              .limits = "Whether the next step's input is known early enough is not seen.",
-              .needs = "kernels and transfers"},
+    {.page =
+         {.id = "no-overlap",
+          .title = "Memcpys and kernels never run at once",
+          .fires =
+              "Memcpys over the bus while no kernel runs: at "
+              "most a tenth of what could overlap does so. Not on devices that share the host's "
+              "memory.",
+          .why = "The copy engines and the multiprocessors work side by side; used in turn, one "
+                 "of them is always idle.",
+          .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
+          .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
+                  "page-locked memory, cudaStreamWaitEvent.",
+          .opencl = "A second queue for copies and event wait lists between the two.",
+          .pytorch = "A prefetching loader on torch.cuda.Stream, record_stream, "
+                     "non_blocking=True.",
+          .bound = "min(copies alone, kernels alone and the host's own work): all but the "
+                   "first copy of a run can hide. Kernels too, as far as the host's work is "
+                   "longer than the copies; and the waits, launches and pauses of the queue "
+                   "around the copies. Both together at most as long as the copies take.",
+          .limits = "Whether the next step's input is known early enough is not seen.",
+          .needs = "kernels and transfers"},
      .judge = no_overlap},
     {.judge = NULL},
 };

@@ -25,8 +25,7 @@ static void sync_stall(struct prof_judge *judge)
     struct prof_copies readbacks = prof_scalar_readbacks(judge);
     gaps -= readbacks.awaited;
     idle -= readbacks.after[PROF_SLICE_SYNC];
-    if (gaps < 5 || gaps < 2 * steps || prof_of_window(judge, idle) < 0.02 ||
-        prof_misses_work(judge))
+    if (gaps < 5 || gaps < 2 * steps || idle <= 0 || prof_misses_work(judge))
         return;
     double part = 1 - (double)steps / (double)gaps; /* one a step is needed to see the result */
     struct prof_draft *draft = prof_found(judge, 0.5);
@@ -196,17 +195,25 @@ static void implicit_sync(struct prof_judge *judge)
 
 /* ---- streams one after the other ------------------------------------------------------------- */
 
-/* Side by side, only one stream's way from kernel to kernel is seen. */
-static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part)
+/* Side by side, only one stream's way from kernel to kernel is seen: `part` of them all goes, but
+ * no more than `most_ns`. */
+static void claim_between(struct prof_judge *judge, struct prof_draft *draft, double part,
+                          int64_t most_ns)
 {
     static const enum prof_slice ways[] = {PROF_SLICE_DEPENDENCY, PROF_SLICE_DISPATCH,
                                            PROF_SLICE_SYNC, PROF_SLICE_LAUNCH};
+    enum { WAYS = sizeof ways / sizeof *ways };
     const struct prof_shape *shape;
+    double idle[WAYS] = {0}, sum = 0;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        for (size_t i = 0; prof_is_kernel(shape) && i < sizeof ways / sizeof *ways; i++)
-            prof_claim(judge, draft, "idle_between_ns", ways[i],
-                       (int64_t)((double)shape->idle_ns[ways[i]] * part));
+        for (size_t i = 0; prof_is_kernel(shape) && i < WAYS; i++)
+            idle[i] += (double)shape->idle_ns[ways[i]] * part;
     }
+    for (size_t i = 0; i < WAYS; i++)
+        sum += idle[i];
+    double kept = sum > (double)most_ns ? (double)most_ns / sum : 1;
+    for (size_t i = 0; i < WAYS; i++)
+        prof_claim(judge, draft, "idle_between_ns", ways[i], (int64_t)(idle[i] * kept));
 }
 
 /* Processes whose kernels the device runs. */
@@ -238,7 +245,7 @@ static void serial_streams(struct prof_judge *judge)
         return;
     }
     int64_t least = side_by_side_ns(judge, units);
-    if (kernel - least <= 0 || prof_of_window(judge, kernel - least) < 0.02)
+    if (kernel - least <= 0)
         return;
     size_t processes = processes_on(judge);
     struct prof_draft *draft = prof_found(judge, 0.5);
@@ -247,13 +254,19 @@ static void serial_streams(struct prof_judge *judge)
     prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
     prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
     prof_claim(judge, draft, "overlap_ns", PROF_SLICE_KERNEL, kernel - least);
-    claim_between(judge, draft, 1 - (double)longest_stream(judge) / (double)kernel);
+    claim_between(judge, draft, 1 - (double)longest_stream(judge) / (double)kernel, kernel - least);
     prof_say(draft, "Kernels of {streams|stream|streams}");
     if (processes > 1)
         prof_say(draft, " of {processes|process|processes}");
     prof_say(draft, " run one after the other though they do not fill the device: {kernel_ns} that "
                     "side by side could take {side_by_side_ns}.");
-    prof_places(judge, draft, &d->spots[PROF_SLICE_DEPENDENCY]);
+    struct prof_spots spots = d->spots[PROF_SLICE_DEPENDENCY];
+    const struct prof_shape *shape;
+    for (size_t at = 0; !spots.worst[0].duration && (shape = prof_next_shape(judge, &at));) {
+        if (prof_is_kernel(shape)) /* no kernel waits for another stream's */
+            spots.worst[0] = prof_longest_spot(judge, shape);
+    }
+    prof_places(judge, draft, &spots);
 }
 
 /* ---- registry -------------------------------------------------------------------------------- */
@@ -280,23 +293,24 @@ const struct prof_rule prof_rules_wait[] = {
           .limits = "CUDA does not report why a call took long.",
           .needs = "API calls; streams with their flags"},
      .judge = implicit_sync},
-    {.page =
-         {.id = "sync-stall",
-          .title = "The host waits for the device more often than once a step",
-          .fires = "Five waits or more after which the device is idle, two a step or more, 2 % of "
-                   "the time in all: while the host wakes up (50 us at most) and launches again.",
-          .why = "When the wait ends the queue is empty; whatever the host does until the next "
-                 "kernel runs is lost for the device.",
-          .fix = "Wait once per step, or for an event of the step before.",
-          .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
+    {.page = {.id = "sync-stall",
+              .title = "The host waits for the device more often than once a step",
+              .fires = "Five waits or more after which the device is idle, two a step or more: "
+                       "while the host wakes up (50 us at most) and launches again.",
+              .why = "When the wait ends the queue is empty; whatever the host does until the next "
+                     "kernel runs is lost for the device.",
+              .fix = "Wait once per step, or for an event of the step before.",
+              .cuda =
+                  "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
                   "on the previous step's event.",
-          .opencl = "Events in wait lists instead of clFinish.",
-          .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
-          .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
-                   "follow.",
-          .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
-                    "replayed figure takes that into account.",
-          .needs = "API calls and kernels"},
+              .opencl = "Events in wait lists instead of clFinish.",
+              .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
+              .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
+                       "follow.",
+              .limits =
+                  "A wait that hides behind the next one costs nothing when it is removed: the "
+                  "replayed figure takes that into account.",
+              .needs = "API calls and kernels"},
      .judge = sync_stall},
     {.page = {.id = "serial-streams",
               .title = "Streams that run one after the other",
@@ -312,8 +326,10 @@ const struct prof_rule prof_rules_wait[] = {
                       "breadth-first; between processes nvidia-cuda-mps-control -d.",
               .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
               .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
-              .bound = "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), "
-                       "and the part of the other streams' of the idle time before kernels.",
+              .bound =
+                  "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), "
+                  "and the part of the other streams' of the idle time before kernels, at most "
+                  "as much again.",
               .limits = "Real dependencies between the streams are not seen.",
               .needs = "kernels with configuration, and the device's units"},
      .judge = serial_streams},
