@@ -10,7 +10,7 @@
 #include "cli/gate_config.h"
 #include "cli/gate_runs.h"
 #include "cli/option_rows.h"
-#include "cli/output_file.h"
+#include "cli/output_name.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"

@@ -8,7 +8,7 @@
 #include "cli/gate_output.h"
 #include "cli/interrupt.h"
 #include "cli/option_rows.h"
-#include "cli/output_file.h"
+#include "cli/output_name.h"
 #include "cli/terminal.h"
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 
 #include "cli/gate_output.h"
 #include "cli/interrupt.h"
-#include "cli/output_file.h"
+#include "cli/output_name.h"
 #include "cli/terminal.h"
 #include "libprof/base/array.h"
 #include "report/gate_words.h"

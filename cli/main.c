@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/output_file.h"
+#include "cli/output_name.h"
 
 static int help_run(const struct cli_command *command, int argc, char **argv);
 

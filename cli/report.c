@@ -10,7 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/newest.h"
 #include "cli/option_rows.h"
-#include "cli/output_file.h"
+#include "cli/output_name.h"
 #include "cli/spool_find.h"
 #include "cli/terminal.h"
 #include "libprof/base/clock.h"
