@@ -1,6 +1,5 @@
-/* Options that several sources read: what --capture-range asks for, and text that may hold
- * anything:
- * '%' and ',' come as %XX (cli/run_scope.c). */
+/* Options that several sources read: the marks that --capture-range selects, and text that may hold
+ * anything: '%' and ',' come as %XX (cli/run_scope.c). */
 #ifndef PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
 #define PERFKIT_COLLECTORS_CORE_OPTION_TEXT_H
 
@@ -8,7 +7,7 @@
 
 #include "collectors/core/collector.h"
 
-/* Of --capture-range: which marks of the program open a window; WIRE_WINDOW_UNKNOWN = none. */
+/* --capture-range: which marks of the program open a window; WIRE_WINDOW_UNKNOWN = none. */
 static inline enum wire_window_reason option_capture(void)
 {
     char kind[16];
