@@ -2,13 +2,13 @@
 """Torture: perfkit's commands, once for each call that can fail in them (memory, mappings, files, writes,
 room, threads and processes, SQLite), and the collector in a recorded program likewise.
 
-    torture.py BUILD [--all | --some N] [--command NAME,...] [--kind NAME,...] [--point POINT] [--list]
+    torture.py BUILD [--all | --first | --some N] [--command NAME,...] [--kind NAME,...] [--point POINT] [--list]
                [--jobs N] [--keep] [-v]
 
 A first run of a command counts its calls by place (fail.c: the kind of call and the functions above it).
 Then the command runs again for each place and its first, second and last call, which fails alone; for its
-first call once more with all later ones of that kind failing too. Without --all: some of each kind and
-command, the same ones in each build. What must hold is said at `check_reader` and `check_run`."""
+first call once more with all later ones of that kind failing too. --first: each place's first call, alone.
+Without either: some of each kind and command, the same ones in each build. What must hold is said at `check_reader` and `check_run`."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -538,6 +538,8 @@ def torture(session, command, arguments, pool):
     points = list(points_of(session.names, places))
     if arguments.point:
         points = [point for point in points if str(point) == arguments.point]
+    elif arguments.first:
+        points = [point for point in points if point.first == 1 and not point.lasting]
     elif not arguments.all:
         points = some_of(command, points, arguments.some)
     if arguments.list:
@@ -582,6 +584,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--library")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--some", type=int, default=2)
     parser.add_argument("--command")
     parser.add_argument("--kind")
