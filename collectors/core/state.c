@@ -271,7 +271,7 @@ bool core_start(struct core_state *state)
         start_here(state);
     collector_unshield(&shield);
     if (!mine && atomic_load(&state->starter) != (uint32_t)syscall(SYS_gettid)) {
-        /* Another thread is at it; a fraction of a millisecond. */
+        /* Another thread is doing it; a fraction of a millisecond. */
         for (unsigned i = 0; i < 100000 && atomic_load(&state->phase) == CORE_STARTING; i++)
             sched_yield();
     }

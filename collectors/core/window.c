@@ -146,7 +146,8 @@ static void follow_safely(struct core_state *state)
 
 /* ---- notifying the sources ------------------------------------------------------------------- */
 
-/* One thread at a time; who comes meanwhile leaves a request, which the first one serves. */
+/* One thread at a time; a thread that comes meanwhile leaves a request, which the first one serves.
+ */
 static void record_window_change(struct core_state *state)
 {
     if (last_open(state) == atomic_load(&state->window_reported) &&

@@ -46,7 +46,7 @@ static struct call_tables {
     struct {
         uint64_t from, to;
     } aliases[ALIASES]; /* ids of nested calls, by their low bits */
-    /* Calls that another record needs to know of: allocations (their thread), and batches. */
+    /* Calls that another record needs: allocations (their thread), and batches. */
     struct {
         uint64_t correlation;
         uint32_t tid;

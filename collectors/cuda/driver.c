@@ -1,7 +1,7 @@
 /* Functions of the driver that the collector calls itself, besides CUPTI's.
  *
  * Found once, within cuInit, which has just taken the loader's lock itself to load us. Later, in a
- * callback, dlopen could wait for ever: a thread may hold that lock which waits for the caller, one
+ * callback, dlopen could block forever: a thread may hold that lock which waits for the caller, one
  * that loads a library whose constructor uses CUDA. */
 #include <dlfcn.h>
 #include <string.h>

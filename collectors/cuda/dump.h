@@ -48,7 +48,7 @@ struct dump_size {
     uint32_t kind, size;
 };
 
-/* What stands at an address that records of the following buffers hold (DUMP_STRINGS). Comes again
+/* The text at an address that records of the following buffers hold (DUMP_STRINGS). Comes again
  * when the text there has changed. */
 struct dump_string {
     uint64_t address;

@@ -289,7 +289,7 @@ static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_C
     atomic_fetch_add(&unknown, full);
     mine.context = call->context;
     mine.since = collector_now();
-    /* Again: who has begun a capture since waits for this turn to end. */
+    /* Again: a thread that has begun a capture since waits for this turn to end. */
     if (!mine.subject || mine.subject->given_up || stream_is_captured()) {
         end_turn();
     } else if (!begin_exact_pass(why)) {

@@ -97,14 +97,14 @@ static uint8_t *map_exact_image(size_t bytes, char *why)
  * that is retried, so nothing is kept then. */
 static bool availability(void *context, uint8_t **image, char *why)
 {
-    struct range_availability ask = {.size = PM_SIZE(range_availability, image),
-                                     .context = context};
-    TRY(ProfilerGetCounterAvailability, &ask);
-    size_t bytes = ask.bytes;
-    *image = ask.image = map_exact_image(bytes, why);
-    if (!ask.image)
+    struct range_availability query = {.size = PM_SIZE(range_availability, image),
+                                       .context = context};
+    TRY(ProfilerGetCounterAvailability, &query);
+    size_t bytes = query.bytes;
+    *image = query.image = map_exact_image(bytes, why);
+    if (!query.image)
         return false;
-    CUptiResult result = cupti.ProfilerGetCounterAvailability(&ask);
+    CUptiResult result = cupti.ProfilerGetCounterAvailability(&query);
     if (result == CUPTI_SUCCESS)
         return true;
     munmap(*image, bytes + 1);
@@ -340,14 +340,14 @@ static bool read_range_values(const struct pass *pass, size_t count, double *val
     TRY(RangeProfilerGetCounterDataInfo, &info);
     if (info.ranges != 1)
         return false;
-    struct pm_host_evaluate ask = {.size = PM_SIZE(pm_host_evaluate, values),
-                                   .host = pass->host,
-                                   .image = pass->image,
-                                   .image_bytes = pass->image_bytes,
-                                   .metrics = pass->metrics,
-                                   .count = count,
-                                   .values = values};
-    TRY(ProfilerHostEvaluateToGpuValues, &ask);
+    struct pm_host_evaluate query = {.size = PM_SIZE(pm_host_evaluate, values),
+                                     .host = pass->host,
+                                     .image = pass->image,
+                                     .image_bytes = pass->image_bytes,
+                                     .metrics = pass->metrics,
+                                     .count = count,
+                                     .values = values};
+    TRY(ProfilerHostEvaluateToGpuValues, &query);
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(values[i]))
             return false;

@@ -31,10 +31,10 @@ const struct exact_pass *exact_ranges_passes(const struct exact_ranges *ranges, 
  * context, costs a sixth of a second (H200). */
 size_t exact_ranges_ready(const struct exact_ranges *ranges, const void *context);
 
-/* Before the launch and after it, on the same thread; both want the context idle, and may wait for
- * ever where it is not. The counters are then held until exact_ranges_release. End: values[count of
- * the pass]; false also when not exactly one kernel ran in between. False: `why`, "" where the next
- * launch may do better. */
+/* Before the launch and after it, on the same thread; both want the context idle, and may block
+ * forever where it is not. The counters are then held until exact_ranges_release. End: values[count
+ * of the pass]; false also when not exactly one kernel ran in between. False: `why`, "" where the
+ * next launch may do better. */
 bool exact_ranges_begin(struct exact_ranges *ranges, void *context, size_t pass,
                         char why[EXACT_WHY_BYTES]);
 bool exact_ranges_end(struct exact_ranges *ranges, size_t pass, double *values,

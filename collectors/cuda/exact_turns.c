@@ -1,8 +1,8 @@
 /* See exact_turns.h. While CUPTI counts ranges it treats every launch of the context as one, whose
- * ever it is, and may wait for it there: a kernel that waits for another one would wait for ever.
+ * ever it is, and may wait for it there: a kernel that waits for another one would block forever.
  * So for the fraction of a millisecond in which a launch is counted (a sixth of a second when the
- * pass changes) the launches of other threads are kept waiting before they begin. Not for ever:
- * after two seconds they go on, and the count is thrown away. */
+ * pass changes) the launches of other threads are kept waiting before they begin, for two seconds
+ * at most: then they go on, and the count is thrown away. */
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -5,7 +5,7 @@
  * clock and at its end switch off what we record. So the preloaded library answers for the
  * functions that change what CUPTI does, when the program's own modules call them: refused, with
  * the error CUPTI itself has for it. It answers only calls that the dynamic linker binds by name
- * (linked against libcupti, as PyTorch is); who finds the functions by dlsym is not seen.
+ * (linked against libcupti, as PyTorch is); calls through dlsym are not seen.
  *
  * --cupti=yield and =off, and a perfkit that could not start CUPTI, pass every call on. */
 #include <dlfcn.h>

@@ -28,7 +28,7 @@ static struct known_name {
 } * names;         /* [NAMES] */
 static uint32_t name_count;
 static _Atomic uint64_t unloads[UNLOADS]; /* when unloading began and when it was done */
-static _Atomic uint32_t unloading;        /* threads that are at it */
+static _Atomic uint32_t unloading;        /* threads that are unloading code */
 static _Atomic uint64_t unload_count, last_unload;
 static uint32_t unsure; /* names read without trust */
 

@@ -101,7 +101,7 @@ size_t cuda_plain_name(const char *name, char *plain, size_t size);
 /* ---- calls.c */
 /* A call's record is read at most so many flushes after those made inside it. */
 #define CUDA_HOLD_TICKS 2u
-bool cuda_calls_start(void); /* this and its kin take a table; false: no memory */
+bool cuda_calls_start(void); /* maps the tables; false: no memory */
 void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */

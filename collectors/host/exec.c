@@ -1,5 +1,5 @@
-/* exec and posix_spawn: the environment is completed, and the core hears of an exec that replaces
- * this program first, because nothing of ours runs after it.
+/* exec and posix_spawn: the environment is completed, and the core is called before an exec that
+ * replaces this program, because nothing of ours runs after it.
  *
  * The C library's own functions call each other internally, so every member of the family needs a
  * hook. All of it may happen in a vfork child, on the stack and in the memory of its parent: the

@@ -5,9 +5,9 @@
  * and sends the same signal, with the same siginfo, to its own thread, where it is blocked until
  * the handler returns: the process ends where it was stopped, by the signal, with the status and
  * the core dump that it would have had. The program never learns of the handler: what sigaction and
- * its kin say of it is the default, and where the program sets the default it gets the handler. All
- * of that is read from the kernel's own table, so that it holds in forked and vforked children;
- * nothing is kept here.
+ * related functions return for it is the default, and where the program sets the default it gets
+ * the handler. All of that is read from the kernel's own table, so that it holds in forked and
+ * vforked children; nothing is kept here.
  *
  * The program's own handlers are left alone. The usual ones print, set the default and raise: then
  * it is ours again. abort() with such a handler, or with SIGABRT ignored, flushes first.

@@ -5,7 +5,7 @@
  * initial-exec TLS (a library that is dlopen'ed gets little of that) and handed back when the
  * thread ends, so that 100,000 short threads use the blocks of those that live at a time. A forked
  * child keeps the levels, because the program keeps popping, but remembers which of them were
- * opened by its parent and so stand in no record of its own. */
+ * opened by its parent and so are in no record of its own. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>

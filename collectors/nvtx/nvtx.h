@@ -33,7 +33,7 @@ struct nvtx_object {
     _Atomic uint64_t cached;           /* generation << 32 | string id */
     struct nvtx_object *_Atomic older; /* categories: the one made before */
     _Atomic uint64_t listed;           /* categories: 1 once they are */
-    const void *_Atomic kept;          /* schemas, enumerations: what layout.c knows of them */
+    const void *_Atomic kept;          /* schemas, enumerations: layout.c's description of them */
     uint32_t length;
     char text[]; /* NUL-terminated */
 };

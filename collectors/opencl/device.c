@@ -180,7 +180,7 @@ struct ocl_device *ocl_device_of(cl_device_id handle)
     /* One thread describes it; another that comes meanwhile waits for a few queries. */
     uint32_t before = atomic_load(&device->defining);
     struct collector_shield shield;
-    collector_shield(&shield); /* it would wait for ever if a signal handler jumped out */
+    collector_shield(&shield); /* it would block forever if a signal handler jumped out */
     bool mine =
         before != epoch && atomic_compare_exchange_strong(&device->defining, &before, epoch);
     if (mine) {

@@ -21,7 +21,7 @@
 
 #define BATCH 64
 /* Unfinished commands to look past on an out-of-order queue, where a command that waits for the
- * program (a user event) may stand first for ever: at an enqueue, and elsewhere. */
+ * program (a user event) may be first forever: at an enqueue, and elsewhere. */
 #define SCAN_PAST 64
 #define SCAN_FAR 4096
 #define PATIENCE_NS                                                                                \
@@ -45,7 +45,8 @@ void ocl_harvest_close(void)
     atomic_store(&driver_gone, true);
 }
 
-/* ---- who harvests ---------------------------------------------------------------------------- */
+/* ---- which thread harvests
+ * -------------------------------------------------------------------------- */
 
 /* The other harvester only polls, so it needs microseconds; but on a busy machine it may have lost
  * its processor in the middle of them. Given up when it sits in a callback of the program. */
@@ -301,7 +302,7 @@ void ocl_settled(struct ocl_queue *queue)
 
 /* Publish what is complete, mark the rest. The ring keeps every event, marked as reported: should
  * the process live on (an exec that failed), later harvests only release them. */
-static void last_of(struct ocl_queue *queue, bool ask, bool mark)
+static void last_of(struct ocl_queue *queue, bool query, bool mark)
 {
     if (atomic_load(&queue->pending) == 0 || !take_soon(queue))
         return;
@@ -315,7 +316,7 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
         for (unsigned i = 0; i < count; i++) {
             if (!copy[i].event || copy[i].kind == OCL_ENTRY_ABANDONED)
                 continue;
-            if (!(ask && examine_event(&batch, &copy[i], at + i)) && mark &&
+            if (!(query && examine_event(&batch, &copy[i], at + i)) && mark &&
                 copy[i].kind == OCL_ENTRY_COMMAND)
                 batch.done[batch.count++] = (struct finished){
                     .position = at + i, .entry = copy[i], .flags = WIRE_OPENCL | WIRE_ABANDONED};
@@ -334,10 +335,10 @@ static void last_of(struct ocl_queue *queue, bool ask, bool mark)
 static void last(bool mark, bool gone)
 {
     int saved = errno;
-    bool ask = !driver_is_gone() && ocl_inside == 0;
+    bool query = !driver_is_gone() && ocl_inside == 0;
     atomic_store(&closing, 1);
     for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
-        last_of(queue, ask, mark);
+        last_of(queue, query, mark);
     if (gone)
         ocl_harvest_close();
     atomic_store(&closing, 0);

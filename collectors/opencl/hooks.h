@@ -1,6 +1,6 @@
-/* The OpenCL functions that the layer stands in front of, in one table: the dispatch table, the
- * prototypes, the names and the classes of the recorded calls all come from it. NONE = the call
- * itself makes no CALL record (it defines an object or hides something). */
+/* The OpenCL functions that the layer wraps, in one table: the dispatch table, the prototypes, the
+ * names and the classes of the recorded calls all come from it. NONE = the call itself makes no
+ * CALL record (it defines an object or hides something). */
 #ifndef PERFKIT_COLLECTORS_OPENCL_HOOKS_H
 #define PERFKIT_COLLECTORS_OPENCL_HOOKS_H
 

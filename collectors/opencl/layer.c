@@ -1,4 +1,4 @@
-/* The door to the OpenCL loader: it gives us the functions beneath, we give it the table of ours.
+/* The door to the OpenCL loader: it gives us the driver's functions, we give it the table of ours.
  * A slot that is NULL in our table falls through to the driver, so what is not hooked costs
  * nothing, and when there is no perfkit to record for, every slot is NULL. */
 #include <stdlib.h>
@@ -158,7 +158,7 @@ EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint count, const cl_icd_
     return clInitLayer(count, target, count_ret, layer_ret);
 }
 
-/* The loader unloads: the driver beneath may go away. */
+/* The loader unloads: the driver may be unloaded. */
 EXPORT cl_int CL_API_CALL clDeinitLayer(void)
 {
     ocl_harvest_last();

@@ -3,7 +3,7 @@
  * A memory object ends when the program has released what it retained, and every sub-buffer and
  * image made from it has ended too. That is counted here: the driver reports the end only to a
  * destructor callback, which comes when the last command that used the object has gone, on any
- * thread, and never when the process is quicker. The number of an object stands behind its handle,
+ * thread, and never when the process is quicker. The number of an object is kept by its handle,
  * which drivers hand out again and again. */
 #include "collectors/opencl/ocl.h"
 

@@ -25,7 +25,7 @@
 #include "collectors/core/lock.h"
 #include "collectors/opencl/hooks.h"
 
-/* ---- the driver beneath ---------------------------------------------------------------------- */
+/* ---- the driver's functions ------------------------------------------------------------------ */
 
 extern struct _cl_icd_dispatch ocl_next; /* the functions below the layer; NULL = not there */
 

@@ -77,7 +77,7 @@ cl_int CL_API_CALL ocl_clFlush(cl_command_queue handle)
     return result;
 }
 
-/* The body of a call that stands alone. */
+/* The body of a call that is recorded on its own. */
 #define PLAIN(function, ...)                                                                       \
     do {                                                                                           \
         struct ocl_call call;                                                                      \

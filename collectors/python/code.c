@@ -31,7 +31,7 @@ struct entry {
 
 struct table {
     struct entry entries[SLOTS];
-    uint32_t defined; /* definitions; of who writes */
+    uint32_t defined; /* definitions; of the thread that writes */
 };
 static _Atomic(struct table *) the_table; /* wiped in a forked child */
 static struct collector_lock writing;
@@ -245,7 +245,7 @@ uint32_t python_code_id(uint64_t code)
     uint32_t slot, id = find_code(table, code, print, &slot);
     if (id || slot == NO_SLOT)
         return id;
-    if (!collector_lock(&writing)) /* a signal handler came while this thread was at it */
+    if (!collector_lock(&writing)) /* a signal handler came while this thread was writing */
         return 0;
     id = add_code(table, code, print);
     collector_unlock(&writing);

@@ -24,7 +24,7 @@ __attribute__((visibility("default"))) void perfkit_pytorch_note(const char *tex
 }
 
 /* By the kernel's list: a process may end by _exit while another thread of it is inside of dlopen,
- * for ever perhaps, with the loader's lock held. */
+ * perhaps forever, with the loader's lock held. */
 static bool torch_is_loaded(void)
 {
     static const char name[] = "/libtorch_python.so";

@@ -64,7 +64,7 @@ struct cfi_row {
 /* The row of the instruction at `pc`. False: no function there, or none that is understood. */
 bool cfi_find(const struct cfi_tables *tables, uint64_t pc, struct cfi_row *row);
 
-/* The record at `address` of .eh_frame, for who has no search table (`header` is not looked at):
+/* The record at `address` of .eh_frame, for callers without a search table (`header` is not read):
  * the function that it describes (0 = none: what functions share) and where the next record begins.
  * False: there is none, or it cannot be understood. */
 bool cfi_record(const struct cfi_tables *tables, uint64_t address, uint64_t *function,
@@ -90,7 +90,7 @@ enum cfi_stepped cfi_step(const struct cfi_tables *tables, const struct cfi_row 
                           struct cfi_registers *registers, cfi_read *read, void *context);
 
 /* The expression block (its length and its bytes) of a row lies at tables->low + offset: a pointer
- * to its first operation and its length, or NULL. For who knows common expressions by sight. */
+ * to its first operation and its length, or NULL. For callers that recognize common expressions. */
 const unsigned char *cfi_block(const struct cfi_tables *tables, int64_t offset, uint64_t *bytes);
 
 #endif

@@ -304,7 +304,7 @@ bool stacks_module_is_at(const struct stacks_modules *modules, uint32_t number, 
 {
     const struct stacks_module *module = &modules->slots[number - 1];
     struct found_object found;
-    if (!find_object) /* who went is known no sooner than the helper thread looks */
+    if (!find_object) /* which modules were unloaded is known when the helper thread looks */
         return atomic_load_explicit(&module->state, memory_order_acquire) == MODULE_LOADED;
     return query_loader(pc, &found) && is_still_there(module, &found) &&
            has_its_name(module, found.map->l_name);

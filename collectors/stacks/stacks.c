@@ -1,8 +1,8 @@
 /* When a stack is taken and how it gets its number. A stack is known by a hash of 96 bits, so that
  * the table holds 16 bytes for each and no frames; two different stacks of one run are the same in
  * it with a probability of 1e-18 for a million of them. Who finds an empty slot defines the stack;
- * who comes while that is going on does not wait but defines it too, under a number that is not
- * kept. */
+ * a thread that comes meanwhile does not wait but defines it too, under a number that is not kept.
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -213,7 +213,7 @@ static uint32_t stack_number(struct stacks_state *stacks, const uint64_t *entrie
                 continue;
             if ((uint32_t)value != NOT_DEFINED && value)
                 return (uint32_t)value;
-            if (!value) /* another thread is at it */
+            if (!value) /* another thread is defining it */
                 return define(stacks, entries, count, flags);
         } else if (key != 0) {
             continue;

@@ -166,7 +166,7 @@ static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t p
         rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
     uint64_t word = pack(&rule);
     atomic_store_explicit(&walk->rules->slots[slot].rule, word, memory_order_relaxed);
-    /* With the module that it names: who finds the rule reads of that too. */
+    /* Release: a thread that finds the rule also sees the module that it names. */
     atomic_store_explicit(&walk->rules->slots[slot].key, key ^ word, memory_order_release);
     return rule;
 }
