@@ -31,7 +31,9 @@ void ingest_check(struct prof_ingest *ingest, int code)
         ingest->failed = code;
 }
 
-void ingest_keep_cause(struct prof_ingest *ingest, const struct prof_error *cause)
+/* Keeps the reason of a failure that is neither SQLite's nor a lack of memory, unless there is one.
+ */
+static void keep_failure_cause(struct prof_ingest *ingest, const struct prof_error *cause)
 {
     if (!ingest->failed && !ingest->cause.status)
         ingest->cause = *cause;
@@ -165,7 +167,7 @@ static bool adopt_spool(struct prof_ingest *ingest, const char *name)
     struct prof_error err = {0};
     struct ingest_spool *spool = ingest_spool_add(ingest, name, ingest->last_spool + 1, &err);
     if (spool && !spool->reader)
-        ingest_keep_cause(ingest, &err);
+        keep_failure_cause(ingest, &err);
     if (!spool || !spool->reader)
         return false;
     ingest->last_spool++;
@@ -190,7 +192,7 @@ bool ingest_folder_is_gone(struct prof_ingest *ingest)
         return true;
     prof_fail_errno(&cause, errno == ENOMEM ? PROF_NOMEM : PROF_IO, "cannot read %s",
                     ingest->directory);
-    ingest_keep_cause(ingest, &cause);
+    keep_failure_cause(ingest, &cause);
     return false;
 }
 
@@ -288,7 +290,7 @@ static bool read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     size_t count;
     struct prof_error cause = {0};
     if (prof_spool_poll(spool->reader, &spans, &count, &cause) != PROF_OK) {
-        ingest_keep_cause(ingest, &cause);
+        keep_failure_cause(ingest, &cause);
         return false;
     }
     for (size_t i = 0; i < count; i++) {

@@ -69,10 +69,7 @@ void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, con
 void ingest_check(struct prof_ingest *ingest, int code);
 /* Ends a query; false when not all of its rows were read. */
 bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row);
-/* Keeps the reason of a failure that is neither SQLite's nor a lack of memory, unless there is one.
- */
-void ingest_keep_cause(struct prof_ingest *ingest, const struct prof_error *cause);
-/* The first failure: what ingest_check or ingest_keep_cause kept, or what SQLite says of its last
+/* The first failure: what was kept in `failed` or `cause`, or what SQLite says of its last
  * call. Functions that fail without either are out of memory. */
 enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
                              struct prof_error *err);
