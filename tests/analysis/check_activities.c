@@ -242,16 +242,16 @@ static void check_window_words(const char *sql, const char *words)
 
 START_TEST(windows_in_words)
 {
-    check_window_words(MARKS "(1, 0, 0)", "recorded 0 ns of 1.00 ms, in 0 windows, as asked");
+    check_window_words(MARKS "(1, 0, 0)", "recorded 0 ns of 1.00 ms, in 0 windows, as requested");
     check_window_words("UPDATE capture SET state = 'recording', duration = NULL;"
                        "UPDATE process SET \"end\" = NULL;" MARKS "(1, 0, 0)",
-                       "recorded 0 ns, in 0 windows, as asked");
+                       "recorded 0 ns, in 0 windows, as requested");
     check_window_words(
         "INSERT INTO capture_health(process, subject, item, value, note) VALUES(1, "
         "'record', 'dropped', 3, 'recording began or stopped in this process');" MARKS
         "(1, 1000, 1), (1, 3000, 0)",
         "recorded about 2.00 us of 1.00 ms, in 1 window or more (some of the marks "
-        "were dropped), as asked");
+        "were dropped), as requested");
 }
 END_TEST
 
