@@ -308,6 +308,8 @@ enum prof_status prof_launch_lines(struct prof_capture *capture, const struct pr
     prof_end(capture);
     if (!status && !make_launch_line_rows(&w))
         status = prof_out_of_memory(err);
+    if (!status) /* a caller that could not be read is kept for the next query, and there is none */
+        status = prof_query_end(capture, NULL, err);
     if (!status)
         finish_launch_lines(&w, filter);
     close_launch_lines(&w);
