@@ -136,7 +136,11 @@ class Values(unittest.TestCase):
                 self.assertNotIn(None, theirs)
                 wanted = [mine if mine is not None else value for mine, value in zip(wanted, theirs)]
             self.assertEqual(theirs, wanted, column)
-        self.assertEqual(set(file.columns) - {c for c, _ in columns} - ADDED,
+        derived = set()
+        if table == "api_call" and "class" not in [c for c, _ in columns]:  # earlier captures: from the function's name
+            derived = {"class"}
+            self.assertLessEqual({type(row[list(file.columns).index("class")]) for row in have}, {int})
+        self.assertEqual(set(file.columns) - {c for c, _ in columns} - ADDED - derived,
                          {c + end for c, declared in columns if not declared for end in ("_integer", "_text")})
 
     def test_what_saves_a_join(self):
@@ -187,7 +191,7 @@ class Values(unittest.TestCase):
         self.assertEqual(sum(len(row[1]) for row in file.rows()), 80 * 1000000)
 
     def test_what_was_changed_is_said(self):
-        self.assertIn("not UTF-8, which stand as U+FFFD: 2\n", run(CAPTURES["wide"], folder("wide"), "--force").stderr)
+        self.assertIn("not UTF-8, which are replaced by U+FFFD: 2\n", run(CAPTURES["wide"], folder("wide"), "--force").stderr)
         said = run(CAPTURES["wide"], folder("wide"), "--force").stderr
         self.assertRegex(said, "not of their column's type, left out: 2\n")
         self.assertRegex(said, ": wrote .*: [0-9,]+ rows")

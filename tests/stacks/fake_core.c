@@ -6,11 +6,14 @@
 #include "tests/stacks/fake_core.h"
 
 #define TEXTS 4096u
+#define TEXT_BYTES (1u << 20)
 
 struct fake_core fake_core;
 
-static char *texts[TEXTS];
-static unsigned text_count;
+/* Not from malloc: a signal handler that adds a text may have interrupted it. */
+static char text_bytes[TEXT_BYTES];
+static const char *texts[TEXTS];
+static unsigned text_count, text_bytes_used;
 static _Atomic int locked;
 static _Thread_local volatile int busy; /* a signal handler that comes now is turned away */
 
@@ -54,8 +57,11 @@ uint32_t collector_string(const char *text, size_t length)
         return 0;
     while (id < text_count && (strlen(texts[id]) != length || memcmp(texts[id], text, length) != 0))
         id++;
-    if (id == text_count && text_count < TEXTS)
-        texts[text_count++] = strndup(text, length);
+    if (id == text_count && text_count < TEXTS && length < TEXT_BYTES - text_bytes_used) {
+        texts[text_count] = memcpy(text_bytes + text_bytes_used, text, length);
+        text_bytes_used += (unsigned)length + 1;
+        text_count++;
+    }
     unlock();
     return id + 1;
 }
