@@ -1,10 +1,21 @@
-# After a SIGKILL nobody names the spool folder: it is found by its capture.
-perfkit run -q -o a.sqlite -- sleep 1 &
-job=$!
-sleep 0.5
+# Records a program; returns when it runs.
+record() {
+  perfkit run -q "$@" -- sh -c 'echo $$ >starting; mv starting started; exec sleep 600' &
+  job=$!
+  until [ -e started ]; do sleep 0.05; done
+}
+# SIGKILL to perfkit, then to the program; returns when both have ended.
+kill_both() {
+  { kill -9 $job; wait $job; } 2>/dev/null
+  program=$(cat started)
+  rm started
+  kill -9 "$program"
+  while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$program/status" 2>/dev/null; do sleep 0.05; done
+}
+# After a SIGKILL the spool folder is found by its capture.
+record -o a.sqlite
 perfkit recover 2>&1 | grep -c "$PWD/a.sqlite"
-{ kill -9 $job; wait $job; } 2>/dev/null
-sleep 0.8
+kill_both
 perfkit recover 2>/dev/null | grep "$PWD/a.sqlite" | sed 's|^.*\t|FOLDER |'
 perfkit report a.sqlite 2>&1 >/dev/null | sed 's|recover /.*perfkit-|recover .../perfkit-|; s/perfkit-[A-Za-z0-9]*`/FOLDER`/'
 perfkit recover -q a.sqlite
@@ -16,11 +27,8 @@ true
 # Of --spool-dir: by the capture that names it, by that folder, in the list of the working folder.
 mkdir spools
 for way in a.sqlite spools; do
-  perfkit run -q -f -o a.sqlite --spool-dir=spools -- sleep 1 &
-  job=$!
-  sleep 0.5
-  { kill -9 $job; wait $job; } 2>/dev/null
-  sleep 0.8
+  record -f -o a.sqlite --spool-dir=spools
+  kill_both
   perfkit recover 2>/dev/null | sed -n "s|^$PWD/spools/perfkit-......\t|FOLDER |p"
   perfkit recover "$way" 2>/dev/null | sed 's|^.*\t|FOLDER |'
   [ $way = spools ] && perfkit recover -q spools/*
