@@ -97,8 +97,17 @@ static void append_finding_device(const struct prof_report_data *data,
                  prof_count((int64_t)finding->devices - 1).text);
 }
 
-/* "; in train/step (1.20 s); in 4 phases 310 ms, 12.0 %": where several phases were analysed; the
- * sum of the rule's phases with the first of them. */
+/* Does the row stand for all phases of its rule? Its saving is then the sum of them. */
+static bool stands_for_all_phases(const struct prof_findings *findings,
+                                  const struct prof_finding *finding)
+{
+    return findings->phase_count > 1 && finding->phases > 1 &&
+           finding->rule_bound_ns != PROF_UNKNOWN && finding->bound_ns != PROF_UNKNOWN &&
+           prof_report_finding_is_worst_phase(findings, finding);
+}
+
+/* "; in train/step (1.20 s)" where several phases were analysed; "; 98.0 ms of it in train/step
+ * (1.20 s)" behind the sum over the rule's phases. */
 static void append_finding_phase(const struct prof_report_data *data,
                                  const struct prof_finding *finding, char *out, size_t size)
 {
@@ -106,16 +115,12 @@ static void append_finding_phase(const struct prof_report_data *data,
     const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
     char *fit = name ? prof_report_fit(name, 40) : NULL;
     size_t used = strlen(out);
+    char part[64] = "";
+    if (stands_for_all_phases(findings, finding))
+        snprintf(part, sizeof part, "%s of it ", prof_duration_ns(finding->bound_ns).text);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
-        used +=
-            (size_t)snprintf(out + used, size - used, "%sin %s (%s)", used ? "; " : "", fit,
-                             prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
-    if (fit && finding->phases > 1 && used < size && finding->rule_bound_ns != PROF_UNKNOWN &&
-        prof_report_finding_is_worst_phase(findings, finding))
-        snprintf(out + used, size - used, "; in %s phases %s, %s",
-                 prof_count((int64_t)finding->phases).text,
-                 prof_duration_ns(finding->rule_bound_ns).text,
-                 prof_percent((double)finding->rule_bound_ns / (double)findings->window_ns).text);
+        snprintf(out + used, size - used, "%s%sin %s (%s)", used ? "; " : "", part, fit,
+                 prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
     free(fit);
 }
 
@@ -127,7 +132,12 @@ void prof_report_finding_price(const struct prof_report_data *data,
     char alone[100] = "";
     if (finding->alone_share > OVERLAPS * finding->bound_share)
         snprintf(alone, sizeof alone, "; %s on its own", prof_percent(finding->alone_share).text);
-    if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
+    if (stands_for_all_phases(&data->findings, finding))
+        snprintf(out, size, "saves at most %s, %s of %s, in %s phases",
+                 prof_duration_ns(finding->rule_bound_ns).text,
+                 prof_percent((double)finding->rule_bound_ns / (double)window).text,
+                 prof_duration_ns(window).text, prof_count((int64_t)finding->phases).text);
+    else if (finding->bound_ns != PROF_UNKNOWN && finding->bound_share < TAKEN && alone[0])
         snprintf(out, size, "saves at most %s, %s of %s, on its own",
                  prof_duration_ns(finding->alone_ns).text, prof_percent(finding->alone_share).text,
                  prof_duration_ns(window).text);
