@@ -1,16 +1,14 @@
 /* Runs SQL on DuckDB for the tests: statements as a JSON array on the standard input, in the current folder; the
- * rows of each as a JSON array on the standard output. Exit 77 where the npm package @duckdb/node-api is not in
- * $NODE_PATH nor where `npm install -g` puts it, or has no binary for this machine.
+ * rows of each as a JSON array on the standard output. Exit 77 where the npm package @duckdb/node-api is not
+ * where ../npm.js looks, or has no binary for this machine.
  */
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const { execFileSync } = require('child_process');
+const roots = require('../npm.js');
 
 function load() {
-  let roots = (process.env.NODE_PATH || '').split(':').filter(Boolean);
-  try { roots = roots.concat(execFileSync('npm', ['root', '-g'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()); } catch (error) { /* no npm */ }
-  const root = roots.find((folder) => fs.existsSync(path.join(folder, '@duckdb/node-api')));
+  const root = roots().find((folder) => fs.existsSync(path.join(folder, '@duckdb/node-api')));
   if (!root) return [null, 'the npm package @duckdb/node-api is not installed'];
   try { return [require(path.join(root, '@duckdb/node-api')), '']; } catch (error) { return [null, `@duckdb/node-api does not load: ${error.message}`]; }
 }

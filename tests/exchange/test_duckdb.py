@@ -105,7 +105,9 @@ class Tables(unittest.TestCase):
                 numbers = [row[1] for row in ask(capture, f"PRAGMA table_info({table})") if row[2] in ("INTEGER", "REAL")]
                 kinds = dict((row[0], row[1]) for row in duck_columns(folder, file))
                 sums = ["count(*)"] + [f'sum("{c}")' for c in numbers if kinds[c] in ("BIGINT", "DOUBLE")]
-                counts = [f'count("{row[1]}")' for row in ask(capture, f"PRAGMA table_info({table})")]
+                # Readers fill these two in rows that lack them, as the scenes' do.
+                filled = ("level", "code") if table == "capture_health" else ()
+                counts = [f'count("{row[1]}")' for row in ask(capture, f"PRAGMA table_info({table})") if row[1] not in filled]
                 statements.append(f"SELECT {', '.join(sums + counts)} FROM '{folder}/{file}'")
                 # SQLite's sums are of 64 bits and fail beyond; here they are made of doubles on both sides.
                 wanted.append(ask(capture, f"SELECT {', '.join(s.replace('sum(', 'total(') for s in sums + counts)} FROM \"{table}\"")[0])

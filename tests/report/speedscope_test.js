@@ -1,6 +1,6 @@
 /* speedscope's own importer, in a browser, on what we write for it and on the pprof profile:
  *     node speedscope_test.js REPORT_TOOL SQL_FOLDER WORK_FOLDER
- * Needs the npm package speedscope, in $NODE_PATH or where `npm install -g` puts it; exit 77
+ * Needs the npm package speedscope, where ../npm.js looks; exit 77
  * (skipped) without it, chromium or chromedriver. */
 'use strict';
 const fs = require('fs');
@@ -8,6 +8,7 @@ const path = require('path');
 const assert = require('assert');
 const { execFileSync } = require('child_process');
 const { open } = require('./browser.js');
+const roots = require('../npm.js');
 
 const [tool, source, work] = process.argv.slice(2);
 
@@ -23,9 +24,7 @@ function find(name) {
 }
 
 function findSpeedscope() {
-  let roots = (process.env.NODE_PATH || '').split(':');
-  try { roots = roots.concat(execFileSync('npm', ['root', '-g'], { encoding: 'utf8' }).trim()); } catch (error) { /* no npm */ }
-  const root = roots.find((one) => one && fs.existsSync(path.join(one, 'speedscope/dist/release/index.html')));
+  const root = roots().find((one) => fs.existsSync(path.join(one, 'speedscope/dist/release/index.html')));
   if (!root) skip('the npm package speedscope is not installed (npm install -g speedscope)');
   return path.join(root, 'speedscope/dist/release/index.html');
 }

