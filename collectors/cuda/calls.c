@@ -16,20 +16,14 @@
  * launch (docs/lab/performance.md), so it is not done by default. How many records a call that
  * expects MANY makes (a batch of copies) is known only from the records: those are counted as they
  * come. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "collectors/core/collector.h"
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define THREADS 1024u  /* with held calls at one time; more threads' calls are sent at once */
-#define HELD 8u        /* driver calls inside one runtime call */
-#define ALIASES 65536u /* powers of two */
-#define RECENT_CALLS                                                                               \
-    65536u /* ids between a call and the record that needs it: a flush of launches */
-#define OUTSIDE (1u << 22) /* different ids: seconds of launches */
-
+#define THREADS 1024u /* with held calls at one time; more threads' calls are sent at once */
+#define HELD 8u       /* driver calls inside one runtime call */
 struct held_call {
     struct record_call record;
     uint32_t ticks;
@@ -41,149 +35,30 @@ struct calling_thread {
     struct held_call held[HELD]; /* in order */
 };
 
-static struct call_tables {
-    struct calling_thread threads[THREADS];
-    struct {
-        uint64_t from, to;
-    } aliases[ALIASES]; /* ids of nested calls, by their low bits */
-    /* Calls that another record needs: allocations (their thread), and batches. */
-    struct {
-        uint64_t correlation;
-        uint32_t tid;
-        bool many;
-    } recent_calls[RECENT_CALLS];
-    /* Which ids belong outside the recording windows, by their low bits. The first record of an id
-     * decides for all others: a call and what it made on the device are recorded together or not at
-     * all, whichever CUPTI brings first and however long the device takes. Untouched, and so
-     * without memory, when there are no windows. */
-    uint64_t decided[OUTSIDE / 64], outside[OUTSIDE / 64];
-} * tables;
+static struct calling_thread *threads; /* [THREADS] */
 static uint32_t thread_count;
 static struct cuda_map thread_index; /* tid -> index */
 
 static uint32_t last_tid; /* of the last call */
-static uint64_t newest;   /* highest correlation of a call seen, 64-bit */
-static bool has_aliases, has_batches;
+static bool has_batches;
+
+/* In a call's thread (CUDA_CALL_THREAD): it makes several records of the device. */
+#define CALL_IS_MANY (1u << 31)
 
 bool cuda_calls_start(void)
 {
-    return tables || (tables = cuda_reserve(sizeof *tables));
-}
-
-/* CUPTI counts correlation in 32 bits, which wrap after 2.2 h at 542,000 launches a second. Two
- * ids in flight are never 2^31 apart, so the nearest value to the newest one is the true one. */
-static uint64_t widen(uint32_t id)
-{
-    int32_t distance = (int32_t)(id - (uint32_t)newest);
-    int64_t wide = (int64_t)newest + distance;
-    return wide > 0 ? (uint64_t)wide : id;
-}
-
-static uint64_t front; /* highest id with a place there; those OUTSIDE behind it have lost theirs */
-static uint64_t before; /* ids up to this one came when there was no window yet: recorded */
-static bool watching;
-
-static void start_watching_calls(void)
-{
-    if (!watching && cuda_kinds_windows()) {
-        watching = true;
-        before = front = newest;
-    }
-}
-
-/* Make a place for an id. One that is far ahead of the calls is not believed. */
-static bool has_place(uint64_t correlation)
-{
-    if (correlation == 0 || correlation > newest + OUTSIDE / 2)
-        return false;
-    if (correlation > front + OUTSIDE) {
-        memset(tables->decided, 0, sizeof tables->decided);
-        front = correlation;
-    }
-    while (front < correlation) {
-        front++;
-        tables->decided[front % OUTSIDE / 64] &= ~(1ull << (front % 64));
-    }
-    return correlation + OUTSIDE > front;
-}
-
-/* Does a record of that id and time belong outside? Time 0 is none and decides nothing. */
-static bool is_outside(uint64_t correlation, uint64_t time)
-{
-    start_watching_calls();
-    bool late = time != 0 && (time < cuda_kinds_since() || !collector_recorded_at(time));
-    if (!has_place(correlation))
-        return late;
-    if (correlation <= before)
-        return false;
-    uint64_t bit = 1ull << (correlation % 64);
-    uint64_t at = correlation % OUTSIDE / 64;
-    if (tables->decided[at] & bit)
-        return tables->outside[at] & bit;
-    if (time != 0) {
-        tables->decided[at] |= bit;
-        tables->outside[at] = late ? tables->outside[at] | bit : tables->outside[at] & ~bit;
-    }
-    return late;
-}
-
-bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
-{
-    if (!cuda_kinds_windows() || !is_outside(correlation, time))
-        return true;
-    collector_count(WIRE_COUNT_OUTSIDE, 1);
-    return false;
-}
-
-static uint64_t widen_call(uint32_t id)
-{
-    if (id == 0)
-        return 0;
-    start_watching_calls();
-    uint64_t wide = widen(id);
-    if (wide > newest)
-        newest = wide;
-    return wide;
-}
-
-uint64_t cuda_correlation(uint32_t id)
-{
-    if (id == 0)
-        return 0;
-    uint64_t wide = widen(id);
-    if (!has_aliases || tables->aliases[wide % ALIASES].from < wide)
-        return wide;
-    if (tables->aliases[wide % ALIASES].from == wide)
-        return tables->aliases[wide % ALIASES].to;
-    uint32_t outer = cuda_exact_outer(id); /* forgotten here */
-    if (outer)
-        return widen(outer);
-    cuda_lost(CUDA_LOST_CALL);
-    return wide;
+    return threads || (threads = cuda_reserve(sizeof *threads * THREADS));
 }
 
 uint32_t cuda_calls_thread(uint64_t correlation)
 {
-    uint32_t slot = correlation % RECENT_CALLS;
-    return correlation && tables->recent_calls[slot].correlation == correlation
-               ? tables->recent_calls[slot].tid
-               : 0;
+    return cuda_correlation_find(CUDA_CALL_THREAD, (uint32_t)correlation) & ~CALL_IS_MANY;
 }
 
 bool cuda_calls_many(uint64_t correlation)
 {
-    uint32_t slot = correlation % RECENT_CALLS;
-    return has_batches && correlation && tables->recent_calls[slot].correlation == correlation &&
-           tables->recent_calls[slot].many;
-}
-
-static void remember_call(uint64_t correlation, uint32_t tid, bool many)
-{
-    uint32_t slot = correlation % RECENT_CALLS;
-    tables->recent_calls[slot].correlation = correlation;
-    tables->recent_calls[slot].tid = tid;
-    tables->recent_calls[slot].many = many;
-    has_batches |= many;
+    return has_batches &&
+           cuda_correlation_find(CUDA_CALL_THREAD, (uint32_t)correlation) & CALL_IS_MANY;
 }
 
 static bool is_balanced(uint8_t klass)
@@ -191,15 +66,17 @@ static bool is_balanced(uint8_t klass)
     return klass >= WIRE_CLASS_LAUNCH && klass <= WIRE_CLASS_MEMSET;
 }
 
-/* What the device's records need of the call. */
+/* What the records of the device need of the call: allocations their thread, batches that they are
+ * one. */
 static void note_call_class(const struct record_call *record, uint64_t correlation, uint8_t klass,
                             uint8_t expects)
 {
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
-    bool noted =
-        correlation && tables->recent_calls[correlation % RECENT_CALLS].correlation == correlation;
-    if (many || noted || wire_class_allocates(klass) || wire_class_frees(klass))
-        remember_call(correlation, record->thread, many);
+    has_batches |= many;
+    if (many || wire_class_allocates(klass) || wire_class_frees(klass) ||
+        cuda_correlation_find(CUDA_CALL_THREAD, (uint32_t)correlation))
+        cuda_correlation_keep(CUDA_CALL_THREAD, (uint32_t)correlation,
+                              record->thread | (many ? CALL_IS_MANY : 0));
 }
 
 /* What the call adds to the conservation counters. Allocations that succeed are counted where
@@ -252,18 +129,18 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
 static void emit_driver(const struct record_call *record)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
-    emit_call(CUDA_DOMAIN_DRIVER, record, widen_call(record->correlation), function->klass,
-              function->expects, cuda_stacks_of(record->correlation, 0));
+    emit_call(CUDA_DOMAIN_DRIVER, record, cuda_correlation_of_call(record->correlation),
+              function->klass, function->expects, cuda_stacks_of(record->correlation, 0));
 }
 
 static struct calling_thread *calling_thread(uint32_t tid, bool make)
 {
     const uint32_t *index = cuda_map_get(&thread_index, tid);
     if (index)
-        return &tables->threads[*index];
+        return &threads[*index];
     if (!make || thread_count == THREADS || !cuda_map_put(&thread_index, tid, thread_count))
         return NULL;
-    struct calling_thread *thread = &tables->threads[thread_count++];
+    struct calling_thread *thread = &threads[thread_count++];
     thread->tid = tid;
     thread->count = 0;
     return thread;
@@ -279,8 +156,8 @@ static void drop_first(struct calling_thread *thread, uint32_t n)
 static void note_class_early(const struct record_call *record)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
-    uint64_t correlation = widen_call(record->correlation);
-    if (!cuda_kinds_windows() || !is_outside(correlation, record->start))
+    uint64_t correlation = cuda_correlation_of_call(record->correlation);
+    if (!cuda_correlation_is_outside(correlation, record->start))
         note_call_class(record, correlation, function->klass, function->expects);
 }
 
@@ -302,7 +179,7 @@ static void hold_call(const struct record_call *record)
 static void runtime_call(const struct record_call *outer)
 {
     const struct cuda_function *function = cuda_function(CUDA_DOMAIN_RUNTIME, outer->cbid);
-    uint64_t correlation = widen_call(outer->correlation);
+    uint64_t correlation = cuda_correlation_of_call(outer->correlation);
     uint8_t klass = function->klass, expects = function->expects;
     uint32_t stack = cuda_stacks_of(correlation, 0);
     struct calling_thread *thread = calling_thread(outer->thread, false);
@@ -317,10 +194,8 @@ static void runtime_call(const struct record_call *outer)
         if (!stack && driver->klass != WIRE_CLASS_BUILD)
             stack = cuda_stacks_of(inner->correlation, 0);
         if (inner->correlation != outer->correlation && inner->correlation != 0) {
-            uint64_t own = widen_call(inner->correlation);
-            tables->aliases[own % ALIASES].from = own;
-            tables->aliases[own % ALIASES].to = correlation;
-            has_aliases = true;
+            cuda_correlation_of_call(inner->correlation);
+            cuda_correlation_keep(CUDA_OUTER_CALL, inner->correlation, outer->correlation);
         }
         if (driver->klass == WIRE_CLASS_BUILD) {
             /* Code loaded at its first use: worth seeing by itself, and no device record is its. */
@@ -356,7 +231,7 @@ void cuda_calls_age(bool all)
     uint32_t kept = 0;
     cuda_map_clear(&thread_index);
     for (uint32_t i = 0; i < thread_count; i++) {
-        struct calling_thread *thread = &tables->threads[i];
+        struct calling_thread *thread = &threads[i];
         uint32_t ready = 0; /* held in the order of their coming: the oldest are first */
         for (uint32_t k = 0; k < thread->count; k++) {
             if (++thread->held[k].ticks > CUDA_HOLD_TICKS || all)
@@ -368,7 +243,7 @@ void cuda_calls_age(bool all)
         /* Only threads that still wait keep their place: programs start many short-lived ones. */
         if (thread->count > 0 && cuda_map_put(&thread_index, thread->tid, kept)) {
             if (i != kept)
-                tables->threads[kept] = *thread;
+                threads[kept] = *thread;
             kept++;
         }
     }
@@ -379,10 +254,7 @@ void cuda_calls_forked(void)
 {
     thread_count = 0;
     cuda_map_clear(&thread_index);
-    newest = 0;
     last_tid = 0;
-    has_aliases = has_batches = false;
-    front = before = 0;
-    watching = false;
-    cuda_wipe(tables, sizeof *tables);
+    has_batches = false;
+    cuda_wipe(threads, sizeof *threads * THREADS);
 }

@@ -52,7 +52,8 @@ static bool has_local(const struct record_kernel *record)
 
 static uint32_t kernel_config(const struct record_kernel *record)
 {
-    uint32_t launch_name = record->graph_node ? 0 : cuda_launch_name(record->correlation);
+    uint32_t launch_name =
+        record->graph_node ? 0 : cuda_correlation_find(CUDA_LAUNCH_NAME, record->correlation);
     struct wire_config config = {
         .head = {sizeof config, WIRE_CONFIG,
                  (uint8_t)(WIRE_CONFIG_HAS_REGISTERS | WIRE_CONFIG_HAS_SHARED |

@@ -47,7 +47,7 @@ void exact_results_keep(const struct exact_launch *launch, const double *values)
         if (atomic_load_explicit(&w->state, memory_order_acquire) != FREE)
             continue;
         w->launch = *launch;
-        w->name = cuda_launch_name(launch->own);
+        w->name = cuda_correlation_find(CUDA_LAUNCH_NAME, launch->own);
         memcpy(w->values, values, launch->pass->count * sizeof *values);
         mark_exact_id(launch->own);
         if (launch->outer)

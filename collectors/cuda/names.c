@@ -30,7 +30,8 @@ static uint32_t name_count;
 static _Atomic uint64_t unloads[UNLOADS]; /* when unloading began and when it was done */
 static _Atomic uint32_t unloading;        /* threads that are unloading code */
 static _Atomic uint64_t unload_count, last_unload;
-static uint32_t unsure; /* names read without trust */
+static uint32_t unsure;              /* names read without trust */
+static _Atomic bool launches_wanted; /* code has been unloaded: launches have callbacks */
 
 bool cuda_names_start(void)
 {
@@ -69,6 +70,12 @@ bool cuda_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
     return cuda_function_is_any(domain, cbid, words);
 }
 
+static void begin_launch_names(void)
+{
+    if (!atomic_exchange(&launches_wanted, true))
+        cuda_callback_enable(CUDA_LAUNCH_NAMES);
+}
+
 /* A runtime call nests the driver's, and both come here; the second one finds little to flush. */
 void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
@@ -78,7 +85,7 @@ void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
         cuda_names_unloading(collector_now());
     } else {
         cuda_names_unloaded(collector_now());
-        cuda_launch_names_begin();
+        begin_launch_names();
     }
 }
 
@@ -169,4 +176,66 @@ void cuda_names_forked(void)
     atomic_store(&last_unload, 0);
     atomic_store(&unloading, 0);
     unsure = 0;
+}
+
+/* ---- Launches after code has been unloaded ---------------------------------------------------
+ *
+ * CUPTI 13.0 keeps names by the function's address and does not forget them when the module goes;
+ * the next module's functions come to lie at the same addresses, and their records carry the old
+ * names (docs/dev/cupti-notes.md). So from the first unloading on launches have callbacks, which
+ * query the driver for the function's name at the moment of its launch; the decoder finds it by the
+ * launch's id. Programs that unload nothing pay nothing. Kernels of graphs are launched all at once
+ * and keep what CUPTI says. */
+
+bool cuda_launch_names_start(void)
+{
+    return cuda_correlation_reserve(CUDA_LAUNCH_NAME);
+}
+
+bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    const struct cuda_function *function = cuda_function(domain, cbid);
+    return atomic_load_explicit(&launches_wanted, memory_order_relaxed) &&
+           function->klass == WIRE_CLASS_LAUNCH && function->expects == WIRE_EXPECTS_ONE;
+}
+
+/* cuLaunchKernel takes both kinds of handle. */
+static const char *query_launch_name(const void *function)
+{
+    const char *name = NULL;
+    if (function && cuda_driver.FuncGetName &&
+        cuda_driver.FuncGetName(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    if (function && !name && cuda_driver.KernelGetName &&
+        cuda_driver.KernelGetName(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    return name;
+}
+
+/* The handle of the function that a driver call launches; of a runtime launch only CUPTI has it. */
+static const void *launched_function(enum cuda_domain domain, uint32_t cbid,
+                                     const CUpti_CallbackData *call)
+{
+    const void *const *parameters = call->functionParams;
+    if (!parameters || domain == CUDA_DOMAIN_RUNTIME)
+        return NULL;
+    bool extended = strncmp(cuda_function(domain, cbid)->name, "cuLaunchKernelEx", 16) == 0;
+    return parameters[extended ? 1 : 0]; /* cuLaunchKernelEx has the configuration first */
+}
+
+void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
+                                   const CUpti_CallbackData *call)
+{
+    if (call->callbackSite != CUPTI_API_ENTER)
+        return;
+    const char *name = query_launch_name(launched_function(domain, cbid, call));
+    if (!name)
+        name = call->symbolName;
+    cuda_correlation_keep(CUDA_LAUNCH_NAME, call->correlationId,
+                          name ? collector_string(name, strnlen(name, MAX_NAME_BYTES)) : 0);
+}
+
+void cuda_launch_names_forked(void)
+{
+    atomic_store(&launches_wanted, false);
 }

@@ -18,7 +18,13 @@ const struct cuda_part cuda_parts[] = {
         .forked = cuda_dump_forked,
         .on_callback = cuda_dump_on_callback,
     },
-    {.name = "lost", .end = cuda_lost_end, .forked = cuda_lost_forked},
+    {
+        .name = "correlation",
+        .reserve = cuda_correlation_start,
+        .tick = cuda_correlation_tick,
+        .end = cuda_correlation_end,
+        .forked = cuda_correlation_forked,
+    },
     /* Before exact counting: other threads' launches wait while a launch is counted, and need not
      * wait for a stack to be unwound. */
     {

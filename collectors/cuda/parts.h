@@ -98,6 +98,32 @@ struct cuda_function cuda_classify(const char *name);
  * returns its length. */
 size_t cuda_plain_name(const char *name, char *plain, size_t size);
 
+/* ---- correlation.c: the table of what is known of calls by their ids */
+enum cuda_fact {
+    CUDA_OUTER_CALL,  /* of a driver call with an id of its own: the runtime call around it */
+    CUDA_CALL_THREAD, /* of an allocation or a batch of operations (calls.c) */
+    CUDA_LAUNCH_NAME, /* string id (names.c) */
+    CUDA_CALL_STACK,  /* number of the stack (call_stacks.c) */
+    CUDA_FACTS
+};
+bool cuda_correlation_start(void);
+bool cuda_correlation_reserve(enum cuda_fact fact); /* maps a column; false: no memory */
+/* Any thread. `id` is CUPTI's; 0 for either has no effect. */
+void cuda_correlation_keep(enum cuda_fact fact, uint32_t id, uint32_t value);
+/* 0 = not known. Any thread; counts what has been overwritten too early. */
+uint32_t cuda_correlation_find(enum cuda_fact fact, uint32_t id);
+/* Helper: the 64-bit correlation of an id; of a call's own record, and of any record, led back to
+ * the outermost call. 0 stays 0. */
+uint64_t cuda_correlation_of_call(uint32_t id);
+uint64_t cuda_correlation(uint32_t id);
+/* Helper: was a record's call made outside every recording window? `time`, its own (0 = none),
+ * decides when the call is not known. */
+bool cuda_correlation_is_outside(uint64_t correlation, uint64_t time);
+bool cuda_calls_recorded(uint64_t correlation, uint64_t time); /* counts what is left out */
+void cuda_correlation_tick(bool last); /* removes facts before their ids come again */
+void cuda_correlation_end(void);       /* reports what was overwritten too early */
+void cuda_correlation_forked(void);
+
 /* ---- calls.c */
 /* A call's record is read at most so many flushes after those made inside it. */
 #define CUDA_HOLD_TICKS 2u
@@ -106,12 +132,7 @@ void cuda_call(enum cuda_domain domain, const struct record_call *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
 void cuda_calls_age(bool all);
-/* The 64-bit correlation of a 32-bit id of CUPTI, led back to the outermost call. 0 stays 0. */
-uint64_t cuda_correlation(uint32_t id);
 uint32_t cuda_calls_thread(uint64_t correlation); /* of a recent allocation call; 0 = not known */
-/* Was a record's call made inside a recording window? `time`, its own (0 = none), decides when the
- * call is not known. Counts what is left out. */
-bool cuda_calls_recorded(uint64_t correlation, uint64_t time);
 bool cuda_calls_many(uint64_t correlation); /* a recent call that makes several device records */
 void cuda_calls_forked(void);
 
@@ -139,22 +160,12 @@ bool cuda_names_die(void); /* has code been unloaded, or is it just now? */
 /* The text at an address that may be gone, NUL-terminated. Its length, 0 when there is none. */
 size_t cuda_names_read(const char *at, char *text, size_t size);
 void cuda_names_forked(void);
-
-/* ---- launch_names.c */
 bool cuda_launch_names_start(void);
 #define CUDA_LAUNCH_NAMES "launch names"
-void cuda_launch_names_begin(void); /* any thread: launches get callbacks from now on */
 bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
                                    const CUpti_CallbackData *call);
-uint32_t cuda_launch_name(uint32_t correlation); /* string id, 0 = not known */
 void cuda_launch_names_forked(void);
-
-/* ---- lost.c: reported at the end. Any thread. */
-enum cuda_lost { CUDA_LOST_CALL, CUDA_LOST_NAME, CUDA_LOST_STACK, CUDA_LOST_KINDS };
-void cuda_lost(enum cuda_lost what);
-void cuda_lost_end(void);
-void cuda_lost_forked(void);
 
 /* ---- memory.c, waits.c */
 bool cuda_memory_start(void);
@@ -194,7 +205,7 @@ void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
 /* The record of a kernel is read, by CUPTI's correlation id of its launch. Helper. */
 void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation);
 /* Of a counted launch, whose record may come late: the runtime's call around it, and its name by
- * cuda_launch_name. 0 = none, or it is not counted. Helper. */
+ * CUDA_LAUNCH_NAME. 0 = none, or it is not counted. Helper. */
 uint32_t cuda_exact_outer(uint32_t id);
 uint32_t cuda_exact_name(uint32_t id);
 void cuda_exact_end(void); /* the last records are read. Helper. */

@@ -23,7 +23,7 @@ static void setup(void)
     ck_assert_msg(cupti_load(why, sizeof why), "%s", why); /* finds the copy that is loaded */
     cuda_classes_start();
     ck_assert(cuda_buffers_start() && cuda_calls_start() && cuda_memory_start());
-    ck_assert(cuda_names_start() && cuda_launch_names_start());
+    ck_assert(cuda_correlation_start() && cuda_names_start() && cuda_launch_names_start());
     size_t most;
     cuda_buffers_request(&data, &size, &most);
     ck_assert_uint_eq(most, 0);
@@ -102,7 +102,7 @@ int main(void)
         {"layout", add_layout_tests},  {"records", add_record_tests},
         {"names", add_name_tests},     {"windows", add_window_tests},
         {"threads", add_thread_tests}, {"failures", add_failure_tests},
-        {"stacks", add_stack_tests},
+        {"stacks", add_stack_tests},   {"correlation", add_correlation_tests},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         TCase *cases = tcase_create(parts[i].name);

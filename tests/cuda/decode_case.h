@@ -49,5 +49,6 @@ void add_window_tests(TCase *cases);
 void add_thread_tests(TCase *cases);
 void add_failure_tests(TCase *cases);
 void add_stack_tests(TCase *cases);
+void add_correlation_tests(TCase *cases);
 
 #endif

@@ -1,4 +1,4 @@
-/* Kernel names whose memory dies, and names that CUPTI does not forget (names.c, launch_names.c).
+/* Kernel names whose memory dies, and names that CUPTI does not forget (names.c).
  */
 #include "tests/cuda/decode_case.h"
 

@@ -180,14 +180,14 @@ START_TEST(forgotten)
     record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", 10, 100, 110);
     decode(2000);
     launch_here(10 + room, 10 + room);
-    cuda_lost_end();
+    cuda_correlation_end();
     ck_assert_ptr_null(strstr(core.health, "lost"));
     launch_here(11 + room, 11 + room);
     record(CUDA_DOMAIN_RUNTIME, "cudaLaunchKernel_", 11, 120, 130);
     decode(3000);
     ck_assert_uint_ne(call_of(10)->stack, 0);
     ck_assert_uint_eq(call_of(11)->stack, 0);
-    cuda_lost_end();
+    cuda_correlation_end();
     ck_assert_msg(strncmp(core.health, "1 calls lost their stacks", 25) == 0, "%s", core.health);
 }
 END_TEST
