@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/gate_output.h"
-#include "cli/gate_record.h"
+#include "cli/command.h"
+#include "cli/gate.h"
 #include "libprof/base/format.h"
 
 #define DEFAULT_RUNS 5

@@ -6,10 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/commands.h"
-#include "cli/gate_config.h"
-#include "cli/gate_runs.h"
-#include "cli/option_rows.h"
+#include "cli/command.h"
+#include "cli/gate.h"
 #include "cli/output_name.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"

@@ -1,18 +1,20 @@
-/* See capture_end.h. Nothing is thrown away before the capture is safely in its place: on a full
+/* Nothing is thrown away before the capture is safely in its place: on a full
  * disk the spool folder stays, and `perfkit recover` does the same steps again later. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/capture_end.h"
-#include "cli/ceiling_folder.h"
 #include "cli/command.h"
-#include "cli/run_output.h"
-#include "cli/stack_names.h"
-#include "cli/terminal.h"
+#include "cli/device.h"
+#include "cli/run.h"
+#include "cli/symbolize.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
+#include "libprof/include/prof.h"
 #include "libprof/store/ceiling.h"
 
 #define QUIET_NS 1000000000ull /* no progress line before this */
@@ -183,4 +185,235 @@ bool capture_end(struct capture_end *end)
     else
         spool_folder_remove(end->spool);
     return true;
+}
+
+/* ---- what is said of it ---------------------------------------------------------------------- */
+
+/* Says what was recorded, whether it is complete and why not, and how to see it. Read back from the
+ * finished file: what is printed is what a report will find there. */
+
+const char *shell_quoted(const char *text, char *out, unsigned long size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,+@%^";
+    size_t used = 0;
+    if (*text && text[strspn(text, plain)] == '\0') {
+        snprintf(out, size, "%s", text);
+        return out;
+    }
+    out[used++] = '\'';
+    for (; *text && used + 6 < size; text++) {
+        if (*text == '\'') {
+            memcpy(out + used, "'\\''", 4);
+            used += 4;
+        } else {
+            out[used++] = *text;
+        }
+    }
+    out[used++] = '\'';
+    out[used] = '\0';
+    return out;
+}
+
+/* What each subject of the trust block is called in a list. */
+static const struct {
+    const char *subject, *one, *many;
+} nouns[] = {
+    {"launch", "kernel launch", "kernel launches"},
+    {"transfer", "memcpy", "memcpys"},
+    {"memset", "memset", "memsets"},
+    {"allocation", "allocation", "allocations"},
+    {"range", "NVTX range", "NVTX ranges"},
+};
+
+__attribute__((format(printf, 4, 5))) static void add_text(char *out, size_t size, size_t *used,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int wrote = *used < size ? vsnprintf(out + *used, size - *used, format, arguments) : 0;
+    va_end(arguments);
+    *used += wrote > 0 ? (size_t)wrote : 0;
+}
+
+/* "30 graph launches (9,000 kernels, 30 memcpys)" */
+static void list_graphs(const struct prof_graph_work *work, char *out, size_t size, size_t *used)
+{
+    const struct {
+        int64_t value;
+        const char *one, *many;
+    } parts[] = {{work->kernels, "kernel", "kernels"},
+                 {work->memcpys, "memcpy", "memcpys"},
+                 {work->memsets, "memset", "memsets"},
+                 {work->whole, "execution recorded as a whole", "executions recorded as a whole"},
+                 {work->filtered, "kernel left out", "kernels left out"}};
+    const char *separator = " (";
+    int64_t all = work->launched + work->kernels + work->memcpys + work->memsets + work->whole;
+    if (all <= 0) /* what was left out is no record */
+        return;
+    add_text(out, size, used, "%s%s graph launch%s", *used ? ", " : "",
+             prof_count(work->launched).text, work->launched == 1 ? "" : "es");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].value <= 0)
+            continue;
+        add_text(out, size, used, "%s%s %s", separator, prof_count(parts[i].value).text,
+                 parts[i].value == 1 ? parts[i].one : parts[i].many);
+        separator = ", ";
+    }
+    if (separator[0] == ',')
+        add_text(out, size, used, ")");
+}
+
+/* "12 kernel launches, 3 memcpys"; false when there is nothing. */
+static bool list_recorded(const struct prof_trust *trust, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t n = 0; n < sizeof nouns / sizeof nouns[0]; n++) {
+        if (n == 1) /* after the launches */
+            list_graphs(&trust->graphs, out, size, &used);
+        for (size_t i = 0; i < trust->total_count && used < size; i++) {
+            const struct prof_balance *total = &trust->totals[i];
+            if (strcmp(total->subject, nouns[n].subject) != 0 || total->recorded <= 0)
+                continue;
+            add_text(out, size, &used, "%s%s %s", used ? ", " : "",
+                     prof_count(total->recorded).text,
+                     total->recorded == 1 ? nouns[n].one : nouns[n].many);
+        }
+    }
+    return used > 0;
+}
+
+static void print_trust_status(const char *command, const struct prof_trust *trust)
+{
+    if (trust->complete)
+        return;
+    size_t losses = 0;
+    const char *first = "see the trust block of the report";
+    const char *verdict = prof_trust_status_words(trust->status);
+    for (size_t i = 0; i < trust->statement_count; i++)
+        if (trust->statements[i].level >= PROF_TRUST_RISK && losses++ == 0)
+            first = trust->statements[i].text;
+    if (losses > 1)
+        cli_say(command, "%s: %s (and %zu more)", verdict, first, losses - 1);
+    else
+        cli_say(command, "%s: %s", verdict, first);
+}
+
+/* CUPTI serves one tool: when the program wanted it too, or was given it, figures of one side lack.
+ */
+static bool print_contention(const char *command, const struct prof_trust *trust)
+{
+    const char *first = NULL;
+    size_t more = 0;
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        if (!trust->statements[i].contended)
+            continue;
+        more += first != NULL;
+        first = first ? first : trust->statements[i].text;
+    }
+    if (more)
+        cli_say(command, "%s (and in %zu more process%s)", first, more, more == 1 ? "" : "es");
+    else if (first)
+        cli_say(command, "%s", first);
+    return first != NULL;
+}
+
+/* A pattern with a slip in it must not look like a program without kernels. */
+static bool print_filtered(const char *command, const struct prof_trust *trust, const char *filter)
+{
+    int64_t kept = trust->graphs.kernels, left = trust->graphs.filtered;
+    for (size_t i = 0; i < trust->total_count; i++) {
+        if (strcmp(trust->totals[i].subject, "launch") != 0)
+            continue;
+        kept = prof_add(kept, trust->totals[i].recorded);
+        left = prof_add(left, trust->totals[i].filtered);
+    }
+    if (!filter || kept > 0 || left <= 0)
+        return false;
+    bool one = left == 1, graphs = trust->graphs.filtered > 0;
+    cli_say(command, "none of %s %s matches --kernel='%s': leave it out once to see their names",
+            prof_count(left).text,
+            graphs ? (one ? "kernel" : "kernels") : (one ? "kernel launch" : "kernel launches"),
+            filter);
+    return true;
+}
+
+/* What was asked for beside the trace and did not come (counters, samples): a run of which all
+ * calls are there is told complete, and who waits for the rest must hear of it. */
+static void print_degraded(const char *command, const struct prof_trust *trust)
+{
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        const struct prof_statement *s = &trust->statements[i];
+        if (s->level == PROF_TRUST_WARNING && s->process == 0 && !s->contended)
+            cli_say(command, "note: %s", s->text);
+    }
+}
+
+static const char *nothing_seen(const char *trace)
+{
+    if (trace && *trace && strcmp(trace, "cuda,nvtx,opencl") != 0)
+        return "nothing was recorded: no call was seen of the sources that --trace names";
+    return "nothing was recorded: no GPU or NVTX call was seen; `perfkit doctor` says what can be "
+           "seen here";
+}
+
+/* The likely reason is among the statements. */
+static void print_nothing_recorded(const char *command, const struct prof_trust *trust,
+                                   const char *trace, const char *reason)
+{
+    bool called = false;
+    for (size_t i = 0; i < trust->total_count; i++)
+        called |= trust->totals[i].called > 0;
+    cli_say(command, "%s",
+            called   ? "nothing was recorded of the calls that were seen: the trust block of the "
+                       "report says what became of them"
+            : reason ? reason
+                     : nothing_seen(trace));
+    if (called || reason)
+        return;
+    for (size_t i = 0; i < trust->statement_count; i++)
+        if (trust->statements[i].process == 0)
+            cli_say(command, "note: %s", trust->statements[i].text);
+}
+
+void capture_summary(const char *command, const char *path, const char *shown, const char *reason)
+{
+    struct prof_capture *capture;
+    struct prof_error err = {0};
+    struct prof_trust trust = {0};
+    char recorded[512], quoted[4200];
+    bool nothing = false;
+    enum prof_status status = prof_open(path, &capture, &err);
+    if (status || (status = prof_trust(capture, &trust, &err)) != PROF_OK) {
+        cli_say(command, "wrote %s, but cannot read it back: %s", shown, err.message);
+        prof_close(capture);
+        return;
+    }
+    const struct prof_info *info = prof_info(capture);
+    char ending[64] = "";
+    if (info->exit_signal > 0)
+        snprintf(ending, sizeof ending, "; ended by %s", prof_signal(info->exit_signal).text);
+    if (list_recorded(&trust, recorded, sizeof recorded))
+        cli_say(command, "recorded %s in %s%s%s%s", recorded,
+                prof_duration_ns(info->duration_ns).text, trust.complete ? "; " : "",
+                trust.complete ? prof_trust_status_words(trust.status) : "", ending);
+    else
+        nothing = true;
+    bool contended = print_contention(command, &trust);
+    if (print_filtered(command, &trust, info->kernel_filter))
+        nothing = false;                      /* that is the reason */
+    bool told = contended || !trust.complete; /* why, by another line */
+    if (nothing && (reason || !told))
+        print_nothing_recorded(command, &trust, info->trace, reason);
+    else if (nothing)
+        cli_say(command, "nothing was recorded%s", ending);
+    else
+        print_degraded(command, &trust);
+    print_trust_status(command, &trust);
+    cli_say(command, "%s (%s); see it with: perfkit report %s%s", shown,
+            prof_bytes_of(info->file_bytes).text, shown[0] == '-' ? "./" : "",
+            shell_quoted(shown, quoted, sizeof quoted));
+    prof_trust_free(&trust);
+    prof_close(capture);
 }

@@ -29,4 +29,15 @@ struct capture_end {
  * it later; what was recorded is still in the spool folder and the live file. */
 bool capture_end(struct capture_end *end);
 
+/* ---- what is said of it ---------------------------------------------------------------------- */
+
+/* The few lines that `run` and `recover` print at the end. */
+
+/* `shown` is the path as the user knows it; `reason` says why nothing was recorded, should that be
+ * so (NULL = not known). On stderr. */
+void capture_summary(const char *command, const char *path, const char *shown, const char *reason);
+
+/* A path as text for a shell, quoted where it must be, into out. Returns out. */
+const char *shell_quoted(const char *text, char *out, unsigned long size);
+
 #endif

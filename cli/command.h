@@ -3,6 +3,7 @@
 #ifndef PERFKIT_CLI_COMMAND_H
 #define PERFKIT_CLI_COMMAND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,8 +52,8 @@ struct cli_option {
     const char *const *words; /* CLI_CHOICE, CLI_WORDS: ends with NULL */
     uint64_t most;            /* CLI_COUNT, CLI_SIZE, CLI_TIME: the largest value; 0 = what fits */
     bool zero;                /* CLI_COUNT: 0 is a value too */
-    const char *offers; /* for completion: a shell command whose lines begin with a value each, and
-                           that is silent where there are none; NULL = nothing can list them */
+    const char *offers;  /* for completion: a shell command whose lines begin with a value each, and
+                            that is silent where there are none; NULL = nothing can list them */
     const char *implied; /* value of --NAME alone, any other is then given as --NAME=VALUE; NULL =
                             it needs one. Only of options without a letter */
 };
@@ -107,7 +108,6 @@ void cli_say(const char *command, const char *format, ...) __attribute__((format
 const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),
                         const void *table);
 
-/* help.c */
 /* Print text wrapped, the cursor being at `column` and every further line starting at `indent`. */
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width);
 void cli_print_help(const struct cli_command *command);
@@ -117,5 +117,92 @@ extern const struct cli_option cli_help_option;
 
 /* generate.c: `perfkit --generate FOLDER` writes man pages and completions there. */
 int cli_generate(const char *folder);
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+/* The commands in the order in which `perfkit help` lists them: a new one is a word here and
+ * NAME_command in a file named after it. main.c adds `help`. */
+
+/* clang-format off */
+#define CLI_COMMANDS(COMMAND)                                                                      \
+    COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(baseline)      \
+    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
+    COMMAND(export) COMMAND(import) COMMAND(device) COMMAND(doctor) COMMAND(version)
+/* clang-format on */
+
+#define CLI_DECLARE(name) extern const struct cli_command name##_command;
+CLI_COMMANDS(CLI_DECLARE)
+
+/* ---- options that several commands have ------------------------------------------------------ */
+
+/* Rows of option tables that several commands have: the word, its letter and its kind are written
+ * once, as CONTRIBUTING.md ("Words of the command line") promises them. `says` is the row's
+ * text. */
+
+#define CLI_FLAG_ROW_(options, member, word, short_, says)                                         \
+    {                                                                                              \
+        .name = word, .letter = short_, .type = CLI_FLAG, .text = says,                            \
+        .offset = offsetof(struct options, member)                                                 \
+    }
+#define CLI_FORCE_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "force", 'f', says)
+#define CLI_QUIET_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "quiet", 'q', says)
+#define CLI_JSON_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "json", 0, says)
+
+/* Of every command that reports by iterations: libprof/include/prof_iterations.h. */
+#define CLI_ITERATION_ROW(options, member)                                                         \
+    {                                                                                              \
+        .name = "iteration", .letter = 'i', .type = CLI_TEXT, .argument = "RANGE[@DOMAIN]",        \
+        .fallback = "step or alike, else the outermost range that repeats",                        \
+        .text = "the NVTX range that is one iteration; also a phase as reports name it",           \
+        .offset = offsetof(struct options, member)                                                 \
+    }
+#define CLI_SKIP_ROW(options, member)                                                              \
+    {                                                                                              \
+        .name = "skip", .type = CLI_COUNT, .zero = true, .argument = "N",                          \
+        .fallback = "1 of 4 or more, and those that compile at first",                             \
+        .text = "iterations of each phase to leave out at the start, as warm-up",                  \
+        .offset = offsetof(struct options, member)                                                 \
+    }
+#define CLI_NO_SKIP UINT_MAX
+#define CLI_RUN_OPTIONS(iteration_, skip_)                                                         \
+    {                                                                                              \
+        .iteration = iteration_, .skip = (skip_) == CLI_NO_SKIP ? PROF_UNKNOWN : (int64_t)(skip_)  \
+    }
+#define CLI_ITERATION_FILTER(iteration_, skip_)                                                    \
+    {                                                                                              \
+        .iteration = iteration_, .skips = (skip_) != CLI_NO_SKIP,                                  \
+        .skip = (skip_) == CLI_NO_SKIP ? 0 : (int64_t)(skip_)                                      \
+    }
+#define CLI_BASELINES_ROW(options, member)                                                         \
+    {                                                                                              \
+        .name = "baselines", .type = CLI_FILE, .argument = "FILE",                                 \
+        .fallback = ".perfkit/baselines.sqlite of this folder or project",                         \
+        .text = "the file of baselines", .offset = offsetof(struct options, member)                \
+    }
+
+/* ---- what the terminal allows ---------------------------------------------------------------- */
+
+/* Columns to wrap at: the terminal's, at most 100; 80 when it is no terminal. */
+size_t terminal_width(FILE *stream);
+
+/* COLUMNS of the environment, when it is set to a usable number; else 0. */
+size_t terminal_columns_set(void);
+
+/* True on a terminal unless NO_COLOR is set or TERM is "dumb". */
+bool terminal_colour(FILE *stream);
+
+/* ---- this build ------------------------------------------------------------------------------ */
+
+/* What CMake says about this build: PERFKIT_VERSION, and 0 or 1 for each optional collector. */
+
+#ifndef PERFKIT_VERSION
+#define PERFKIT_VERSION "unknown"
+#endif
+#ifndef PERFKIT_HAVE_CUDA
+#define PERFKIT_HAVE_CUDA 0
+#endif
+#ifndef PERFKIT_HAVE_OPENCL
+#define PERFKIT_HAVE_OPENCL 0
+#endif
 
 #endif

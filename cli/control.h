@@ -26,9 +26,6 @@ enum prof_status control_find(struct control *control, const char *folder, struc
 enum prof_status control_set(struct control *control, bool open, enum wire_window_reason reason,
                              uint64_t *changed_ns, struct prof_error *err);
 
-/* The last change, or the start. */
-uint64_t control_changed_ns(const struct control_page *page);
-
 void control_close(struct control *control);
 
 #endif

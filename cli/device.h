@@ -1,7 +1,9 @@
-/* The parts of `perfkit device`: finding devices (device_find.c, device_cuda.c, device_opencl.c),
- * measuring one (device_measure.c), what it cannot be (device_ceiling.c), printing (device.c). */
+/* What device.c, which lists and measures devices, gets from device_find.c, which finds them. */
 #ifndef PERFKIT_CLI_DEVICE_H
 #define PERFKIT_CLI_DEVICE_H
+
+#include <limits.h>
+#include <stdbool.h>
 
 #include "libprof/base/format.h"
 #include "libprof/include/prof.h"
@@ -25,18 +27,8 @@ struct device_list {
     struct device_entry entries[DEVICES];
 };
 
-/* Append the devices of an API. Loads vendor libraries: to be called in a child. */
-void device_add_cuda(struct device_list *list);
-void device_add_opencl(struct device_list *list);
-
-/* The next entry, blank, with everything unknown; NULL when the list is full. */
-struct device_entry *device_add(struct device_list *list, const char *api, uint32_t nth);
-
 /* The theoretical peak, from the device's attributes or its link; value NaN where not known. */
 struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceiling_kind kind);
-
-/* Leaves out of entry->measured what is above a peak: earlier versions kept that. */
-void device_drop_impossible(struct device_entry *entry);
 
 /* The value in the kind's unit. */
 struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
@@ -45,27 +37,16 @@ struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
  * before in `folder`; of that, what is above their peaks is left out. */
 void device_find_all(struct device_list *list, const char *folder);
 
-struct device_request {
-    const char *only; /* NULL = all ceilings */
-    bool quick, against_libraries;
-};
+/* ---- where ceilings are kept ----------------------------------------------------------------- */
 
-/* What a library reached (--against-libraries), or why a ceiling could not be measured. */
-struct device_remark {
-    char name[32], text[160];
-    double value; /* NaN: none */
-};
+#define CEILING_FOLDER_VARIABLE "PERFKIT_CEILINGS"
 
-#define REMARKS 32
+/* PERFKIT_CEILINGS, else perfkit/ceilings in XDG_DATA_HOME, else in ~/.local/share. False: none of
+ * them is set, or the path is too long. */
+bool ceiling_folder(char out[PATH_MAX]);
 
-struct device_measurement {
-    struct device_remark libraries[REMARKS], missing[REMARKS];
-    size_t library_count, missing_count, measured;
-};
-
-/* Run perfkit-measure for the entry and put what it found into entry->measured; what is above the
- * device's peak goes to result->missing, with the two figures. */
-enum prof_status device_measure(struct device_entry *entry, const struct device_request *request,
-                                struct device_measurement *result, struct prof_error *err);
+/* Make it and the folders above it, as far as they are missing. False, and errno, when nothing can
+ * be kept there. */
+bool ceiling_folder_make(const char *folder);
 
 #endif

@@ -1,15 +1,27 @@
 /* The devices of this machine. Drivers are asked in children, which write into memory that they
  * share with us: one that crashes or hangs costs its own devices only. */
+#include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/device.h"
-#include "cli/probe.h"
+#include "cli/installed.h"
 
-struct device_entry *device_add(struct device_list *list, const char *api, uint32_t nth)
+/* ---- ceilings -------------------------------------------------------------------------------- */
+
+/* The ceilings of one device: its theoretical peaks, and that nothing measured stands above them.
+ * A benchmark that a compiler saw through gives a figure that looks like any other; once kept,
+ * every roofline of the device would be drawn under it. */
+
+/* The next entry, blank, with everything unknown; NULL when the list is full. */
+static struct device_entry *device_add(struct device_list *list, const char *api, uint32_t nth)
 {
     if (list->count == DEVICES)
         return NULL;
@@ -18,6 +30,389 @@ struct device_entry *device_add(struct device_list *list, const char *api, uint3
     prof_device_unknown(&entry->device);
     return entry;
 }
+
+struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceiling_kind kind)
+{
+    struct prof_ceiling peak = prof_peak(&entry->device, kind);
+    if ((kind == PROF_CEILING_HTOD_PINNED || kind == PROF_CEILING_DTOH_PINNED) &&
+        !isnan(entry->link_bandwidth)) {
+        peak.value = entry->link_bandwidth;
+        peak.how = "lanes x transfers per second of the PCIe link";
+    }
+    return peak;
+}
+
+struct prof_text device_figure(enum prof_ceiling_kind kind, double value)
+{
+    switch (prof_ceiling_of(kind).unit) {
+    case PROF_CEILING_BYTES:
+        return prof_rate(value);
+    case PROF_CEILING_FLOP:
+        return prof_flop_rate(value);
+    case PROF_CEILING_NS:
+        break;
+    }
+    return prof_duration(value);
+}
+
+/* Leaves out of entry->measured what is above a peak: earlier versions kept that. */
+static void device_drop_impossible(struct device_entry *entry)
+{
+    struct prof_ceiling_file *file = &entry->measured;
+    size_t kept = 0;
+    for (size_t i = 0; i < file->count; i++) {
+        enum prof_ceiling_kind kind = prof_ceiling_named(file->rows[i].name);
+        if (kind == PROF_CEILINGS ||
+            prof_ceiling_possible(file->rows[i].value, device_peak(entry, kind).value))
+            file->rows[kept++] = file->rows[i];
+    }
+    file->count = kept;
+}
+
+/* ---- where ceilings are kept ----------------------------------------------------------------- */
+
+/* The user's data, not the cache: measuring again takes a quiet machine. */
+
+bool ceiling_folder(char out[PATH_MAX])
+{
+    const struct {
+        const char *variable, *below;
+    } places[] = {{CEILING_FOLDER_VARIABLE, ""},
+                  {"XDG_DATA_HOME", "/perfkit/ceilings"},
+                  {"HOME", "/.local/share/perfkit/ceilings"}};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const char *value = getenv(places[i].variable);
+        if (!value || !*value)
+            continue;
+        int length = snprintf(out, PATH_MAX, "%s%s", value, places[i].below);
+        return length > 0 && length < PATH_MAX;
+    }
+    return false;
+}
+
+bool ceiling_folder_make(const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", folder);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    return (mkdir(path, 0777) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
+}
+
+/* ---- CUDA ------------------------------------------------------------------------------------ */
+
+/* NVIDIA's devices as its driver describes them, by name and without its headers, so that every
+ * build of perfkit lists them. */
+
+/* CUdevice_attribute */
+enum {
+    MAX_BLOCK = 1,
+    SHARED_PER_BLOCK = 8,
+    WARP = 10,
+    CLOCK_KHZ = 13,
+    UNITS = 16,
+    INTEGRATED = 18,
+    MEMORY_CLOCK_KHZ = 36,
+    MEMORY_BUS_BITS = 37,
+    L2_BYTES = 38,
+    THREADS_PER_UNIT = 39,
+    MAJOR = 75,
+    MINOR = 76,
+    SHARED_PER_UNIT = 81,
+    REGISTERS_PER_UNIT = 82,
+};
+
+struct driver {
+    int (*init)(unsigned);
+    int (*count)(int *);
+    int (*get)(int *, int);
+    int (*name)(char *, int, int);
+    int (*uuid)(unsigned char[16], int);
+    int (*total)(size_t *, int);
+    int (*attribute)(int *, int, int);
+    int (*bus)(char *, int, int);
+};
+
+static bool load_cuda_driver(struct driver *driver)
+{
+    const struct {
+        const char *name;
+        void *slot;
+    } symbols[] = {
+        {"cuInit", &driver->init},
+        {"cuDeviceGetCount", &driver->count},
+        {"cuDeviceGet", &driver->get},
+        {"cuDeviceGetName", &driver->name},
+        {"cuDeviceGetUuid", &driver->uuid},
+        {"cuDeviceTotalMem_v2", &driver->total},
+        {"cuDeviceGetAttribute", &driver->attribute},
+        {"cuDeviceGetPCIBusId", &driver->bus},
+    };
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *symbol = library ? dlsym(library, symbols[i].name) : NULL;
+        if (!symbol)
+            return false;
+        memcpy(symbols[i].slot, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+/* As the collector takes it. */
+static void read_driver_version(char *out, size_t size)
+{
+    FILE *in = fopen("/sys/module/nvidia/version", "re");
+    if (in && !fgets(out, (int)size, in))
+        out[0] = '\0';
+    if (in)
+        fclose(in);
+    out[strcspn(out, "\n ")] = '\0';
+}
+
+/* As nvidia-smi prints it. */
+static void format_cuda_uuid(const unsigned char bytes[16], char *out, size_t size)
+{
+    size_t at = (size_t)snprintf(out, size, "GPU-");
+    for (int i = 0; i < 16 && at + 3 < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+}
+
+static double read_pci_number(const char *bus, const char *file)
+{
+    char path[256];
+    double number = NAN;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/%s", bus, file);
+    FILE *in = fopen(path, "re");
+    if (in && fscanf(in, "%lf", &number) != 1)
+        number = NAN;
+    if (in)
+        fclose(in);
+    return number;
+}
+
+/* Lanes x transfers per second x what the line code leaves of 8 bits (PCIe base specification:
+ * 8b/10b up to 5 GT/s, 128b/130b above). Of packets about 90 % is payload. */
+static double link_bandwidth(const struct driver *driver, int handle)
+{
+    char bus[32] = "";
+    if (driver->bus(bus, sizeof bus, handle) != 0)
+        return NAN;
+    for (char *c = bus; *c; c++)
+        *c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
+    double transfers = read_pci_number(bus, "max_link_speed"),
+           lanes = read_pci_number(bus, "max_link_width");
+    return lanes * transfers * 1e9 / 8 * (transfers > 5 ? 128.0 / 130 : 0.8);
+}
+
+static void describe_cuda_device(const struct driver *driver, int handle,
+                                 struct device_entry *entry)
+{
+    struct prof_device *d = &entry->device;
+    const struct {
+        int attribute;
+        int64_t *value;
+    } rows[] = {
+        {MAX_BLOCK, &d->max_block},
+        {SHARED_PER_BLOCK, &d->shared_per_block_bytes},
+        {WARP, &d->warp},
+        {CLOCK_KHZ, &d->clock_khz},
+        {UNITS, &d->units},
+        {INTEGRATED, &d->integrated},
+        {MEMORY_CLOCK_KHZ, &d->memory_clock_khz},
+        {MEMORY_BUS_BITS, &d->memory_bus_bits},
+        {L2_BYTES, &d->l2_bytes},
+        {THREADS_PER_UNIT, &d->max_threads_per_unit},
+        {MAJOR, &d->compute_major},
+        {MINOR, &d->compute_minor},
+        {SHARED_PER_UNIT, &d->shared_per_unit_bytes},
+        {REGISTERS_PER_UNIT, &d->registers_per_unit},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int value;
+        if (driver->attribute(&value, rows[i].attribute, handle) == 0)
+            *rows[i].value = value;
+    }
+    size_t total;
+    if (driver->total(&total, handle) == 0)
+        d->memory_bytes = (int64_t)total;
+    if (d->memory_clock_khz > 0 && d->memory_bus_bits > 0) /* two transfers a clock */
+        d->memory_bandwidth = 2 * d->memory_clock_khz * 1000 * (d->memory_bus_bits / 8);
+    d->ordinal = entry->nth;
+    d->kind = "gpu";
+}
+
+static void device_add_cuda(struct device_list *list)
+{
+    struct driver driver;
+    int count = 0;
+    if (!load_cuda_driver(&driver) || driver.init(0) != 0 || driver.count(&count) != 0)
+        return;
+    for (int i = 0; i < count; i++) {
+        struct device_entry *entry = device_add(list, "cuda", (uint32_t)i);
+        int handle;
+        unsigned char uuid[16];
+        if (!entry || driver.get(&handle, i) != 0)
+            return;
+        driver.name(entry->name, sizeof entry->name, handle);
+        if (driver.uuid(uuid, handle) == 0)
+            format_cuda_uuid(uuid, entry->uuid, sizeof entry->uuid);
+        read_driver_version(entry->driver, sizeof entry->driver);
+        snprintf(entry->vendor, sizeof entry->vendor, "NVIDIA");
+        describe_cuda_device(&driver, handle, entry);
+        entry->link_bandwidth = link_bandwidth(&driver, handle);
+    }
+}
+
+/* ---- OpenCL ---------------------------------------------------------------------------------- */
+
+/* OpenCL's devices, described as its collector describes them, in the order in which
+ * perfkit-measure counts them: GPUs of all platforms, then accelerators, then the rest. */
+
+#define PLATFORMS 16
+#define PER_PLATFORM 32
+
+/* cl.h, cl_ext.h */
+enum {
+    DEVICE_TYPE = 0x1000,
+    COMPUTE_UNITS = 0x1002,
+    MAX_GROUP = 0x1004,
+    CLOCK_MHZ = 0x100C,
+    CACHE_BYTES = 0x101E,
+    MEMORY_BYTES = 0x101F,
+    LOCAL_BYTES = 0x1023,
+    NAME = 0x102B,
+    VENDOR = 0x102C,
+    DRIVER = 0x102D,
+    EXTENSIONS = 0x1030,
+    UUID = 0x106A,
+    NV_MAJOR = 0x4000,
+    NV_MINOR = 0x4001,
+    NV_WARP = 0x4003,
+};
+#define TYPE_CPU 2ull
+#define TYPE_GPU 4ull
+#define TYPE_ACCELERATOR 8ull
+#define TYPE_ALL 0xFFFFFFFFull
+
+typedef void *handle;
+
+struct loader {
+    int (*platforms)(uint32_t, handle *, uint32_t *);
+    int (*devices)(handle, uint64_t, uint32_t, handle *, uint32_t *);
+    int (*info)(handle, uint32_t, size_t, void *, size_t *);
+};
+
+static bool load_opencl_loader(struct loader *loader)
+{
+    void *library = dlopen(OPENCL_LOADER_NAME, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return false;
+    *(void **)&loader->platforms = dlsym(library, "clGetPlatformIDs");
+    *(void **)&loader->devices = dlsym(library, "clGetDeviceIDs");
+    *(void **)&loader->info = dlsym(library, "clGetDeviceInfo");
+    return loader->platforms && loader->devices && loader->info;
+}
+
+/* Answers are 4 or 8 bytes wide; machines that perfkit runs on have the low ones first. */
+static int64_t opencl_device_number(const struct loader *loader, handle device, uint32_t what)
+{
+    uint64_t value = 0;
+    return loader->info(device, what, sizeof value, &value, NULL) == 0 ? (int64_t)value
+                                                                       : PROF_UNKNOWN;
+}
+
+static void opencl_device_text(const struct loader *loader, handle device, uint32_t what, char *out,
+                               size_t size)
+{
+    char value[1024] = "";
+    if (loader->info(device, what, sizeof value - 1, value, NULL) != 0)
+        value[0] = '\0';
+    snprintf(out, size, "%.*s", (int)size - 1, value);
+}
+
+static void describe_vendor_part(const struct loader *loader, handle device,
+                                 struct device_entry *entry)
+{
+    char extensions[8192] = "";
+    unsigned char uuid[16];
+    if (loader->info(device, EXTENSIONS, sizeof extensions - 1, extensions, NULL) != 0)
+        return;
+    if (strstr(extensions, "cl_nv_device_attribute_query")) {
+        entry->device.compute_major = opencl_device_number(loader, device, NV_MAJOR);
+        entry->device.compute_minor = opencl_device_number(loader, device, NV_MINOR);
+        entry->device.warp = opencl_device_number(loader, device, NV_WARP);
+    }
+    if (strstr(extensions, "cl_khr_device_uuid") &&
+        loader->info(device, UUID, sizeof uuid, uuid, NULL) == 0)
+        for (size_t i = 0; i < sizeof uuid; i++)
+            snprintf(entry->uuid + 2 * i, 3, "%02x", uuid[i]);
+}
+
+static const char *opencl_device_kind(uint64_t type)
+{
+    return type & TYPE_GPU ? "gpu" : type & TYPE_CPU ? "cpu" : "other";
+}
+
+static void describe_opencl_device(const struct loader *loader, handle device,
+                                   struct device_entry *entry)
+{
+    struct prof_device *d = &entry->device;
+    int64_t mhz = opencl_device_number(loader, device, CLOCK_MHZ),
+            type = opencl_device_number(loader, device, DEVICE_TYPE);
+    opencl_device_text(loader, device, NAME, entry->name, sizeof entry->name);
+    opencl_device_text(loader, device, VENDOR, entry->vendor, sizeof entry->vendor);
+    opencl_device_text(loader, device, DRIVER, entry->driver, sizeof entry->driver);
+    d->units = opencl_device_number(loader, device, COMPUTE_UNITS);
+    d->clock_khz = mhz == PROF_UNKNOWN ? PROF_UNKNOWN : mhz * 1000;
+    d->max_block = opencl_device_number(loader, device, MAX_GROUP);
+    d->memory_bytes = opencl_device_number(loader, device, MEMORY_BYTES);
+    d->l2_bytes = opencl_device_number(loader, device, CACHE_BYTES);
+    d->shared_per_block_bytes = opencl_device_number(loader, device, LOCAL_BYTES);
+    d->kind = type == PROF_UNKNOWN ? "other" : opencl_device_kind((uint64_t)type);
+    d->ordinal = entry->nth;
+    describe_vendor_part(loader, device, entry);
+}
+
+static bool is_wanted_device(const struct loader *loader, handle device, uint64_t wanted)
+{
+    uint64_t type = (uint64_t)opencl_device_number(loader, device, DEVICE_TYPE);
+    return wanted != TYPE_ALL || !(type & (TYPE_GPU | TYPE_ACCELERATOR));
+}
+
+/* Append the devices of an API. Loads vendor libraries: to be called in a child. */
+static void device_add_opencl(struct device_list *list)
+{
+    static const uint64_t order[] = {TYPE_GPU, TYPE_ACCELERATOR, TYPE_ALL};
+    struct loader loader;
+    handle platforms[PLATFORMS], devices[PER_PLATFORM];
+    uint32_t platform_count = 0, nth = 0;
+    if (!load_opencl_loader(&loader) ||
+        loader.platforms(PLATFORMS, platforms, &platform_count) != 0)
+        return;
+    for (size_t kind = 0; kind < sizeof order / sizeof order[0]; kind++) {
+        for (uint32_t p = 0; p < platform_count && p < PLATFORMS; p++) {
+            uint32_t count = 0;
+            if (loader.devices(platforms[p], order[kind], PER_PLATFORM, devices, &count) != 0)
+                continue;
+            for (uint32_t i = 0; i < count && i < PER_PLATFORM; i++) {
+                struct device_entry *entry = is_wanted_device(&loader, devices[i], order[kind])
+                                                 ? device_add(list, "opencl", nth++)
+                                                 : NULL;
+                if (entry)
+                    describe_opencl_device(&loader, devices[i], entry);
+            }
+        }
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* The devices of this machine. Drivers are asked in children, which write into memory that they
+ * share with us: one that crashes or hangs costs its own devices only. */
 
 static int64_t read_khz(const char *path)
 {

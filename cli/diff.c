@@ -4,12 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/gate_output.h"
-#include "cli/interrupt.h"
-#include "cli/option_rows.h"
+#include "cli/command.h"
+#include "cli/gate.h"
 #include "cli/output_name.h"
-#include "cli/terminal.h"
 #include "report/report.h"
 
 struct options {

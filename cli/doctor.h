@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/probe.h"
+#include "cli/installed.h"
 
 enum doctor_level {
     DOCTOR_OK,
@@ -37,8 +37,6 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name, enum
                 const char *remedy, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* The checks, in the order of the table in doctor.c. */
-void doctor_collector(struct doctor *doctor);
-void doctor_system(struct doctor *doctor);
 void doctor_cuda(struct doctor *doctor);
 void doctor_opencl(struct doctor *doctor);
 

@@ -1,14 +1,39 @@
-/* Running an export or import for a person: it may take a minute, may be interrupted, and says at
- * the end what the other shape could not hold. */
+/* perfkit export, import and merge: captures in the shape of other tools' files, the way back, and
+ * those of a distributed run as one. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "cli/exchange.h"
+#include "cli/command.h"
+#include "cli/find_capture.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "libprof/include/prof.h"
+#include "libprof/store/exchange.h"
+#include "libprof/store/merge.h"
+#include "libprof/store/store.h"
+
+/* ---- notes and progress ---------------------------------------------------------------------- */
+
+/* Running an export or import for a person: it may take a minute, may be interrupted, and says at
+ * the end what the other shape could not hold. */
+
+/* Progress on a terminal, and whether a signal asked to stop. */
+struct exchange_shown {
+    const char *command, *what;
+    bool quiet, drawn;
+    uint64_t start_ns, last_ns;
+};
+
+typedef enum prof_status exchange_call(const char *path, const char *output,
+                                       const struct prof_exchange_options *options,
+                                       struct prof_exchange_result *result, struct prof_error *err);
 
 #define QUIET_NS 1000000000u /* what takes less needs no progress */
 #define PERIOD_NS 250000000u
@@ -20,7 +45,8 @@ static void on_exchange_interrupt(int signal)
     interrupted = signal;
 }
 
-bool exchange_show(void *user, uint64_t done)
+/* prof_exchange_progress; `user` is the struct. */
+static bool exchange_show(void *user, uint64_t done)
 {
     struct exchange_shown *shown = user;
     uint64_t now = prof_now_ns();
@@ -34,7 +60,8 @@ bool exchange_show(void *user, uint64_t done)
     return !interrupted;
 }
 
-bool exchange_is_file(const struct cli_command *command, const char *output)
+/* False, said, when `output` is standard output: files that are not written in order. */
+static bool exchange_is_file(const struct cli_command *command, const char *output)
 {
     bool is_file = strcmp(output, "-") != 0;
     if (!is_file)
@@ -42,7 +69,9 @@ bool exchange_is_file(const struct cli_command *command, const char *output)
     return is_file;
 }
 
-void exchange_begin(struct exchange_shown *shown, const char *command, const char *what, bool quiet)
+/* From now on SIGINT, SIGTERM and SIGHUP make exchange_show return false. */
+static void exchange_begin(struct exchange_shown *shown, const char *command, const char *what,
+                           bool quiet)
 {
     struct sigaction action = {.sa_handler = on_exchange_interrupt, .sa_flags = (int)SA_RESETHAND};
     *shown = (struct exchange_shown){.command = command,
@@ -54,8 +83,9 @@ void exchange_begin(struct exchange_shown *shown, const char *command, const cha
     sigaction(SIGHUP, &action, NULL);
 }
 
-int exchange_end(const struct exchange_shown *shown, const char *output, enum prof_status status,
-                 const struct prof_error *err)
+/* Wipe the progress; say why nothing was written to `output`, if so. Returns the exit status. */
+static int exchange_end(const struct exchange_shown *shown, const char *output,
+                        enum prof_status status, const struct prof_error *err)
 {
     if (shown->drawn)
         fprintf(stderr, "\r\033[K");
@@ -70,8 +100,10 @@ int exchange_end(const struct exchange_shown *shown, const char *output, enum pr
     return cli_exit_status(status);
 }
 
-int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
-                 const char *output, bool force, bool quiet, const char *what)
+/* Make the call; say what became of it. `what` as in "1,234 <what> written to OUT". Returns the
+ * exit status: CLI_USAGE when the input or the name of the output is to blame. */
+static int exchange_run(const struct cli_command *command, exchange_call *call, const char *path,
+                        const char *output, bool force, bool quiet, const char *what)
 {
     struct exchange_shown shown;
     struct prof_exchange_options options = {
@@ -95,3 +127,382 @@ int exchange_run(const struct cli_command *command, exchange_call *call, const c
     prof_exchange_result_free(&result);
     return CLI_OK;
 }
+
+/* ---- export ---------------------------------------------------------------------------------- */
+
+/* perfkit export: a capture in the shape that another tool's files have. */
+
+struct export_options {
+    unsigned shape;
+    const char *output;
+    bool force, quiet;
+};
+
+static const char *const shapes[] = {"nsys", "parquet", NULL};
+static exchange_call *const calls[] = {prof_export_nsys, prof_export_parquet};
+
+#define AT(field) .offset = offsetof(struct export_options, field)
+static const struct cli_option export_options[] = {
+    {.name = "to",
+     .type = CLI_CHOICE,
+     AT(shape),
+     .argument = "SHAPE",
+     .words = shapes,
+     .fallback = "nsys",
+     .text =
+         "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
+         "file for each table, for DuckDB, Spark and others"},
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     AT(output),
+     .argument = "OUT",
+     .text = "file or folder to write; the same as OUT behind FILE"},
+    CLI_FORCE_ROW(export_options, force,
+                  "replace the file, or the folder of Parquet files, if it exists"),
+    CLI_QUIET_ROW(export_options, quiet, "print no notes, only errors"),
+    {0},
+};
+
+static const struct cli_text_row export_examples[] = {
+    {"perfkit export train.sqlite --to nsys train-nsys.sqlite",
+     "For scripts made for Nsight Systems."},
+    {"perfkit export train.sqlite --to parquet train.parquet", "For queries over many runs."},
+    {"nsys stats --report cuda_gpu_kern_sum train-nsys.sqlite", "Its own reports on it."},
+    {0},
+};
+
+static int export_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct export_options asked = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    char newest[PATH_MAX];
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    int files = asked.output ? operands.count : operands.count - 1;
+    if (files < 0 || files > 1) {
+        cli_say(command->name, files < 0 ? "where to? name the file to write"
+                                         : "OUT is named twice: give it once");
+        return CLI_USAGE;
+    }
+    const char *output = asked.output ? asked.output : operands.values[files];
+    const char *path = operands.values[0];
+    if (!files && is_capture_file(AT_FDCWD, output)) {
+        cli_say(command->name, "where to? %s is a capture: name the file to write, too", output);
+        return CLI_USAGE;
+    }
+    if (!files) {
+        if (newest_capture(".", newest, &err)) {
+            cli_say(command->name, "%s", err.message);
+            return CLI_USAGE;
+        }
+        path = newest;
+    }
+    prof_store_settle(path);
+    return exchange_run(command, calls[asked.shape], path, output, asked.force, asked.quiet,
+                        "rows");
+}
+
+const struct cli_command export_command = {
+    .name = "export",
+    .summary = "write a capture in the shape of another tool's files",
+    .operands = "[FILE] OUT",
+    .text = "Writes what a capture holds into a file, or a folder of files, of its own that other "
+            "tools can open. Without FILE: the "
+            "newest capture of the current folder. What the format cannot hold is left out, with a "
+            "note. "
+            "Traces and profiles for viewers are made by `perfkit report`.",
+    .options = export_options,
+    .examples = export_examples,
+    .operand = CLI_FILE,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = export_run,
+};
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+/* perfkit import: a capture made of another tool's file, on which every report and finding works.
+ */
+
+struct import_options {
+    const char *output;
+    bool force, quiet;
+};
+
+static const struct cli_option import_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     .offset = offsetof(struct import_options, output),
+     .argument = "OUT",
+     .text = "capture to write (needed)"},
+    CLI_FORCE_ROW(import_options, force, "replace the file if it exists"),
+    CLI_QUIET_ROW(import_options, quiet, "print no notes, only errors"),
+    {0},
+};
+
+static const struct cli_text_row import_examples[] = {
+    {"perfkit import nsys.sqlite -o train.sqlite",
+     "From `nsys export --type sqlite`, schema 3.20 to 3.28."},
+    {"perfkit import rank0.pt.trace.json.gz -o rank0.sqlite",
+     "From torch.profiler, or any Chrome trace."},
+    {0},
+};
+
+static int import_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct import_options asked = {0};
+    struct cli_operands operands;
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    if (!asked.output) {
+        cli_say(command->name, "where to? name the capture to write with -o");
+        return CLI_USAGE;
+    }
+    return exchange_run(command, prof_import, operands.values[0], asked.output, asked.force,
+                        asked.quiet, "events");
+}
+
+const struct cli_command import_command = {
+    .name = "import",
+    .summary = "make a capture of another tool's file",
+    .operands = "FILE -o OUT",
+    .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any "
+            "other, .json or "
+            ".json.gz) and writes a capture. Reports and findings work on it as on one that was "
+            "recorded. What the "
+            "source does not contain is not available, and the trust block says so.",
+    .options = import_options,
+    .examples = import_examples,
+    .operand = CLI_FILE,
+    .least = 1,
+    .most = 1,
+    .usage_status = CLI_USAGE,
+    .run = import_run,
+};
+
+/* ---- merge ----------------------------------------------------------------------------------- */
+
+/* perfkit merge: the captures of a distributed run as one. Says whose clocks were compared how, and
+ * with which error: times of two hosts are worth no more than that. */
+
+#define MOST_LINES 8 /* of files, before the rest is only counted */
+
+struct merge_options {
+    const char *output;
+    bool summary, subset, force, quiet;
+};
+
+#define MERGE_AT(field) .offset = offsetof(struct merge_options, field)
+static const struct cli_option merge_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     MERGE_AT(output),
+     .argument = "OUT",
+     .text = "capture to write (needed)"},
+    {.name = "summary",
+     .letter = 's',
+     .type = CLI_FLAG,
+     MERGE_AT(summary),
+     .text = "no events: only what each kernel took in each second, processes and the trust block; "
+             "for very many ranks"},
+    {.name = "subset",
+     .type = CLI_FLAG,
+     MERGE_AT(subset),
+     .text = "ranks that none of the files has are left out on purpose"},
+    CLI_FORCE_ROW(merge_options, force, "replace the file if it exists"),
+    CLI_QUIET_ROW(merge_options, quiet, "print no summary, only errors and what is missing"),
+    {0},
+};
+
+static const struct cli_text_row merge_examples[] = {
+    {"perfkit merge train-*.sqlite -o train.sqlite", "All ranks of a run."},
+    {"perfkit merge --subset train-[0-7].sqlite -o node0.sqlite", "Those of one node."},
+    {"perfkit merge --summary train-*.sqlite -o train.sqlite", "Totals of thousands of ranks."},
+    {0},
+};
+
+static const struct cli_text_row merge_statuses[] = {
+    {"0", "Everything is in OUT."},
+    {"1", "OUT could not be written; nothing is there."},
+    {"2", "Wrong usage, or a file that is no capture, or not of a version that this perfkit reads; "
+          "nothing was written."},
+    {"3",
+     "OUT was written and is incomplete: a rank is in no file, or a file was damaged, cut short "
+     "or not finished. Standard error and the capture's trust block name it."},
+    {0},
+};
+
+/* A thousand files at once need a thousand descriptors. */
+static void open_many(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void print_clock_offset(const char *name, const struct prof_merge_part *part)
+{
+    char drift[48] = "";
+    if (part->drift != 0)
+        snprintf(drift, sizeof drift, " and %+.3f us/s", part->drift / 1e3);
+    const char *sign = part->offset_ns < 0 ? "-" : "+";
+    struct prof_text offset = prof_duration(fabs((double)part->offset_ns));
+    if (part->clock == PROF_MERGE_COLLECTIVES)
+        cli_say(name, "%s: clock %s%s%s, half of %s collectives within %s", part->path, sign,
+                offset.text, drift, prof_count((int64_t)part->compared).text,
+                prof_duration_ns(part->error_ns).text);
+    else if (part->clock == PROF_MERGE_REALTIME)
+        cli_say(name, "%s: clock %s%s by the wall clock, error not known", part->path, sign,
+                offset.text);
+    else
+        cli_say(name, "%s: clock not known, begins with the first file", part->path);
+}
+
+/* Files of one host were compared once, and follow each other. */
+static bool is_same_host(const struct prof_merge_part *a, const struct prof_merge_part *b)
+{
+    return a && a->clock == b->clock && a->host && b->host && !strcmp(a->host, b->host) &&
+           a->compared == b->compared && a->error_ns == b->error_ns;
+}
+
+/* Files on the first one's clock need no words. */
+static void print_clocks(const char *name, const struct prof_merge_result *result)
+{
+    size_t same = 0, others = 0, hosts = 0;
+    int64_t worst = -1;
+    const struct prof_merge_part *before = NULL;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct prof_merge_part *part = &result->parts[i];
+        bool exact = part->clock == PROF_MERGE_SAME;
+        same += exact && !part->left_out;
+        if (exact || part->left_out)
+            continue;
+        others++;
+        if (part->clock == PROF_MERGE_COLLECTIVES && part->error_ns > worst)
+            worst = part->error_ns;
+        if (!is_same_host(before, part) && hosts++ < MOST_LINES)
+            print_clock_offset(name, part);
+        before = part;
+    }
+    if (hosts > MOST_LINES)
+        cli_say(name, "and so on for %s: table merged_part",
+                prof_counted((int64_t)(hosts - MOST_LINES), "host", "hosts").text);
+    if (!others)
+        cli_say(name, "clocks: %zu file%s of one clock: exact", same, same == 1 ? "" : "s");
+    else if (worst >= 0)
+        cli_say(name,
+                "clocks: exact for %zu of %zu files, within %s for the worst of those compared by "
+                "collectives",
+                same, same + others, prof_duration_ns(worst).text);
+}
+
+static void print_missing_parts(const char *name, const struct prof_merge_result *result)
+{
+    size_t said = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct prof_merge_part *part = &result->parts[i];
+        if (part->missing && said++ < MOST_LINES)
+            cli_say(name, "%s: %s%s", part->path, part->left_out ? "left out: " : "",
+                    part->missing);
+    }
+    if (said > MOST_LINES)
+        cli_say(name, "and so on for %s",
+                prof_counted((int64_t)(said - MOST_LINES), "file", "files").text);
+    for (int i = 0; i < result->note_count; i++)
+        cli_say(name, "note: %s", result->notes[i]);
+}
+
+/* "; AT RISK": that of the worst part. "" when OUT is no file that can be read back. */
+static const char *merged_trust_status(const char *output, char status[64])
+{
+    struct prof_capture *capture = NULL;
+    struct prof_trust trust;
+    status[0] = '\0';
+    if (!prof_open(output, &capture, NULL) && !prof_trust(capture, &trust, NULL)) {
+        snprintf(status, 64, "; %s", prof_trust_status_words(trust.status));
+        prof_trust_free(&trust);
+    }
+    prof_close(capture);
+    return status;
+}
+
+static void print_merge_result(const char *name, const struct prof_merge_result *result,
+                               const char *output)
+{
+    size_t files = 0;
+    char status[64];
+    for (size_t i = 0; i < result->count; i++)
+        files += !result->parts[i].left_out;
+    cli_say(name, "wrote %s: %s of %s%s", output,
+            prof_counted((int64_t)result->rows, "event", "events").text,
+            prof_counted((int64_t)files, "file", "files").text,
+            merged_trust_status(output, status));
+}
+
+static int merge_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct merge_options asked = {0};
+    struct cli_operands operands;
+    struct prof_merge_result result;
+    struct prof_error err = {0};
+    struct exchange_shown shown;
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+        return exit_status;
+    if (!asked.output) {
+        cli_say(command->name, "where to? name the capture to write with -o");
+        return CLI_USAGE;
+    }
+    if (!exchange_is_file(command, asked.output))
+        return CLI_USAGE;
+    open_many();
+    exchange_begin(&shown, command->name, "events", asked.quiet);
+    struct prof_merge_options options = {
+        .file = {.overwrite = asked.force, .progress = exchange_show, .user = &shown},
+        .summary = asked.summary,
+        .subset = asked.subset,
+    };
+    enum prof_status status =
+        prof_merge((const char *const *)operands.values, (size_t)operands.count, asked.output,
+                   &options, &result, &err);
+    exit_status = exchange_end(&shown, asked.output, status, &err);
+    if (exit_status)
+        return exit_status;
+    bool complete = result.complete;
+    print_missing_parts(command->name, &result);
+    if (!asked.quiet) {
+        print_clocks(command->name, &result);
+        print_merge_result(command->name, &result, asked.output);
+    }
+    prof_merge_result_free(&result);
+    return complete ? CLI_OK : CLI_REFUSED;
+}
+
+const struct cli_command merge_command = {
+    .name = "merge",
+    .summary = "make one capture of those of a distributed run",
+    .operands = "FILE... -o OUT",
+    .text =
+        "Reads the captures that the processes or hosts of one run wrote and makes one of them, on "
+        "which everything works as on any other. Times are brought to one clock: exactly for "
+        "files of one host, by the ends of collectives between hosts, else by the wall clock; the "
+        "error is printed and kept (table merged_part).\n\n"
+        "A file that is cut short is left out, one that is damaged is read as far as it goes, one "
+        "that is given twice counts once, a rank that no file has is named.",
+    .options = merge_options,
+    .examples = merge_examples,
+    .statuses = merge_statuses,
+    .operand = CLI_FILE,
+    .least = 1,
+    .most = UINT_MAX,
+    .usage_status = CLI_USAGE,
+    .run = merge_run,
+};

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/option_rows.h"
-#include "cli/terminal.h"
+#include "cli/command.h"
 #include "libprof/base/json.h"
 #include "libprof/include/prof.h"
 

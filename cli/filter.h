@@ -2,7 +2,7 @@
 #ifndef PERFKIT_CLI_FILTER_H
 #define PERFKIT_CLI_FILTER_H
 
-#include "cli/option_rows.h"
+#include "cli/command.h"
 #include "libprof/include/prof.h"
 
 /* As typed. Set to CLI_NO_FILTER before cli_parse. */
@@ -13,31 +13,54 @@ struct cli_filter_options {
     unsigned skip; /* CLI_NO_SKIP = not given */
 };
 #define CLI_NO_TIME UINT64_MAX
-#define CLI_NO_FILTER {.from = CLI_NO_TIME, .to = CLI_NO_TIME, .skip = CLI_NO_SKIP}
+#define CLI_NO_FILTER                                                                              \
+    {                                                                                              \
+        .from = CLI_NO_TIME, .to = CLI_NO_TIME, .skip = CLI_NO_SKIP                                \
+    }
 
 /* Rows for the option table of a command whose options hold `member`. */
 #define CLI_FILTER_ROWS(options, member)                                                           \
-    {.name = "from", .type = CLI_TIME, .offset = offsetof(struct options, member.from),            \
-     .argument = "TIME", .group = "Of a part of the capture",                                      \
+    {.name = "from",                                                                               \
+     .type = CLI_TIME,                                                                             \
+     .offset = offsetof(struct options, member.from),                                              \
+     .argument = "TIME",                                                                           \
+     .group = "Of a part of the capture",                                                          \
      .text = "what starts at or after this time; seconds since the capture's start, or with ms, "  \
              "us"},                                                                                \
-    {.name = "to", .type = CLI_TIME, .offset = offsetof(struct options, member.to),                \
-     .argument = "TIME", .text = "what starts before it"},                                         \
-    {.name = "nvtx", .type = CLI_TEXT, .offset = offsetof(struct options, member.nvtx),            \
-     .argument = "NAME[@DOMAIN]",                                                                  \
-     .text = "what was called inside NVTX ranges of that name; `NAME@`: of the default domain, "   \
+        {.name = "to",                                                                             \
+         .type = CLI_TIME,                                                                         \
+         .offset = offsetof(struct options, member.to),                                            \
+         .argument = "TIME",                                                                       \
+         .text = "what starts before it"},                                                         \
+        {.name = "nvtx",                                                                           \
+         .type = CLI_TEXT,                                                                         \
+         .offset = offsetof(struct options, member.nvtx),                                          \
+         .argument = "NAME[@DOMAIN]",                                                              \
+         .text =                                                                                   \
+             "what was called inside NVTX ranges of that name; `NAME@`: of the default domain, "   \
              "`\\@`: a plain @"},                                                                  \
-    {.name = "process", .type = CLI_TEXT, .offset = offsetof(struct options, member.process),      \
-     .argument = "PID", .text = "what that process did"},                                          \
-    {.name = "device", .type = CLI_TEXT, .offset = offsetof(struct options, member.device),        \
-     .argument = "DEVICE",                                                                         \
-     .text = "what ran on it; its number, cuda:N, opencl:N, its UUID, or a part of its name"},     \
-    {.name = "stream", .type = CLI_TEXT, .offset = offsetof(struct options, member.stream),        \
-     .argument = "STREAM", .text = "what ran in streams of that number or name"},                  \
-    {.name = "kernel", .letter = 'k', .type = CLI_TEXT,                                            \
-     .offset = offsetof(struct options, member.kernel), .argument = "REGEX",                       \
-     .text = "kernels whose readable name matches it, a POSIX extended regular expression"},       \
-    CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip)
+        {.name = "process",                                                                        \
+         .type = CLI_TEXT,                                                                         \
+         .offset = offsetof(struct options, member.process),                                       \
+         .argument = "PID",                                                                        \
+         .text = "what that process did"},                                                         \
+        {.name = "device",                                                                         \
+         .type = CLI_TEXT,                                                                         \
+         .offset = offsetof(struct options, member.device),                                        \
+         .argument = "DEVICE",                                                                     \
+         .text = "what ran on it; its number, cuda:N, opencl:N, its UUID, or a part of its name"}, \
+        {.name = "stream",                                                                         \
+         .type = CLI_TEXT,                                                                         \
+         .offset = offsetof(struct options, member.stream),                                        \
+         .argument = "STREAM",                                                                     \
+         .text = "what ran in streams of that number or name"},                                    \
+        {.name = "kernel",                                                                         \
+         .letter = 'k',                                                                            \
+         .type = CLI_TEXT,                                                                         \
+         .offset = offsetof(struct options, member.kernel),                                        \
+         .argument = "REGEX",                                                                      \
+         .text = "kernels whose readable name matches it, a POSIX extended regular expression"},   \
+        CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip)
 
 struct cli_filter {
     struct prof_filter filter;

@@ -1,17 +1,64 @@
 /* What perfkit.gate may say, as tables: a key that is not in them is an error, since a slip in a
  * configuration would otherwise switch off a check in silence. What is let pass needs a reason. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/gate_config.h"
-#include "cli/option_rows.h"
-#include "cli/project.h"
+#include "cli/gate.h"
 #include "cli/settings.h"
 #include "libprof/base/array.h"
+
+#define GATE_CONFIG_NAME "perfkit.gate"
+#define GATE_FOLDER ".perfkit"
+#define GATE_BASELINES GATE_FOLDER "/baselines.sqlite"
+
+/* ---- the folders of a project ---------------------------------------------------------------- */
+
+/* A command works from any folder of a project, as git does. No higher than its top: a folder above
+ * it, as /tmp, may be anybody's, and a file found there would be obeyed. */
+
+#define LEVELS 64
+
+static bool exists_above(const char *up, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s", up, name);
+    return access(out, F_OK) == 0;
+}
+
+/* "../" as often as it takes to the folder with .git. */
+static bool find_top(char *up, size_t size)
+{
+    char at[PATH_MAX];
+    *up = '\0';
+    for (int level = 0; level < LEVELS; level++) {
+        if (exists_above(up, ".git", at, sizeof at))
+            return true;
+        size_t used = strlen(up);
+        snprintf(up + used, size - used, "../");
+    }
+    return false;
+}
+
+/* The path of `name` in this folder or, where there is a project (a folder with .git above), in the
+ * nearest one up to it: "../../name". False: there is none. */
+static bool project_find(const char *name, char *out, size_t size)
+{
+    char up[4 * LEVELS];
+    if (exists_above("", name, out, size))
+        return true;
+    if (!find_top(up, sizeof up))
+        return false;
+    /* Its last parts lead to the folders between: the nearest comes first. */
+    for (size_t left = strlen(up); left > 0; left -= 3)
+        if (exists_above(up + left - 3, name, out, size))
+            return true;
+    return false;
+}
 
 /* ---- what there is to set -------------------------------------------------------------------- */
 

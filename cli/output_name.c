@@ -2,6 +2,8 @@
  * ...` starts one perfkit a rank, and each must choose another name without being told. The letters
  * are those of Nsight Systems. */
 #include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include "cli/output_name.h"
 #include "libprof/base/rank.h"
 #include "libprof/base/regular.h"
+#include "report/report.h"
 
 struct name {
     const char *asked;
@@ -178,4 +181,28 @@ bool cli_outputs_are_free(const char *command, const struct cli_output_file *fil
         }
     }
     return true;
+}
+
+/* ---- reports that a signal interrupts -------------------------------------------------------- */
+
+/* What a signal that ends perfkit must not leave behind: half a report. */
+
+/* The disposition is the default one again: after the handler the signal ends the process, so that
+ * a shell sees what ended it. */
+static void on_report_interrupt(int number)
+{
+    prof_report_abandon();
+    raise(number);
+}
+
+void cli_leave_no_half_report(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction old,
+            action = {.sa_handler = on_report_interrupt, .sa_flags = (int)SA_RESETHAND};
+        sigemptyset(&action.sa_mask);
+        if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+            sigaction(signals[i], &action, NULL); /* what is ignored, as under nohup, stays so */
+    }
 }

@@ -12,12 +12,9 @@
 #include <unistd.h>
 
 #include "cli/capture_end.h"
-#include "cli/capture_summary.h"
-#include "cli/commands.h"
-#include "cli/ctl_find.h"
-#include "cli/option_rows.h"
-#include "cli/run_output.h"
-#include "cli/spool_find.h"
+#include "cli/command.h"
+#include "cli/find_capture.h"
+#include "cli/run.h"
 #include "cli/spool_folder.h"
 #include "libprof/base/clock.h"
 #include "libprof/include/prof.h"

@@ -5,14 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/filter.h"
-#include "cli/interrupt.h"
-#include "cli/newest.h"
-#include "cli/option_rows.h"
+#include "cli/find_capture.h"
 #include "cli/output_name.h"
-#include "cli/spool_find.h"
-#include "cli/terminal.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/store/store.h"

@@ -12,13 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/capture_summary.h"
-#include "cli/collector_path.h"
-#include "cli/commands.h"
-#include "cli/option_rows.h"
+#include "cli/capture_end.h"
+#include "cli/command.h"
+#include "cli/installed.h"
 #include "cli/output_name.h"
+#include "cli/process.h"
 #include "cli/run.h"
-#include "cli/run_signals.h"
 #include "libprof/base/clock.h"
 
 #define DEFAULT_SPOOL_LIMIT (1ull << 30) /* as the collector's own */

@@ -1,20 +1,177 @@
-/* What `perfkit run` knows of the run it is in; for run.c, which starts it, and run_record.c, which
- * follows it to its end. */
+/* What `perfkit run` knows of the run it is in: the command (run.c), the target's environment, what
+ * is recorded (run_scope.c, run_samplers.c), and the capture (run_output.c). */
 #ifndef PERFKIT_CLI_RUN_H
 #define PERFKIT_CLI_RUN_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "cli/run_elf.h"
-#include "cli/run_environment.h"
-#include "cli/run_output.h"
-#include "cli/run_scope.h"
-#include "cli/run_spawn.h"
+#include "cli/control.h"
+#include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/error.h"
 #include "libprof/base/network.h"
 #include "libprof/base/nvml.h"
 #include "libprof/store/ingest.h"
+#include "libprof/store/store.h"
 #include "samplers/cpu/sampler.h"
+
+/* ---- the target's executable ----------------------------------------------------------------- */
+
+/* What the file of the target's command tells about how it can be followed. */
+
+struct elf_facts {
+    char path[PATH_MAX]; /* the file looked at: the command, or the interpreter of a script */
+    bool found;          /* there is such a file */
+    bool elf;            /* it is an ELF program of any kind */
+    bool foreign;        /* of another word size, machine or C library than perfkit */
+    bool dynamic;        /* has a program interpreter: LD_PRELOAD works */
+    bool privileged;     /* set-user-id, set-group-id or file capabilities would take effect */
+    char sanitizer[64];  /* the sanitizer library it needs first, "" = none */
+};
+
+/* `command` as execvp would find it; scripts are followed for one #! line. */
+void elf_examine(const char *command, struct elf_facts *facts);
+
+/* ---- its environment ------------------------------------------------------------------------- */
+
+/* The target's environment: ours plus the variables that make the loaders bring the collector in.
+ */
+
+#define MOST_NOTES 12
+#define COLLECTOR_OPTIONS 4000         /* bytes: the collector reads at most 4095 */
+#define CUPTI_VARIABLE "PERFKIT_CUPTI" /* path of libcupti.so to use */
+
+/* A sentence for the trust block. */
+struct run_note {
+    const char *item; /* "preload", "cuda", ... */
+    char text[400];
+};
+
+struct run_environment {
+    char **variables; /* NULL at the end: for execve */
+    size_t count, room;
+    struct run_note notes[MOST_NOTES];
+    size_t note_count;
+    bool preloaded;
+    char injected[32];   /* domains by whose variables the collector gets in, "nvtx+opencl" */
+    const char *watched; /* collector, while the command's variables are looked at */
+    unsigned changed;    /* of them, those that were said to be changed */
+};
+
+struct run_injection {
+    const char *collector; /* absolute path of the library */
+    const char *spool;     /* folder */
+    const char *trace;     /* domains, comma separated; NULL = all */
+    uint64_t spool_limit;  /* bytes */
+    bool preload;          /* allowed by the user */
+    const struct elf_facts *target;
+    const char *options; /* for the collector, each begun with a comma */
+    bool pytorch;        /* its operators and modules are to be named */
+};
+
+/* False = out of memory. */
+bool environment_build(struct run_environment *environment, const struct run_injection *injection);
+void environment_free(struct run_environment *environment);
+
+/* The command has started: free the variables. Without LD_PRELOAD nothing in the program can say
+ * that somebody set them anew, so environment_look does, as far as /proc shows it: the collector
+ * that could not get in is a line of the trust block. */
+void environment_watch(struct run_environment *environment, const char *collector);
+void environment_look(struct run_environment *environment, pid_t pid, struct prof_ingest *ingest);
+
+/* What --trace can name; ends with NULL. */
+extern const char *const run_domains[];
+
+/* Is `domain` within the list (NULL = all)? */
+bool trace_names_domain(const char *trace, const char *domain);
+
+/* ---- the capture ----------------------------------------------------------------------------- */
+
+/* Where the capture of `perfkit run` goes: its name, the check that it can be written before the
+ * program starts, and how it gets there from the spool folder when the folder is on a network. */
+
+struct run_output {
+    char final[PATH_MAX]; /* absolute */
+    char live[PATH_MAX];  /* the file that is written to; differs from final on a network */
+    char aside[PATH_MAX]; /* the file that --force replaces, until the program has started */
+    bool network;
+    bool made; /* `final` exists because of us */
+};
+
+/* Choose the name: `asked` (-o), or <program>.sqlite, <program>-2.sqlite ... in the current folder.
+ * Only looks; output_create makes the file. */
+enum prof_status output_choose(struct run_output *output, const char *asked, const char *program,
+                               bool force, struct prof_error *err);
+
+/* Make the capture and reserve its name. `spool` is where it grows when the folder is on a network.
+ * An automatic name taken meanwhile gives way to the next one. */
+enum prof_status output_create(struct run_output *output, const char *asked, const char *program,
+                               bool force, const char *spool, struct prof_store **store,
+                               struct prof_error *err);
+
+/* The program runs: what --force replaced is gone for good. */
+void output_started(struct run_output *output);
+
+/* The program did not start: leave the folder as it was found. */
+void output_discard(struct run_output *output);
+
+/* Bring a closed and published live file to its final place. Also used by recover. */
+enum prof_status output_move(const char *live, const char *final, struct prof_error *err);
+
+/* ---- what is recorded ------------------------------------------------------------------------ */
+
+/* What `perfkit run` records and when, beyond --trace: the options, their checks, their way to the
+ * collector, and the clock of --delay and --duration. */
+
+#define SCOPE_ALWAYS UINT64_MAX /* --duration was not given: it cannot be reached by a time */
+
+struct scope_options {
+    uint64_t delay_ns;    /* 0 = none */
+    uint64_t duration_ns; /* 0 = none; SCOPE_ALWAYS before scope_check */
+    const char *range;    /* --capture-range */
+    const char *kernel;
+    const char *dump;
+    unsigned cupti, graph, managed; /* indexes into scope_cupti and so on */
+    bool dormant;
+};
+extern const char *const scope_cupti[], *const scope_graph[], *const scope_managed[];
+
+struct scope {
+    const struct scope_options *asked;
+    struct control control;
+    char dump[PATH_MAX];  /* absolute */
+    bool made_dump;       /* the folder was not there before */
+    uint64_t opens_at_ns; /* CLOCK_MONOTONIC; 0 = nothing to do */
+    uint64_t closes_at_ns;
+};
+
+/* Make the control page, and the folder of --cupti-dump. */
+enum prof_status scope_prepare(struct scope *scope, const struct scope_options *options,
+                               const char *folder, struct prof_error *err);
+
+/* False, said on stderr, when a regular expression cannot be used; `option` as in "--kernel=". */
+bool scope_check_pattern(const char *command, const char *option, const char *pattern);
+
+/* Append text to an option of the collector: '%', ',' and what could end a variable as %XX. Returns
+ * the bytes used then, more than fit in `size` when it did not fit. */
+size_t scope_append_escaped(char *text, size_t used, size_t size, const char *from, size_t bytes);
+
+/* Nothing was started: leave nothing behind. */
+void scope_undo(struct scope *scope);
+
+/* The capture begins: no process of the target is there yet. */
+void scope_ready(struct scope *scope);
+
+/* Do what is due; returns the milliseconds to the next thing to do, or -1. */
+int scope_step(struct scope *scope);
+
+/* What to say of a capture without a record, as far as the windows tell; NULL = they were no
+ * hindrance. */
+const char *scope_why_nothing(const struct scope *scope, char *text, size_t size);
 
 /* ---- options and state of the features ------------------------------------------------------ */
 

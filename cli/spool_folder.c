@@ -1,4 +1,4 @@
-/* See spool_folder.h. The lock, not the pid, says whether the owner lives: it works across pid
+/* The lock, not the pid, says whether the owner lives: it works across pid
  * namespaces and cannot be fooled by a reused pid; the pid is for the message. */
 #include <dirent.h>
 #include <errno.h>

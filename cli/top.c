@@ -11,13 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/option_rows.h"
-#include "cli/terminal.h"
-#include "cli/top_find.h"
-#include "cli/top_measure.h"
+#include "cli/command.h"
+#include "cli/top.h"
 #include "libprof/base/clock.h"
-#include "tui/terminal.h"
+#include "tui/app.h"
 
 #define BUDGET_NS 15000000 /* what a look at new rows may take before the screen is drawn */
 #define TICK_NS 200000000l

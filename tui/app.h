@@ -139,4 +139,20 @@ int tui_note_lines(const struct tui_table *table, int width);
 /* Columns that tab `view` takes: from *x to the returned end. */
 int tui_tab_at(int view, int width, int *x);
 
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+/* The one place that talks to ncurses: keys and clicks in, cells out, signals in between. */
+
+struct tui_terminal_options {
+    int64_t interval_ns; /* between two looks */
+    int64_t budget_ns;   /* what a look may take */
+    bool colour;
+};
+
+/* Show the app until the user leaves it, or a signal ends it: *ended_by is then its number (the
+ * terminal is as it was found; the caller may raise it again), else 0. The locale's character type
+ * must be set (setlocale). PROF_UNSUPPORTED: this terminal cannot show it. */
+enum prof_status tui_terminal_run(struct tui_app *app, const struct tui_terminal_options *options,
+                                  int *ended_by, struct prof_error *err);
+
 #endif

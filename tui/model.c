@@ -1,8 +1,6 @@
 /* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened
  * again; deleted, replaced, left behind by a recorder that died. What is read in a look is in the
  * model_*.c of its kind. */
-#include "tui/model.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +10,348 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/include/prof_stack.h"
+#include "tui/model.h"
+
+/* ---- what is kept between looks -------------------------------------------------------------- */
+
+#define MOST_WANTED 64 /* at a time */
+
+static void forget_places(struct tui_kept *kept)
+{
+    for (size_t i = 0; i < kept->places.count; i++)
+        free(kept->places.data[i]);
+    prof_array_free(&kept->places);
+    prof_map_free(&kept->stacks);
+    prof_array_free(&kept->wanted);
+}
+
+static void forget_bounds(struct tui_kept *kept)
+{
+    prof_names_free(&kept->kernels);
+    prof_array_free(&kept->bounds);
+    kept->has_bounds = false;
+}
+
+void tui_kept_free(struct tui_kept *kept)
+{
+    forget_places(kept);
+    forget_bounds(kept);
+    *kept = (struct tui_kept){0};
+}
+
+void tui_kept_check(struct tui_kept *kept, int64_t start_mono_ns, bool finished)
+{
+    if (kept->start_mono_ns == start_mono_ns && kept->of_finished == finished)
+        return;
+    tui_kept_free(kept);
+    kept->start_mono_ns = start_mono_ns;
+    kept->of_finished = finished;
+}
+
+/* ---- what bounds kernels ----------------------------------------------------------------------
+ */
+
+const struct tui_bound *tui_kept_bound(const struct tui_kept *kept, const char *kernel)
+{
+    const uint32_t *known = prof_names_get(&kept->kernels, kernel, strlen(kernel));
+    return known ? &kept->bounds.data[*known] : NULL;
+}
+
+/* A kernel of several devices: as on the one that it spent most time on, which comes first. */
+static void keep_point(struct tui_kept *kept, const struct prof_roofline_point *point)
+{
+    size_t length = point->name ? strlen(point->name) : 0;
+    if (point->bound == PROF_BOUND_NONE || !point->name ||
+        prof_names_get(&kept->kernels, point->name, length))
+        return;
+    struct tui_bound *bound = prof_array_add(&kept->bounds);
+    if (!bound)
+        return;
+    *bound = (struct tui_bound){point->bound, point->roof_share};
+    if (!prof_names_put(&kept->kernels, point->name, length, (uint32_t)kept->bounds.count - 1))
+        kept->bounds.count--;
+}
+
+void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
+                         const struct prof_filter *filter)
+{
+    struct prof_roofline roofline;
+    if (prof_roofline(tail, filter, PROF_ROOFLINE_KERNELS, &roofline, NULL))
+        return;
+    forget_bounds(kept);
+    for (size_t i = 0; i < roofline.count; i++)
+        keep_point(kept, &roofline.points[i]);
+    kept->has_bounds = true;
+    prof_roofline_free(&roofline);
+}
+
+void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from)
+{
+    forget_bounds(kept);
+    kept->kernels = from->kernels;
+    memcpy(&kept->bounds, &from->bounds, sizeof kept->bounds);
+    kept->has_bounds = true; /* also when it could not be read: the next look would not either */
+    memset(&from->kernels, 0, sizeof from->kernels);
+    memset(&from->bounds, 0, sizeof from->bounds);
+}
+
+/* ---- which lines stacks are of ----------------------------------------------------------------
+ */
+
+const char *tui_kept_place(struct tui_kept *kept, int64_t stack)
+{
+    const uint64_t *known = stack > 0 ? prof_map_get(&kept->stacks, (uint64_t)stack) : NULL;
+    if (known)
+        return kept->places.data[*known];
+    bool asked = kept->wanted.count >= MOST_WANTED;
+    int64_t *wanted = stack > 0 && !asked ? prof_array_add(&kept->wanted) : NULL;
+    if (wanted)
+        *wanted = stack;
+    return NULL;
+}
+
+static void keep_stack_line(struct tui_kept *kept, struct prof_capture *tail, int64_t stack)
+{
+    char text[400] = "";
+    const struct prof_frame *place, *via;
+    if (!prof_stack_callers(tail, PROF_STACK_MEMORY, stack, &place, &via))
+        place = NULL;
+    if (prof_map_get(&kept->stacks, (uint64_t)stack))
+        return;
+    if (place)
+        prof_frame_text(place, text, sizeof text);
+    char **slot = prof_array_add(&kept->places);
+    if (!slot)
+        return;
+    *slot = place ? strdup(text) : NULL;
+    prof_map_put(&kept->stacks, (uint64_t)stack, kept->places.count - 1);
+}
+
+void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail)
+{
+    for (size_t i = 0; i < kept->wanted.count; i++)
+        keep_stack_line(kept, tail, kept->wanted.data[i]);
+    kept->wanted.count = 0;
+}
+
+/* ---- small tables ---------------------------------------------------------------------------- */
+
+/* Copies of the small tables, so that views need no open file: processes, devices, streams, launch
+ * configurations, and what the capture says of itself. */
+
+static char *copy_text_or_null(const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
+        prof_note(PROF_NOMEM);
+    return copy;
+}
+
+/* Texts of our own look like borrowed ones to readers. */
+static void free_const_text(const char *text)
+{
+    free((char *)(uintptr_t)text);
+}
+
+const struct tui_stream *tui_model_stream(const struct tui_model *model, int64_t id)
+{
+    size_t i = prof_index_of(&model->streams, id);
+    return i == SIZE_MAX ? NULL : &model->streams.data[i];
+}
+
+const struct tui_process *tui_model_process(const struct tui_model *model, int64_t id)
+{
+    size_t i = prof_index_of(&model->processes, id);
+    return i == SIZE_MAX ? NULL : &model->processes.data[i];
+}
+
+const struct tui_config *tui_model_config(const struct tui_model *model, int64_t id)
+{
+    size_t i = prof_index_of(&model->configs, id);
+    return i == SIZE_MAX ? NULL : &model->configs.data[i];
+}
+
+const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id)
+{
+    size_t i = prof_index_of(&model->devices, id);
+    return i == SIZE_MAX ? NULL : &model->devices.data[i];
+}
+
+static void free_info(struct prof_info *info)
+{
+    free_const_text(info->state_text);
+    free_const_text(info->perfkit_version);
+    free_const_text(info->command);
+    free_const_text(info->host);
+    free_const_text(info->kernel);
+    free_const_text(info->cpu);
+    free_const_text(info->trace);
+    free_const_text(info->kernel_filter);
+    free_const_text(info->spool);
+}
+
+static void take_info(struct tui_model *model)
+{
+    const struct prof_info *given = prof_info(model->capture);
+    struct prof_info *info = &model->info;
+    if (model->own_info)
+        free_info(info);
+    *info = *given;
+    info->path = model->path;
+    info->directory = info->boot_id = NULL;
+    info->state_text = copy_text_or_null(given->state_text);
+    info->perfkit_version = copy_text_or_null(given->perfkit_version);
+    info->command = copy_text_or_null(given->command);
+    info->host = copy_text_or_null(given->host);
+    info->kernel = copy_text_or_null(given->kernel);
+    info->cpu = copy_text_or_null(given->cpu);
+    info->trace = copy_text_or_null(given->trace);
+    info->kernel_filter = copy_text_or_null(given->kernel_filter);
+    info->spool = copy_text_or_null(given->spool);
+    model->own_info = true;
+}
+
+/* What was summed for a row stays with its id. The lists only grow, at their end. */
+static bool take_streams(struct tui_model *model)
+{
+    const struct prof_stream *list;
+    size_t count = prof_streams(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->streams.count) {
+            struct tui_stream *fresh = prof_array_add(&model->streams);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_stream){.last_second = PROF_UNKNOWN};
+        }
+        struct tui_stream *stream = &model->streams.data[i];
+        free_const_text(stream->values.name);
+        stream->values = list[i];
+        stream->values.name = copy_text_or_null(list[i].name);
+        stream->values.clock = NULL;
+        stream->values.api = !list[i].api                     ? NULL
+                             : !strcmp(list[i].api, "cuda")   ? "cuda"
+                             : !strcmp(list[i].api, "opencl") ? "opencl"
+                                                              : NULL;
+    }
+    return true;
+}
+
+static bool take_processes(struct tui_model *model)
+{
+    const struct prof_process *list;
+    size_t count = prof_processes(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->processes.count) {
+            struct tui_process *fresh = prof_array_add(&model->processes);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_process){0};
+        }
+        struct prof_process *values = &model->processes.data[i].values;
+        free_const_text(values->command);
+        free_const_text(values->end_reason);
+        free_const_text(values->host);
+        *values = list[i];
+        values->birth = NULL;
+        values->command = copy_text_or_null(list[i].command);
+        values->end_reason = copy_text_or_null(list[i].end_reason);
+        values->host = copy_text_or_null(list[i].host);
+    }
+    return true;
+}
+
+static void free_device(struct prof_device *values)
+{
+    free_const_text(values->api);
+    free_const_text(values->name);
+    free_const_text(values->vendor);
+    free_const_text(values->driver);
+    free_const_text(values->uuid);
+    free_const_text(values->kind);
+    free_const_text(values->label);
+    free_const_text(values->title);
+    free_const_text(values->full_name);
+}
+
+static bool take_devices(struct tui_model *model)
+{
+    const struct prof_device *list;
+    size_t count = prof_devices(model->capture, &list);
+    for (size_t i = 0; i < count; i++) {
+        if (i == model->devices.count) {
+            struct tui_device *fresh = prof_array_add(&model->devices);
+            if (!fresh)
+                return false;
+            *fresh = (struct tui_device){0};
+        }
+        struct prof_device *values = &model->devices.data[i].values;
+        free_device(values);
+        *values = list[i];
+        values->api = copy_text_or_null(list[i].api);
+        values->name = copy_text_or_null(list[i].name);
+        values->vendor = copy_text_or_null(list[i].vendor);
+        values->driver = copy_text_or_null(list[i].driver);
+        values->uuid = copy_text_or_null(list[i].uuid);
+        values->kind = copy_text_or_null(list[i].kind);
+        values->label = copy_text_or_null(list[i].label);
+        values->title = copy_text_or_null(list[i].title);
+        values->full_name = copy_text_or_null(list[i].full_name);
+    }
+    return true;
+}
+
+/* Configurations never change once they are defined, until there are so many that the last one
+ * stands for the rest. */
+static bool take_configs(struct tui_model *model)
+{
+    const struct prof_config *list;
+    size_t count = prof_configs(model->capture, &list);
+    if (count && list[count - 1].id == PROF_OTHER_CONFIGS && model->configs.count != count)
+        model->configs.count = 0;
+    for (size_t i = model->configs.count; i < count; i++) {
+        struct tui_config *fresh = prof_array_add(&model->configs);
+        if (!fresh)
+            return false;
+        *fresh = (struct tui_config){.values = list[i]};
+        fresh->values.name = fresh->values.full_name = NULL;
+    }
+    return true;
+}
+
+static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err)
+{
+    take_info(model);
+    return take_streams(model) && take_processes(model) && take_devices(model) &&
+                   take_configs(model)
+               ? PROF_OK
+               : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+static void tui_lookups_free(struct tui_model *model)
+{
+    if (model->own_info)
+        free_info(&model->info);
+    for (size_t i = 0; i < model->streams.count; i++)
+        free_const_text(model->streams.data[i].values.name);
+    for (size_t i = 0; i < model->processes.count; i++) {
+        free_const_text(model->processes.data[i].values.command);
+        free_const_text(model->processes.data[i].values.end_reason);
+        free_const_text(model->processes.data[i].values.host);
+    }
+    for (size_t i = 0; i < model->devices.count; i++)
+        free_device(&model->devices.data[i].values);
+    prof_array_free(&model->streams);
+    prof_array_free(&model->processes);
+    prof_array_free(&model->devices);
+    prof_array_free(&model->configs);
+}
+
+/* ---- the life of a capture ------------------------------------------------------------------- */
+
+/* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened
+ * again; deleted, replaced, left behind by a recorder that died. What is read in a look is in the
+ * model_*.c of its kind. */
 
 /* Longer than naming call stacks and making one file of it take as a rule; after that another
  * reader, not the writer, keeps the file in WAL mode. */

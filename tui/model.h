@@ -8,7 +8,52 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
+#include "libprof/include/prof.h"
 #include "libprof/include/prof_live.h"
+
+/* ---- what is kept between looks -------------------------------------------------------------- */
+
+/* What views show beside the model and is asked of the end of the capture now and then: what bounds
+ * each kernel, which lines hold memory. Kept between looks, so that asking costs little. */
+
+struct tui_bound {
+    enum prof_bound bound;
+    double roof_share; /* of the nearest roof; NaN */
+};
+
+struct tui_kept {
+    int64_t start_mono_ns; /* of the capture that all this is of */
+    bool of_finished;
+    struct prof_names kernels; /* name -> number in bounds */
+    PROF_ARRAY(struct tui_bound) bounds;
+    bool has_bounds;
+    struct prof_map stacks;                /* stack.id -> number in places */
+    PROF_ARRAY(char *) places;             /* owned */
+    PROF_ARRAY(int64_t) wanted;            /* stacks that were asked for and are not known */
+    uint64_t bounds_due_ns, places_due_ns; /* when to ask again */
+};
+
+void tui_kept_free(struct tui_kept *kept);
+/* Forget what is of another capture, or of this one before its end named its stacks. */
+void tui_kept_check(struct tui_kept *kept, int64_t start_mono_ns, bool finished);
+
+/* NULL: not known. */
+const struct tui_bound *tui_kept_bound(const struct tui_kept *kept, const char *kernel);
+/* "step (train.c:36)"; NULL: not known, perhaps next time. */
+const char *tui_kept_place(struct tui_kept *kept, int64_t stack);
+
+/* Ask. `tail` as in struct tui_view_input. */
+void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
+                         const struct prof_filter *filter);
+/* Move what `from` knows of kernels. */
+void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from);
+void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail);
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* What perfkit top knows of a capture: totals since its start and the last minute by second, fed
+ * with what is new since the last look. No view asks the file; no name of the capture is borrowed,
+ * so that the file can be let go of between two looks. One thread at a time. */
 
 #define TUI_MOST_SECONDS (INT64_MAX / 4000000000) /* a damaged capture may say any number */
 #define TUI_RING_SECONDS 64                       /* what windows and sparklines are made from */
@@ -239,8 +284,6 @@ bool tui_copies_feed(struct tui_model *model, int64_t deadline_ns, enum prof_sta
                      struct prof_error *err);
 bool tui_memory_feed(struct tui_model *model, int64_t deadline_ns, enum prof_status *status,
                      struct prof_error *err);
-enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err);
-void tui_lookups_free(struct tui_model *model);
 void tui_copies_window(struct tui_model *model);
 void tui_memory_window(struct tui_model *model);
 /* The second that windows end with, and the first one of the chosen window. */

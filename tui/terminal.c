@@ -1,7 +1,7 @@
-/* See terminal.h. Signals are blocked but while it waits for a key: a handler only says which came,
+/* Signals are blocked but while it waits for a key: a handler only says which came,
  * and everything is done in the loop, with the terminal put back before anything else happens. */
 #define NCURSES_WIDECHAR 1
-#include "tui/terminal.h"
+#include "tui/app.h"
 
 #include <curses.h>
 #include <errno.h>

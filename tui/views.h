@@ -4,7 +4,7 @@
 #define PERFKIT_TUI_VIEWS_H
 
 #include "libprof/base/nvml.h"
-#include "tui/kept.h"
+#include "tui/model.h"
 #include "tui/table.h"
 
 /* What only the recorder's side can say; filled by the caller of the library, unknown otherwise. */
@@ -62,11 +62,6 @@ extern const struct tui_view tui_views[TUI_VIEWS];
 double tui_wall_share(const struct tui_model *model, int64_t ns);
 /* A number a second of the window. */
 double tui_per_second(const struct tui_model *model, int64_t count);
-/* Theoretical occupancy, 0..1; NaN. */
-double tui_occupancy(const struct tui_model *model, const struct tui_cell *cell);
-double tui_mean(const struct tui_sum *sum);
-/* PROF_UNKNOWN for a process that is not known. */
-int64_t tui_pid_of(const struct tui_model *model, int64_t process);
 /* A command line from the program's name on, without its folder; within `command`. */
 const char *tui_short_command(const char *command);
 /* Can events be read? If not, a note says so. */

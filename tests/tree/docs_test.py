@@ -114,10 +114,10 @@ def check_commands(root, helps):
 # What a page must name: the page, the source, how the source says it, how the page does.
 NAMED = [
     ("docs/troubleshooting.md", "libprof/store/health.h", r"^    X\((\w+), [A-Z]+,", "`%s`"),
-    ("docs/troubleshooting.md", "cli/doctor_cuda.c", r'GROUP, "([^"]+)"', "| cuda | %s |"),
-    ("docs/troubleshooting.md", "cli/doctor_opencl.c", r'GROUP, "([^"]+)"', "| opencl | %s |"),
-    ("docs/troubleshooting.md", "cli/doctor_system.c", r'doctor_add\(doctor, "([^"]+", "[^"]+)"', "| %s |"),
-    ("docs/troubleshooting.md", "cli/doctor_system.c", r'check_limit\(doctor, "([^"]+)"', "| system | %s |"),
+    ("docs/troubleshooting.md", "cli/doctor_gpu.c", r'"cuda", "([^"]+)"', "| cuda | %s |"),
+    ("docs/troubleshooting.md", "cli/doctor_gpu.c", r'"opencl", "([^"]+)"', "| opencl | %s |"),
+    ("docs/troubleshooting.md", "cli/doctor.c", r'doctor_add\(doctor, "([^"]+", "[^"]+)"', "| %s |"),
+    ("docs/troubleshooting.md", "cli/doctor.c", r'check_limit\(doctor, "([^"]+)"', "| system | %s |"),
     ("docs/reference/gate-settings.md", "cli/gate_config.c", r'^    \{"(\w+)", KEY_', "| `%s` |"),
     ("docs/reference/gate-settings.md", "libprof/include/prof_compare.h", r'^    X\([A-Z_]+, "([\w-]+)", (?:NOISY|EXACT),', "| `[%s]` |"),
 ]

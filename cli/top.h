@@ -1,12 +1,17 @@
-/* Which capture `perfkit top` shows: one that is named, one that is running, one that it starts. */
-#ifndef PERFKIT_CLI_TOP_FIND_H
-#define PERFKIT_CLI_TOP_FIND_H
+/* The parts of perfkit top: which capture it shows, and what perfkit itself costs. */
+#ifndef PERFKIT_CLI_TOP_H
+#define PERFKIT_CLI_TOP_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "libprof/base/error.h"
+#include "tui/app.h"
+
+/* ---- the capture ----------------------------------------------------------------------------- */
+
+/* Which capture `perfkit top` shows: one that is named, one that is running, one that it starts. */
 
 struct top_capture {
     char path[PATH_MAX];  /* to read */
@@ -32,5 +37,24 @@ enum prof_status top_start(char **command, const char *file, const char *output,
 
 /* Is a capture served by a living recorder? For tui_model.is_served. */
 bool top_is_served(void *context, const char *spool);
+
+/* ---- what perfkit costs ---------------------------------------------------------------------- */
+
+/* What perfkit itself costs while it records, for the view Health of `perfkit top`. */
+
+struct top_usage {
+    int64_t pid;
+    double cpu_s;
+    uint64_t at_ns;
+};
+
+struct top_measure {
+    const struct tui_model *model;
+    struct top_usage recorder, own;
+    uint64_t busy_ticks, all_ticks; /* of the machine, at the last look */
+};
+
+/* For tui_app.measure; context: struct top_measure. */
+void top_measure(void *context, struct tui_health *health);
 
 #endif

@@ -1,12 +1,123 @@
+/* What gate, ab, diff and baseline share: the configuration, runs and how they are recorded,
+ * options and outputs. */
+#ifndef PERFKIT_CLI_GATE_H
+#define PERFKIT_CLI_GATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/command.h"
+#include "libprof/include/prof_compare.h"
+#include "libprof/store/baseline.h"
+#include "report/gate.h"
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+/* The file perfkit.gate: what a project wants compared, and how strictly. docs/guide/gate.md
+ * describes it for users. */
+
+struct gate_config {
+    char path[PATH_MAX];      /* of the file; "" = none was read */
+    char baselines[PATH_MAX]; /* of the baselines */
+    char iteration[256];      /* "" = found */
+    unsigned skip;            /* iterations, as warm-up; CLI_NO_SKIP = found */
+    double alpha;             /* 0 = the default */
+    bool strict, allow_single;
+    unsigned sessions;               /* of a baseline, the last so many; 0 = all */
+    struct prof_override *overrides; /* in the order in which they apply */
+    size_t override_count, override_room;
+    /* Overrides that have expired: told, and not applied. */
+    struct gate_expired {
+        unsigned line;
+        char *match, *date;
+    } * expired;
+    size_t expired_count, expired_room;
+    char **texts; /* what the overrides borrow */
+    size_t text_count, text_room;
+};
+
+/* Read `path`, or, when it is NULL, the perfkit.gate of this folder or of the project around it (up
+ * to the folder that holds .git); without one everything has its default. `baselines` (NULL: as the
+ * file says, else .perfkit/baselines.sqlite of the project) names the file of baselines.
+ * PROF_FORMAT: "perfkit.gate:7: ..." */
+enum prof_status gate_config_read(const char *path, const char *baselines,
+                                  struct gate_config *config, struct prof_error *err);
+void gate_config_free(struct gate_config *config);
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* The two sides of a comparison: captures reduced to runs, and baselines read back. */
+
+struct gate_runs {
+    struct prof_run *data;
+    char **names; /* the file of each; for runs of a baseline the path that was saved, or NULL */
+    char **identities;
+    int64_t *recorded_s;
+    size_t count, room, name_room, identity_room, time_room;
+};
+
+/* Reduce the capture and append it, as a run of `session` (0 = one of its own). A file that is not
+ * a capture, or has nothing in it to compare, is an error. */
+enum prof_status gate_runs_add_capture(struct gate_runs *runs, const char *path,
+                                       const struct prof_run_options *iterations, int64_t session,
+                                       struct prof_error *err);
+
+/* Append the runs of a baseline, each in the session it was saved in. */
+enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
+                                        const struct prof_baseline *baseline,
+                                        struct prof_error *err);
+
+/* The runs as a session to save, the environment and the project's commit with it. Free it with
+ * prof_baseline_session_free. */
+enum prof_status gate_runs_session(const struct gate_runs *runs, const char *label,
+                                   struct prof_baseline_session *session, struct prof_error *err);
+
+/* The first run of `cand` that is in `base` too: its index, or SIZE_MAX. */
+size_t gate_runs_shared(const struct gate_runs *base, const struct gate_runs *cand);
+
+/* Index of a run that is an earlier one once more, by its identity; SIZE_MAX when there is none. */
+size_t gate_runs_repeated(const struct gate_runs *runs);
+
+void gate_runs_free(struct gate_runs *runs);
+
+/* ---- recording runs -------------------------------------------------------------------------- */
+
+/* Records a command line with `perfkit run`, for the commands that make their own runs: gate
+ * --rerun and ab. */
+
+struct gate_recorder {
+    const char *command;   /* of perfkit, for messages */
+    char folder[PATH_MAX]; /* where the captures go */
+    bool keep;             /* the user asked for them: they stay */
+    bool interrupted;      /* somebody ended it; see gate_record_close */
+    int signal;
+};
+
+/* `keep`: folder to keep the captures in, made when it is not there; NULL = a private one that goes
+ * with gate_record_close. */
+enum prof_status gate_record_open(struct gate_recorder *recorder, const char *command,
+                                  const char *keep, struct prof_error *err);
+
+/* Run `line` with the shell without recording it: its caches, and those of the machine, are warm
+ * then. */
+enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *line,
+                                  struct prof_error *err);
+
+/* Record `line` into NAME-NUMBER.sqlite and append it to the runs. What the program writes to its
+ * standard output goes to standard error: ours is for the report. PROF_SYSTEM: it did not end with
+ * 0; a run that failed says nothing about speed. */
+enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
+                             const char *line, const struct prof_run_options *iterations,
+                             int64_t session, struct gate_runs *runs, struct prof_error *err);
+
+/* Remove what is not to be kept. Ends perfkit by the signal that interrupted it, if one did. */
+void gate_record_close(struct gate_recorder *recorder);
+
+/* ---- options and outputs --------------------------------------------------------------------- */
+
 /* What gate, ab and diff have in common on the command line, and how a comparison leaves perfkit:
  * on standard output, into files, as an exit status. */
-#ifndef PERFKIT_CLI_GATE_OUTPUT_H
-#define PERFKIT_CLI_GATE_OUTPUT_H
-
-#include "cli/gate_config.h"
-#include "cli/gate_runs.h"
-#include "cli/option_rows.h"
-#include "report/gate.h"
 
 struct gate_options {
     const char *config, *iteration;

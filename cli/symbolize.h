@@ -1,6 +1,6 @@
 /* Naming the frames of a capture's stacks, for `run`, `recover` and `symbolize`. */
-#ifndef PERFKIT_CLI_STACK_NAMES_H
-#define PERFKIT_CLI_STACK_NAMES_H
+#ifndef PERFKIT_CLI_SYMBOLIZE_H
+#define PERFKIT_CLI_SYMBOLIZE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,0 +1,59 @@
+/* Which capture or recording a user means. */
+#ifndef PERFKIT_CLI_FIND_CAPTURE_H
+#define PERFKIT_CLI_FIND_CAPTURE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "libprof/base/error.h"
+
+/* ---- the newest of a folder ------------------------------------------------------------------ */
+
+/* Which capture is meant when none is named. */
+
+/* Is `name`, seen from the open folder (or AT_FDCWD), a capture by the mark inside the file? */
+bool is_capture_file(int folder, const char *name);
+
+/* The capture of `folder` that was written to last, by the mark inside the file, whatever its
+ * *.sqlite name. PROF_NOTFOUND when there is none. */
+enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct prof_error *err);
+
+/* ---- spool folders --------------------------------------------------------------------------- */
+
+/* Spool folders whose perfkit was killed, or still runs: where `run` makes them by itself, and
+ * those that captures of the working folder name. */
+
+/* Called for each: the folder, the file that was written to, the file that it was to become (both
+ * "" when perfkit was killed before it named them). Returns false to stop. */
+typedef bool (*spool_found)(void *context, const char *folder, const char *live, const char *final);
+void spool_find(spool_found found, void *context);
+/* The same below a folder that was given with --spool-dir. */
+void spool_find_below(const char *base, spool_found found, void *context);
+
+/* The same for those that a perfkit serves now. */
+void spool_find_running(spool_found found, void *context);
+/* Is it such a folder, and this user's? */
+bool spool_is_running(const char *folder);
+
+/* Is the absolute path that of a folder whose perfkit was killed before it named its capture? It
+ * holds nothing but the lock, if that. */
+bool spool_is_stillborn(const char *folder);
+
+/* The folder that belongs to a capture file; false when there is none. */
+bool spool_find_for(const char *capture, char folder[PATH_MAX]);
+
+/* ---- running captures ------------------------------------------------------------------------ */
+
+/* Which running capture a user means: by its file, by a process, or because there is only one. */
+
+struct ctl_target {
+    char folder[PATH_MAX]; /* spool folder, served by a living perfkit of this user */
+    char final[PATH_MAX];  /* the capture as it will be called */
+};
+
+/* `operand`: a capture file, a pid, or NULL for the only one. PROF_NOTFOUND when there is none,
+ * PROF_INVALID when there are several (`several` is then set: print a list). */
+enum prof_status ctl_find(const char *operand, struct ctl_target *target, bool *several,
+                          struct prof_error *err);
+
+#endif

@@ -1,0 +1,518 @@
+/* What the model adds up from single events: memcpys, memsets and live memory. */
+#include <math.h>
+#include <string.h>
+
+#include "libprof/base/clock.h"
+#include "libprof/base/saturate.h"
+#include "tui/model.h"
+
+/* ---- memcpys and memsets --------------------------------------------------------------------- */
+
+/* Copies and fills, row by row as they come: there is no summary of them in the file. Grouped by
+ * direction and memory kinds as `perfkit report` does, with sizes in a few classes. */
+
+#define COPY_CHUNK 4096
+
+struct reading {
+    struct tui_model *model;
+    int64_t last;
+    size_t rows;
+};
+
+static uint32_t copies_group(struct tui_model *model, const struct prof_live_copy *copy)
+{
+    for (size_t i = 0; i < model->copies.count; i++) {
+        const struct tui_copies *g = &model->copies.data[i];
+        if (g->kind == copy->kind && g->source_kind == copy->source_kind &&
+            g->target_kind == copy->target_kind)
+            return (uint32_t)i;
+    }
+    struct tui_copies *fresh = prof_array_add(&model->copies);
+    if (!fresh)
+        return UINT32_MAX;
+    *fresh = (struct tui_copies){.kind = copy->kind,
+                                 .source_kind = copy->source_kind,
+                                 .target_kind = copy->target_kind,
+                                 .ceiling = NAN};
+    return (uint32_t)(model->copies.count - 1);
+}
+
+static unsigned size_class(int64_t bytes)
+{
+    unsigned class = 0;
+    for (int64_t limit = 4096; bytes >= limit && class + 1 < TUI_SIZE_CLASSES; limit *= 16)
+        class ++;
+    return class;
+}
+
+/* Rows come nearly in order of time: what a second of a stream did is among the last entries. */
+static struct tui_copy_second *second_of(struct tui_model *model, int64_t second, int64_t stream,
+                                         uint32_t group)
+{
+    size_t count = model->copy_seconds.count, from = count > 64 ? count - 64 : 0;
+    for (size_t i = count; i > from; i--) {
+        struct tui_copy_second *s = &model->copy_seconds.data[i - 1];
+        if (s->second == second && s->stream == stream && s->group == group)
+            return s;
+    }
+    struct tui_copy_second *fresh = prof_array_add(&model->copy_seconds);
+    if (fresh)
+        *fresh = (struct tui_copy_second){.second = second, .stream = stream, .group = group};
+    return fresh;
+}
+
+static bool add_live_copy(void *context, const struct prof_live_copy *copy)
+{
+    struct reading *reading = context;
+    struct tui_model *model = reading->model;
+    reading->last = copy->id;
+    reading->rows++;
+    uint32_t number = copies_group(model, copy);
+    if (number == UINT32_MAX)
+        return false;
+    struct tui_copies *group = &model->copies.data[number];
+    int64_t bytes = copy->bytes == PROF_UNKNOWN ? 0 : copy->bytes;
+    group->bytes = prof_add(group->bytes, bytes);
+    if (copy->start_ns == PROF_UNKNOWN || copy->duration_ns == PROF_UNKNOWN) {
+        group->unfinished++;
+        return true;
+    }
+    bool rated = copy->bytes != PROF_UNKNOWN && copy->duration_ns > 0 &&
+                 prof_copy_moves(model->capture, copy->kind, copy->stream);
+    group->count++;
+    group->ns = prof_add(group->ns, copy->duration_ns);
+    if (copy->bytes != PROF_UNKNOWN)
+        group->classes[size_class(bytes)]++;
+    if (rated) {
+        group->rated_bytes = prof_add(group->rated_bytes, bytes);
+        group->rated_ns = prof_add(group->rated_ns, copy->duration_ns);
+    }
+    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, copy->stream);
+    if (stream) {
+        stream->copies++;
+        stream->copy_ns = prof_add(stream->copy_ns, copy->duration_ns);
+    }
+    struct tui_process *process =
+        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
+    if (process && copy->kind != PROF_COPY_MEMSET)
+        process->copy_bytes = prof_add(process->copy_bytes, bytes);
+    int64_t second = copy->start_ns / 1000000000;
+    if (second < tui_last_second(model) - TUI_RING_SECONDS)
+        return true;
+    struct tui_copy_second *s = second_of(model, second, copy->stream, number);
+    if (!s)
+        return false;
+    s->count++;
+    s->bytes = prof_add(s->bytes, bytes);
+    s->ns = prof_add(s->ns, copy->duration_ns);
+    s->rated_bytes = prof_add(s->rated_bytes, rated ? bytes : 0);
+    s->rated_ns = prof_add(s->rated_ns, rated ? copy->duration_ns : 0);
+    return true;
+}
+
+static bool read_live_copies(struct tui_model *model, bool fills, int64_t *mark, int64_t deadline,
+                             enum prof_status *status, struct prof_error *err)
+{
+    struct reading reading = {.model = model};
+    do {
+        reading.rows = 0;
+        reading.last = *mark;
+        *status = prof_live_copies(model->capture, fills, *mark, COPY_CHUNK, add_live_copy,
+                                   &reading, err);
+        *mark = reading.last;
+    } while (!*status && reading.rows == COPY_CHUNK && (int64_t)prof_now_ns() < deadline);
+    return reading.rows < COPY_CHUNK;
+}
+
+static void drop_old_copy_seconds(struct tui_model *model)
+{
+    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->copy_seconds.count; i++) {
+        if (model->copy_seconds.data[i].second >= oldest)
+            model->copy_seconds.data[kept++] = model->copy_seconds.data[i];
+    }
+    model->copy_seconds.count = kept;
+}
+
+/* What the links can do at best: measured on this machine, else by attributes. */
+static double ceiling_of(const struct prof_ceilings *ceilings, const struct tui_copies *group)
+{
+    bool pageable = group->source_kind == 1 || group->target_kind == 1;
+    enum prof_ceiling_kind kind = PROF_CEILINGS;
+    if (group->kind == 1)
+        kind = pageable ? PROF_CEILING_HTOD_PAGEABLE : PROF_CEILING_HTOD_PINNED;
+    else if (group->kind == 2)
+        kind = pageable ? PROF_CEILING_DTOH_PAGEABLE : PROF_CEILING_DTOH_PINNED;
+    double best = NAN;
+    for (size_t i = 0; kind != PROF_CEILINGS && i < ceilings->count; i++) {
+        if (ceilings->rows[i].kind == kind && !(ceilings->rows[i].value <= best))
+            best = ceilings->rows[i].value;
+    }
+    return best;
+}
+
+static void find_ceilings(struct tui_model *model)
+{
+    struct prof_ceilings ceilings;
+    bool wanted = false;
+    for (size_t i = 0; i < model->copies.count; i++)
+        wanted |= isnan(model->copies.data[i].ceiling);
+    if (!wanted || prof_ceilings(model->capture, &ceilings, NULL))
+        return;
+    for (size_t i = 0; i < model->copies.count; i++)
+        model->copies.data[i].ceiling = ceiling_of(&ceilings, &model->copies.data[i]);
+    prof_ceilings_free(&ceilings);
+}
+
+bool tui_copies_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
+                     struct prof_error *err)
+{
+    bool over = read_live_copies(model, false, &model->marks.copies, deadline, status, err);
+    if (!*status)
+        over &= read_live_copies(model, true, &model->marks.fills, deadline, status, err);
+    drop_old_copy_seconds(model);
+    if (!*status)
+        find_ceilings(model);
+    return over;
+}
+
+static void add_copy_second(struct tui_model *model, const struct tui_copy_second *s)
+{
+    struct tui_copies *group = &model->copies.data[s->group];
+    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
+    struct tui_process *process =
+        stream ? (struct tui_process *)tui_model_process(model, stream->values.process) : NULL;
+    group->window_count = prof_add(group->window_count, s->count);
+    group->window_bytes = prof_add(group->window_bytes, s->bytes);
+    group->window_ns = prof_add(group->window_ns, s->ns);
+    group->window_rated_bytes = prof_add(group->window_rated_bytes, s->rated_bytes);
+    group->window_rated_ns = prof_add(group->window_rated_ns, s->rated_ns);
+    if (stream) {
+        stream->window_copies = prof_add(stream->window_copies, s->count);
+        stream->window_copy_ns = prof_add(stream->window_copy_ns, s->ns);
+    }
+    if (process && group->kind != PROF_COPY_MEMSET)
+        process->window_copy_bytes = prof_add(process->window_copy_bytes, s->bytes);
+}
+
+static void add_copy_sparkline(struct tui_model *model, const struct tui_copy_second *s)
+{
+    struct tui_stream *stream = (struct tui_stream *)tui_model_stream(model, s->stream);
+    int64_t age = tui_last_second(model) - s->second;
+    if (!stream)
+        return;
+    if (stream->last_second == PROF_UNKNOWN || s->second > stream->last_second)
+        stream->last_second = s->second;
+    if (age < 0 || age >= TUI_SPARK)
+        return;
+    uint32_t *slot = &stream->spark_us[TUI_SPARK - 1 - age];
+    int64_t sum = (int64_t)*slot + s->ns / 1000;
+    *slot = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+static void sum_copies_of_run(struct tui_model *model)
+{
+    for (size_t i = 0; i < model->copies.count; i++) {
+        struct tui_copies *g = &model->copies.data[i];
+        g->window_count = g->count;
+        g->window_bytes = g->bytes;
+        g->window_ns = g->ns;
+        g->window_rated_bytes = g->rated_bytes;
+        g->window_rated_ns = g->rated_ns;
+    }
+    for (size_t i = 0; i < model->streams.count; i++) {
+        model->streams.data[i].window_copies = model->streams.data[i].copies;
+        model->streams.data[i].window_copy_ns = model->streams.data[i].copy_ns;
+    }
+    for (size_t i = 0; i < model->processes.count; i++)
+        model->processes.data[i].window_copy_bytes = model->processes.data[i].copy_bytes;
+}
+
+void tui_copies_window(struct tui_model *model)
+{
+    model->moved = (struct prof_memory_operations){0};
+    for (size_t i = 0; i < model->copies.count; i++) {
+        struct tui_copies *g = &model->copies.data[i];
+        g->window_count = g->window_bytes = g->window_ns = 0;
+        g->window_rated_bytes = g->window_rated_ns = 0;
+        prof_memory_operations_add(&model->moved, g->kind, g->count + g->unfinished, g->bytes,
+                                   g->ns);
+    }
+    for (size_t i = 0; i < model->streams.count; i++)
+        model->streams.data[i].window_copies = model->streams.data[i].window_copy_ns = 0;
+    for (size_t i = 0; i < model->processes.count; i++)
+        model->processes.data[i].window_copy_bytes = 0;
+    for (size_t i = 0; i < model->copy_seconds.count; i++) {
+        const struct tui_copy_second *s = &model->copy_seconds.data[i];
+        add_copy_sparkline(model, s);
+        if (model->window_s && s->second >= tui_first_second(model))
+            add_copy_second(model, s);
+    }
+    if (!model->window_s)
+        sum_copies_of_run(model);
+}
+
+/* ---- live memory ----------------------------------------------------------------------------- */
+
+/* Live memory: allocations as they come, in order of time with the ends of those that are known to
+ * have been freed. A row is written when memory is allocated and completed when it is freed: what
+ * lives is asked after again at each look. */
+
+#define ALLOCATION_CHUNK 2048
+#define MOST_ASKED 16384u /* live ones asked after in one look; the rest in the next ones */
+
+/* ---- the heap of ends ---------------------------------------------------------------------- */
+
+static bool push_allocation_end(struct tui_model *model, struct tui_end end)
+{
+    if (!prof_array_reserve(&model->ends, 1))
+        return false;
+    struct tui_end *heap = model->ends.data;
+    size_t at = model->ends.count++;
+    for (; at > 0 && heap[(at - 1) / 2].end_ns > end.end_ns; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = end;
+    return true;
+}
+
+static struct tui_end pop_allocation_end(struct tui_model *model)
+{
+    struct tui_end *heap = model->ends.data, first = heap[0];
+    struct tui_end last = heap[--model->ends.count];
+    size_t count = model->ends.count, at = 0;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1].end_ns < heap[child].end_ns)
+            child++;
+        if (heap[child].end_ns >= last.end_ns)
+            break;
+        heap[at] = heap[child];
+    }
+    if (count)
+        heap[at] = last;
+    return first;
+}
+
+/* ---- changes in order of time -------------------------------------------------------------- */
+
+/* A sum that was cut off above and is subtracted from again. */
+static int64_t at_least_0(int64_t bytes)
+{
+    return bytes < 0 ? 0 : bytes;
+}
+
+static void change_live_bytes(struct tui_model *model, uint32_t number, int64_t time, int64_t bytes,
+                              int count)
+{
+    struct tui_memory *group = &model->memory.data[number];
+    group->live_bytes = at_least_0(prof_add(group->live_bytes, bytes));
+    group->live_count += count;
+    if (count < 0)
+        group->freed++;
+    model->live_bytes = at_least_0(prof_add(model->live_bytes, bytes));
+    if (group->live_bytes > group->peak_bytes) {
+        group->peak_bytes = group->live_bytes;
+        group->peak_ns = time;
+    }
+    if (model->live_bytes > model->peak_bytes) {
+        model->peak_bytes = model->live_bytes;
+        model->peak_ns = time;
+    }
+}
+
+static void end_until(struct tui_model *model, int64_t time)
+{
+    while (model->ends.count && model->ends.data[0].end_ns <= time) {
+        struct tui_end end = pop_allocation_end(model);
+        change_live_bytes(model, end.group, end.end_ns, -end.bytes, -1);
+    }
+}
+
+static uint32_t memory_group(struct tui_model *model, int64_t process, int kind)
+{
+    uint64_t key = (uint64_t)process << 8 | (uint64_t)(kind & 255);
+    uint64_t *known = prof_map_get(&model->memory_keys, key);
+    if (known)
+        return (uint32_t)*known;
+    struct tui_memory *fresh = prof_array_add(&model->memory);
+    if (!fresh || !prof_map_put(&model->memory_keys, key, model->memory.count - 1))
+        return UINT32_MAX;
+    *fresh = (struct tui_memory){.process = process, .kind = kind, .peak_ns = PROF_UNKNOWN};
+    return (uint32_t)(model->memory.count - 1);
+}
+
+static bool count_second(struct tui_model *model, int64_t second, uint32_t group, int64_t bytes)
+{
+    size_t count = model->memory_seconds.count, from = count > 64 ? count - 64 : 0;
+    struct tui_memory_second *found = NULL;
+    if (second < tui_last_second(model) - TUI_RING_SECONDS)
+        return true;
+    for (size_t i = count; i > from && !found; i--) {
+        struct tui_memory_second *s = &model->memory_seconds.data[i - 1];
+        if (s->second == second && s->group == group)
+            found = s;
+    }
+    if (!found) {
+        found = prof_array_add(&model->memory_seconds);
+        if (!found)
+            return false;
+        *found = (struct tui_memory_second){.second = second, .group = group};
+    }
+    found->count++;
+    found->bytes = prof_add(found->bytes, bytes);
+    return true;
+}
+
+struct read_allocation {
+    struct prof_allocation values;
+    int64_t stack;
+};
+
+static bool allocate(struct tui_model *model, const struct read_allocation *read)
+{
+    const struct prof_allocation *a = &read->values;
+    int64_t bytes = a->bytes == PROF_UNKNOWN || a->bytes < 0 ? 0 : a->bytes;
+    uint32_t number = memory_group(model, a->process, a->kind);
+    if (number == UINT32_MAX)
+        return false;
+    struct tui_memory *group = &model->memory.data[number];
+    end_until(model, a->start_ns);
+    group->allocations++;
+    group->bytes = prof_add(group->bytes, bytes);
+    change_live_bytes(model, number, a->start_ns, bytes, 1);
+    if (!count_second(model, a->start_ns / 1000000000, number, bytes))
+        return false;
+    if (a->end_ns != PROF_UNKNOWN)
+        return push_allocation_end(model, (struct tui_end){a->end_ns, bytes, number});
+    struct tui_allocation *live = prof_array_add(&model->live);
+    if (live)
+        *live = (struct tui_allocation){a->id,       a->process, a->start_ns, bytes,
+                                        read->stack, a->kind,    number};
+    return live;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+struct chunk {
+    struct read_allocation rows[ALLOCATION_CHUNK];
+    size_t count;
+    int64_t last;
+    size_t seen;
+};
+
+static bool keep_read_allocation(void *context, const struct prof_allocation *allocation,
+                                 int64_t stack)
+{
+    struct chunk *chunk = context;
+    chunk->last = allocation->id;
+    chunk->seen++;
+    if (allocation->start_ns != PROF_UNKNOWN && chunk->count < ALLOCATION_CHUNK)
+        chunk->rows[chunk->count++] = (struct read_allocation){*allocation, stack};
+    return true;
+}
+
+static int by_allocation_start(const void *a, const void *b)
+{
+    const struct prof_allocation *x = &((const struct read_allocation *)a)->values;
+    const struct prof_allocation *y = &((const struct read_allocation *)b)->values;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool read_live_allocations(struct tui_model *model, struct chunk *chunk, int64_t deadline,
+                                  enum prof_status *status, struct prof_error *err)
+{
+    do {
+        chunk->count = chunk->seen = 0;
+        chunk->last = model->marks.allocations;
+        *status = prof_live_allocations(model->capture, model->marks.allocations, ALLOCATION_CHUNK,
+                                        keep_read_allocation, chunk, err);
+        qsort(chunk->rows, chunk->count, sizeof *chunk->rows, by_allocation_start);
+        for (size_t i = 0; !*status && i < chunk->count; i++) {
+            if (!allocate(model, &chunk->rows[i]))
+                *status = prof_fail(err, PROF_NOMEM, "out of memory");
+        }
+        model->marks.allocations = chunk->last;
+    } while (!*status && chunk->seen == ALLOCATION_CHUNK && (int64_t)prof_now_ns() < deadline);
+    return chunk->seen < ALLOCATION_CHUNK;
+}
+
+/* Those of the live ones that were freed meanwhile. True when all were asked after. */
+static bool ask_again(struct tui_model *model, enum prof_status *status, struct prof_error *err)
+{
+    size_t count = model->live.count, from = model->next_live < count ? model->next_live : 0;
+    size_t asked = count - from < MOST_ASKED ? count - from : MOST_ASKED, kept = from;
+    int64_t *ids = malloc((asked + 1) * sizeof *ids), *ends = malloc((asked + 1) * sizeof *ends);
+    for (size_t i = 0; ids && i < asked; i++)
+        ids[i] = model->live.data[from + i].id;
+    *status = ids && ends ? prof_live_ends(model->capture, ids, asked, ends, err)
+                          : prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; !*status && i < count - from; i++) {
+        struct tui_allocation a = model->live.data[from + i];
+        if (i >= asked || ends[i] == PROF_UNKNOWN)
+            model->live.data[kept++] = a;
+        else if (!push_allocation_end(model, (struct tui_end){ends[i], a.bytes, a.group}))
+            *status = prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    if (!*status) {
+        model->next_live = from + asked < count ? from + asked - (count - kept) : 0;
+        model->live.count = kept;
+    }
+    free(ids);
+    free(ends);
+    return !*status && model->next_live == 0;
+}
+
+static void drop_old_memory_seconds(struct tui_model *model)
+{
+    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
+    size_t kept = 0;
+    for (size_t i = 0; i < model->memory_seconds.count; i++) {
+        if (model->memory_seconds.data[i].second >= oldest)
+            model->memory_seconds.data[kept++] = model->memory_seconds.data[i];
+    }
+    model->memory_seconds.count = kept;
+}
+
+bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
+                     struct prof_error *err)
+{
+    bool over = true;
+    struct chunk *chunk = malloc(sizeof *chunk);
+    if (!chunk)
+        *status = prof_fail(err, PROF_NOMEM, "out of memory");
+    if (!*status && model->live.count)
+        over = ask_again(model, status, err);
+    if (!*status)
+        over &= read_live_allocations(model, chunk, deadline, status, err);
+    if (!*status && over)
+        end_until(model, model->state == PROF_STATE_RECORDING && model->now_ns != PROF_UNKNOWN
+                             ? model->now_ns
+                             : INT64_MAX);
+    free(chunk);
+    drop_old_memory_seconds(model);
+    return over;
+}
+
+void tui_memory_window(struct tui_model *model)
+{
+    for (size_t i = 0; i < model->processes.count; i++)
+        model->processes.data[i].live_bytes = 0;
+    for (size_t i = 0; i < model->memory.count; i++) {
+        struct tui_memory *g = &model->memory.data[i];
+        struct tui_process *process = (struct tui_process *)tui_model_process(model, g->process);
+        g->window_allocations = model->window_s ? 0 : g->allocations;
+        g->window_bytes = model->window_s ? 0 : g->bytes;
+        if (process)
+            process->live_bytes = prof_add(process->live_bytes, g->live_bytes);
+    }
+    for (size_t i = 0; model->window_s && i < model->memory_seconds.count; i++) {
+        const struct tui_memory_second *s = &model->memory_seconds.data[i];
+        struct tui_memory *g = &model->memory.data[s->group];
+        if (s->second < tui_first_second(model))
+            continue;
+        g->window_allocations += s->count;
+        g->window_bytes = prof_add(g->window_bytes, s->bytes);
+    }
+}
