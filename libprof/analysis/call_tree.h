@@ -56,4 +56,14 @@ void prof_flame_sum(struct prof_flame *flame);
 /* Hand the nodes over, with their totals. */
 void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result);
 
+/* prof_flame for the weights of device work; stacks: with the host's. */
+enum prof_status prof_flame_of_work(struct prof_capture *capture, const struct prof_filter *filter,
+                                    enum prof_flame_weight weight, bool stacks,
+                                    struct prof_flame *result, struct prof_error *err);
+
+/* For PROF_FLAME_CPU (in the kernel too) and PROF_FLAME_BLOCKED: process, thread, frames; ns. */
+enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                                enum prof_flame_weight weight, struct prof_flame *result,
+                                struct prof_error *err);
+
 #endif

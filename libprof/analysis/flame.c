@@ -1,13 +1,11 @@
-/* Flame graph: stacks of NVTX ranges, API call and device operation, folded into one tree while the
- * operations stream past. */
+/* Flame graph of device work: stacks of NVTX ranges, API call and device operation, folded into one
+ * tree while the operations stream past. */
 #include <stdlib.h>
 
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/device_ops.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_cpu.h"
-#include "libprof/include/prof_memory.h"
 
 struct work {
     struct prof_capture *capture;
@@ -43,7 +41,7 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
     case PROF_FLAME_CPU:
     case PROF_FLAME_BLOCKED: /* of samples: prof_cpu_flame */
     case PROF_FLAME_HELD:
-    case PROF_FLAME_ALLOCATED: /* of allocations: prof_memory_flame */
+    case PROF_FLAME_ALLOCATED: /* of allocations: memory/flame.c */
         return 0;
     }
     return 0;
@@ -158,16 +156,12 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
     return status;
 }
 
-static enum prof_status make(struct prof_capture *capture, const struct prof_filter *filter,
-                             enum prof_flame_weight weight, bool stacks, struct prof_flame *result,
-                             struct prof_error *err)
+enum prof_status prof_flame_of_work(struct prof_capture *capture, const struct prof_filter *filter,
+                                    enum prof_flame_weight weight, bool stacks,
+                                    struct prof_flame *result, struct prof_error *err)
 {
     struct work w = {.capture = capture, .weight = weight};
     *result = (struct prof_flame){0};
-    if (weight == PROF_FLAME_HELD || weight == PROF_FLAME_ALLOCATED)
-        return prof_memory_flame(capture, filter, weight, result, err);
-    if (weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED)
-        return prof_cpu_flame(capture, filter, weight, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = prof_call_tree_open(&w.tree, capture, &w.index, &w.texts, err);
@@ -186,19 +180,12 @@ static enum prof_status make(struct prof_capture *capture, const struct prof_fil
     return status;
 }
 
-enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
-                            enum prof_flame_weight weight, struct prof_flame *result,
-                            struct prof_error *err)
-{
-    return make(capture, filter, weight, true, result, err);
-}
-
 enum prof_status prof_flame_of_ranges(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       enum prof_flame_weight weight, struct prof_flame *result,
                                       struct prof_error *err)
 {
-    return make(capture, filter, weight, false, result, err);
+    return prof_flame_of_work(capture, filter, weight, false, result, err);
 }
 
 void prof_flame_free(struct prof_flame *result)

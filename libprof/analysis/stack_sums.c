@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/launch_wrappers.h"
 #include "libprof/base/saturate.h"
@@ -83,7 +84,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     *result = (struct prof_line_sums){0};
     enum prof_status status = read_places(capture, &places, &count, err);
     if (!status)
-        status = prof_flame(capture, filter, PROF_FLAME_COUNT, &flame, err);
+        status = prof_flame_of_work(capture, filter, PROF_FLAME_COUNT, true, &flame, err);
     struct lines l = {&flame, calloc(count + 1, sizeof *l.rows), calloc(count + 1, sizeof *l.seen),
                       result};
     if (!status && (!l.rows || !l.seen))
@@ -266,7 +267,8 @@ enum prof_status prof_caller_sums(struct prof_capture *capture, const struct pro
 {
     struct prof_flame flame;
     *result = (struct prof_caller_sums){0};
-    enum prof_status status = prof_flame(capture, filter, PROF_FLAME_COUNT, &flame, err);
+    enum prof_status status =
+        prof_flame_of_work(capture, filter, PROF_FLAME_COUNT, true, &flame, err);
     if (!status)
         status = prof_caller_sums_of(capture, &flame, result, err);
     prof_flame_free(&flame);

@@ -64,12 +64,6 @@ enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter
                           struct prof_cpu *result, struct prof_error *err);
 void prof_cpu_free(struct prof_cpu *result);
 
-/* The samples as a flame graph: process, thread, frames. weight: PROF_FLAME_CPU (in the kernel too)
- * or PROF_FLAME_BLOCKED; ns. */
-enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
-                                enum prof_flame_weight weight, struct prof_flame *result,
-                                struct prof_error *err);
-
 static inline int64_t prof_cpu_total(const int64_t ns[PROF_CPU_STATES])
 {
     return ns[PROF_CPU_USER] + ns[PROF_CPU_KERNEL] + ns[PROF_CPU_BLOCKED] + ns[PROF_CPU_PREEMPTED];

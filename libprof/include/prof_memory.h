@@ -160,12 +160,6 @@ enum prof_status prof_memory_profile(struct prof_capture *capture, const struct 
                                      struct prof_memory_profile *result, struct prof_error *err);
 void prof_memory_profile_free(struct prof_memory_profile *result);
 
-/* The profile as a flame graph: call paths, then the kind of memory. weight: PROF_FLAME_HELD or
- * PROF_FLAME_ALLOCATED. */
-enum prof_status prof_memory_flame(struct prof_capture *capture, const struct prof_filter *filter,
-                                   enum prof_flame_weight weight, struct prof_flame *result,
-                                   struct prof_error *err);
-
 /* "freed", "kept", "state", "leak" */
 const char *prof_memory_verdict_text(enum prof_memory_verdict verdict);
 

@@ -18,6 +18,15 @@ plant libprof/base/a.c libprof/wire/wire.h
 plant libprof/wire/a.h libprof/spool/layout.h
 plant libprof/analysis/a.c report/report.h
 plant libprof/store/a.c libprof/analysis/intervals.h
+plant libprof/new/a.c libprof/base/error.h
+plant libprof/analysis/a.c libprof/analysis/facts/facts.h
+plant libprof/analysis/a.h libprof/analysis/rules/judge.h
+plant libprof/analysis/facts/a.c libprof/analysis/ranks/ranks.h
+plant libprof/analysis/facts/a.h libprof/analysis/memory/profile.h
+plant libprof/analysis/memory/a.c libprof/analysis/rules/judge.h
+plant libprof/analysis/ranks/a.c libprof/analysis/compare/noise.h
+plant libprof/analysis/rules/a.h libprof/analysis/compare/extract.h
+plant libprof/analysis/compare/a.c report/report.h
 plant collectors/core/a.c libprof/store/store.h
 plant collectors/nvtx/a.c prof.h
 plant collectors/cuda/a.c samplers/counters/sets.h

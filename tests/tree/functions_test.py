@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A function that a header declares is used by another file than the one that defines it: one without a caller is
 removed, one with callers in its own file only is static. The public API (libprof/include) is for others.
-And a function's name is defined in one file of the product only. Then the same with planted faults.
+And a function's name is defined in one file of the product only. A folder in libprof/analysis calls what its row of
+dependency_order.sh lets it include: the public headers declare functions of all of them. Then the same with planted
+faults.
 
     functions_test.py ROOT
 """
@@ -16,6 +18,9 @@ NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DECLARED = re.compile(r"^(?!static|typedef|extern \"C\"|#)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)"
                       r"\s*(?:__attribute__\(\(.*?\)\)\s*)?;", re.MULTILINE | re.DOTALL)
 DEFINED = re.compile(r"^(?:[a-z_]\w*[ \*]+)+(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+SHARED = re.compile(r"^(?!static\b)(?:[a-z_]\w*[ \*]+)+(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+ORDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dependency_order.sh")
+ANALYSIS = "libprof/analysis"
 PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "samplers/", "tui/")
 
 
@@ -62,6 +67,20 @@ def defined_twice(code):
     return sorted((name, sorted(paths)) for name, paths in files.items() if len(paths) > 1)
 
 
+def wrong_calls(code):
+    """Yields (path, function, where that is defined) of calls from a folder in the analysis to one that it is below."""
+    with open(ORDER, encoding="utf-8") as file:
+        rows = re.findall(r"\[(%s[\w/]*)\]=\"([^\"]*)\"" % ANALYSIS, file.read())
+    may = {folder: [folder] + folders.split() for folder, folders in rows}
+    inside = {path: text for path, text in code.items() if path.startswith(ANALYSIS)}
+    home = {name: path for path, text in inside.items() for name in SHARED.findall(text)}
+    for path, text in sorted(inside.items()):
+        allowed = may[os.path.dirname(path)]
+        for name in sorted(set(re.findall(r"(?<!struct )\b\w+\b", text)) & home.keys()):
+            if os.path.dirname(home[name]) not in allowed:
+                yield path, name, home[name]
+
+
 def main():
     code = read_tree(sys.argv[1])
     wrong = list(unused(code))
@@ -70,6 +89,13 @@ def main():
     twice = defined_twice(code)
     for name, paths in twice:
         print("%s: defined in %s: share it, or let each name say its object and action" % (name, ", ".join(paths)))
+    arrows = list(wrong_calls(code))
+    for path, name, home in arrows:
+        print("%s: calls %s, which %s defines: not in the order of the folders" % (path, name, home))
+    planted = {"libprof/analysis/a.c": "int up(void)\n{\n    return upper();\n}\n",
+               "libprof/analysis/memory/b.c": "int upper(void)\n{\n    return lower();\n}\n",
+               "libprof/analysis/facts/c.c": "bool lower(void)\n{\n    return false;\n}\n"}
+    assert list(wrong_calls(planted)) == [("libprof/analysis/a.c", "upper", "libprof/analysis/memory/b.c")]
     planted = {"cli/a.c": "static int twice(int x)\n{\n}\n", "tui/b.c": "static bool *twice(void)\n{\n}\n",
                "tests/c.c": "int once(void)\n{\n}\n", "cli/d.c": "int once(void)\n{\n}\nint x(void)\n{\n    twice(1);\n}\n"}
     assert defined_twice(planted) == [("twice", ["cli/a.c", "tui/b.c"])], defined_twice(planted)
@@ -81,7 +107,7 @@ def main():
                 with open(os.path.join(root, "cli", name), "w", encoding="utf-8") as file:
                     file.write(text)
             assert list(unused(read_tree(root))) == ([fault] if fault else []), planted
-    return 1 if wrong or twice else 0
+    return 1 if wrong or twice or arrows else 0
 
 
 if __name__ == "__main__":

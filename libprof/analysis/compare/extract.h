@@ -4,7 +4,7 @@
 #define PERFKIT_ANALYSIS_COMPARE_EXTRACT_H
 
 #include "libprof/analysis/compare/run.h"
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 
 struct prof_extract {
     struct prof_capture *capture;

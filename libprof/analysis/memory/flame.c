@@ -1,5 +1,6 @@
-/* The memory profile as a flame graph. What a path holds of several kinds of memory stands side by
- * side: their peaks are at different moments. */
+/* Flame graphs by every weight; those of allocations are made here, of the memory profile: call
+ * paths, then the kind of memory. What a path holds of several kinds stands side by side: their
+ * peaks are at different moments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +36,9 @@ static bool hang_sites(const struct prof_memory_profile *profile, enum prof_flam
     return true;
 }
 
-enum prof_status prof_memory_flame(struct prof_capture *capture, const struct prof_filter *filter,
-                                   enum prof_flame_weight weight, struct prof_flame *result,
-                                   struct prof_error *err)
+static enum prof_status memory_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                                     enum prof_flame_weight weight, struct prof_flame *result,
+                                     struct prof_error *err)
 {
     struct prof_memory_profile profile;
     *result = (struct prof_flame){0};
@@ -48,4 +49,15 @@ enum prof_status prof_memory_flame(struct prof_capture *capture, const struct pr
         prof_flame_sum(result);
     prof_memory_profile_free(&profile);
     return status;
+}
+
+enum prof_status prof_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                            enum prof_flame_weight weight, struct prof_flame *result,
+                            struct prof_error *err)
+{
+    if (weight == PROF_FLAME_HELD || weight == PROF_FLAME_ALLOCATED)
+        return memory_flame(capture, filter, weight, result, err);
+    if (weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED)
+        return prof_cpu_flame(capture, filter, weight, result, err);
+    return prof_flame_of_work(capture, filter, weight, true, result, err);
 }

@@ -5,7 +5,7 @@
 
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/launch_wrappers.h"
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/include/prof_memory.h"
 

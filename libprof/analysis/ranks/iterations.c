@@ -1,4 +1,4 @@
-/* The iterations of each rank (libprof/analysis/iterations.h): those of the thread of its process
+/* The iterations of each rank (facts/iterations.h): those of the thread of its process
  * that has most, without warm-up, numbered from 0. Only ranges tell them: that the launches of two
  * ranks have one period does not say which of them belong together. */
 #include "libprof/analysis/ranks/private.h"

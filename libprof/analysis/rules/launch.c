@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.

@@ -10,7 +10,7 @@
 #ifndef PERFKIT_ANALYSIS_RULES_REPLAY_H
 #define PERFKIT_ANALYSIS_RULES_REPLAY_H
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 
 /* What is changed; {0} changes nothing. */
 struct prof_edit {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/copies.h"
-#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 

@@ -4,8 +4,8 @@
  * The choice rests on counts and on structure, never on durations, so that it is the same in every
  * run of a program: ranges by their path (iteration_paths.c, iteration_ranges.c), else the sequence
  * of launches (iteration_launches.c), else the run as a whole. */
-#ifndef PERFKIT_ANALYSIS_ITERATIONS_H
-#define PERFKIT_ANALYSIS_ITERATIONS_H
+#ifndef PERFKIT_ANALYSIS_FACTS_ITERATIONS_H
+#define PERFKIT_ANALYSIS_FACTS_ITERATIONS_H
 
 #include <stdbool.h>
 

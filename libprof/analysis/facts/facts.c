@@ -4,7 +4,7 @@
 
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/roofline.h"
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/collective_name.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"

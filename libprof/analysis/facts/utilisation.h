@@ -1,8 +1,8 @@
 /* Utilisation from operations that are in memory already. */
-#ifndef PERFKIT_ANALYSIS_UTILISATION_H
-#define PERFKIT_ANALYSIS_UTILISATION_H
+#ifndef PERFKIT_ANALYSIS_FACTS_UTILISATION_H
+#define PERFKIT_ANALYSIS_FACTS_UTILISATION_H
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 
 /* As prof_utilisation without a filter, from the facts of the whole capture. *told is false, and
  * the result empty, where they do not tell all of it: then read the tables. */

@@ -1,6 +1,6 @@
 /* How many blocks of a kernel fit on one multiprocessor, and what limits them. */
-#ifndef PERFKIT_ANALYSIS_RULES_OCCUPANCY_H
-#define PERFKIT_ANALYSIS_RULES_OCCUPANCY_H
+#ifndef PERFKIT_ANALYSIS_OCCUPANCY_H
+#define PERFKIT_ANALYSIS_OCCUPANCY_H
 
 #include "libprof/include/prof.h"
 

@@ -2,7 +2,7 @@
  * took beside the program. */
 #include <math.h>
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 
 /* Bits of device_clock.reasons that are no loss: nothing is to do; the user chose the clocks. */
 #define IDLES 1

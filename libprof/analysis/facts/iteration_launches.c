@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/iteration_parts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/base/saturate.h"
 
 #define MIN_MARKS 5

@@ -1,6 +1,6 @@
 /* Theoretical occupancy from a launch configuration; see occupancy.h for the source of the formula.
  */
-#include "libprof/analysis/rules/occupancy.h"
+#include "libprof/analysis/occupancy.h"
 #include "libprof/base/saturate.h"
 
 #define MOST (INT64_C(1) << 40) /* a damaged capture may hold any number */

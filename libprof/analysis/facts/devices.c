@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 
 static uint64_t device_key(uint32_t id, uint32_t device)

@@ -3,7 +3,7 @@
  * looks idle may have been work. */
 #include <string.h>
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_trust.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/iteration_parts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 
 #define MAX_SIBLINGS 256 /* candidates without a name for iterations */
 #define LONG_RUN 3       /* instances in a row, on average: a phase of its own; fewer: in turn */

@@ -1,8 +1,8 @@
 /* Parts of finding the iterations; see iterations.h. */
-#ifndef PERFKIT_ANALYSIS_ITERATION_PARTS_H
-#define PERFKIT_ANALYSIS_ITERATION_PARTS_H
+#ifndef PERFKIT_ANALYSIS_FACTS_ITERATION_PARTS_H
+#define PERFKIT_ANALYSIS_FACTS_ITERATION_PARTS_H
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 
 #define PROF_LEAST_REPEATED 3
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/iteration_parts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/base/collective_name.h"
 #include "libprof/base/saturate.h"
 

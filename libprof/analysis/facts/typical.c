@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 
 #define IDLE_STATES (PROF_SLICES - PROF_SLICE_FIRST_IDLE)

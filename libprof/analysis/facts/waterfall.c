@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/iteration_parts.h"
-#include "libprof/analysis/rules/facts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"

@@ -4,7 +4,7 @@
  * that they launch. */
 #include <stdlib.h>
 
-#include "libprof/analysis/iteration_parts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/base/saturate.h"
 
 struct mark {

@@ -5,11 +5,11 @@
  *
  * Reading costs one pass over the device tables and the host calls, 24 bytes per operation.
  */
-#ifndef PERFKIT_ANALYSIS_RULES_FACTS_H
-#define PERFKIT_ANALYSIS_RULES_FACTS_H
+#ifndef PERFKIT_ANALYSIS_FACTS_FACTS_H
+#define PERFKIT_ANALYSIS_FACTS_FACTS_H
 
 #include "libprof/analysis/device_ops.h"
-#include "libprof/analysis/iterations.h"
+#include "libprof/analysis/facts/iterations.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/include/prof_waterfall.h"
 #include "libprof/wire/command.h"
