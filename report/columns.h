@@ -7,14 +7,22 @@
 #include "report/table.h"
 
 /* clang-format off */
+#define PROF_COLUMN(key_, title_, unit_, rank_, ...)                                               \
+    {.key = key_, .title = title_, .unit = PROF_UNIT_##unit_, .rank = rank_, __VA_ARGS__}
 #define INT64(key, title, unit, rank, type, member)                                                \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_INT64, offsetof(struct type, member), NULL}
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_INT64,                              \
+                .offset = offsetof(struct type, member))
 #define REAL(key, title, unit, rank, type, member)                                                 \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_DOUBLE, offsetof(struct type, member), NULL}
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_DOUBLE,                             \
+                .offset = offsetof(struct type, member))
 #define STRING(key, title, unit, rank, type, member)                                               \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_STRING, offsetof(struct type, member), NULL}
-#define COMPUTED(key, title, unit, rank, function)                                                 \
-    {key, title, PROF_UNIT_##unit, rank, PROF_STORED_COMPUTED, 0, function}
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_STRING,                             \
+                .offset = offsetof(struct type, member))
+#define BOOL(key, title, rank, type, member)                                                       \
+    PROF_COLUMN(key, title, WORD, rank, .storage = PROF_STORED_BOOL,                               \
+                .offset = offsetof(struct type, member))
+#define COMPUTED(key, title, unit, rank, ...)                                                      \
+    PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_COMPUTED, .compute = __VA_ARGS__)
 /* clang-format on */
 
 /* The distribution of a duration, as every table of times has it. */
@@ -66,7 +74,7 @@ static inline struct prof_report_value prof_report_pid(const struct prof_report_
 }
 
 /* What shares of wall time are of, where several devices add up; behind `used` bytes of a table's
- * totals. tables.c. */
+ * totals. */
 void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,
                              size_t used);
 

@@ -3,7 +3,7 @@
 #define PERFKIT_REPORT_FINDINGS_H
 
 #include "libprof/base/json.h"
-#include "report/text.h"
+#include "report/table.h"
 
 /* The section in front of the tables. */
 void prof_report_text_findings(const struct prof_report_page *page,

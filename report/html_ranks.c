@@ -109,13 +109,13 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
 void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
 {
     const struct prof_ranks *ranks = &page->data->ranks;
-    char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
-    size_t count = prof_report_rank_notes(page->data, notes);
-    if (count)
+    struct prof_report_notes notes;
+    prof_report_rank_notes(page->data, &notes);
+    if (notes.count)
         fputs("<ul>\n", out);
-    for (size_t i = 0; i < count; i++)
-        prof_html_element(out, "li", NULL, notes[i]);
-    if (count)
+    for (size_t i = 0; i < notes.count; i++)
+        prof_html_element(out, "li", NULL, notes.text[i]);
+    if (notes.count)
         fputs("\n</ul>\n", out);
     if (ranks->count < 2)
         return;

@@ -373,13 +373,13 @@ static void put_figure(struct figure *f)
 
 static void put_roofline_statements(FILE *out, const struct prof_report_data *data)
 {
-    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
-    size_t count = prof_report_roofline_notes(data, notes);
-    if (!count)
+    struct prof_report_notes notes;
+    prof_report_roofline_notes(data, &notes);
+    if (!notes.count)
         return;
     fputs("<ul class=\"statements\">\n", out);
-    for (size_t i = 0; i < count; i++) {
-        prof_html_element(out, "li", NULL, notes[i]);
+    for (size_t i = 0; i < notes.count; i++) {
+        prof_html_element(out, "li", NULL, notes.text[i]);
         fputc('\n', out);
     }
     fputs("</ul>\n", out);

@@ -1,12 +1,5 @@
-/* The report for programs. "perfkit_report" is the version of this shape: it grows by new members
- * without a new number, and takes a new number when a member changes its meaning or goes.
- * Every quantity has its unit in its name; what is not known is null and never 0. */
-#include "report/filter.h"
-#include "report/findings.h"
-#include "report/table.h"
+/* Parts that JSON documents share: the capture, its trust block, its devices. */
 #include "report/writers.h"
-
-#define SHAPE 3
 
 static const char *state_word(enum prof_state state)
 {
@@ -158,56 +151,4 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
         prof_json_end(json);
     }
     prof_json_end(json);
-}
-
-static void put_row_json(struct prof_json *json, const char *key,
-                         const struct prof_report_data *data, const struct prof_report_table *table,
-                         const void *row)
-{
-    prof_json_object(json, key);
-    for (const struct prof_report_column *column = table->columns; column->key; column++)
-        prof_report_json_value(json, column->key, prof_report_value(data, column, row));
-    prof_json_end(json);
-}
-
-void prof_report_json_table(struct prof_json *json, const struct prof_report_data *data,
-                            const struct prof_report_table *table, size_t top)
-{
-    size_t count = 0;
-    const char *rows = table->rows(data, &count);
-    prof_json_object(json, table->name);
-    prof_json_uint(json, "total_rows", count);
-    if (table->total_row)
-        put_row_json(json, "all", data, table, table->total_row(data));
-    prof_json_array(json, "rows");
-    for (size_t i = 0; i < prof_report_limit(count, top, 0); i++)
-        put_row_json(json, NULL, data, table, rows + i * table->row_bytes);
-    prof_json_end(json);
-    prof_json_end(json);
-}
-
-enum prof_status prof_report_write_json(struct prof_capture *capture,
-                                        const struct prof_report_options *options, FILE *out,
-                                        struct prof_error *err)
-{
-    struct prof_report_data data;
-    struct prof_json json;
-    enum prof_status status = prof_report_load(capture, options, &data, err);
-    if (!status) {
-        prof_json_to_file(&json, out, 2);
-        prof_json_object(&json, NULL);
-        prof_json_int(&json, "perfkit_report", SHAPE);
-        prof_report_json_capture(&json, &data);
-        prof_report_json_filter(&json, data.filter);
-        prof_json_known(&json, "wall_ns", data.wall_ns);
-        prof_report_json_trust(&json, &data);
-        prof_report_json_devices(&json, &data);
-        prof_report_json_findings(&json, &data);
-        for (const struct prof_report_table *const *table = prof_report_tables; *table; table++)
-            prof_report_json_table(&json, &data, *table, options ? options->top : 0);
-        prof_json_end(&json);
-        status = prof_json_finish(&json, err);
-    }
-    prof_report_unload(&data);
-    return status;
 }

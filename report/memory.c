@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
+#include "report/filter.h"
 #include "report/memory.h"
+#include "report/writers.h"
 
 /* Lifetimes in steps of eight, from a microsecond: 1.02 us, 8.19 us, 65.5 us, ... 17.2 s. Powers of
  * two are edges of the histogram too. */
@@ -215,22 +217,100 @@ static bool note_stacks(const struct prof_report_data *data, char *out, size_t s
     return true;
 }
 
-size_t prof_report_memory_notes(const struct prof_report_data *data,
-                                char notes[PROF_REPORT_MEMORY_NOTES][PROF_REPORT_MEMORY_NOTE_BYTES])
+/* What must be said with the tables: what an iteration is, how much grows, what was not recorded.
+ */
+static void describe_memory(const struct prof_report_data *data, struct prof_report_notes *notes)
 {
     const struct prof_memory_profile *p = &data->usage->profile;
-    size_t count = 0;
+    size_t size = sizeof notes->text[0];
+    notes->count = 0;
     if (p->why_none) {
-        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES, "Not available: %s.", p->why_none);
-        return count;
+        snprintf(notes->text[notes->count++], size, "Not available: %s.", p->why_none);
+        return;
     }
     if (p->site_count)
-        note_steps(data, notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES);
-    count += note_growth(data, notes[count], PROF_REPORT_MEMORY_NOTE_BYTES);
+        note_steps(data, notes->text[notes->count++], size);
+    notes->count += note_growth(data, notes->text[notes->count], size);
     if (p->failed > (int64_t)p->failure_count)
-        snprintf(notes[count++], PROF_REPORT_MEMORY_NOTE_BYTES,
+        snprintf(notes->text[notes->count++], size,
                  "%s allocations found no room; the first %zu are listed.",
                  prof_count(p->failed).text, p->failure_count);
-    count += note_stacks(data, notes[count], PROF_REPORT_MEMORY_NOTE_BYTES);
-    return count;
+    notes->count += note_stacks(data, notes->text[notes->count], size);
 }
+
+/* ---- the report about memory alone ----------------------------------------------------------- */
+
+#define LABEL 11 /* columns of the labels on the left */
+
+static void memory_text_head(const struct prof_report_page *page,
+                             const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    char only[600];
+    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
+    prof_report_wrap(page, LABEL, "Command", command ? command : "");
+    free(command);
+    prof_report_filter_words(data->capture, data->filter, only, sizeof only);
+    if (only[0])
+        prof_report_wrap(page, LABEL, "Only", only);
+    if (!data->trust.complete)
+        prof_report_wrap(
+            page, LABEL, "Trust",
+            data->trust.status == PROF_TRUST_AT_RISK
+                ? "AT RISK: `perfkit report` says what may be missing"
+                : "INCOMPLETE: `perfkit report` says what was lost; figures may be too low");
+    describe_memory(data, &notes);
+    for (size_t i = 0; i < notes.count; i++)
+        prof_report_wrap(page, LABEL, i ? "" : "Notes", notes.text[i]);
+}
+
+static void memory_json_members(struct prof_json *json, const struct prof_report_data *data)
+{
+    const struct prof_memory_profile *profile = &data->usage->profile;
+    prof_json_object(json, "steps");
+    prof_json_known(json, "count", profile->steps);
+    prof_json_string(json, "name", profile->step_name);
+    prof_json_end(json);
+    prof_json_string(json, "why_none", profile->why_none);
+    prof_json_known(json, "failed", profile->failed);
+}
+
+static void memory_markdown_head(FILE *out, const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    fputs("# Memory of ", out);
+    prof_report_markdown_prose(out, data->info->command);
+    const char *bold = data->trust.complete ? "" : "**";
+    fprintf(out, "\n\ncapture: %s%s%s\n", bold, prof_trust_status_words(data->trust.status), bold);
+    prof_report_markdown_filter(out, data);
+    describe_memory(data, &notes);
+    prof_report_markdown_notes(out, &notes);
+}
+
+static bool why_no_memory(const struct prof_report_data *data)
+{
+    return data->usage->profile.why_none != NULL;
+}
+
+static enum prof_status load_memory_data(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err)
+{
+    *data = (struct prof_report_data){
+        .capture = capture, .filter = options ? options->filter : NULL, .info = prof_info(capture)};
+    enum prof_status status = prof_trust(capture, &data->trust, err);
+    if (!status)
+        status = prof_pool_summary(capture, data->filter, &data->pools, err);
+    return status ? status : prof_report_load_memory(data, err);
+}
+
+const struct prof_report_document prof_report_memory_document = {
+    .key = "perfkit_memory",
+    .shape = 1,
+    .tables = prof_report_memory_tables,
+    .load = load_memory_data,
+    .has_nothing = why_no_memory,
+    .text_head = memory_text_head,
+    .json_members = memory_json_members,
+    .markdown_head = memory_markdown_head,
+};

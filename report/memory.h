@@ -40,12 +40,4 @@ void prof_report_unload_memory(struct prof_report_data *data);
 /* The tables of the memory report, ended by one without a name. Static. */
 extern const struct prof_report_table *const prof_report_memory_tables[];
 
-/* What must be said with them: what a step is, how much grows, what was not recorded. Sentences for
- * people; returns how many. */
-#define PROF_REPORT_MEMORY_NOTES 6
-#define PROF_REPORT_MEMORY_NOTE_BYTES 400
-size_t prof_report_memory_notes(
-    const struct prof_report_data *data,
-    char notes[PROF_REPORT_MEMORY_NOTES][PROF_REPORT_MEMORY_NOTE_BYTES]);
-
 #endif

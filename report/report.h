@@ -6,7 +6,7 @@
  *     status = writer->write(capture, &options, stdout, &err);                  // a stream
  *
  * Writers read through prof.h only. Names that come from the program under test are data: each
- * format's quoting has one owner (libprof/base/json.h, html.c, csv.c, markdown.c, utf8.h for
+ * format's quoting has one owner (libprof/base/json.h, html.c, table_write.c, utf8.h for
  * terminals). Unknown is "n/a" in text and markdown, null in JSON, an empty field in CSV.
  * Nothing here prints on its own, exits, or looks at the terminal or the environment. */
 #ifndef PERFKIT_REPORT_REPORT_H

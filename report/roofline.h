@@ -2,18 +2,15 @@
 #ifndef PERFKIT_REPORT_ROOFLINE_H
 #define PERFKIT_REPORT_ROOFLINE_H
 
-#include "report/data.h"
-
-#define PROF_REPORT_NOTES 6
-#define PROF_REPORT_NOTE_BYTES 400
+#include "report/table.h"
 
 /* What must be said with the tables: the roofs of each device that kernels ran on, measured when or
- * theoretical, and why points have no place. Sentences for people; returns how many. */
-size_t prof_report_roofline_notes(const struct prof_report_data *data,
-                                  char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES]);
+ * theoretical, and why points have no place. */
+void prof_report_roofline_notes(const struct prof_report_data *data,
+                                struct prof_report_notes *notes);
 
-/* Why ranges have no place; false: all that called device work have one. */
-bool prof_report_range_note(const struct prof_report_data *data, char note[PROF_REPORT_NOTE_BYTES]);
+/* Why ranges have no place; none where all that called device work have one. */
+void prof_report_range_notes(const struct prof_report_data *data, struct prof_report_notes *notes);
 
 /* "measured 2026-11-20", "theoretical", "measured 2026-11-20 and theoretical": where the roofs of a
  * device come from; out: at least 64 bytes. False: it has none. */

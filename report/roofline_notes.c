@@ -226,13 +226,14 @@ static bool device_is_listed(const struct prof_roofline *roofline, size_t before
     return false;
 }
 
-size_t prof_report_roofline_notes(const struct prof_report_data *data,
-                                  char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES])
+void prof_report_roofline_notes(const struct prof_report_data *data,
+                                struct prof_report_notes *notes)
 {
     const struct prof_roofline *roofline = &data->roofline;
     struct alike groups[PROF_REPORT_NOTES - 3];
-    size_t count = 0, group_count = 0;
+    size_t group_count = 0;
     bool assumed = false, latency = false;
+    notes->count = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const struct prof_roofline_point *p = &roofline->points[i];
         assumed |= p->pipe_assumed && p->bound == PROF_BOUND_COMPUTE;
@@ -240,21 +241,19 @@ size_t prof_report_roofline_notes(const struct prof_report_data *data,
         if (!device_is_listed(roofline, i, p->device))
             group_device(data, p->device, groups, &group_count, PROF_REPORT_NOTES - 3);
     }
-    for (; count < group_count; count++)
-        append_group(data, &groups[count], notes[count]);
-    if (describe_missing(roofline, "kernel", notes[count]))
-        count++;
+    for (size_t i = 0; i < group_count; i++)
+        append_group(data, &groups[i], notes->text[notes->count++]);
+    notes->count += describe_missing(roofline, "kernel", notes->text[notes->count]);
     if (latency)
-        snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
+        snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES,
                  "Latency: near no roof; dependent work, too few threads, or imbalance");
     if (assumed)
-        snprintf(notes[count++], PROF_REPORT_NOTE_BYTES,
+        snprintf(notes->text[notes->count++], PROF_REPORT_NOTE_BYTES,
                  "The precision of declared FLOP is not known: they are held against FP32, or the "
                  "next roof above what was reached");
-    return count;
 }
 
-bool prof_report_range_note(const struct prof_report_data *data, char note[PROF_REPORT_NOTE_BYTES])
+void prof_report_range_notes(const struct prof_report_data *data, struct prof_report_notes *notes)
 {
-    return describe_missing(&data->roofline_ranges, "ranges'", note);
+    notes->count = describe_missing(&data->roofline_ranges, "ranges'", notes->text[0]);
 }

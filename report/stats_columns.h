@@ -1,24 +1,26 @@
-/* For the files that describe statistics: columns, and the texts that rows have in common. */
+/* Statistics (--stats): tables under the names and columns of nsys' reports. For the files that
+ * describe them: the list, columns, and the texts that rows have in common. Adding one is a row of
+ * PROF_STATS, its columns and its walk; `--stats list`, all formats and docs/reference/stats.md
+ * follow. */
 #ifndef PERFKIT_REPORT_STATS_COLUMNS_H
 #define PERFKIT_REPORT_STATS_COLUMNS_H
 
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
-#include "report/stats.h"
 
 /* clang-format off */
 #define STAT_INT(heading, unit, type, member)                                                      \
-    INT64(heading, heading, unit, PROF_STAT_KNOWN, type, member)
+    INT64(heading, heading, unit, 1, type, member)
 #define STAT_REAL(heading, unit, type, member)                                                     \
-    REAL(heading, heading, unit, PROF_STAT_KNOWN, type, member)
+    REAL(heading, heading, unit, 1, type, member)
 #define STAT_TEXT(heading, type, member)                                                           \
-    STRING(heading, heading, NAME, PROF_STAT_KNOWN, type, member)
+    STRING(heading, heading, NAME, 1, type, member)
 #define STAT_WORD(heading, type, member)                                                           \
-    STRING(heading, heading, WORD, PROF_STAT_KNOWN, type, member)
+    STRING(heading, heading, WORD, 1, type, member)
 #define STAT_MAY(heading, unit, function)                                                          \
-    COMPUTED(heading, heading, unit, PROF_STAT_BLANK, function)
+    COMPUTED(heading, heading, unit, 1, function, .blank = true)
 #define STAT_OF(heading, unit, function)                                                           \
-    COMPUTED(heading, heading, unit, PROF_STAT_KNOWN, function)
+    COMPUTED(heading, heading, unit, 1, function)
 /* clang-format on */
 
 /* A distribution with the unit of its headings ("Avg (ns)"). */
@@ -126,8 +128,12 @@ struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, 
 
 #define PROF_STAT_DECLARE(name, function, ...)                                                     \
     extern const struct prof_report_column prof_stat_##function##_columns[];                       \
-    enum prof_status prof_stat_##function(struct prof_report_stat_walk *walk,                      \
-                                          struct prof_error *err);
+    enum prof_status prof_stat_##function(struct prof_report_walk *walk, struct prof_error *err);
 PROF_STATS(PROF_STAT_DECLARE, PROF_STAT_DECLARE)
+
+/* In the order of PROF_STATS, ended by one without a name. Static. */
+extern const struct prof_report_table prof_report_stats[];
+
+const struct prof_report_table *prof_report_stat_find(const char *name, size_t length);
 
 #endif

@@ -1,8 +1,14 @@
-/* Reads values out of result rows by their description, and turns them into text or JSON. */
+/* The tables of a report in their order, and the values of their rows by their description. Each
+ * table is described, with its columns, in the file of its family (tables_*.c); the list itself is
+ * in columns.h. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/columns.h"
+
+#define ADDRESS(name) &prof_report_##name##_table,
+const struct prof_report_table *const prof_report_tables[] = {PROF_REPORT_TABLES(ADDRESS) NULL};
 
 const struct prof_report_table *prof_report_table(const char *name)
 {
@@ -42,10 +48,43 @@ struct prof_report_value prof_report_value(const struct prof_report_data *data,
         memcpy(&value.text, at, sizeof value.text);
         value.kind = value.text ? PROF_VALUE_TEXT : PROF_VALUE_NONE;
         return value;
+    case PROF_STORED_BOOL: {
+        bool yes;
+        memcpy(&yes, at, sizeof yes);
+        return (struct prof_report_value){.kind = PROF_VALUE_BOOL, .integer = yes};
+    }
+    case PROF_STORED_VALUE:
+        memcpy(&value, at, sizeof value);
+        return value;
     case PROF_STORED_COMPUTED:
         return column->compute(data, row);
     }
     return value;
+}
+
+struct prof_report_value prof_report_nsys_value(const struct prof_report_data *data,
+                                                const struct prof_report_column *column,
+                                                const void *row)
+{
+    struct prof_report_value value = prof_report_value(data, column, row);
+    double scale = column->unit == PROF_UNIT_SHARE   ? 100
+                   : column->unit == PROF_UNIT_BYTES ? 1e-6
+                   : column->unit == PROF_UNIT_RATE  ? 1e-6
+                                                     : 1;
+    if (scale == 1 || (value.kind != PROF_VALUE_INT && value.kind != PROF_VALUE_REAL))
+        return value;
+    double real = value.kind == PROF_VALUE_INT ? (double)value.integer : value.real;
+    /* Dividing keeps 167772160 bytes at 167.77216 MB; 1e-6 has no exact double. */
+    value.real = scale > 1 ? real * scale : real / 1e6;
+    value.kind = PROF_VALUE_REAL;
+    return value;
+}
+
+bool prof_report_hides_zero(const struct prof_report_column *column)
+{
+    return column->rank >= PROF_HIDE_ZERO &&
+           (column->unit == PROF_UNIT_COUNT || column->unit == PROF_UNIT_WORD ||
+            column->unit == PROF_UNIT_SHARE);
 }
 
 struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_report_value value)
@@ -54,6 +93,15 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
     double real = value.kind == PROF_VALUE_INT ? (double)value.integer : value.real;
     if (value.kind == PROF_VALUE_NONE || value.kind == PROF_VALUE_TEXT)
         return text;
+    if (value.kind == PROF_VALUE_BOOL) {
+        strcpy(text.text, value.integer ? "yes" : "no");
+        return text;
+    }
+    if (value.kind == PROF_VALUE_XYZ) {
+        snprintf(text.text, sizeof text.text, "%lldx%lldx%lld", (long long)value.xyz[0],
+                 (long long)value.xyz[1], (long long)value.xyz[2]);
+        return text;
+    }
     switch (unit) {
     case PROF_UNIT_COUNT:
         return value.kind == PROF_VALUE_INT ? prof_count(value.integer)
@@ -89,29 +137,11 @@ size_t prof_report_limit(size_t count, size_t top, size_t otherwise)
     return limit && limit < count ? limit : count;
 }
 
-void prof_report_json_value(struct prof_json *json, const char *key, struct prof_report_value value)
-{
-    switch (value.kind) {
-    case PROF_VALUE_NONE:
-        prof_json_null(json, key);
-        break;
-    case PROF_VALUE_INT:
-        prof_json_int(json, key, value.integer);
-        break;
-    case PROF_VALUE_REAL:
-        prof_json_real(json, key, value.real);
-        break;
-    case PROF_VALUE_TEXT:
-        prof_json_string(json, key, value.text);
-        break;
-    }
-}
-
 const char *prof_report_none(const struct prof_report_data *data,
                              const struct prof_report_table *table)
 {
-    bool known = !strcmp(table->name, "kernels"); /* by the sums per second */
-    return data->info->summary && !known ? PROF_REPORT_NO_EVENTS : table->none;
+    bool no_events = data && data->info && data->info->summary && !table->in_summaries;
+    return no_events ? PROF_REPORT_NO_EVENTS : table->none;
 }
 
 bool prof_report_worth(const struct prof_report_data *data, const struct prof_report_table *table)
@@ -119,4 +149,12 @@ bool prof_report_worth(const struct prof_report_data *data, const struct prof_re
     size_t count = 0;
     table->rows(data, &count);
     return !table->optional || (count && (!table->worth || table->worth(data)));
+}
+
+void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,
+                             size_t used)
+{
+    if (data->utilisation.count > 1 && used < size)
+        snprintf(out + used, size - used, "; of wall: 100 %% is one of %s devices",
+                 prof_count((int64_t)data->utilisation.count).text);
 }

@@ -1,6 +1,20 @@
-/* The tables of a report, described once: name, columns, units, where each value lies. Text, json,
- * csv, markdown and html walk these descriptions, so a column is added in one place: its family's
- * tables_*.c. */
+/* One description of a table, and one set of writers for it: text, CSV, JSON and Markdown, and the
+ * HTML page's. The tables of a report, of --stats, --memory and --ranks, and those of other
+ * commands are all described so; a column is added in one place, the file of its table.
+ *
+ *     static const struct prof_report_column columns[] = {          // report/columns.h has macros
+ *         STRING("name", "Baseline", NAME, 1, row, name),           // key, heading, unit,
+ * importance INT64("bytes", "Size", BYTES, 2, row, bytes), {0}}; static const struct
+ * prof_report_table table = {.name = "baselines", .title = "Baselines", .none = "no baselines",
+ * .columns = columns, .row_bytes = sizeof(struct row)};
+ *
+ *     struct prof_report_output output = {.format = PROF_REPORT_TEXT, .page = {.out = stdout}};
+ *     status = prof_report_put_rows(&output, &table, rows, count, &err);
+ *
+ * A table that has rows of its own, from the analyses of a capture (`rows`) or one after the other
+ * from a walk over its events (`walk`), is written by prof_report_put_table. For JSON the caller
+ * opens an object in output.json; each table becomes a member of it. Rows that do not lie in one
+ * struct are arrays of struct prof_report_value (PROF_STORED_VALUE). */
 #ifndef PERFKIT_REPORT_TABLE_H
 #define PERFKIT_REPORT_TABLE_H
 
@@ -11,6 +25,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "report/data.h"
+#include "report/text.h"
 
 enum prof_report_unit {
     PROF_UNIT_NAME,   /* text of the program under test: shortened where room is short */
@@ -26,13 +41,21 @@ enum prof_report_unit {
     PROF_UNIT_SHARE, /* 0..1 */
 };
 
-enum prof_report_kind { PROF_VALUE_NONE, PROF_VALUE_INT, PROF_VALUE_REAL, PROF_VALUE_TEXT };
+enum prof_report_kind {
+    PROF_VALUE_NONE, /* unknown, or it does not apply */
+    PROF_VALUE_INT,
+    PROF_VALUE_REAL,
+    PROF_VALUE_TEXT,
+    PROF_VALUE_BOOL, /* integer: 0, 1; "yes", "no" */
+    PROF_VALUE_XYZ,  /* an array of three in JSON, "264x1x1" elsewhere */
+};
 
 struct prof_report_value {
-    enum prof_report_kind kind; /* NONE: unknown, or it does not apply */
+    enum prof_report_kind kind;
     int64_t integer;
     double real;
-    const char *text; /* lives until the capture is closed, or static */
+    const char *text;   /* lives as long as the row */
+    const int64_t *xyz; /* three, as long as the row */
 };
 
 enum prof_report_storage {
@@ -40,6 +63,8 @@ enum prof_report_storage {
     PROF_STORED_INT,
     PROF_STORED_DOUBLE,
     PROF_STORED_STRING, /* const char * */
+    PROF_STORED_BOOL,
+    PROF_STORED_VALUE, /* struct prof_report_value */
     PROF_STORED_COMPUTED,
 };
 
@@ -47,37 +72,73 @@ struct prof_report_column {
     const char *key;   /* JSON key and CSV heading, with the unit: "total_ns" */
     const char *title; /* heading for people */
     enum prof_report_unit unit;
-    /* Place in the text table: 0 = not in it, 1 = always, then the highest leaves first when the
-     * terminal is narrow. Markdown shows what has a place. */
+    /* Importance for people: 0 = only in JSON and CSV, and on request on the HTML page; 1 = always
+     * shown; above, the highest number leaves first when the terminal is narrow. From
+     * PROF_HIDE_ZERO on, a count, word or share that is 0 or unknown in every row is left out. */
     int rank;
     enum prof_report_storage storage;
     size_t offset; /* in the row */
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
+    bool blank; /* it does not apply to every row: nothing instead of "n/a" where unknown */
+    bool bar;   /* HTML: a bar, its share of the largest value of rows with the same `kind` */
 };
 
-/* What tells kernels made of templates apart takes more room than other names do. */
+#define PROF_HIDE_ZERO 4
+
+/* Rows that are made one after the other, so that a table of any length passes through in constant
+ * memory. */
+struct prof_report_walk {
+    struct prof_capture *capture;
+    const struct prof_filter *filter;
+    /* Called once for each row, which lives until it returns. False: enough. */
+    bool (*row)(void *user, const void *row);
+    void *user;
+    /* Set before the first row by tables whose "Time (%)" is a share of the rows. */
+    int64_t listed_ns, wall_ns;
+    bool brief;     /* for people: stacks without what is between their lines */
+    bool stackless; /* set by tables whose rows name a caller: no row has one */
+};
+
+/* Sentences that a reader of a table needs, cleaned; each a line below it. */
+#define PROF_REPORT_NOTES 6
+#define PROF_REPORT_NOTE_BYTES 400
+struct prof_report_notes {
+    char text[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
+    size_t count;
+};
+
+/* Kernels made of templates differ late in their names: they take more room than other names. */
 #define PROF_REPORT_KERNEL_CELLS 44
 
 struct prof_report_table {
     const char *name;  /* JSON key and CSV section: "kernels" */
     const char *title; /* heading for people: "Kernels" */
-    const char *none;  /* the line that stands for an empty table: "no kernels" */
+    const char *none;  /* the line in place of an empty table: "no kernels" */
     const char *help;  /* what its words mean, one sentence */
     const struct prof_report_column *columns; /* ended by a NULL key */
     size_t row_bytes;
-    size_t screen_rows; /* how many a text report shows when nobody asks for a number */
+    size_t screen_rows; /* how many a text report shows without --top */
     size_t name_cells;  /* columns of text that its names keep as long as others can go; 0 = 24 */
     const void *(*rows)(const struct prof_report_data *data, size_t *count);
     /* In the text report: left out below so many rows; at most so many on its first screen (0 = not
      * there, PROF_HEADING_ONLY = the line of totals alone). */
     size_t least_rows, first_rows;
-    bool not_in_text; /* it says the same in lines of its own, or leaves it to the other formats */
-    bool optional;    /* left out where people read when it is empty, or not worth it */
+    bool not_in_text;  /* it says the same in lines of its own, or leaves it to the other formats */
+    bool optional;     /* left out where people read when it is empty, or not worth it */
+    bool in_summaries; /* known without events: a summary (perfkit merge --summary) has it too */
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
-    /* A row that stands for all of them and is more than their sum; NULL = none. */
+    /* A row about all of them that is more than their sum; NULL = none. */
     const void *(*total_row)(const struct prof_report_data *data);
     /* One line of totals ("2,000 launches of 5 kernels, 7.0 s"); NULL = none. */
     void (*totals)(const struct prof_report_data *data, char *out, size_t size);
+    void (*notes)(const struct prof_report_data *data, struct prof_report_notes *notes);
+    /* Rows without an array, instead of `rows`. */
+    enum prof_status (*walk)(struct prof_report_walk *walk, struct prof_error *err);
+    /* What a capture has it by: options of perfkit run that are not its defaults; NULL = none. */
+    const char *needs;
+    /* As nsys writes its tables: every column, values in the units of their headings (percent, MB
+     * of 10^6 bytes, MB/s) with all their digits. */
+    bool nsys;
 };
 
 #define PROF_HEADING_ONLY SIZE_MAX
@@ -90,20 +151,30 @@ bool prof_report_worth(const struct prof_report_data *data, const struct prof_re
 
 #define PROF_REPORT_NO_EVENTS "n/a: a summary (perfkit merge --summary) has no single events"
 
-/* The line that stands for an empty table: that there was none of it, or that this capture cannot
- * tell. Static. */
+/* The line in place of an empty table: that there was none of it, or that it is not known in this
+ * capture. Static. */
 const char *prof_report_none(const struct prof_report_data *data,
                              const struct prof_report_table *table);
 
 /* NULL when there is none of that name. */
 const struct prof_report_table *prof_report_table(const char *name);
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
                                            const struct prof_report_column *column,
                                            const void *row);
 
+/* In the unit that the heading of an nsys table promises. */
+struct prof_report_value prof_report_nsys_value(const struct prof_report_data *data,
+                                                const struct prof_report_column *column,
+                                                const void *row);
+
 /* Names and words are aligned left, numbers right. */
 bool prof_report_is_left(const struct prof_report_column *column);
+
+/* Is this column left out where it is 0 or unknown in every row? */
+bool prof_report_hides_zero(const struct prof_report_column *column);
 
 /* A number as people read it, by its unit; texts are not for this: use value.text. */
 struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_report_value value);
@@ -114,5 +185,44 @@ size_t prof_report_limit(size_t count, size_t top, size_t otherwise);
 /* The value under `key` (NULL inside arrays): exact numbers, null when unknown. */
 void prof_report_json_value(struct prof_json *json, const char *key,
                             struct prof_report_value value);
+/* A field of CSV (RFC 4180), empty when unknown. */
+void prof_report_csv_value(FILE *out, struct prof_report_value value);
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct prof_report_layout; /* of a table in text, table_text.c */
+
+/* Where tables go and how; {0} but for `format` and `page.out` is a good start. */
+struct prof_report_output {
+    enum prof_report_format format;
+    struct prof_report_page page;
+    const struct prof_report_data *data; /* of the capture; NULL = the tables are about none */
+    struct prof_json *json;              /* JSON: an object is open, or an array for nsys' tables */
+    size_t screen_rows; /* text: how many rows unless page.top, 0 = the table's own choice, or
+                           PROF_HEADING_ONLY */
+    bool several;       /* CSV of nsys' tables: a line with its name before each */
+    bool notes_apart;   /* the caller writes the notes of the tables */
+    void (*progress)(void *context, int64_t done, int64_t total);
+    void *progress_context;
+
+    /* The rest belongs to the writers. */
+    const struct prof_report_table *table;
+    struct prof_report_walk *walk;
+    struct prof_report_layout *layout;
+    size_t tables;      /* written before this one */
+    size_t total, rows; /* rows there are (0 = not known), written */
+    size_t more;        /* left out */
+    bool no_memory;
+};
+
+/* The table with its own rows. */
+enum prof_status prof_report_put_table(struct prof_report_output *output,
+                                       const struct prof_report_table *table,
+                                       struct prof_error *err);
+
+/* The table with these rows. */
+enum prof_status prof_report_put_rows(struct prof_report_output *output,
+                                      const struct prof_report_table *table, const void *rows,
+                                      size_t count, struct prof_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "libprof/base/saturate.h"
 #include "report/columns.h"
 #include "report/ranks.h"
+#include "report/ranks.h"
 
 static const struct prof_rank_row *rank_at(const struct prof_report_data *data, uint32_t rank)
 {
@@ -136,6 +137,7 @@ static void rank_totals(const struct prof_report_data *data, char *out, size_t s
 
 const struct prof_report_table prof_report_ranks_table = {
     .name = "ranks",
+    .notes = prof_report_rank_notes,
     .title = "Ranks",
     .none = "no ranks",
     .help =

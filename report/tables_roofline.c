@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "report/columns.h"
+#include "report/roofline.h"
 
 #define POINT(row) ((const struct prof_roofline_point *)(row))
 
@@ -193,6 +194,7 @@ static void roofline_range_totals(const struct prof_report_data *data, char *out
 
 const struct prof_report_table prof_report_roofline_table = {
     .name = "roofline",
+    .notes = prof_report_roofline_notes,
     .title = "Roofline",
     .none = "no kernels",
     .help = "How near each kernel is to the nearest roof of its device, and what holds it back; "
@@ -217,6 +219,7 @@ const struct prof_report_table prof_report_roofline_configs_table = {
 
 const struct prof_report_table prof_report_roofline_ranges_table = {
     .name = "roofline_ranges",
+    .notes = prof_report_range_notes,
     .title = "Roofline of NVTX ranges",
     .none = "no NVTX ranges",
     .help = "What holds each range back: its device work is what was called inside; link is the "

@@ -83,6 +83,7 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
 
 const struct prof_report_table prof_report_kernels_table = {
     .name = "kernels",
+    .in_summaries = true, /* by the sums per second */
     .title = "Kernels",
     .none = "no kernels",
     .help = "Share is of the kernel time listed, Of wall of the run's length: the latter sums to "

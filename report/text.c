@@ -2,15 +2,12 @@
  * from the top it answers, in this order: what ran and how it ended, whether the figures can be
  * trusted, how busy the devices were, what took the time, and where to look next. Sections without
  * content are one line, so that absence is told and not guessed. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/filter.h"
 #include "report/findings.h"
-#include "report/ranks.h"
-#include "report/roofline.h"
-#include "report/text.h"
+#include "report/table.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 
@@ -320,36 +317,10 @@ static void print_next(const struct prof_report_page *page, const struct prof_re
                                  "browser, with the timeline");
 }
 
-static void print_roofline_notes(const struct prof_report_page *page,
-                                 const struct prof_report_data *data)
+/* An empty line is before each table; the lines of empty ones follow each other without. */
+static enum prof_status print_tables(struct prof_report_output *output, struct prof_error *err)
 {
-    char notes[PROF_REPORT_NOTES][PROF_REPORT_NOTE_BYTES];
-    size_t count = prof_report_roofline_notes(data, notes);
-    for (size_t i = 0; i < count; i++)
-        prof_report_wrap(page, 2, "", notes[i]);
-}
-
-static void print_range_note(const struct prof_report_page *page,
-                             const struct prof_report_data *data)
-{
-    char note[PROF_REPORT_NOTE_BYTES];
-    if (prof_report_range_note(data, note))
-        prof_report_wrap(page, 2, "", note);
-}
-
-static void print_rank_notes(const struct prof_report_page *page,
-                             const struct prof_report_data *data)
-{
-    char notes[PROF_REPORT_RANK_NOTES][PROF_REPORT_RANK_NOTE_BYTES];
-    size_t count = prof_report_rank_notes(data, notes);
-    for (size_t i = 0; i < count; i++)
-        prof_report_wrap(page, 2, "", notes[i]);
-}
-
-/* Tables stand apart from each other; the lines that stand for empty ones stand together. */
-static enum prof_status print_tables(const struct prof_report_page *page,
-                                     const struct prof_report_data *data, struct prof_error *err)
-{
+    const struct prof_report_page *page = &output->page;
     enum prof_status status = PROF_OK;
     bool line_before = false;
     for (const struct prof_report_table *const *next = prof_report_tables; *next && !status;
@@ -358,18 +329,13 @@ static enum prof_status print_tables(const struct prof_report_page *page,
         size_t rows;
         if (page->all ? table->not_in_text : !table->first_rows)
             continue;
-        table->rows(data, &rows);
-        if (rows < table->least_rows || !prof_report_worth(data, table))
+        table->rows(output->data, &rows);
+        if (rows < table->least_rows || !prof_report_worth(output->data, table))
             continue;
         if (rows || !line_before)
             fputc('\n', page->out);
-        status = prof_report_text_table(page, data, table, page->all ? 0 : table->first_rows, err);
-        if (!strcmp(table->name, "roofline"))
-            print_roofline_notes(page, data);
-        if (!strcmp(table->name, "roofline_ranges"))
-            print_range_note(page, data);
-        if (!strcmp(table->name, "ranks"))
-            print_rank_notes(page, data);
+        output->screen_rows = page->all ? 0 : table->first_rows;
+        status = prof_report_put_table(output, table, err);
         line_before = !rows;
     }
     return status;
@@ -379,15 +345,9 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
                                         const struct prof_report_options *options, FILE *out,
                                         struct prof_error *err)
 {
-    struct prof_report_page page = {.out = out, .width = 100};
+    struct prof_report_page page = prof_report_page(options, out);
     struct prof_report_data data;
-    if (options) {
-        page.top = options->top;
-        page.colour = options->colour;
-        page.all = options->all;
-        if (options->width)
-            page.width = options->width < 60 ? 60 : options->width;
-    }
+    struct prof_report_output output = {.format = PROF_REPORT_TEXT, .page = page, .data = &data};
     enum prof_status status = page.all ? prof_report_load(capture, options, &data, err)
                                        : prof_report_load_screen(capture, options, &data, err);
     if (!status) {
@@ -404,7 +364,7 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
         print_devices(&page, &data);
         prof_report_text_findings(&page, &data,
                                   options ? options->findings : PROF_REPORT_FINDINGS_TOP);
-        status = print_tables(&page, &data, err);
+        status = print_tables(&output, err);
     }
     if (!status) {
         prof_report_text_trust(&page, &data);

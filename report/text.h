@@ -2,31 +2,29 @@
 #ifndef PERFKIT_REPORT_TEXT_H
 #define PERFKIT_REPORT_TEXT_H
 
-#include "report/table.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct prof_report_data;
+struct prof_report_options;
 
 struct prof_report_page {
     FILE *out;
-    size_t width; /* columns */
+    size_t width; /* columns; 0 = 100, below 60 counts as 60 */
     bool colour;
     size_t top;
     bool all; /* every table with all that is known; else the one screen */
 };
+
+/* {out, width, colour, top, all} of the options, NULL = none. */
+struct prof_report_page prof_report_page(const struct prof_report_options *options, FILE *out);
 
 enum prof_report_tone { PROF_TONE_HEAD, PROF_TONE_GOOD, PROF_TONE_BAD, PROF_TONE_FAINT };
 
 /* Escape sequence to begin a tone and to end it; "" without colour. */
 const char *prof_report_tone(const struct prof_report_page *page, enum prof_report_tone tone);
 const char *prof_report_plain(const struct prof_report_page *page);
-
-/* Writes that many spaces. */
-void prof_report_pad(FILE *out, size_t cells);
-
-/* Heading with its line of totals, then the table; or one line when it is empty. `rows`: how many
- * when nobody asks for a number, 0 = the table's own choice, or PROF_HEADING_ONLY. */
-enum prof_status prof_report_text_table(const struct prof_report_page *page,
-                                        const struct prof_report_data *data,
-                                        const struct prof_report_table *table, size_t rows,
-                                        struct prof_error *err);
 
 /* The trust block, with its heading. */
 void prof_report_text_trust(const struct prof_report_page *page,

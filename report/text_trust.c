@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "report/table.h"
 #include "libprof/base/utf8.h"
 
 /* Statements told at most, but for losses: on the one screen, and where everything is asked for. */

@@ -40,24 +40,29 @@
                                                   FILE *out, struct prof_error *err);
 PROF_REPORT_WRITERS(PROF_REPORT_DECLARE_WRITER)
 
-/* A field of CSV (RFC 4180), empty when unknown. */
-void prof_report_csv_value(FILE *out, struct prof_report_value value);
-
-/* Texts in Markdown, escaped: a name is cut to 80 columns, prose to 1000. */
-void prof_report_markdown_name(FILE *out, const char *name);
+/* Prose in Markdown, escaped and cut to 1000 columns. */
 void prof_report_markdown_prose(FILE *out, const char *text);
-
-/* Parts that the report about ranks has too. A table's rows: `top` of them, 0 = the format's own
- * choice. */
-void prof_report_json_table(struct prof_json *json, const struct prof_report_data *data,
-                            const struct prof_report_table *table, size_t top);
-void prof_report_csv_table(FILE *out, const struct prof_report_data *data,
-                           const struct prof_report_table *table, size_t top);
-void prof_report_csv_trust(FILE *out, const struct prof_trust *trust);
+void prof_report_markdown_notes(FILE *out, const struct prof_report_notes *notes); /* a list */
+/* What is left out by a filter; nothing without one. */
+void prof_report_markdown_filter(FILE *out, const struct prof_report_data *data);
 void prof_report_markdown_head(FILE *out, const struct prof_report_data *data);
-void prof_report_markdown_table(FILE *out, const struct prof_report_data *data,
-                                const struct prof_report_table *table, size_t top);
-void prof_report_markdown_rank_notes(FILE *out, const struct prof_report_data *data);
+
+/* What a document of the summary formats is made of: tables, and what is before and after them. */
+struct prof_report_document {
+    const char *key; /* in JSON: its version, `shape` */
+    int shape;
+    const struct prof_report_table *const *tables; /* ended by NULL */
+    enum prof_status (*load)(struct prof_capture *capture,
+                             const struct prof_report_options *options,
+                             struct prof_report_data *data, struct prof_error *err);
+    bool whole; /* the report: with findings, and notes below their tables */
+    bool (*has_nothing)(const struct prof_report_data *data); /* no tables for people; NULL = no */
+    void (*text_head)(const struct prof_report_page *page, const struct prof_report_data *data);
+    void (*text_tail)(const struct prof_report_page *page, const struct prof_report_data *data);
+    void (*json_members)(struct prof_json *json, const struct prof_report_data *data);
+    void (*markdown_head)(FILE *out, const struct prof_report_data *data);
+};
+extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document;
 
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);

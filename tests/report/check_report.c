@@ -13,7 +13,7 @@
 #include "report/findings.h"
 #include "report/lanes.h"
 #include "report/memory.h"
-#include "report/stats.h"
+#include "report/stats_columns.h"
 #include "report/table.h"
 #include "report/trace_ranges.h"
 #include "libprof/base/utf8.h"
@@ -253,8 +253,8 @@ END_TEST
 START_TEST(every_statistic_is_described)
 {
     size_t count = 0;
-    for (const struct prof_report_stat *stat = prof_report_stats; stat->name; stat++, count++) {
-        ck_assert(*stat->title && *stat->summary && stat->walk);
+    for (const struct prof_report_table *stat = prof_report_stats; stat->name; stat++, count++) {
+        ck_assert(*stat->title && *stat->help && stat->walk);
         ck_assert_ptr_eq(prof_report_stat_find(stat->name, strlen(stat->name)), stat);
         ck_assert_str_eq(prof_report_stats_name(count), stat->name);
         size_t columns = 0;
@@ -320,6 +320,93 @@ START_TEST(every_writer_and_column_is_described)
             for (const struct prof_report_column *b = a + 1; b->key; b++)
                 ck_assert_msg(strcmp(a->key, b->key), "%s.%s twice", t->name, a->key);
         }
+    }
+}
+END_TEST
+
+/* A table that is about no capture, in every format. */
+struct sample {
+    const char *name;
+    int64_t count, bytes;
+    bool on;
+    int64_t grid[3];
+};
+
+static struct prof_report_value sample_grid(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return (struct prof_report_value){.kind = PROF_VALUE_XYZ,
+                                      .xyz = ((const struct sample *)row)->grid};
+}
+
+static const struct prof_report_column sample_columns[] = {
+    STRING("name", "Name", NAME, 1, sample, name),
+    INT64("count", "Count", COUNT, 4, sample, count),
+    INT64("bytes", "Size", BYTES, 2, sample, bytes),
+    BOOL("on", "On", 1, sample, on),
+    COMPUTED("grid", "Grid", WORD, 3, sample_grid),
+    INT64("note", "Note", NUMBER, 0, sample, bytes),
+    {0},
+};
+static const struct prof_report_table samples_table = {
+    .name = "samples",
+    .title = "Samples",
+    .none = "no samples",
+    .columns = sample_columns,
+    .row_bytes = sizeof(struct sample),
+};
+
+static char *write_samples(enum prof_report_format format, const struct sample *rows, size_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct prof_json json;
+    struct prof_report_output output = {.format = format, .page = {.out = out}, .json = &json};
+    prof_json_to_file(&json, out, 0);
+    prof_json_object(&json, NULL);
+    ck_assert_int_eq(prof_report_put_rows(&output, &samples_table, rows, count, NULL), PROF_OK);
+    if (format == PROF_REPORT_JSON)
+        ck_assert_int_eq(prof_json_finish(&json, NULL), PROF_OK);
+    else
+        prof_json_free(&json);
+    fclose(out);
+    return text;
+}
+
+START_TEST(rows_of_no_capture_are_written_in_every_format)
+{
+    static const struct sample rows[] = {{"a|b,c", 0, 2048, true, {4, 2, 1}},
+                                         {"d", 0, PROF_UNKNOWN, false, {1, 1, 1}}};
+    static const struct {
+        enum prof_report_format format;
+        const char *text, *none;
+    } expected[] = {
+        {PROF_REPORT_TEXT,
+         "Samples\n  Name       Size  On   Grid\n  a|b,c  2.00 KiB  yes  4x2x1\n"
+         "  d           n/a  no   1x1x1\n",
+         "Samples: no samples\n"},
+        {PROF_REPORT_CSV,
+         "table,name,count,bytes,on,grid,note\r\nsamples,\"a|b,c\",0,2048,yes,4x2x1,2048\r\n"
+         "samples,d,0,,no,1x1x1,\r\n\r\n",
+         "table,name,count,bytes,on,grid,note\r\n\r\n"},
+        {PROF_REPORT_JSON,
+         "{\"samples\":{\"total_rows\":2,\"rows\":[{\"name\":\"a|b,c\",\"count\":0,"
+         "\"bytes\":2048,\"on\":true,\"grid\":[4,2,1],\"note\":2048},{\"name\":\"d\","
+         "\"count\":0,\"bytes\":null,\"on\":false,\"grid\":[1,1,1],\"note\":null}]}}",
+         "{\"samples\":{\"total_rows\":0,\"rows\":[]}}"},
+        {PROF_REPORT_MARKDOWN,
+         "\n## Samples\n\n| Name | Count | Size | On | Grid |\n| :-- | --: | --: | :-- | :-- |\n"
+         "| a\\|b,c | 0 | 2.00 KiB | yes | 4x2x1 |\n| d | 0 | n/a | no | 1x1x1 |\n",
+         "\n## Samples\n\nno samples\n"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char *text = write_samples(expected[i].format, rows, 2);
+        char *none = write_samples(expected[i].format, rows, 0);
+        ck_assert_str_eq(text, expected[i].text);
+        ck_assert_str_eq(none, expected[i].none);
+        free(text);
+        free(none);
     }
 }
 END_TEST
@@ -485,7 +572,7 @@ CHECK_MAIN("report", wide_and_combining_characters_count_as_terminals_draw_them,
            a_cut_never_splits_a_character_or_passes_its_width,
            slices_that_cross_get_lanes_of_their_own,
            projections_are_those_of_every_range_around_the_call, every_statistic_is_described,
-           every_writer_and_column_is_described, what_an_iteration_adds_is_named,
-           saving_leaves_a_whole_file_or_the_old_one, an_interrupted_save_leaves_what_was_there,
-           a_name_that_ends_with_gz_is_compressed_once, a_full_disk_and_a_missing_folder_are_told,
-           next_steps_begin_with_what_costs_most)
+           every_writer_and_column_is_described, rows_of_no_capture_are_written_in_every_format,
+           what_an_iteration_adds_is_named, saving_leaves_a_whole_file_or_the_old_one,
+           an_interrupted_save_leaves_what_was_there, a_name_that_ends_with_gz_is_compressed_once,
+           a_full_disk_and_a_missing_folder_are_told, next_steps_begin_with_what_costs_most)
