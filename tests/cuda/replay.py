@@ -4,12 +4,15 @@ says it must hold (dump_reader.py)."""
 import json
 import os
 import sys
+import tempfile
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
 import dump_reader
 import e2e
 
+os.environ["FAKE_CUDA_HOST"] = str(os.getpid())  # no other test's GPU, for the lock of its counters
 PROGRAM = os.path.join(e2e.BUILD, "bin", "cuda_program")
 FAKES = os.path.join(e2e.BUILD, "tests", "cuda", "fakes")
 OLD_FAKES = os.path.join(FAKES, "old")
@@ -113,6 +116,36 @@ class Case(e2e.Case):
             self.assert_conserved(db)
         else:
             self.assertEqual(self.health(db, "record", "backend_dropped"), expected["dropped"])
+
+
+def run_side_by_side(processes):
+    """Run the program's tests in so many processes, because they wait more than they compute; each
+    process has a fake GPU of its own. With names of tests on the command line: as unittest.main."""
+    if sys.argv[1:]:
+        unittest.main(verbosity=2)
+    suites = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    tests = [test for suite in suites for test in suite]
+    queue, end = os.pipe()  # a byte is the number of a test; each process takes the next one
+    os.write(end, bytes(range(len(tests))))
+    os.close(end)
+    mine = (tests[number[0]] for number in iter(lambda: os.read(queue, 1), b""))
+    children = []
+    for _ in range(processes):
+        log = tempfile.TemporaryFile("w+")
+        child = os.fork()
+        if child == 0:
+            os.environ["FAKE_CUDA_HOST"] = str(os.getpid())
+            runner = unittest.TextTestRunner(log, verbosity=2)
+            passed = [runner.run(test).wasSuccessful() for test in mine]
+            log.flush()
+            os._exit(not all(passed))
+        children.append((child, log))
+    failed = 0
+    for child, log in children:
+        failed |= os.waitpid(child, 0)[1]
+        log.seek(0)
+        sys.stderr.write(log.read())
+    sys.exit(failed != 0)
 
 
 def recorded_dumps():

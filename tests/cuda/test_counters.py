@@ -546,4 +546,4 @@ class Counters(replay.Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    replay.run_side_by_side(4)

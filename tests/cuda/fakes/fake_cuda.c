@@ -1,8 +1,10 @@
 /* A libcuda.so.1 whose cuInit does what the driver does for tools: it loads the library named by
  * CUDA_INJECTION64_PATH and calls its InitializeInjection. It tells of as many GPUs as
  * FAKE_CUDA_DEVICES says (1). FAKE_CUDA_INIT=N is the result of cuInit in who is not injected (100:
- * no device), FAKE_CUDA_SLOW=N makes that take N seconds. */
+ * no device), FAKE_CUDA_SLOW=N makes that take N seconds. FAKE_CUDA_HOST=N is a number in the
+ * UUIDs: runs on one machine with different ones do not wait for each other's GPUs. */
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,10 @@ int cuDeviceGetName(char *name, int size, int device)
 EXPORT int cuDeviceGetUuid(unsigned char uuid[16], int device);
 int cuDeviceGetUuid(unsigned char uuid[16], int device)
 {
-    memset(uuid, 0, 16); /* as the device records of the fake programs have it */
+    const char *host = getenv("FAKE_CUDA_HOST");
+    uint64_t number = host ? strtoull(host, NULL, 10) : 0;
+    memset(uuid, 0, 16);
+    memcpy(uuid, &number, sizeof number);
     uuid[15] = (unsigned char)device;
     return 0;
 }

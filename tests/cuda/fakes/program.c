@@ -49,6 +49,7 @@ static void find_fakes(void *cuda)
         {cupti, "fake_cupti_replay", &fake.replay},
         {cupti, "fake_cupti_launch", &fake.launch},
         {cuda, "fake_cuda_hold", &fake.hold},
+        {cuda, "cuDeviceGetUuid", &fake.uuid},
         {cupti, "fake_cupti_of_stream", &fake.of_stream},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {

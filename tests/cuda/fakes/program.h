@@ -35,6 +35,7 @@ struct fake_functions {
     fake_cupti_launch_fn launch;
     fake_cupti_of_stream_fn of_stream;
     int (*hold)(int hold);
+    int (*uuid)(unsigned char uuid[16], int device);
 };
 extern struct fake_functions fake;
 

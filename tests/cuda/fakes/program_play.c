@@ -157,6 +157,7 @@ void play_topology(void)
     memset(&d, 0, sizeof d);
     d.kind = CUPTI_ACTIVITY_KIND_DEVICE;
     d.name = "Fake H200";
+    fake.uuid((unsigned char *)d.uuid.bytes, 0);
     d.numMultiprocessors = 132;
     d.globalMemorySize = 1u << 30;
     fake.record(&d, sizeof d);
