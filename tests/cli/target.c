@@ -4,7 +4,8 @@
  *     state            descriptors, signal mask and dispositions, limits, ids, arguments in hex
  *     exit N | die N   end with a status, or by a signal
  *     signals SECONDS  print "ready", then one line for each signal caught; end at SIGTERM or after
- *     daemon SECONDS   leave a process behind that sleeps with its descriptors closed */
+ *     daemon SECONDS   leave a process behind that sleeps with its descriptors closed
+ *     daemon FIFO      the same until something opens FIFO for writing, or for two minutes */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +106,7 @@ static int signals(int seconds)
     return 0;
 }
 
-static int leave_daemon(int seconds)
+static int leave_daemon(int seconds, const char *fifo)
 {
     if (fork() == 0) {
         setsid();
@@ -113,8 +114,10 @@ static int leave_daemon(int seconds)
         for (int fd = 0; fd <= 2; fd++)
             dup2(null, fd);
         close_range(3, ~0u, 0);
-        sleep((unsigned)seconds);
-        _exit(0);
+        if (seconds)
+            _exit((int)sleep((unsigned)seconds));
+        alarm(120);
+        _exit(open(fifo, O_RDONLY) < 0);
     }
     printf("left\n");
     return 0;
@@ -135,8 +138,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "signals") == 0)
         return signals(number);
-    if (strcmp(what, "daemon") == 0)
-        return leave_daemon(number);
-    fprintf(stderr, "usage: target state FILE | exit N | die N | signals S | daemon S\n");
+    if (strcmp(what, "daemon") == 0 && argc > 2)
+        return leave_daemon(number, argv[2]);
+    fprintf(stderr, "usage: target state FILE | exit N | die N | signals S | daemon S|FIFO\n");
     return 2;
 }

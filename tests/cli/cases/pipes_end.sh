@@ -1,17 +1,23 @@
 # perfkit waits for what the program left behind, but a pipe ends when the program's copies close,
-# and a lock on an inherited descriptor goes with the program.
-start=$(date +%s)
-perfkit run -q -- target daemon 8 |
-  { cat; [ $(($(date +%s) - start)) -lt 8 ] && echo "the pipe ended at once"; }
+# and a lock on an inherited descriptor goes with the program. What is left behind ends when the
+# FIFO `end` is opened for writing. A process that has ended has no /proc/PID/exe.
+mkfifo pipe end
+perfkit run -q -- target daemon end >pipe &
+job=$!
+cat pipe
+[ -e /proc/$job/exe ] && echo "the pipe ended at once"
+: >end
+wait $job
 (
   flock 9
-  exec perfkit run -q --wait=all -o lock.sqlite -- target daemon 6 >left
+  exec perfkit run -q --wait=all -o lock.sqlite -- target daemon end >left
 ) 9>lock &
 job=$!
-until [ -s left ] && flock -n lock true || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+until [ -s left ] && flock -n lock true || ! [ -e /proc/$job/exe ]; do sleep 0.05; done
 cat left
-kill -0 $job # perfkit still waits
+[ -e /proc/$job/exe ] # perfkit still waits
 echo "lock free: $?"
-wait
+: >end
+wait $job
 # A reader that goes away: the program gets SIGPIPE, not perfkit.
 perfkit run -q -- sh -c 'while :; do echo y; done' | head -n 1
