@@ -2,22 +2,22 @@
 # and a lock on an inherited descriptor goes with the program. What is left behind ends when the
 # FIFO `end` is opened for writing. A process that has ended has no /proc/PID/exe.
 mkfifo pipe end
+running() { [ -e /proc/$job/exe ]; }
 perfkit run -q -- target daemon end >pipe &
 job=$!
 cat pipe
-[ -e /proc/$job/exe ] && echo "the pipe ended at once"
-: >end
+running && echo "the pipe ended at once" && : >end
 wait $job
 (
   flock 9
   exec perfkit run -q --wait=all -o lock.sqlite -- target daemon end >left
 ) 9>lock &
 job=$!
-until [ -s left ] && flock -n lock true || ! [ -e /proc/$job/exe ]; do sleep 0.05; done
+until [ -s left ] && flock -n lock true || ! running; do sleep 0.05; done
 cat left
-[ -e /proc/$job/exe ] # perfkit still waits
+running # perfkit still waits
 echo "lock free: $?"
-: >end
+running && : >end
 wait $job
 # A reader that goes away: the program gets SIGPIPE, not perfkit.
 perfkit run -q -- sh -c 'while :; do echo y; done' | head -n 1
