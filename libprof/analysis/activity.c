@@ -1,95 +1,55 @@
-/* Summaries of what happens beside kernels, copies, calls and ranges: one engine over one query a
- * family. Adding a family is a row of `families`. */
+/* Summaries of what happens beside kernels, memcpys, memsets, calls and ranges. Adding a family is
+ * a row of `families`. */
 #include <stdlib.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/scope.h"
-#include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
 
 struct group {
+    struct prof_gather duration;
     int64_t kind, process;
     int64_t moments, count, bytes, faults;
-    struct prof_gather duration;
 };
 
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
     const struct family *family;
-    struct prof_map by_key;
-    PROF_ARRAY(struct group) groups;
-    struct prof_spread_budget budget;
+    struct prof_groups groups;
 };
-
-enum { START, DURATION, STREAM, THREAD, PROCESS, DEVICE, KIND, BYTES, FAULTS, CORRELATION };
 
 static const struct family {
-    const char *sql;
+    uint32_t table;
     const char *(*text)(int kind);
-    bool by_process;
 } families[PROF_ACTIVITIES] = {
-    [PROF_ACTIVITY_GRAPHS] =
-        {"SELECT start, duration, stream, NULL, NULL, NULL, graph, NULL, NULL, "
-         "correlation FROM graph_launch",
-         NULL, true},
-    [PROF_ACTIVITY_OVERHEAD] =
-        {"SELECT start, duration, stream, thread, process, NULL, kind, NULL, "
-         "NULL, NULL FROM overhead",
-         prof_overhead_kind_text, false},
-    [PROF_ACTIVITY_MIGRATIONS] =
-        {"SELECT start, duration, stream, NULL, process, "
-         "coalesce(target, source), kind, bytes, faults, NULL FROM migration",
-         prof_migration_kind_text, false},
-    [PROF_ACTIVITY_JIT] = {"SELECT start, duration, NULL, thread, process, device, operation, "
-                           "NULL, NULL, NULL FROM jit",
-                           prof_jit_operation_text, false},
+    [PROF_ACTIVITY_GRAPHS] = {PROF_OPS(GRAPH), NULL},
+    [PROF_ACTIVITY_OVERHEAD] = {PROF_OPS(OVERHEAD), prof_overhead_kind_text},
+    [PROF_ACTIVITY_MIGRATIONS] = {PROF_OPS(MIGRATION), prof_migration_kind_text},
+    [PROF_ACTIVITY_JIT] = {PROF_OPS(JIT), prof_jit_operation_text},
 };
 
-static struct group *activity_group(struct work *w, int64_t kind, int64_t process)
-{
-    bool fresh;
-    uint64_t key = (uint64_t)kind ^ (uint64_t)process << 40; /* graph ids have 32 bits */
-    uint32_t number = prof_group_number(&w->by_key, key, &fresh);
-    if (number == PROF_NO_GROUP)
-        return NULL;
-    if (fresh) {
-        struct group *g = prof_array_add(&w->groups);
-        if (!g)
-            return NULL;
-        *g = (struct group){
-            .kind = kind, .process = process, .bytes = PROF_UNKNOWN, .faults = PROF_UNKNOWN};
-    }
-    return &w->groups.data[number];
-}
-
-static bool add_activity_row(void *user, sqlite3_stmt *row)
+static bool add_activity_row(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
-    int64_t process = prof_column_id(row, PROCESS), stream = prof_column_id(row, STREAM);
-    if (!prof_scope_time(&w->scope, start) ||
-        !prof_scope_place(&w->scope, stream, prof_column_id(row, THREAD), process,
-                          prof_column_id(row, DEVICE)) ||
-        !prof_scope_called(&w->scope, prof_column_id(row, THREAD),
-                           w->family->by_process ? PROF_UNKNOWN : start, stream,
-                           prof_column_int(row, CORRELATION)))
-        return true;
-    if (w->family->by_process) {
-        const struct prof_stream *s = prof_stream(w->capture, stream);
-        process = s ? s->process : 0;
-    }
-    struct group *g =
-        activity_group(w, prof_column_id(row, KIND), w->family->by_process ? process : 0);
+    bool fresh, is_graph = row->kind == PROF_OP_GRAPH;
+    const struct prof_stream *stream = is_graph ? prof_stream(w->capture, row->stream) : NULL;
+    const int64_t key[] = {is_graph ? prof_cell_id(row->graph) : row->what,
+                           stream ? stream->process : 0};
+    struct group *g = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
     if (!g)
         return false;
+    if (fresh) {
+        g->kind = key[0];
+        g->process = key[1];
+        g->bytes = g->faults = PROF_UNKNOWN;
+    }
     g->count++;
-    if (duration == PROF_UNKNOWN)
+    if (row->duration_ns == PROF_UNKNOWN)
         g->moments++;
-    else
-        prof_gather_add(&g->duration, &w->budget, duration);
-    prof_add_known(&g->bytes, prof_column_size(row, BYTES));
-    prof_add_known(&g->faults, prof_column_int(row, FAULTS));
+    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    prof_add_known(&g->bytes, row->bytes);
+    prof_add_known(&g->faults, row->faults);
     return true;
 }
 
@@ -102,13 +62,11 @@ static int by_activity_sum(const void *a, const void *b)
 
 static bool make_activity_rows(struct work *w, struct prof_activity_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+        struct group *g = prof_group_at(&w->groups, i);
         int kind = g->kind >= 0 && g->kind <= INT32_MAX ? (int)g->kind : 0;
         result->rows[result->count++] = (struct prof_activity_row){
             .kind = g->kind,
@@ -131,17 +89,21 @@ enum prof_status prof_activity_summary(struct prof_capture *capture,
                                        const struct prof_filter *filter, enum prof_activity which,
                                        struct prof_activity_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .family = &families[which]};
+    struct work w = {
+        .capture = capture, .family = &families[which], .groups = PROF_GROUPS(struct group, 1)};
+    struct prof_event_query query = {
+        .tables = w.family->table,
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                  PROF_FIELD(GRAPH) | PROF_FIELD(KIND) | PROF_FIELD(BYTES) | PROF_FIELD(FAULTS),
+        .scope = &w.scope,
+    };
     *result = (struct prof_activity_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status && !prof_scope_only_kernels(&w.scope))
-        status = prof_scan(capture, w.family->sql, add_activity_row, &w, err);
+        status = prof_event_rows(capture, &query, add_activity_row, &w, err);
     if (!status && !make_activity_rows(&w, result))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++)
-        prof_gather_free(&w.groups.data[i].duration);
-    prof_array_free(&w.groups);
-    prof_map_free(&w.by_key);
+    prof_groups_free(&w.groups);
     prof_scope_close(&w.scope);
     return status;
 }

@@ -3,7 +3,7 @@
  * in which no device worked. */
 #include "libprof/analysis/cpu_samples.h"
 #include "libprof/analysis/cpu_sample_rows.h"
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/wire/sampler.h"
@@ -391,10 +391,10 @@ struct reading {
     struct prof_cpu_device_time *time;
 };
 
-static bool note_device_work(void *user, const struct prof_device_op *op)
+static bool note_device_work(void *user, const struct prof_event_row *op)
 {
     const struct reading *reading = user;
-    if (op->duration_ns == PROF_UNKNOWN || !prof_scope_op(reading->scope, op))
+    if (op->duration_ns == PROF_UNKNOWN || !prof_scope_row(reading->scope, op))
         return true;
     return prof_cpu_device_works(reading->time, op->start_ns,
                                  prof_add(op->start_ns, op->duration_ns), op->thread);
@@ -404,7 +404,12 @@ static enum prof_status read_devices(struct prof_capture *capture, const struct 
                                      struct prof_cpu_device_time *time, struct prof_error *err)
 {
     struct reading reading = {scope, time};
-    enum prof_status status = prof_device_ops_by_start(capture, note_device_work, &reading, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = prof_scope_fields(scope) | PROF_FIELD(DURATION) |
+                                               PROF_FIELD(THREAD) | PROF_FIELD(LAUNCH),
+                                     .where = "start NOT NULL",
+                                     .in_order = true};
+    enum prof_status status = prof_event_rows(capture, &query, note_device_work, &reading, err);
     if (!status && time->busy.count)
         time->window = (struct prof_interval){time->busy.data[0].begin,
                                               time->busy.data[time->busy.count - 1].end};

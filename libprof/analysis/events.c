@@ -1,513 +1,549 @@
-/* Ordered event cursors: one ordered row source per table and meaning, merged by time. Adding a
- * kind of event is one row in `sources` and one decoder. */
+/* Reads rows of the tables of events; see events.h. A table is a row of `tables`, a column a row of
+ * `places` and its name in the tables that have it. The end of the file gives rows names, for
+ * prof_events.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/ordered.h"
-#include "libprof/analysis/scope.h"
-#include "libprof/base/saturate.h"
 
-struct source;
+/* ---- tables and columns ---------------------------------------------------------------------- */
 
-struct prof_events {
-    struct prof_capture *capture;
-    struct prof_scope scope;
-    struct stream *streams;
-    size_t count;
+enum place_type { ID, INTEGER, SIZE, CODE, PAYLOAD };
+
+#define PLACE(field, type, member)                                                                 \
+    [PROF_FIELD_##field] = {offsetof(struct prof_event_row, member), type}
+
+static const struct place {
+    size_t offset;
+    enum place_type type;
+} places[PROF_FIELDS] = {
+    PLACE(ID, ID, id),
+    PLACE(START, INTEGER, start_ns),
+    PLACE(DURATION, SIZE, duration_ns),
+    PLACE(STREAM, ID, stream),
+    PLACE(THREAD, ID, thread),
+    PLACE(PROCESS, ID, process),
+    PLACE(DEVICE, ID, device),
+    PLACE(CONTEXT, ID, context),
+    PLACE(NAME, ID, name),
+    PLACE(CALL, INTEGER, lead_ns),
+    PLACE(CALL_DURATION, SIZE, call_duration_ns),
+    PLACE(CORRELATION, INTEGER, correlation),
+    PLACE(QUEUE_DELAY, INTEGER, queue_delay_ns),
+    PLACE(SUBMIT_DELAY, INTEGER, submit_delay_ns),
+    PLACE(FLAGS, ID, flags),
+    PLACE(GRAPH_NODE, INTEGER, graph_node),
+    PLACE(STACK, ID, stack),
+    PLACE(CONFIG, ID, config),
+    PLACE(GRAPH, INTEGER, graph),
+    PLACE(BYTES, SIZE, bytes),
+    PLACE(COPY_KIND, CODE, copy_kind),
+    PLACE(SOURCE_KIND, CODE, source_kind),
+    PLACE(TARGET_KIND, CODE, target_kind),
+    PLACE(BLOCKING, INTEGER, blocking),
+    PLACE(PEER, ID, peer),
+    PLACE(VALUE, INTEGER, value),
+    PLACE(KIND, CODE, what),
+    PLACE(SYNC_EVENT, INTEGER, sync_event),
+    PLACE(RESULT, INTEGER, result),
+    PLACE(SOURCE, CODE, source),
+    PLACE(CLASS, CODE, class_),
+    PLACE(DOMAIN, ID, domain),
+    PLACE(CATEGORY, INTEGER, category),
+    PLACE(COLOR, INTEGER, color),
+    PLACE(PAYLOAD, PAYLOAD, payload),
+    PLACE(DEPTH, INTEGER, depth),
+    PLACE(END_THREAD, ID, end_thread),
+    PLACE(END, INTEGER, other_ns),
+    PLACE(ADDRESS, INTEGER, address),
+    PLACE(FAULTS, INTEGER, faults),
 };
 
-struct stream {
-    const struct source *source;
-    struct prof_ordered *rows;
-    const struct prof_ordered_row *head; /* NULL at the end */
-    int64_t head_key;
+static const struct prof_event_row blank = {
+    .start_ns = PROF_UNKNOWN,
+    .duration_ns = PROF_UNKNOWN,
+    .lead_ns = PROF_UNKNOWN,
+    .call_ns = PROF_UNKNOWN,
+    .call_duration_ns = PROF_UNKNOWN,
+    .launch_ns = PROF_UNKNOWN,
+    .correlation = PROF_UNKNOWN,
+    .queue_delay_ns = PROF_UNKNOWN,
+    .submit_delay_ns = PROF_UNKNOWN,
+    .graph_node = PROF_UNKNOWN,
+    .graph = PROF_UNKNOWN,
+    .bytes = PROF_UNKNOWN,
+    .blocking = PROF_UNKNOWN,
+    .value = PROF_UNKNOWN,
+    .sync_event = PROF_UNKNOWN,
+    .result = PROF_UNKNOWN,
+    .category = PROF_UNKNOWN,
+    .color = PROF_UNKNOWN,
+    .depth = PROF_UNKNOWN,
+    .payload = PROF_UNKNOWN,
+    .other_ns = PROF_UNKNOWN,
+    .address = PROF_UNKNOWN,
+    .faults = PROF_UNKNOWN,
 };
 
-/* Fills what the kind knows; `event` is blank (everything unknown). False: not in scope. */
-typedef bool decode(struct prof_events *events, const struct source *source,
-                    const struct prof_ordered_row *row, struct prof_event *event);
+#define HAS(field, name) [PROF_FIELD_##field] = name
+#define PLACED HAS(ID, "id"), HAS(START, "start"), HAS(DURATION, "duration")
+#define CALLED                                                                                     \
+    HAS(NAME, "api_name"), HAS(CALL, "api_lead"), HAS(CALL_DURATION, "api_duration"),              \
+        HAS(THREAD, "thread"), HAS(CORRELATION, "correlation"), HAS(STACK, "stack")
+#define DELAYED HAS(QUEUE_DELAY, "queue_delay"), HAS(SUBMIT_DELAY, "submit_delay")
+#define OPERATION                                                                                  \
+    PLACED, CALLED, DELAYED, HAS(STREAM, "stream"), HAS(FLAGS, "flags"),                           \
+        HAS(GRAPH_NODE, "graph_node")
+#define CALL_START "CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END"
+#define CALL_IN_ROW                                                                                \
+    HAS(ID, "id"), HAS(START, CALL_START), HAS(DURATION, "api_duration"), HAS(THREAD, "thread"),   \
+        HAS(NAME, "api_name"), HAS(CORRELATION, "correlation"), HAS(STACK, "stack"),               \
+        HAS(STREAM, "stream")
+#define NVTX                                                                                       \
+    HAS(ID, "id"), HAS(START, "start"), HAS(THREAD, "thread"), HAS(NAME, "name"),                  \
+        HAS(DOMAIN, "domain"), HAS(CATEGORY, "category"), HAS(COLOR, "color"),                     \
+        HAS(PAYLOAD, "payload")
+#define MEMORY                                                                                     \
+    HAS(ID, "id"), HAS(THREAD, "thread"), HAS(PROCESS, "process"), HAS(DEVICE, "device"),          \
+        HAS(CONTEXT, "context"), HAS(BYTES, "bytes"), HAS(TARGET_KIND, "kind"),                    \
+        HAS(ADDRESS, "address"), HAS(STACK, "stack"), HAS(END_THREAD, "end_thread")
 
+#define ANY_START "coalesce(start, api_lead)"
+#define IN_ROW "api_name NOT NULL"
+
+#define TABLE(kind, event, record, name, key, where, ...)                                          \
+    [PROF_OP_##kind] = {PROF_EVENT_##event, record, name, key, where, {__VA_ARGS__}}
+
+static const struct table {
+    enum prof_event_kind event;
+    enum prof_event_kind record; /* calls: whose rows they are in */
+    const char *name, *key, *where;
+    const char *columns[PROF_FIELDS];
+} tables[PROF_OP_KINDS] = {
+    TABLE(KERNEL, KERNEL, 0, "kernel", ANY_START, "", OPERATION, HAS(CONFIG, "config")),
+    TABLE(TRANSFER, TRANSFER, 0, "transfer", ANY_START, "", OPERATION, HAS(BYTES, "bytes"),
+          HAS(COPY_KIND, "kind"), HAS(SOURCE_KIND, "source_kind"), HAS(TARGET_KIND, "target_kind"),
+          HAS(BLOCKING, "blocking"), HAS(PEER, "peer")),
+    TABLE(MEMSET, MEMSET, 0, "memset", ANY_START, "", OPERATION, HAS(BYTES, "bytes"),
+          HAS(VALUE, "value"), HAS(TARGET_KIND, "memory_kind")),
+    TABLE(GRAPH, GRAPH, 0, "graph_launch", "start", "", PLACED, DELAYED, HAS(STREAM, "stream"),
+          HAS(CORRELATION, "correlation"), HAS(GRAPH, "graph")),
+    TABLE(SYNC, SYNC, 0, "sync", ANY_START, "", PLACED, CALLED, HAS(STREAM, "stream"),
+          HAS(KIND, "kind"), HAS(SYNC_EVENT, "event")),
+    TABLE(CALL, API, PROF_EVENT_API, "api_call", "start", "", PLACED, HAS(THREAD, "thread"),
+          HAS(NAME, "name"), HAS(RESULT, "result"), HAS(SOURCE, "source"), HAS(CLASS, "class"),
+          HAS(CORRELATION, "correlation"), HAS(STACK, "stack")),
+    TABLE(KERNEL_CALL, API, PROF_EVENT_KERNEL, "kernel", CALL_START, IN_ROW, CALL_IN_ROW,
+          HAS(CONFIG, "config")),
+    TABLE(TRANSFER_CALL, API, PROF_EVENT_TRANSFER, "transfer", CALL_START, IN_ROW, CALL_IN_ROW),
+    TABLE(MEMSET_CALL, API, PROF_EVENT_MEMSET, "memset", CALL_START, IN_ROW, CALL_IN_ROW),
+    TABLE(SYNC_CALL, API, PROF_EVENT_SYNC, "sync", CALL_START, IN_ROW, CALL_IN_ROW),
+    TABLE(RANGE, RANGE, 0, "range", "start", "", NVTX, HAS(DURATION, "duration"),
+          HAS(DEPTH, "depth"), HAS(END_THREAD, "end_thread")),
+    TABLE(MARKER, MARKER, 0, "marker", "start", "", NVTX),
+    TABLE(ALLOCATION, ALLOC, 0, "allocation", "start", "", MEMORY, HAS(START, "start"),
+          HAS(END, "\"end\"")),
+    TABLE(FREE, FREE, 0, "allocation", "\"end\"", "\"end\" NOT NULL", MEMORY, HAS(START, "\"end\""),
+          HAS(END, "start")),
+    TABLE(OVERHEAD, OVERHEAD, 0, "overhead", "start", "", PLACED, HAS(THREAD, "thread"),
+          HAS(PROCESS, "process"), HAS(STREAM, "stream"), HAS(KIND, "kind")),
+    TABLE(MIGRATION, MIGRATION, 0, "migration", "start", "", PLACED, HAS(PROCESS, "process"),
+          HAS(STREAM, "stream"), HAS(DEVICE, "coalesce(target, source)"), HAS(KIND, "kind"),
+          HAS(BYTES, "bytes"), HAS(FAULTS, "faults"), HAS(ADDRESS, "address")),
+    TABLE(JIT, JIT, 0, "jit", "start", "", PLACED, HAS(THREAD, "thread"), HAS(PROCESS, "process"),
+          HAS(DEVICE, "device"), HAS(KIND, "operation")),
+};
+
+/* As prof_events.h has them, which decides between events of one time. */
+static const enum prof_op_kind order[PROF_OP_KINDS] = {
+    PROF_OP_KERNEL,    PROF_OP_TRANSFER,    PROF_OP_MEMSET,        PROF_OP_SYNC,
+    PROF_OP_CALL,      PROF_OP_KERNEL_CALL, PROF_OP_TRANSFER_CALL, PROF_OP_MEMSET_CALL,
+    PROF_OP_SYNC_CALL, PROF_OP_RANGE,       PROF_OP_MARKER,        PROF_OP_ALLOCATION,
+    PROF_OP_FREE,      PROF_OP_GRAPH,       PROF_OP_OVERHEAD,      PROF_OP_MIGRATION,
+    PROF_OP_JIT,
+};
+
+/* ---- scope ----------------------------------------------------------------------------------- */
+
+uint64_t prof_scope_fields(const struct prof_scope *scope)
+{
+    uint64_t fields = 0;
+    if (scope->by_time)
+        fields |= PROF_FIELD(CALL);
+    if (scope->by_place)
+        fields |=
+            PROF_FIELD(STREAM) | PROF_FIELD(THREAD) | PROF_FIELD(PROCESS) | PROF_FIELD(DEVICE);
+    if (scope->by_range)
+        fields |= PROF_FIELD(CALL) | PROF_FIELD(THREAD) | PROF_FIELD(STREAM) |
+                  PROF_FIELD(CORRELATION) | PROF_FIELD(END);
+    if (scope->configs)
+        fields |= PROF_FIELD(CONFIG);
+    return fields;
+}
+
+/* When the host did what decides whether a row belongs to an NVTX range. */
+static int64_t moment_of(const struct prof_event_row *row)
+{
+    if (row->kind <= PROF_OP_GRAPH || (row->kind == PROF_OP_SYNC && row->call_ns != PROF_UNKNOWN))
+        return row->call_ns;
+    /* A free belongs to its allocation, wherever it happens. */
+    return row->kind == PROF_OP_FREE ? row->other_ns : row->start_ns;
+}
+
+bool prof_scope_row(const struct prof_scope *scope, const struct prof_event_row *row)
+{
+    return prof_scope_time(scope, row->start_ns == PROF_UNKNOWN ? row->call_ns : row->start_ns) &&
+           prof_scope_place(scope, row->stream, row->thread, row->process, row->device) &&
+           prof_scope_called(scope, row->thread, moment_of(row), row->stream, row->correlation) &&
+           ((row->kind != PROF_OP_KERNEL && row->kind != PROF_OP_KERNEL_CALL) ||
+            prof_scope_config(scope, row->config));
+}
+
+/* A filter that no row of a table can pass saves reading it. */
+static bool excluded(const struct prof_scope *scope, enum prof_op_kind kind)
+{
+    bool by_stream = scope->filter.stream || scope->filter.stream_count;
+    if (prof_scope_only_kernels(scope) && kind <= PROF_OP_SYNC_CALL && kind != PROF_OP_KERNEL &&
+        kind != PROF_OP_KERNEL_CALL)
+        return true;
+    return scope->by_device && !tables[kind].columns[PROF_FIELD_STREAM] &&
+           (by_stream || !tables[kind].columns[PROF_FIELD_DEVICE]);
+}
+
+/* ---- launches of graphs ---------------------------------------------------------------------- */
+
+struct launch {
+    int64_t start_ns, thread, duration_ns, name, stack;
+};
+
+/* Few, and read when the first operation of a graph comes. */
+struct launches {
+    bool read;
+    struct prof_map by_key;
+    PROF_ARRAY(struct launch) list;
+};
+
+static enum prof_status read_launches(struct prof_capture *capture, struct launches *launches,
+                                      struct prof_error *err)
+{
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL),
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
+                  PROF_FIELD(STACK) | PROF_FIELD(CORRELATION),
+        .where = "correlation NOT NULL",
+    };
+    struct prof_event_cursor *cursor;
+    const struct prof_event_row *row;
+    bool ok = true;
+    launches->read = true;
+    enum prof_status status = prof_event_cursor_open(capture, &query, &cursor, err);
+    while (!status && ok && (row = prof_event_cursor_next(cursor))) {
+        const struct prof_thread *thread = prof_thread(capture, row->thread);
+        uint64_t key = prof_call_key(thread ? thread->process : 0, row->correlation);
+        struct launch *launch = prof_array_add(&launches->list);
+        ok = launch && prof_map_put(&launches->by_key, key, launches->list.count - 1);
+        if (launch)
+            *launch = (struct launch){row->start_ns, row->thread, row->duration_ns, row->name,
+                                      row->stack};
+    }
+    enum prof_status end = status ? PROF_OK : prof_event_cursor_close(cursor, err);
+    return !ok ? prof_out_of_memory(err) : status ? status : end;
+}
+
+/* ---- cursor ---------------------------------------------------------------------------------- */
+
+/* A table as it is being read. */
 struct source {
-    enum prof_event_kind kind;
-    enum prof_event_kind record_kind; /* API: whose rows these are */
-    struct prof_ordered_query query;
-    decode *decode;
+    const struct table *table;
+    sqlite3_stmt *scan;                  /* in the file's order */
+    struct prof_ordered *ordered;        /* in order of time */
+    const struct prof_ordered_row *head; /* its next row; NULL at the end */
+    char *names, *where;                 /* texts of its query */
+    size_t count;
+    const struct place *columns[PROF_ORDERED_COLUMNS]; /* NULL: the key, where no column */
+    struct prof_event_row row;
 };
 
-/* ---- reading cells ------------------------------------------------------------------------------
- */
+struct prof_event_cursor {
+    struct prof_capture *capture;
+    struct prof_event_query query;
+    struct launches launches;
+    size_t count, at;
+    bool in_transaction;
+    enum prof_status status;
+    struct prof_error err;
+    struct source sources[PROF_OP_KINDS];
+};
 
 static int small_int(int64_t cell)
 {
     return cell < 0 || cell > INT32_MAX ? 0 : (int)cell;
 }
 
-static const struct prof_event blank = {
-    .start_ns = PROF_UNKNOWN,
-    .duration_ns = PROF_UNKNOWN,
-    .api_start_ns = PROF_UNKNOWN,
-    .api_duration_ns = PROF_UNKNOWN,
-    .correlation = PROF_UNKNOWN,
-    .result = PROF_UNKNOWN,
-    .queue_delay_ns = PROF_UNKNOWN,
-    .submit_delay_ns = PROF_UNKNOWN,
-    .graph_node = PROF_UNKNOWN,
-    .bytes = PROF_UNKNOWN,
-    .graph = PROF_UNKNOWN,
-    .faults = PROF_UNKNOWN,
-    .blocking = PROF_UNKNOWN,
-    .value = PROF_UNKNOWN,
-    .address = PROF_UNKNOWN,
-    .end_ns = PROF_UNKNOWN,
-    .sync_event = PROF_UNKNOWN,
-    .category = PROF_UNKNOWN,
-    .color = PROF_UNKNOWN,
-    .depth = PROF_UNKNOWN,
-};
-
-static void set_place(const struct prof_events *events, struct prof_event *e, int64_t stream_id,
-                      int64_t thread_id)
+static inline void put_cell(struct prof_event_row *row, const struct place *place, int64_t cell)
 {
-    const struct prof_stream *stream = prof_stream(events->capture, stream_id);
-    const struct prof_thread *thread = prof_thread(events->capture, thread_id);
-    e->stream = stream_id;
-    e->thread = thread_id;
-    if (stream) {
-        e->process = stream->process;
-        e->device = stream->device;
-        e->context = stream->context;
-    } else if (thread) {
-        e->process = thread->process;
+    char *at = (char *)row + place->offset;
+    if (place->type == ID)
+        cell = prof_cell_id(cell);
+    else if (place->type == SIZE)
+        cell = prof_size(cell);
+    if (place->type == CODE)
+        *(int *)(void *)at = small_int(cell);
+    else
+        *(int64_t *)(void *)at = cell;
+}
+
+static void read_launch(struct prof_event_cursor *c, struct prof_event_row *row)
+{
+    if (!c->launches.read)
+        c->status = read_launches(c->capture, &c->launches, &c->err);
+    if (!c->launches.list.count)
+        return;
+    const struct prof_stream *stream = prof_stream(c->capture, row->stream);
+    uint64_t key = prof_call_key(stream ? stream->process : 0, row->correlation);
+    const uint64_t *found = prof_map_get(&c->launches.by_key, key);
+    row->in_graph = true;
+    if (!found)
+        return;
+    const struct launch *launch = &c->launches.list.data[*found];
+    row->call_ns = launch->start_ns;
+    row->thread = launch->thread;
+    row->name = launch->name;
+    row->launch_ns = launch->duration_ns;
+    row->stack = launch->stack;
+}
+
+/* What follows from the columns. False: not in scope. */
+static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_row *row)
+{
+    row->call_ns = prof_call_start(row->start_ns, row->lead_ns);
+    if (c->query.fields & PROF_FIELD(LAUNCH)) {
+        row->launch_ns = row->call_duration_ns;
+        row->in_graph = false;
+        if (row->call_ns == PROF_UNKNOWN && row->correlation != PROF_UNKNOWN)
+            read_launch(c, row);
     }
-}
-
-static bool in_place(const struct prof_events *events, const struct prof_event *e)
-{
-    return prof_scope_place(&events->scope, e->stream, e->thread, e->process, e->device);
-}
-
-/* Of what a thread did at `start`. */
-static bool event_in_scope(const struct prof_events *events, const struct prof_event *e,
-                           int64_t start)
-{
-    return in_place(events, e) &&
-           prof_scope_called(&events->scope, e->thread, start, 0, PROF_UNKNOWN);
-}
-
-/* ---- device events ------------------------------------------------------------------------------
- */
-
-#define ANY_START "coalesce(start, api_lead)"
-#define DEVICE_COLUMNS                                                                             \
-    "start, duration, stream, thread, api_name, api_lead, api_duration, correlation, "             \
-    "queue_delay, submit_delay, flags, graph_node, stack"
-
-enum {
-    KEY,
-    ID,
-    START,
-    DURATION,
-    STREAM,
-    THREAD,
-    API_NAME,
-    API_LEAD,
-    API_DURATION,
-    CORRELATION,
-    QUEUE_DELAY,
-    SUBMIT_DELAY,
-    FLAGS,
-    GRAPH_NODE,
-    STACK,
-    SPECIAL /* first column of the kind itself */
-};
-
-static bool decode_device(struct prof_events *events, const struct prof_ordered_row *row,
-                          struct prof_event *e)
-{
-    const int64_t *c = row->cells;
-    set_place(events, e, prof_cell_id(c[STREAM]), prof_cell_id(c[THREAD]));
-    if (!in_place(events, e))
+    if (c->query.scope && !prof_scope_row(c->query.scope, row))
         return false;
-    e->start_ns = c[START];
-    e->duration_ns = c[START] == PROF_UNKNOWN ? PROF_UNKNOWN : prof_size(c[DURATION]);
-    e->api_name = prof_string(events->capture, c[API_NAME], NULL);
-    e->api_name_id = prof_cell_id(c[API_NAME]);
-    e->api_start_ns = prof_call_start(c[START], c[API_LEAD]);
-    if (!prof_scope_called(&events->scope, e->thread, e->api_start_ns, e->stream, c[CORRELATION]))
-        return false;
-    e->api_duration_ns = prof_size(c[API_DURATION]);
-    e->correlation = c[CORRELATION];
-    e->queue_delay_ns = c[QUEUE_DELAY];
-    e->submit_delay_ns = c[SUBMIT_DELAY];
-    e->flags = prof_cell_id(c[FLAGS]);
-    e->graph_node = c[GRAPH_NODE];
-    e->stack = prof_cell_id(c[STACK]);
-    e->record_kind = e->kind;
-    e->record_id = e->id;
-    return true;
-}
-
-static bool decode_kernel(struct prof_events *events, const struct source *source,
-                          const struct prof_ordered_row *row, struct prof_event *e)
-{
-    (void)source;
-    int64_t config = prof_cell_id(row->cells[SPECIAL]);
-    if (!prof_scope_config(&events->scope, config) || !decode_device(events, row, e))
-        return false;
-    e->config = prof_config(events->capture, config);
-    e->name = e->config ? e->config->name : NULL;
-    return true;
-}
-
-static bool decode_transfer(struct prof_events *events, const struct source *source,
-                            const struct prof_ordered_row *row, struct prof_event *e)
-{
-    (void)source;
-    const int64_t *c = row->cells + SPECIAL;
-    if (!decode_device(events, row, e))
-        return false;
-    e->bytes = prof_size(c[0]);
-    e->copy_kind = small_int(c[1]);
-    e->source_kind = small_int(c[2]);
-    e->target_kind = small_int(c[3]);
-    e->blocking = c[4];
-    e->peer_device = prof_cell_id(c[5]);
-    e->name = prof_copy_kind_text(e->copy_kind);
-    return true;
-}
-
-static bool decode_memset(struct prof_events *events, const struct source *source,
-                          const struct prof_ordered_row *row, struct prof_event *e)
-{
-    (void)source;
-    const int64_t *c = row->cells + SPECIAL;
-    if (!decode_device(events, row, e))
-        return false;
-    e->bytes = prof_size(c[0]);
-    e->value = c[1];
-    e->target_kind = small_int(c[2]);
-    e->name = prof_copy_kind_text(PROF_COPY_MEMSET);
-    return true;
-}
-
-static bool decode_sync(struct prof_events *events, const struct source *source,
-                        const struct prof_ordered_row *row, struct prof_event *e)
-{
-    (void)source;
-    const int64_t *c = row->cells + SPECIAL;
-    if (!decode_device(events, row, e))
-        return false;
-    e->sync_kind = small_int(c[0]);
-    e->sync_event = c[1];
-    e->name = prof_sync_kind_text(e->sync_kind);
-    return true;
-}
-
-static bool decode_graph(struct prof_events *events, const struct source *source,
-                         const struct prof_ordered_row *row, struct prof_event *e)
-{
-    (void)source;
-    if (!decode_device(events, row, e))
-        return false;
-    e->graph = row->cells[SPECIAL];
-    e->name = "CUDA graph";
-    return true;
-}
-
-/* ---- API calls ----------------------------------------------------------------------------------
- */
-
-#define CALL_START "CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END"
-#define CALL_COLUMNS "api_duration, thread, api_name, NULL, NULL, correlation, stack, stream"
-enum {
-    CALL_DURATION = 2,
-    CALL_THREAD,
-    CALL_NAME,
-    CALL_RESULT,
-    CALL_SOURCE,
-    CALL_CORRELATION,
-    CALL_STACK,
-    CALL_STREAM,
-    CALL_CONFIG
-};
-
-static bool decode_call(struct prof_events *events, const struct source *source,
-                        const struct prof_ordered_row *row, struct prof_event *e)
-{
-    const int64_t *c = row->cells;
-    if (source->record_kind == PROF_EVENT_KERNEL &&
-        !prof_scope_config(&events->scope, prof_cell_id(c[CALL_CONFIG])))
-        return false;
-    set_place(events, e, prof_cell_id(c[CALL_STREAM]), prof_cell_id(c[CALL_THREAD]));
-    if (!event_in_scope(events, e, c[KEY]))
-        return false;
-    e->start_ns = e->api_start_ns = c[KEY];
-    e->duration_ns = e->api_duration_ns = prof_size(c[CALL_DURATION]);
-    e->name = e->api_name = prof_string(events->capture, c[CALL_NAME], NULL);
-    e->api_name_id = prof_cell_id(c[CALL_NAME]);
-    e->result = c[CALL_RESULT];
-    e->source = small_int(c[CALL_SOURCE]);
-    e->correlation = c[CALL_CORRELATION];
-    e->stack = prof_cell_id(c[CALL_STACK]);
-    e->record_kind = source->record_kind;
-    e->record_id = e->id;
-    return true;
-}
-
-/* ---- NVTX ---------------------------------------------------------------------------------------
- */
-
-enum {
-    RANGE_DURATION = 2,
-    RANGE_THREAD,
-    RANGE_NAME,
-    RANGE_DOMAIN,
-    RANGE_CATEGORY,
-    RANGE_COLOR,
-    RANGE_PAYLOAD,
-    RANGE_DEPTH,
-    RANGE_END_THREAD
-};
-
-static bool decode_range(struct prof_events *events, const struct source *source,
-                         const struct prof_ordered_row *row, struct prof_event *e)
-{
-    const int64_t *c = row->cells;
-    set_place(events, e, 0, prof_cell_id(c[RANGE_THREAD]));
-    if (!event_in_scope(events, e, c[KEY]))
-        return false;
-    e->start_ns = c[KEY];
-    e->duration_ns = source->kind == PROF_EVENT_MARKER ? 0 : prof_size(c[RANGE_DURATION]);
-    e->name = prof_string(events->capture, c[RANGE_NAME], NULL);
-    e->domain = prof_string(events->capture, c[RANGE_DOMAIN], NULL);
-    e->category = c[RANGE_CATEGORY];
-    e->color = c[RANGE_COLOR];
-    if (e->category != PROF_UNKNOWN)
-        e->category_name = prof_category_name(events->capture, e->process,
-                                              prof_cell_id(c[RANGE_DOMAIN]), e->category);
-    if (row->is_real) {
-        e->payload = PROF_PAYLOAD_REAL;
-        memcpy(&e->payload_real, &c[RANGE_PAYLOAD], sizeof e->payload_real);
-    } else if (c[RANGE_PAYLOAD] != PROF_UNKNOWN) {
-        e->payload = PROF_PAYLOAD_INT;
-        e->payload_int = c[RANGE_PAYLOAD];
-    }
-    if (source->kind == PROF_EVENT_RANGE) {
-        e->depth = c[RANGE_DEPTH];
-        e->end_thread = prof_cell_id(c[RANGE_END_THREAD]);
+    if (c->capture->has_other_configs && row->kind == PROF_OP_KERNEL) {
+        const struct prof_config *config = prof_config(c->capture, row->config);
+        row->config = config ? config->id : row->config;
     }
     return true;
 }
 
-/* ---- allocations --------------------------------------------------------------------------------
- */
-
-enum {
-    ALLOC_OTHER_END = 2,
-    ALLOC_THREAD,
-    ALLOC_PROCESS,
-    ALLOC_DEVICE,
-    ALLOC_CONTEXT,
-    ALLOC_BYTES,
-    ALLOC_KIND,
-    ALLOC_ADDRESS,
-    ALLOC_STACK,
-    ALLOC_END_THREAD
-};
-
-static bool decode_allocation(struct prof_events *events, const struct source *source,
-                              const struct prof_ordered_row *row, struct prof_event *e)
+/* Names the columns that are wanted, with commas between; those in `key` are read already. */
+static bool name_columns(const struct prof_event_cursor *c, struct source *s, const char *key)
 {
-    const int64_t *c = row->cells;
-    set_place(events, e, 0, prof_cell_id(c[ALLOC_THREAD]));
-    if (!e->process)
-        e->process = prof_cell_id(c[ALLOC_PROCESS]);
-    e->device = prof_cell_id(c[ALLOC_DEVICE]);
-    e->context = prof_cell_id(c[ALLOC_CONTEXT]);
-    /* What was allocated inside: the freeing of it belongs to it, wherever it happens. */
-    if (!event_in_scope(events, e, source->kind == PROF_EVENT_FREE ? c[ALLOC_OTHER_END] : c[KEY]))
-        return false;
-    e->start_ns = c[KEY];
-    e->duration_ns = 0;
-    e->end_ns = c[ALLOC_OTHER_END];
-    e->bytes = prof_size(c[ALLOC_BYTES]);
-    e->target_kind = small_int(c[ALLOC_KIND]);
-    e->name = prof_memory_kind_text(e->target_kind);
-    e->address = c[ALLOC_ADDRESS];
-    e->stack = prof_cell_id(c[ALLOC_STACK]);
-    e->end_thread = source->kind == PROF_EVENT_FREE ? prof_cell_id(c[ALLOC_END_THREAD]) : 0;
-    return true;
-}
-
-/* ---- overhead, unified memory, JIT
- * ---------------------------------------------------------------- */
-
-enum {
-    ACTIVITY_DURATION = 2,
-    ACTIVITY_THREAD,
-    ACTIVITY_PROCESS,
-    ACTIVITY_STREAM,
-    ACTIVITY_DEVICE,
-    ACTIVITY_KIND,
-    ACTIVITY_BYTES,
-    ACTIVITY_FAULTS
-};
-
-static const char *activity_name(enum prof_event_kind kind, int what)
-{
-    return kind == PROF_EVENT_OVERHEAD    ? prof_overhead_kind_text(what)
-           : kind == PROF_EVENT_MIGRATION ? prof_migration_kind_text(what)
-                                          : prof_jit_operation_text(what);
-}
-
-static bool decode_activity(struct prof_events *events, const struct source *source,
-                            const struct prof_ordered_row *row, struct prof_event *e)
-{
-    const int64_t *c = row->cells;
-    set_place(events, e, prof_cell_id(c[ACTIVITY_STREAM]), prof_cell_id(c[ACTIVITY_THREAD]));
-    if (!e->process)
-        e->process = prof_cell_id(c[ACTIVITY_PROCESS]);
-    if (!e->device)
-        e->device = prof_cell_id(c[ACTIVITY_DEVICE]);
-    if (!event_in_scope(events, e, c[KEY]))
-        return false;
-    e->start_ns = c[KEY];
-    e->duration_ns = prof_size(c[ACTIVITY_DURATION]);
-    e->activity_kind = small_int(prof_cell_id(c[ACTIVITY_KIND]));
-    e->name = activity_name(source->kind, e->activity_kind);
-    e->bytes = prof_size(c[ACTIVITY_BYTES]);
-    e->faults = c[ACTIVITY_FAULTS];
-    return true;
-}
-
-/* ---- sources ------------------------------------------------------------------------------------
- */
-
-#define ALLOC_COLUMNS "thread, process, device, context, bytes, kind, address, stack, end_thread"
-#define RANGE_COLUMNS "thread, name, domain, category, color, payload"
-
-static const struct source sources[] = {
-    {PROF_EVENT_KERNEL, 0, {ANY_START, DEVICE_COLUMNS ", config", "kernel", "", 0}, decode_kernel},
-    {PROF_EVENT_TRANSFER,
-     0,
-     {ANY_START, DEVICE_COLUMNS ", bytes, kind, source_kind, target_kind, blocking, peer",
-      "transfer", "", 0},
-     decode_transfer},
-    {PROF_EVENT_MEMSET,
-     0,
-     {ANY_START, DEVICE_COLUMNS ", bytes, value, memory_kind", "memset", "", 0},
-     decode_memset},
-    {PROF_EVENT_SYNC,
-     0,
-     {ANY_START,
-      "start, duration, stream, thread, api_name, api_lead, api_duration, correlation, NULL, NULL, "
-      "NULL, NULL, stack, kind, event",
-      "sync", "", 0},
-     decode_sync},
-    {PROF_EVENT_API,
-     PROF_EVENT_API,
-     {"start", "duration, thread, name, result, source, correlation, stack, NULL", "api_call", "",
-      0},
-     decode_call},
-    {PROF_EVENT_API,
-     PROF_EVENT_KERNEL,
-     {CALL_START, CALL_COLUMNS ", config", "kernel", "api_name NOT NULL", 0},
-     decode_call},
-    {PROF_EVENT_API,
-     PROF_EVENT_TRANSFER,
-     {CALL_START, CALL_COLUMNS, "transfer", "api_name NOT NULL", 0},
-     decode_call},
-    {PROF_EVENT_API,
-     PROF_EVENT_MEMSET,
-     {CALL_START, CALL_COLUMNS, "memset", "api_name NOT NULL", 0},
-     decode_call},
-    {PROF_EVENT_API,
-     PROF_EVENT_SYNC,
-     {CALL_START, CALL_COLUMNS, "sync", "api_name NOT NULL", 0},
-     decode_call},
-    {PROF_EVENT_RANGE,
-     0,
-     {"start", "duration, " RANGE_COLUMNS ", depth, end_thread", "range", "", RANGE_PAYLOAD},
-     decode_range},
-    {PROF_EVENT_MARKER,
-     0,
-     {"start", "NULL, " RANGE_COLUMNS, "marker", "", RANGE_PAYLOAD},
-     decode_range},
-    {PROF_EVENT_ALLOC,
-     0,
-     {"start", "\"end\", " ALLOC_COLUMNS, "allocation", "", 0},
-     decode_allocation},
-    {PROF_EVENT_FREE,
-     0,
-     {"\"end\"", "start, " ALLOC_COLUMNS, "allocation", "\"end\" NOT NULL", 0},
-     decode_allocation},
-    {PROF_EVENT_GRAPH,
-     0,
-     {"start",
-      "start, duration, stream, NULL, NULL, NULL, NULL, correlation, queue_delay, submit_delay, "
-      "NULL, NULL, NULL, graph",
-      "graph_launch", "", 0},
-     decode_graph},
-    {PROF_EVENT_OVERHEAD,
-     0,
-     {"start", "duration, thread, process, stream, NULL, kind, NULL, NULL", "overhead", "", 0},
-     decode_activity},
-    {PROF_EVENT_MIGRATION,
-     0,
-     {"start", "duration, NULL, process, stream, coalesce(target, source), kind, bytes, faults",
-      "migration", "", 0},
-     decode_activity},
-    {PROF_EVENT_JIT,
-     0,
-     {"start", "duration, thread, process, NULL, device, operation, NULL, NULL", "jit", "", 0},
-     decode_activity},
-};
-enum { SOURCES = sizeof sources / sizeof sources[0] };
-
-/* A filter that a source can never satisfy saves reading it. */
-static bool excluded(const struct prof_scope *scope, const struct source *source)
-{
-    bool device = source->kind <= PROF_EVENT_SYNC || source->kind == PROF_EVENT_GRAPH ||
-                  (source->kind == PROF_EVENT_API && source->record_kind != PROF_EVENT_API);
-    bool kernel = source->kind == PROF_EVENT_KERNEL ||
-                  (source->kind == PROF_EVENT_API && source->record_kind == PROF_EVENT_KERNEL);
-    bool memory = source->kind == PROF_EVENT_ALLOC || source->kind == PROF_EVENT_FREE ||
-                  source->kind == PROF_EVENT_MIGRATION || source->kind == PROF_EVENT_JIT;
-    bool call = source->kind == PROF_EVENT_API;
-    if ((device || call) && !kernel && prof_scope_only_kernels(scope))
-        return true;
-    return scope->by_device && !device &&
-           !(memory && !scope->filter.stream && !scope->filter.stream_count);
-}
-
-/* ---- cursor -------------------------------------------------------------------------------------
- */
-
-static void advance_stream(struct stream *s)
-{
-    s->head = prof_ordered_next(s->rows);
-    s->head_key = s->head ? s->head->cells[0] : 0;
-}
-
-static enum prof_status open_streams(struct prof_events *events, uint32_t kinds,
-                                     struct prof_error *err)
-{
-    events->streams = calloc(SOURCES, sizeof *events->streams);
-    if (!events->streams)
-        return prof_out_of_memory(err);
-    enum prof_status status = PROF_OK;
-    for (size_t i = 0; !status && i < SOURCES; i++) {
-        if (!(kinds & PROF_EVENTS(sources[i].kind)) || excluded(&events->scope, &sources[i]))
+    s->names = sqlite3_mprintf("%s", "");
+    for (size_t i = 0; s->names && i < PROF_FIELDS; i++) {
+        const char *column = s->table->columns[i];
+        if (!column || !(c->query.fields >> i & 1) || s->count >= PROF_ORDERED_COLUMNS ||
+            (key && (i == PROF_FIELD_ID || !strcmp(column, key))))
             continue;
-        struct stream *s = &events->streams[events->count];
-        s->source = &sources[i];
-        status = prof_ordered_open(events->capture, &sources[i].query, 0, &s->rows, err);
-        if (!status) {
-            events->count++;
-            advance_stream(s);
-        }
+        s->columns[s->count++] = &places[i];
+        s->names = sqlite3_mprintf("%z%s%s", s->names, *s->names ? ", " : "", column);
+    }
+    const char *where = s->table->where, *more = c->query.where ? c->query.where : "";
+    s->where = sqlite3_mprintf("%s%s%s", where, *where && *more ? " AND " : "", more);
+    return s->names && s->where;
+}
+
+static enum prof_status open_scan(struct prof_event_cursor *c, struct source *s)
+{
+    char *sql = NULL;
+    if (name_columns(c, s, NULL))
+        sql = sqlite3_mprintf("SELECT %s FROM %s%s%s", *s->names ? s->names : "NULL",
+                              s->table->name, *s->where ? " WHERE " : "", s->where);
+    enum prof_status status =
+        sql ? prof_query(c->capture, sql, &s->scan, &c->err) : prof_out_of_memory(&c->err);
+    sqlite3_free(sql);
+    return status;
+}
+
+static enum prof_status open_ordered(struct prof_event_cursor *c, struct source *s)
+{
+    const char *key = s->table->key;
+    bool is_start = !strcmp(key, s->table->columns[PROF_FIELD_START]);
+    s->columns[s->count++] = is_start ? &places[PROF_FIELD_START] : NULL;
+    s->columns[s->count++] = &places[PROF_FIELD_ID];
+    if (!name_columns(c, s, key))
+        return prof_out_of_memory(&c->err);
+    struct prof_ordered_query query = {key, s->names, s->table->name, s->where, 0};
+    for (size_t i = 2; i < s->count; i++) {
+        if (s->columns[i]->type == PAYLOAD)
+            query.real_column = (int)i;
+    }
+    enum prof_status status = prof_ordered_open(c->capture, &query, 0, &s->ordered, &c->err);
+    if (!status)
+        s->head = prof_ordered_next(s->ordered);
+    return status;
+}
+
+enum prof_status prof_event_cursor_open(struct prof_capture *capture,
+                                        const struct prof_event_query *query,
+                                        struct prof_event_cursor **cursor, struct prof_error *err)
+{
+    struct prof_event_cursor *c = *cursor = calloc(1, sizeof *c);
+    if (!c)
+        return prof_out_of_memory(err);
+    c->capture = capture;
+    c->query = *query;
+    if (query->scope)
+        c->query.fields |= prof_scope_fields(query->scope);
+    if (c->query.fields & PROF_FIELD(LAUNCH))
+        c->query.fields |= PROF_FIELD(CALL) | PROF_FIELD(CORRELATION) | PROF_FIELD(STREAM);
+    if (c->query.fields & PROF_FIELD(CALL))
+        c->query.fields |= PROF_FIELD(START);
+    enum prof_status status = query->in_order ? prof_begin(capture, &c->err) : PROF_OK;
+    c->in_transaction = query->in_order && !status;
+    for (size_t i = 0; !status && i < PROF_OP_KINDS; i++) {
+        enum prof_op_kind kind = order[i];
+        if (!(query->tables >> kind & 1) || (query->scope && excluded(query->scope, kind)))
+            continue;
+        struct source *s = &c->sources[c->count++];
+        s->table = &tables[kind];
+        s->row = blank;
+        s->row.kind = kind;
+        s->row.copy_kind = kind == PROF_OP_MEMSET ? PROF_COPY_MEMSET : 0;
+        status = query->in_order ? open_ordered(c, s) : PROF_OK;
+    }
+    if (status) {
+        c->status = status;
+        prof_event_cursor_close(c, err);
+        *cursor = NULL;
     }
     return status;
+}
+
+/* A row in the file's order; NULL where the source has no more. */
+static bool read_scan(struct source *s)
+{
+    if (!prof_row(s->scan))
+        return false;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->columns[i]->type == PAYLOAD) {
+            sqlite3_value *value = sqlite3_column_value(s->scan, (int)i);
+            double real = sqlite3_value_double(value);
+            s->row.payload_is_real = sqlite3_value_type(value) == SQLITE_FLOAT;
+            if (s->row.payload_is_real) {
+                memcpy(&s->row.payload, &real, sizeof real);
+                continue;
+            }
+        }
+        put_cell(&s->row, s->columns[i], prof_column_int(s->scan, (int)i));
+    }
+    return true;
+}
+
+static const struct prof_event_row *next_in_file(struct prof_event_cursor *c)
+{
+    while (!c->status && c->at < c->count) {
+        struct source *s = &c->sources[c->at];
+        if (!s->scan)
+            c->status = open_scan(c, s);
+        while (!c->status && read_scan(s)) {
+            if (complete_event_row(c, &s->row))
+                return &s->row;
+        }
+        if (!c->status)
+            c->status = prof_query_end(c->capture, s->scan, &c->err);
+        s->scan = NULL;
+        c->at++;
+    }
+    return NULL;
+}
+
+static const struct prof_event_row *next_in_time(struct prof_event_cursor *c)
+{
+    for (;;) {
+        struct source *s = NULL;
+        for (size_t i = 0; i < c->count; i++) {
+            struct source *other = &c->sources[i];
+            if (other->head && (!s || other->head->cells[0] < s->head->cells[0]))
+                s = other;
+        }
+        if (!s || c->status ||
+            (c->query.scope && c->query.scope->by_time &&
+             s->head->cells[0] >= c->query.scope->end_ns))
+            return NULL; /* all others are later */
+        for (size_t i = 0; i < s->count; i++) {
+            if (s->columns[i])
+                put_cell(&s->row, s->columns[i], s->head->cells[i]);
+        }
+        s->row.payload_is_real = s->head->is_real;
+        s->head = prof_ordered_next(s->ordered);
+        if (complete_event_row(c, &s->row))
+            return &s->row;
+    }
+}
+
+const struct prof_event_row *prof_event_cursor_next(struct prof_event_cursor *c)
+{
+    const struct prof_event_row *row = c->query.in_order ? next_in_time(c) : next_in_file(c);
+    return c->status ? NULL : row;
+}
+
+enum prof_status prof_event_cursor_close(struct prof_event_cursor *c, struct prof_error *err)
+{
+    if (!c)
+        return PROF_OK;
+    enum prof_status status = c->status;
+    if (status && err)
+        *err = c->err;
+    for (size_t i = 0; i < c->count; i++) {
+        struct source *s = &c->sources[i];
+        enum prof_status end = prof_ordered_close(s->ordered, status ? NULL : err);
+        status = status ? status : end;
+        sqlite3_finalize(s->scan);
+        sqlite3_free(s->names);
+        sqlite3_free(s->where);
+    }
+    if (c->in_transaction)
+        prof_end(c->capture);
+    prof_map_free(&c->launches.by_key);
+    prof_array_free(&c->launches.list);
+    free(c);
+    return status;
+}
+
+enum prof_status prof_event_rows(struct prof_capture *capture, const struct prof_event_query *query,
+                                 prof_event_row_seen *seen, void *user, struct prof_error *err)
+{
+    struct prof_event_cursor *cursor;
+    const struct prof_event_row *row;
+    bool ok = true;
+    enum prof_status status = prof_event_cursor_open(capture, query, &cursor, err);
+    if (status)
+        return status;
+    while (ok && (row = prof_event_cursor_next(cursor)))
+        ok = seen(user, row);
+    status = prof_event_cursor_close(cursor, err);
+    return ok ? status : prof_out_of_memory(err);
+}
+
+/* ---- events with names ----------------------------------------------------------------------- */
+
+struct prof_events {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_event_cursor *cursor;
+};
+
+/* Tables of these kinds of events. Not all that a filter by device excludes is known as such from
+ * columns: these two are about the host, whatever they name. */
+static uint32_t event_tables(uint32_t kinds, const struct prof_scope *scope)
+{
+    uint32_t wanted = 0;
+    for (size_t i = 0; i < PROF_OP_KINDS; i++)
+        wanted |= (kinds & PROF_EVENTS(tables[i].event)) ? 1u << i : 0;
+    if (scope->by_device)
+        wanted &= ~PROF_OPS(OVERHEAD);
+    if (scope->filter.stream || scope->filter.stream_count)
+        wanted &= ~PROF_OPS(MIGRATION);
+    return wanted;
 }
 
 enum prof_status prof_events_open(struct prof_capture *capture, const struct prof_filter *filter,
@@ -519,15 +555,10 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
         return prof_out_of_memory(err);
     e->capture = capture;
     enum prof_status status = prof_scope_open(&e->scope, capture, filter, err);
+    struct prof_event_query query = {event_tables(kinds, &e->scope), PROF_FIELDS_ALL, &e->scope,
+                                     NULL, true};
     if (!status)
-        status = prof_begin(capture, err);
-    if (status) {
-        prof_scope_close(&e->scope);
-        free(e);
-        *events = NULL;
-        return status;
-    }
-    status = open_streams(e, kinds, err);
+        status = prof_event_cursor_open(capture, &query, &e->cursor, err);
     if (status) {
         prof_events_close(e, NULL);
         *events = NULL;
@@ -535,46 +566,140 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
     return status;
 }
 
-static struct stream *earliest(struct prof_events *events)
+/* Where it happened: its stream tells, or its thread, or its own columns. */
+static void set_event_place(const struct prof_capture *capture, const struct prof_event_row *row,
+                            struct prof_event *e)
 {
-    struct stream *first = NULL;
-    for (size_t i = 0; i < events->count; i++) {
-        struct stream *s = &events->streams[i];
-        if (s->head && (!first || s->head_key < first->head_key))
-            first = s;
-    }
-    return first;
+    const struct prof_stream *stream = prof_stream(capture, row->stream);
+    const struct prof_thread *thread = prof_thread(capture, row->thread);
+    e->stream = row->stream;
+    e->thread = row->thread;
+    e->process = stream ? stream->process : thread ? thread->process : row->process;
+    e->device = stream ? stream->device : row->device;
+    e->context = stream ? stream->context : row->context;
 }
 
-bool prof_events_next(struct prof_events *events, struct prof_event *event)
+static void set_event_payload(const struct prof_event_row *row, struct prof_event *e)
 {
-    for (struct stream *s; (s = earliest(events)); advance_stream(s)) {
-        if (events->scope.by_time && s->head_key >= events->scope.end_ns)
-            return false; /* all others are later */
-        if (!prof_scope_time(&events->scope, s->head_key))
-            continue;
-        *event = blank;
-        event->kind = s->source->kind;
-        event->id = s->head->cells[1];
-        if (!s->source->decode(events, s->source, s->head, event))
-            continue;
-        advance_stream(s);
-        return true;
+    if (row->payload_is_real) {
+        e->payload = PROF_PAYLOAD_REAL;
+        memcpy(&e->payload_real, &row->payload, sizeof e->payload_real);
+    } else if (row->payload != PROF_UNKNOWN) {
+        e->payload = PROF_PAYLOAD_INT;
+        e->payload_int = row->payload;
     }
-    return false;
+}
+
+static void set_event_name(struct prof_capture *capture, const struct prof_event_row *row,
+                           struct prof_event *e)
+{
+    switch (e->kind) {
+    case PROF_EVENT_KERNEL:
+        e->config = prof_config(capture, row->config);
+        e->name = e->config ? e->config->name : NULL;
+        break;
+    case PROF_EVENT_TRANSFER:
+    case PROF_EVENT_MEMSET:
+        e->name = prof_copy_kind_text(row->copy_kind);
+        break;
+    case PROF_EVENT_SYNC:
+        e->name = prof_sync_kind_text(e->sync_kind = row->what);
+        break;
+    case PROF_EVENT_API:
+        e->name = e->api_name;
+        break;
+    case PROF_EVENT_RANGE:
+    case PROF_EVENT_MARKER:
+        e->name = prof_string(capture, row->name, NULL);
+        e->domain = prof_string(capture, row->domain, NULL);
+        if (row->category != PROF_UNKNOWN)
+            e->category_name = prof_category_name(capture, e->process, row->domain, row->category);
+        break;
+    case PROF_EVENT_ALLOC:
+    case PROF_EVENT_FREE:
+        e->name = prof_memory_kind_text(row->target_kind);
+        break;
+    case PROF_EVENT_GRAPH:
+        e->name = "CUDA graph";
+        break;
+    case PROF_EVENT_OVERHEAD:
+        e->name = prof_overhead_kind_text(e->activity_kind = row->what);
+        break;
+    case PROF_EVENT_MIGRATION:
+        e->name = prof_migration_kind_text(e->activity_kind = row->what);
+        break;
+    case PROF_EVENT_JIT:
+        e->name = prof_jit_operation_text(e->activity_kind = row->what);
+        break;
+    case PROF_EVENT_KINDS:
+        break;
+    }
+}
+
+bool prof_events_next(struct prof_events *events, struct prof_event *e)
+{
+    const struct prof_event_row *row = prof_event_cursor_next(events->cursor);
+    if (!row)
+        return false;
+    const struct table *table = &tables[row->kind];
+    bool is_call = table->event == PROF_EVENT_API, is_alloc = table->event == PROF_EVENT_ALLOC;
+    bool is_moment =
+        is_alloc || table->event == PROF_EVENT_FREE || table->event == PROF_EVENT_MARKER;
+    bool has_call = table->columns[PROF_FIELD_CALL] || table->event == PROF_EVENT_GRAPH || is_call;
+    bool never_began = row->kind <= PROF_OP_SYNC && row->start_ns == PROF_UNKNOWN;
+    *e = (struct prof_event){
+        .kind = table->event,
+        .id = row->id,
+        .start_ns = row->start_ns,
+        .duration_ns = is_moment     ? 0
+                       : never_began ? PROF_UNKNOWN
+                                     : row->duration_ns,
+        .api_start_ns = is_call ? row->start_ns : row->call_ns,
+        .api_duration_ns = is_call ? row->duration_ns : row->call_duration_ns,
+        .correlation = row->correlation,
+        .record_kind = is_call    ? table->record
+                       : has_call ? table->event
+                                  : 0,
+        .record_id = has_call ? row->id : 0,
+        .result = row->result,
+        .source = row->source,
+        .queue_delay_ns = row->queue_delay_ns,
+        .submit_delay_ns = row->submit_delay_ns,
+        .flags = row->flags,
+        .graph_node = row->graph_node,
+        .bytes = row->bytes,
+        .copy_kind = row->kind == PROF_OP_TRANSFER ? row->copy_kind : 0,
+        .source_kind = row->source_kind,
+        .target_kind = row->target_kind,
+        .blocking = row->blocking,
+        .peer_device = row->peer,
+        .value = row->value,
+        .address = row->address,
+        .end_ns = row->other_ns,
+        .graph = row->graph,
+        .faults = row->faults,
+        .sync_event = row->sync_event,
+        .category = row->category,
+        .color = row->color,
+        .depth = row->depth,
+        .end_thread = is_alloc ? 0 : row->end_thread,
+        .stack = row->stack,
+    };
+    if (has_call) {
+        e->api_name = prof_string(events->capture, row->name, NULL);
+        e->api_name_id = row->name;
+    }
+    set_event_place(events->capture, row, e);
+    set_event_name(events->capture, row, e);
+    set_event_payload(row, e);
+    return true;
 }
 
 enum prof_status prof_events_close(struct prof_events *events, struct prof_error *err)
 {
     if (!events)
         return PROF_OK;
-    enum prof_status status = PROF_OK;
-    for (size_t i = 0; i < events->count; i++) {
-        enum prof_status end = prof_ordered_close(events->streams[i].rows, status ? NULL : err);
-        status = status ? status : end;
-    }
-    prof_end(events->capture);
-    free(events->streams);
+    enum prof_status status = prof_event_cursor_close(events->cursor, err);
     prof_scope_close(&events->scope);
     free(events);
     return status;
@@ -583,11 +708,11 @@ enum prof_status prof_events_close(struct prof_events *events, struct prof_error
 int64_t prof_events_estimate(struct prof_capture *capture, uint32_t kinds)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < SOURCES; i++) {
-        if (!(kinds & PROF_EVENTS(sources[i].kind)))
+    for (size_t i = 0; i < PROF_OP_KINDS; i++) {
+        if (!(kinds & PROF_EVENTS(tables[i].event)))
             continue;
         sqlite3_stmt *row;
-        char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", sources[i].query.table);
+        char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", tables[i].name);
         if (sql && !prof_query(capture, sql, &row, NULL)) {
             if (prof_row(row))
                 sum = prof_add(sum, sqlite3_column_int64(row, 0));

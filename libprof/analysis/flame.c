@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/call_tree.h"
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/base/saturate.h"
 
@@ -18,13 +18,13 @@ struct work {
     struct prof_map busy_until;    /* physical device -> end of what was seen of its work */
 };
 
-static uint32_t name_of_range(void *user, const struct prof_range_row_read *row)
+static uint32_t name_of_range(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
     return prof_texts_number(&w->texts, w->capture, row->name);
 }
 
-static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
+static int64_t weight_of(const struct work *w, const struct prof_event_row *op)
 {
     int64_t duration = op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns;
     switch (w->weight) {
@@ -47,7 +47,7 @@ static int64_t weight_of(const struct work *w, const struct prof_device_op *op)
     return 0;
 }
 
-static int64_t operation_process(const struct work *w, const struct prof_device_op *op)
+static int64_t operation_process(const struct work *w, const struct prof_event_row *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_thread *thread = prof_thread(w->capture, op->thread);
@@ -56,7 +56,7 @@ static int64_t operation_process(const struct work *w, const struct prof_device_
 
 static const char whole_graph[] = "CUDA graph";
 
-static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device_op *op)
+static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_event_row *op)
 {
     if (op->kind == PROF_OP_KERNEL) {
         const struct prof_config *config = prof_config(w->capture, op->config);
@@ -74,13 +74,13 @@ static uint32_t add_leaf(struct work *w, uint32_t node, const struct prof_device
 }
 
 /* The node of an operation. PROF_NO_GROUP: out of memory. */
-static uint32_t operation_node(struct work *w, const struct prof_device_op *op)
+static uint32_t operation_node(struct work *w, const struct prof_event_row *op)
 {
     struct prof_call_site site = {
         .process = operation_process(w, op),
         .thread = op->thread,
         .call_ns = op->call_ns,
-        .api_name = op->api_name,
+        .api_name = op->name,
         .stack = op->stack,
     };
     uint32_t node = prof_call_tree_call(&w->tree, &site);
@@ -92,7 +92,7 @@ static uint32_t operation_node(struct work *w, const struct prof_device_op *op)
     return node == PROF_NO_GROUP ? node : add_leaf(w, node, op);
 }
 
-static bool add_flame_operation(void *user, const struct prof_device_op *op)
+static bool add_flame_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     int64_t weight = weight_of(w, op);
@@ -113,7 +113,7 @@ static bool add_flame_operation(void *user, const struct prof_device_op *op)
 
 /* Work comes in the order of its start. What begins after all before it on its device has ended is
  * what the device waited for. */
-static bool add_idle(void *user, const struct prof_device_op *op)
+static bool add_idle(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
@@ -125,7 +125,7 @@ static bool add_idle(void *user, const struct prof_device_op *op)
     int64_t end = prof_add(op->start_ns, op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns);
     if (!prof_map_put(&w->busy_until, key, (uint64_t)(end > busy_until ? end : busy_until)))
         return false;
-    if (idle <= 0 || !prof_scope_op(&w->scope, op))
+    if (idle <= 0 || !prof_scope_row(&w->scope, op))
         return true;
     uint32_t node = operation_node(w, op);
     if (node == PROF_NO_GROUP)
@@ -148,10 +148,21 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
     status = prof_range_index_open(&w->index, w->capture, &places, name_of_range, w, err);
     if (!status)
         status = prof_node_stacks_read(&w->nodes, w->capture, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                                               PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
+                                               PROF_FIELD(STACK) | PROF_FIELD(CONFIG) |
+                                               PROF_FIELD(GRAPH_NODE) | PROF_FIELD(BYTES) |
+                                               PROF_FIELD(COPY_KIND) | PROF_FIELD(LAUNCH),
+                                     .scope = &w->scope};
     if (!status && w->weight != PROF_FLAME_IDLE_NS)
-        status = prof_device_ops(w->capture, &w->scope, add_flame_operation, w, err);
+        status = prof_event_rows(w->capture, &query, add_flame_operation, w, err);
+    query.fields |= prof_scope_fields(&w->scope);
+    query.scope = NULL;
+    query.where = "start NOT NULL";
+    query.in_order = true;
     if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
-        status = prof_device_ops_by_start(w->capture, add_idle, w, err);
+        status = prof_event_rows(w->capture, &query, add_idle, w, err);
     prof_end(w->capture);
     return status;
 }

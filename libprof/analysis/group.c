@@ -77,6 +77,49 @@ uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh)
     return prof_map_put(map, key, number) ? number : PROF_NO_GROUP;
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+void *prof_group_add(struct prof_groups *groups)
+{
+    if (!prof_array_room(&groups->data, &groups->capacity, groups->count + 1, groups->bytes))
+        return NULL;
+    return memset(prof_group_at(groups, groups->count++), 0, groups->bytes);
+}
+
+void *prof_group_of_number(struct prof_groups *groups, uint64_t key, bool *fresh)
+{
+    uint32_t number = prof_group_number(&groups->by_number, key, fresh);
+    if (number == PROF_NO_GROUP)
+        return NULL;
+    return *fresh ? prof_group_add(groups) : prof_group_at(groups, number);
+}
+
+void *prof_group_of_bytes(struct prof_groups *groups, const void *key, size_t length, bool *fresh)
+{
+    uint32_t *known = prof_names_get(&groups->by_bytes, key, length);
+    *fresh = !known;
+    if (known)
+        return prof_group_at(groups, *known);
+    if (!prof_names_put(&groups->by_bytes, key, length, (uint32_t)groups->count))
+        return NULL;
+    return prof_group_add(groups);
+}
+
+void prof_groups_free(struct prof_groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        struct prof_gather *measures = prof_group_at(groups, i);
+        for (size_t k = 0; k < groups->measures; k++)
+            prof_gather_free(&measures[k]);
+    }
+    free(groups->data);
+    prof_map_free(&groups->by_number);
+    prof_names_free(&groups->by_bytes);
+    *groups = (struct prof_groups){0};
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
 double prof_share(int64_t part, int64_t sum)
 {
     return sum == PROF_UNKNOWN || sum <= 0 ? NAN : (double)part / (double)sum;

@@ -4,6 +4,7 @@
 #define PERFKIT_ANALYSIS_GROUP_H
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/spread.h"
 
 #define PROF_NO_GROUP UINT32_MAX
 
@@ -34,6 +35,48 @@ void prof_kernel_texts_free(struct prof_kernel_texts *texts);
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh);
 
+/* Groups of rows with what is measured of each. A group is a struct of the caller's that begins
+ * with its `measures` struct prof_gather. Starts as PROF_GROUPS(struct, measures). */
+struct prof_groups {
+    size_t bytes, measures;
+    char *data;
+    size_t count, capacity;
+    struct prof_map by_number;
+    struct prof_names by_bytes;
+    struct prof_spread_budget budget;
+};
+#define PROF_GROUPS(type, measures)                                                                \
+    {                                                                                              \
+        sizeof(type), measures, NULL, 0, 0, {0}, {0},                                              \
+        {                                                                                          \
+            0, 0                                                                                   \
+        }                                                                                          \
+    }
+
+/* The group of a key (of one kind for all groups), made when it is new: *fresh, all zeros. Valid
+ * until the next is made. NULL: out of memory. */
+void *prof_group_of_number(struct prof_groups *groups, uint64_t key, bool *fresh);
+void *prof_group_of_bytes(struct prof_groups *groups, const void *key, size_t length, bool *fresh);
+
+/* A group that no key leads to. */
+void *prof_group_add(struct prof_groups *groups);
+
+/* In order of first sight. */
+static inline void *prof_group_at(const struct prof_groups *groups, size_t number)
+{
+    return groups->data + number * groups->bytes;
+}
+
+/* Add a value to a measure where it is known. */
+static inline void prof_measure(struct prof_groups *groups, struct prof_gather *measure,
+                                int64_t value)
+{
+    if (value != PROF_UNKNOWN)
+        prof_gather_add(measure, &groups->budget, value);
+}
+
+void prof_groups_free(struct prof_groups *groups);
+
 /* Take every row of a query. `add` returns false when it is out of memory. */
 enum prof_status prof_scan(struct prof_capture *capture, const char *sql,
                            bool (*add)(void *user, sqlite3_stmt *row), void *user,
@@ -45,8 +88,10 @@ struct prof_row_shape {
     int (*order)(const void *, const void *);
 };
 #define PROF_ROW_SHAPE(type, order)                                                                \
-    {sizeof(struct type), offsetof(struct type, duration_ns), offsetof(struct type, share),        \
-     offsetof(struct type, wall_share), order}
+    {                                                                                              \
+        sizeof(struct type), offsetof(struct type, duration_ns), offsetof(struct type, share),     \
+            offsetof(struct type, wall_share), order                                               \
+    }
 
 /* Fill in both shares of filled rows and put them in order; returns the sum of their durations. */
 int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t count,

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/kernel_sums.h"
-#include "libprof/analysis/scope.h"
-#include "libprof/analysis/spread.h"
 
 struct group {
+    struct prof_gather duration, queue, submit, launch, api;
     const struct prof_config *config; /* first seen */
     int64_t configs;
     int64_t unfinished, failed;
@@ -16,7 +16,6 @@ struct group {
     const char *api_name;
     bool apis_differ;
     struct prof_graph_node node; /* of the first that ran as one */
-    struct prof_gather duration, queue, submit, launch, api;
 };
 
 struct work {
@@ -24,95 +23,45 @@ struct work {
     struct prof_scope scope;
     enum prof_group by;
     uint32_t *group_of_config; /* per index of capture->configs, the last for unknown ones */
-    struct prof_names by_name;
-    PROF_ARRAY(struct group) groups;
-    struct prof_spread_budget durations, delays;
+    struct prof_groups groups;
+    struct prof_spread_budget delays;
 };
 
-static uint32_t new_group(struct work *w, const struct prof_config *config)
-{
-    struct group *g = prof_array_add(&w->groups);
-    if (!g)
-        return PROF_NO_GROUP;
-    *g = (struct group){.config = config};
-    return (uint32_t)(w->groups.count - 1);
-}
-
-static uint32_t group_of_key(struct work *w, const struct prof_config *config, const char *key,
-                             size_t length)
-{
-    uint32_t *known = prof_names_get(&w->by_name, key, length);
-    if (known)
-        return *known;
-    uint32_t group = new_group(w, config);
-    if (group != PROF_NO_GROUP && !prof_names_put(&w->by_name, key, length, group))
-        return PROF_NO_GROUP;
-    return group;
-}
-
-/* Grid and block with the name behind them. */
-static uint32_t group_of_shape(struct work *w, const struct prof_config *config)
+/* Name, and by shape grid and block before it. NULL: out of memory. */
+static struct group *group_of_name(struct work *w, const struct prof_config *config, bool *fresh)
 {
     size_t shape = sizeof config->grid + sizeof config->block, length = strlen(config->name);
+    if (w->by == PROF_BY_NAME)
+        return prof_group_of_bytes(&w->groups, config->name, length, fresh);
     char *key = malloc(shape + length);
     if (!key)
-        return PROF_NO_GROUP;
+        return NULL;
     memcpy(key, config->grid, sizeof config->grid);
     memcpy(key + sizeof config->grid, config->block, sizeof config->block);
     memcpy(key + shape, config->name, length);
-    uint32_t group = group_of_key(w, config, key, shape + length);
+    struct group *g = prof_group_of_bytes(&w->groups, key, shape + length, fresh);
     free(key);
-    return group;
+    return g;
 }
 
-static uint32_t assign_group(struct work *w, const struct prof_config *config)
+static struct group *kernel_group(struct work *w, int64_t config_id)
 {
-    if (w->by == PROF_BY_CONFIG || !config || !config->name)
-        return new_group(w, config);
-    if (w->by == PROF_BY_SHAPE)
-        return group_of_shape(w, config);
-    return group_of_key(w, config, config->name, strlen(config->name));
-}
-
-static struct group *kernel_group(struct work *w, int64_t config)
-{
-    size_t i = prof_config_index(w->capture, config);
+    size_t i = prof_config_index(w->capture, config_id);
     if (i == SIZE_MAX)
         i = w->capture->configs.count;
-    if (w->group_of_config[i] == PROF_NO_GROUP) {
-        uint32_t group =
-            assign_group(w, i < w->capture->configs.count ? &w->capture->configs.data[i] : NULL);
-        if (group == PROF_NO_GROUP)
-            return NULL;
-        w->group_of_config[i] = group;
-        w->groups.data[group].configs++;
-    }
-    return &w->groups.data[w->group_of_config[i]];
-}
-
-enum {
-    START,
-    DURATION,
-    STREAM,
-    CONFIG,
-    THREAD,
-    LEAD,
-    API_DURATION,
-    QUEUE,
-    SUBMIT,
-    FLAGS,
-    NODE,
-    CORRELATION
-};
-static const char select_kernels[] =
-    "SELECT start, duration, stream, config, thread, api_lead, api_duration, queue_delay, "
-    "submit_delay, flags, graph_node, correlation FROM kernel";
-
-static void gather_known(struct prof_gather *gather, struct prof_spread_budget *budget,
-                         int64_t value)
-{
-    if (value != PROF_UNKNOWN)
-        prof_gather_add(gather, budget, value);
+    if (w->group_of_config[i] != PROF_NO_GROUP)
+        return prof_group_at(&w->groups, w->group_of_config[i]);
+    const struct prof_config *config =
+        i < w->capture->configs.count ? &w->capture->configs.data[i] : NULL;
+    bool fresh = true, alone = w->by == PROF_BY_CONFIG || !config || !config->name;
+    struct group *g = alone ? prof_group_add(&w->groups) : group_of_name(w, config, &fresh);
+    if (!g)
+        return NULL;
+    if (fresh)
+        g->config = config;
+    g->configs++;
+    w->group_of_config[i] = (uint32_t)(g - (struct group *)prof_group_at(&w->groups, 0));
+    return g;
 }
 
 static void add_api(struct group *g, const struct prof_stream *s)
@@ -130,36 +79,30 @@ static void add_group_node(struct group *g, int64_t node, const struct prof_stre
         g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
 }
 
-static bool add_kernel_launch_row(void *user, sqlite3_stmt *row)
+static bool add_kernel_execution(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    int64_t start = prof_column_int(row, START), lead = prof_column_int(row, LEAD);
-    int64_t config = prof_column_id(row, CONFIG);
-    struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD), start,
-                                   lead, CORRELATION};
-    if (!prof_scope_row(&w->scope, row, &place) || !prof_scope_config(&w->scope, config))
-        return true;
-    struct group *g = kernel_group(w, config);
+    struct group *g = kernel_group(w, row->config);
     if (!g)
         return false;
-    int64_t flags = sqlite3_column_int64(row, FLAGS), node = prof_column_int(row, NODE);
-    const struct prof_stream *stream = prof_stream(w->capture, place.stream);
+    const struct prof_stream *stream = prof_stream(w->capture, row->stream);
     add_api(g, stream);
-    if (node != PROF_UNKNOWN)
-        add_group_node(g, node, stream);
-    if (flags & 4)
+    if (row->graph_node != PROF_UNKNOWN)
+        add_group_node(g, row->graph_node, stream);
+    if (row->flags & 4)
         g->failed++;
-    int64_t duration = prof_column_size(row, DURATION);
-    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN) {
+    if (row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN) {
         g->unfinished++;
         return true;
     }
-    prof_gather_add(&g->duration, &w->durations, duration);
-    if (lead != PROF_UNKNOWN)
-        prof_gather_add(&g->launch, &w->delays, lead);
-    gather_known(&g->api, &w->delays, prof_column_size(row, API_DURATION));
-    gather_known(&g->queue, &w->delays, prof_column_int(row, QUEUE));
-    gather_known(&g->submit, &w->delays, prof_column_int(row, SUBMIT));
+    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    const int64_t delays[] = {row->queue_delay_ns, row->submit_delay_ns, row->lead_ns,
+                              row->call_duration_ns};
+    struct prof_gather *gathers[] = {&g->queue, &g->submit, &g->launch, &g->api};
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+        if (delays[i] != PROF_UNKNOWN)
+            prof_gather_add(gathers[i], &w->delays, delays[i]);
+    }
     return true;
 }
 
@@ -170,7 +113,14 @@ static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
     if (!w->group_of_config)
         return prof_out_of_memory(err);
     memset(w->group_of_config, 0xff, configs * sizeof *w->group_of_config);
-    return prof_scan(w->capture, select_kernels, add_kernel_launch_row, w, err);
+    struct prof_event_query query = {
+        .tables = PROF_OPS(KERNEL),
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(CONFIG) |
+                  PROF_FIELD(CALL) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(QUEUE_DELAY) |
+                  PROF_FIELD(SUBMIT_DELAY) | PROF_FIELD(FLAGS) | PROF_FIELD(GRAPH_NODE),
+        .scope = &w->scope,
+    };
+    return prof_event_rows(w->capture, &query, add_kernel_execution, w, err);
 }
 
 /* One question for all groups: each costs a look at the graphs' tables. */
@@ -179,11 +129,11 @@ static enum prof_status find_creators(struct work *w, struct prof_error *err)
     PROF_ARRAY(struct prof_graph_node *) wanted = {0};
     enum prof_status status = PROF_OK;
     for (size_t i = 0; !status && i < w->groups.count; i++) {
-        struct prof_graph_node **slot =
-            w->groups.data[i].graph_nodes ? prof_array_add(&wanted) : NULL;
+        struct group *g = prof_group_at(&w->groups, i);
+        struct prof_graph_node **slot = g->graph_nodes ? prof_array_add(&wanted) : NULL;
         if (slot)
-            *slot = &w->groups.data[i].node;
-        else if (w->groups.data[i].graph_nodes)
+            *slot = &g->node;
+        else if (g->graph_nodes)
             status = prof_out_of_memory(err);
     }
     if (!status && wanted.count)
@@ -203,13 +153,11 @@ static int by_kernel_total(const void *a, const void *b)
 
 static bool make_kernel_summary_rows(struct work *w, struct prof_kernel_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+        struct group *g = prof_group_at(&w->groups, i);
         struct prof_kernel_row *r = &result->rows[result->count++];
         r->name = g->config ? g->config->name : NULL;
         r->full_name = g->config ? g->config->full_name : NULL;
@@ -239,7 +187,7 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
                                      enum prof_group group, struct prof_kernel_summary *result,
                                      struct prof_error *err)
 {
-    struct work w = {.capture = capture, .by = group};
+    struct work w = {.capture = capture, .by = group, .groups = PROF_GROUPS(struct group, 5)};
     *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
     if (!(filter && filter->range) && prof_has_sums_only(capture))
         return prof_kernel_sums(capture, filter, result, err);
@@ -252,14 +200,7 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
         prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);
     }
-    for (size_t i = 0; i < w.groups.count; i++) {
-        struct group *g = &w.groups.data[i];
-        struct prof_gather *gathers[] = {&g->duration, &g->queue, &g->submit, &g->launch, &g->api};
-        for (size_t j = 0; j < sizeof gathers / sizeof gathers[0]; j++)
-            prof_gather_free(gathers[j]);
-    }
-    prof_array_free(&w.groups);
-    prof_names_free(&w.by_name);
+    prof_groups_free(&w.groups);
     free(w.group_of_config);
     prof_scope_close(&w.scope);
     return status;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
@@ -40,7 +40,7 @@ struct work {
 
 /* ---- summing up ------------------------------------------------------------------------------ */
 
-static int64_t launch_stack(struct work *w, const struct prof_device_op *op)
+static int64_t launch_stack(struct work *w, const struct prof_event_row *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     int64_t made_by = op->graph_node == PROF_UNKNOWN || !stream
@@ -51,7 +51,7 @@ static int64_t launch_stack(struct work *w, const struct prof_device_op *op)
 
 /* The stack of an operation; in the backward pass that of the forward operator, where it is known.
  */
-static int64_t find_stack(struct work *w, const struct prof_device_op *op, bool *backward)
+static int64_t find_stack(struct work *w, const struct prof_event_row *op, bool *backward)
 {
     uint32_t at;
     int64_t stack = launch_stack(w, op);
@@ -75,7 +75,7 @@ static int64_t find_stack(struct work *w, const struct prof_device_op *op, bool 
     return stack;
 }
 
-static const char *launched_name(const struct work *w, const struct prof_device_op *op)
+static const char *launched_name(const struct work *w, const struct prof_event_row *op)
 {
     if (op->kind == PROF_OP_GRAPH)
         return "CUDA graph";
@@ -87,7 +87,7 @@ static const char *launched_name(const struct work *w, const struct prof_device_
 
 /* What counts as different work: kernels by their name, copies and fills also by the power of two
  * that their size is of. */
-static uint64_t kind_of_work(const char *name, const struct prof_device_op *op)
+static uint64_t kind_of_work(const char *name, const struct prof_event_row *op)
 {
     unsigned size = 0;
     if (op->kind != PROF_OP_KERNEL && op->bytes > 0)
@@ -95,7 +95,7 @@ static uint64_t kind_of_work(const char *name, const struct prof_device_op *op)
     return (uint64_t)(uintptr_t)name << 7 | size; /* addresses have 57 bits at most */
 }
 
-static uint32_t launched_name_number(struct work *w, const struct prof_device_op *op)
+static uint32_t launched_name_number(struct work *w, const struct prof_event_row *op)
 {
     const char *name = launched_name(w, op);
     uint64_t kind = kind_of_work(name, op);
@@ -129,7 +129,7 @@ static struct line_work *work_of(struct work *w, int64_t stack, bool backward, u
     return work;
 }
 
-static bool add_launched_operation(void *user, const struct prof_device_op *op)
+static bool add_launched_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     bool backward;
@@ -274,7 +274,13 @@ static enum prof_status scan_launch_lines(struct work *w, const struct prof_filt
     w->forward_stacks = calloc(count + 1, sizeof *w->forward_stacks);
     if (!status && !w->forward_stacks)
         status = prof_out_of_memory(err);
-    return status ? status : prof_device_ops(w->capture, &w->scope, add_launched_operation, w, err);
+    struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE,
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) |
+                  PROF_FIELD(STACK) | PROF_FIELD(CONFIG) | PROF_FIELD(GRAPH_NODE) |
+                  PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(LAUNCH),
+        .scope = &w->scope};
+    return status ? status : prof_event_rows(w->capture, &query, add_launched_operation, w, err);
 }
 
 static void close_launch_lines(struct work *w)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_pytorch.h"
@@ -52,7 +52,7 @@ static uint32_t python_location(struct work *w, int64_t stack)
     return place;
 }
 
-static bool take_operation(void *user, const struct prof_device_op *op)
+static bool take_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     uint32_t at;
@@ -84,7 +84,11 @@ static enum prof_status read_work(struct work *w, struct prof_error *err)
         return prof_out_of_memory(err);
     for (size_t i = 0; i < count; i++)
         w->operators[i].place = NO_PLACE;
-    return prof_device_ops(w->capture, &w->scope, take_operation, w, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                               PROF_FIELD(STACK) | PROF_FIELD(LAUNCH),
+                                     .scope = &w->scope};
+    return prof_event_rows(w->capture, &query, take_operation, w, err);
 }
 
 /* ---- rows --------------------------------------------------------------------------------------

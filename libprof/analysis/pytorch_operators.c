@@ -20,7 +20,7 @@ static bool add_sequence(void *user, sqlite3_stmt *row)
                         (uint64_t)sqlite3_column_int64(row, 1));
 }
 
-static uint32_t take_range(void *user, const struct prof_range_row_read *row)
+static uint32_t take_range(void *user, const struct prof_event_row *row)
 {
     struct prof_torch *t = user;
     const struct prof_thread *thread = prof_thread(t->capture, row->thread);

@@ -1,7 +1,7 @@
 /* See range_groups.h. */
 #include "libprof/analysis/range_groups.h"
 
-uint32_t prof_range_group_of(void *user, const struct prof_range_row_read *row)
+uint32_t prof_range_group_of(void *user, const struct prof_event_row *row)
 {
     struct prof_range_groups *groups = user;
     uint32_t name = prof_texts_number(&groups->texts, groups->capture, row->name);

@@ -17,7 +17,7 @@ struct prof_range_groups {
 };
 
 /* A prof_range_grouper; `user` is the struct prof_range_groups. */
-uint32_t prof_range_group_of(void *user, const struct prof_range_row_read *row);
+uint32_t prof_range_group_of(void *user, const struct prof_event_row *row);
 void prof_range_groups_free(struct prof_range_groups *groups);
 
 #endif

@@ -3,16 +3,10 @@
  * themselves up. */
 #include <stdlib.h>
 
-#include "libprof/analysis/ordered.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/base/saturate.h"
 
 #define MAX_LANES 256 /* per thread; ranges beyond enclose nothing */
-
-enum { START, ID, DURATION, THREAD, NAME, DOMAIN, DEPTH };
-
-static const struct prof_ordered_query ranges = {"start", "duration, thread, name, domain, depth",
-                                                 "range", "start NOT NULL", 0};
 
 static struct prof_range_thread *range_thread_of(struct prof_range_index *index, int64_t thread)
 {
@@ -57,7 +51,7 @@ static struct prof_range_lane *lane_for(struct prof_range_index *index,
     return lane;
 }
 
-static bool append_range_node(struct prof_range_index *index, const struct prof_range_row_read *row,
+static bool append_range_node(struct prof_range_index *index, const struct prof_event_row *row,
                               uint32_t group)
 {
     struct prof_range_thread *thread = range_thread_of(index, row->thread);
@@ -95,12 +89,12 @@ static bool append_range_node(struct prof_range_index *index, const struct prof_
 /* Ranges of one start come from the file in order of id, which is that of their ends: inner first.
  * They are gathered and taken outer first. */
 struct batch {
-    PROF_ARRAY(struct prof_range_row_read) rows;
+    PROF_ARRAY(struct prof_event_row) rows;
 };
 
 static int outer_range_first(const void *a, const void *b)
 {
-    const struct prof_range_row_read *x = a, *y = b;
+    const struct prof_event_row *x = a, *y = b;
     int64_t dx = x->duration_ns == PROF_UNKNOWN ? INT64_MAX : x->duration_ns;
     int64_t dy = y->duration_ns == PROF_UNKNOWN ? INT64_MAX : y->duration_ns;
     if (dx != dy)
@@ -124,36 +118,23 @@ static bool take_batch(struct prof_range_index *index, struct batch *batch,
     return true;
 }
 
-static bool read_ranges(struct prof_range_index *index, struct prof_ordered *rows,
-                        const struct prof_scope *scope, prof_range_grouper *grouper, void *user)
+struct reading {
+    struct prof_range_index *index;
+    struct batch batch;
+    prof_range_grouper *grouper;
+    void *user;
+};
+
+static bool read_range(void *user, const struct prof_event_row *row)
 {
-    struct batch batch = {0};
-    const struct prof_ordered_row *row;
-    bool ok = true;
-    while (ok && (row = prof_ordered_next(rows))) {
-        const int64_t *c = row->cells;
-        struct prof_range_row_read read = {c[ID],
-                                           c[START],
-                                           prof_size(c[DURATION]),
-                                           prof_cell_id(c[THREAD]),
-                                           prof_cell_id(c[NAME]),
-                                           prof_cell_id(c[DOMAIN]),
-                                           c[DEPTH]};
-        if (!prof_scope_place(scope, 0, read.thread, 0, 0) ||
-            !prof_scope_called(scope, read.thread, read.start_ns, 0, PROF_UNKNOWN))
-            continue;
-        if (batch.rows.count && batch.rows.data[0].start_ns != read.start_ns)
-            ok = take_batch(index, &batch, grouper, user);
-        struct prof_range_row_read *slot = ok ? prof_array_add(&batch.rows) : NULL;
-        ok = slot != NULL;
-        if (ok)
-            *slot = read;
-        if (index->nodes.count >= PROF_NO_RANGE - 2)
-            ok = false;
-    }
-    ok = ok && take_batch(index, &batch, grouper, user);
-    prof_array_free(&batch.rows);
-    return ok;
+    struct reading *r = user;
+    bool ends_batch = r->batch.rows.count && r->batch.rows.data[0].start_ns != row->start_ns;
+    if (ends_batch && !take_batch(r->index, &r->batch, r->grouper, r->user))
+        return false;
+    struct prof_event_row *slot = prof_array_add(&r->batch.rows);
+    if (slot)
+        *slot = *row;
+    return slot && r->index->nodes.count < PROF_NO_RANGE - 2;
 }
 
 enum prof_status prof_range_index_open(struct prof_range_index *index, struct prof_capture *capture,
@@ -161,13 +142,22 @@ enum prof_status prof_range_index_open(struct prof_range_index *index, struct pr
                                        void *user, struct prof_error *err)
 {
     *index = (struct prof_range_index){0};
-    struct prof_ordered *rows;
-    enum prof_status status = prof_ordered_open(capture, &ranges, 0, &rows, err);
-    if (status)
-        return status;
-    bool ok = read_ranges(index, rows, scope, grouper, user);
-    status = prof_ordered_close(rows, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    struct prof_scope any_time = *scope;
+    any_time.by_time = false;
+    struct prof_event_query query = {
+        .tables = PROF_OPS(RANGE),
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
+                  PROF_FIELD(DOMAIN) | PROF_FIELD(DEPTH),
+        .scope = &any_time,
+        .where = "start NOT NULL",
+        .in_order = true,
+    };
+    struct reading r = {index, {{0}}, grouper, user};
+    enum prof_status status = prof_event_rows(capture, &query, read_range, &r, err);
+    if (!status && !take_batch(index, &r.batch, grouper, user))
+        status = prof_out_of_memory(err);
+    prof_array_free(&r.batch.rows);
+    return status;
 }
 
 void prof_range_index_close(struct prof_range_index *index)

@@ -6,8 +6,8 @@
 #ifndef PERFKIT_ANALYSIS_RANGE_INDEX_H
 #define PERFKIT_ANALYSIS_RANGE_INDEX_H
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/scope.h"
 
 #define PROF_NO_RANGE UINT32_MAX
 
@@ -21,8 +21,8 @@ struct prof_range_node {
 struct prof_range_lane {
     uint32_t *nodes; /* indices into the index' nodes, by begin */
     size_t count, capacity;
-    uint32_t top;  /* while building: innermost open range */
-    size_t hint;   /* position of the last search */
+    uint32_t top; /* while building: innermost open range */
+    size_t hint;  /* position of the last search */
     int64_t domain;
     bool push_pop;
 };
@@ -38,14 +38,9 @@ struct prof_range_index {
     struct prof_map by_thread;
 };
 
-/* A row of the table `range` as it is being indexed. */
-struct prof_range_row_read {
-    int64_t id, start_ns, duration_ns, thread, name, domain, depth;
-};
-
 /* Called once per range in scope, in order of start; returns the group number to keep with it, or
  * PROF_NO_GROUP for out of memory. */
-typedef uint32_t prof_range_grouper(void *user, const struct prof_range_row_read *row);
+typedef uint32_t prof_range_grouper(void *user, const struct prof_event_row *row);
 
 /* Read all ranges that pass the scope's place (its time is not looked at: a range that began before
  * the window encloses calls within it). The caller keeps a transaction. */

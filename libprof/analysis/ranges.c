@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
@@ -28,7 +28,7 @@ struct work {
     struct device_work *device; /* per range of the index */
 };
 
-static bool add_range_operation(void *user, const struct prof_device_op *op)
+static bool add_range_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
@@ -162,7 +162,11 @@ static enum prof_status scan_ranges(struct work *w, struct prof_error *err)
     if (!status && w->index.nodes.count) {
         struct prof_scope any_time = w->scope;
         any_time.by_time = false;
-        status = prof_device_ops(w->capture, &any_time, add_range_operation, w, err);
+        struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                         .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                                   PROF_FIELD(LAUNCH),
+                                         .scope = &any_time};
+        status = prof_event_rows(w->capture, &query, add_range_operation, w, err);
     }
     prof_end(w->capture);
     return status;

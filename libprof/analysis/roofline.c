@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/roofline_counters.h"
 #include "libprof/base/saturate.h"
 
@@ -85,7 +85,7 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
 }
 
 static void count_roofline_kernel(const struct prof_roofline_gather *w, struct gathered *g,
-                                  const struct prof_device_op *op)
+                                  const struct prof_event_row *op)
 {
     if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
         return;
@@ -102,7 +102,13 @@ static void count_roofline_kernel(const struct prof_roofline_gather *w, struct g
     }
 }
 
-bool prof_roofline_gather_op(void *user, const struct prof_device_op *op)
+uint64_t prof_roofline_gather_fields(const struct prof_roofline_gather *w)
+{
+    return prof_scope_fields(&w->scope) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+           PROF_FIELD(THREAD) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(CONFIG) | PROF_FIELD(LAUNCH);
+}
+
+bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
 {
     struct prof_roofline_gather *w = user;
     struct prof_declaration *declaration =
@@ -118,7 +124,7 @@ bool prof_roofline_gather_op(void *user, const struct prof_device_op *op)
     uint32_t number = point_of(w, op->config, device ? device->physical : 0);
     if (number == PROF_NO_GROUP)
         return false;
-    bool counted = prof_scope_op(&w->scope, op);
+    bool counted = prof_scope_row(&w->scope, op);
     if (counted)
         count_roofline_kernel(w, &w->points.data[number], op);
     if (declaration)
@@ -259,16 +265,15 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
                                 struct prof_error *err)
 {
     struct prof_roofline_gather *w = NULL;
-    struct prof_scope all = {0};
     enum prof_status status = prof_begin(capture, err);
     if (status)
         return status;
     status = prof_roofline_gather_open(&w, capture, filter, by, err);
-    if (!status)
-        status = prof_scope_open(&all, capture, NULL, err);
-    if (!status)
-        status = prof_device_ops(capture, &all, prof_roofline_gather_op, w, err);
-    prof_scope_close(&all);
+    if (!status) {
+        struct prof_event_query query = {.tables = PROF_OPS(KERNEL) | PROF_OPS(GRAPH),
+                                         .fields = prof_roofline_gather_fields(w)};
+        status = prof_event_rows(capture, &query, prof_roofline_gather_op, w, err);
+    }
     prof_end(capture);
     if (!status)
         status = prof_roofline_gather_finish(w, result, err);

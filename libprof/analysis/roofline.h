@@ -5,7 +5,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/declared.h"
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
@@ -18,7 +18,7 @@ struct prof_roofline_facts {
     int64_t kernel_ns;        /* ranges: union of the kernels called inside */
     int64_t transfer_only_ns; /* ranges: copies and fills that no kernel of the range hides */
     bool range;
-    bool narrow; /* ranges: kernels of 16 bits by their names are among those inside */
+    bool narrow;          /* ranges: kernels of 16 bits by their names are among those inside */
     bool pipe_counted;    /* point->pipe and its share come from counters */
     bool several_devices; /* ranges */
 };
@@ -72,15 +72,16 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       struct prof_roofline *result, struct prof_error *err);
 
 /* The roofline of kernels or configurations from a walk that others share: open, give it every
- * device operation of the capture (as prof_device_op_seen, the gather as user), also those that the
- * filter leaves out, then finish, which fills the result as prof_roofline does. Close in any
- * case. */
+ * kernel and graph of the capture (as prof_event_row_seen, the gather as user) with these fields,
+ * also those that the filter leaves out, then finish, which fills the result as prof_roofline does.
+ * Close in any case. */
 struct prof_roofline_gather;
 enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
                                            struct prof_capture *capture,
                                            const struct prof_filter *filter,
                                            enum prof_roofline_group by, struct prof_error *err);
-bool prof_roofline_gather_op(void *gather, const struct prof_device_op *op);
+uint64_t prof_roofline_gather_fields(const struct prof_roofline_gather *gather);
+bool prof_roofline_gather_op(void *gather, const struct prof_event_row *op);
 enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *gather,
                                              struct prof_roofline *result, struct prof_error *err);
 void prof_roofline_gather_close(struct prof_roofline_gather *gather);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/roofline_counters.h"
@@ -66,8 +66,12 @@ static void for_ranges(struct work *w, uint32_t node,
     }
 }
 
+#define OPERATION_FIELDS                                                                           \
+    PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) | PROF_FIELD(CALL_DURATION) |   \
+        PROF_FIELD(CONFIG) | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(LAUNCH)
+
 /* Of a time filter the ranges know: what they called may have run later. */
-static bool range_op_in_scope(const struct work *w, const struct prof_device_op *op)
+static bool range_op_in_scope(const struct work *w, const struct prof_event_row *op)
 {
     return prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
            prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
@@ -75,21 +79,21 @@ static bool range_op_in_scope(const struct work *w, const struct prof_device_op 
                                        : !prof_scope_only_kernels(&w->scope));
 }
 
-static bool is_link(const struct prof_device_op *op)
+static bool is_link(const struct prof_event_row *op)
 {
     return op->kind == PROF_OP_TRANSFER && op->copy_kind >= 1 && op->copy_kind <= 4 &&
            op->bytes != PROF_UNKNOWN;
 }
 
 struct seen_op {
-    const struct prof_device_op *op;
+    const struct prof_event_row *op;
     int64_t device;
     const struct prof_roofline_rates *rates; /* NULL = not counted */
     bool narrow;
 };
 
 /* Of a kernel's name, looked at once for each configuration. */
-static bool kernel_is_narrow(struct work *w, const struct prof_device_op *op)
+static bool kernel_is_narrow(struct work *w, const struct prof_event_row *op)
 {
     size_t at = prof_config_index(w->capture, op->config);
     if (op->kind != PROF_OP_KERNEL || at == SIZE_MAX)
@@ -122,7 +126,7 @@ static void count_range_kernel(struct group *g, const struct seen_op *seen)
 static void count_range_operation(struct group *g, const void *what)
 {
     const struct seen_op *seen = what;
-    const struct prof_device_op *op = seen->op;
+    const struct prof_event_row *op = seen->op;
     if (g->device == NO_DEVICE)
         g->device = seen->device;
     else if (g->device != seen->device)
@@ -134,7 +138,7 @@ static void count_range_operation(struct group *g, const void *what)
         count_range_kernel(g, seen);
 }
 
-static uint32_t kernel_number(struct work *w, const struct prof_device_op *op)
+static uint32_t kernel_number(struct work *w, const struct prof_event_row *op)
 {
     const struct prof_config *config = prof_config(w->capture, op->config);
     const char *name = config && config->name ? config->name : "";
@@ -145,7 +149,7 @@ static uint32_t kernel_number(struct work *w, const struct prof_device_op *op)
     return prof_names_put(&w->kernel_names, name, strlen(name), number) ? number : PROF_NO_GROUP;
 }
 
-static bool declare(struct work *w, const struct prof_device_op *op, bool counted)
+static bool declare(struct work *w, const struct prof_event_row *op, bool counted)
 {
     struct prof_declaration *d = prof_declared_at(&w->declared, op->thread, op->call_ns);
     if (!d || op->kind == PROF_OP_TRANSFER || op->kind == PROF_OP_MEMSET)
@@ -157,7 +161,7 @@ static bool declare(struct work *w, const struct prof_device_op *op, bool counte
     return true;
 }
 
-static bool add_roofline_operation(void *user, const struct prof_device_op *op)
+static bool add_roofline_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
@@ -211,7 +215,7 @@ static void sweep_group(struct group *g, const void *what)
         *i->failed = true;
 }
 
-static bool sweep_op(void *user, const struct prof_device_op *op)
+static bool sweep_op(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH, failed = false;
@@ -232,7 +236,11 @@ static enum prof_status measure_busy(struct work *w, struct prof_error *err)
 {
     for (size_t i = 0; i < w->names.list.count; i++)
         prof_sweep_open(&w->groups[i].sweep, add_busy_span, &w->groups[i]);
-    enum prof_status status = prof_device_ops_by_start(w->capture, sweep_op, w, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = OPERATION_FIELDS,
+                                     .where = "start NOT NULL",
+                                     .in_order = true};
+    enum prof_status status = prof_event_rows(w->capture, &query, sweep_op, w, err);
     for (size_t i = 0; i < w->names.list.count; i++)
         prof_sweep_close(&w->groups[i].sweep);
     return status;
@@ -358,7 +366,7 @@ static bool make_range_points(struct work *w, struct prof_roofline *result)
 
 static enum prof_status gather_range_roofline(struct work *w, struct prof_error *err)
 {
-    struct prof_scope places = prof_scope_of_ranges(&w->scope), all = {0};
+    struct prof_scope places = prof_scope_of_ranges(&w->scope);
     enum prof_status status = prof_begin(w->capture, err);
     if (status)
         return status;
@@ -368,13 +376,11 @@ static enum prof_status gather_range_roofline(struct work *w, struct prof_error 
         status = prof_out_of_memory(err);
     if (!status)
         status = prof_declared_open(&w->declared, w->capture, err);
-    if (!status)
-        status = prof_scope_open(&all, w->capture, NULL, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE, .fields = OPERATION_FIELDS};
     if (!status && w->index.nodes.count)
-        status = prof_device_ops(w->capture, &all, add_roofline_operation, w, err);
+        status = prof_event_rows(w->capture, &query, add_roofline_operation, w, err);
     if (!status && w->index.nodes.count)
         status = measure_busy(w, err);
-    prof_scope_close(&all);
     prof_end(w->capture);
     return status;
 }

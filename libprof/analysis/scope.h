@@ -70,24 +70,6 @@ static inline int64_t prof_call_start(int64_t start, int64_t lead)
     return start == PROF_UNKNOWN || lead == PROF_UNKNOWN ? lead : prof_subtract(start, lead);
 }
 
-/* Where a row of a device table says what its scope depends on. */
-struct prof_row_place {
-    int64_t stream, thread;
-    int64_t start, lead; /* the columns `start` and `api_lead` */
-    int correlation;     /* number of that column: read only when it is needed */
-};
-
-/* Time, place and call of a row of a device table. */
-static inline bool prof_scope_row(const struct prof_scope *scope, sqlite3_stmt *row,
-                                  const struct prof_row_place *at)
-{
-    int64_t call = prof_call_start(at->start, at->lead);
-    return prof_scope_time(scope, at->start == PROF_UNKNOWN ? at->lead : at->start) &&
-           prof_scope_place(scope, at->stream, at->thread, 0, 0) &&
-           (!scope->by_range || prof_scope_called_slow(scope, at->thread, call, at->stream,
-                                                       prof_column_int(row, at->correlation)));
-}
-
 /* A borrowed copy for NVTX ranges, which know no device: a filter by device narrows the work
  * that is counted in them instead. Not to be closed. */
 struct prof_scope prof_scope_of_ranges(const struct prof_scope *scope);

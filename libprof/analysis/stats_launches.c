@@ -2,7 +2,7 @@
  * behind it, how long it ran. */
 #include <stdlib.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
@@ -30,9 +30,13 @@ static bool is_whole_launch(const struct prof_launch *launch)
 
 struct prof_launches {
     struct prof_capture *capture;
-    struct prof_events *events;
-    struct prof_graph_calls calls;
+    struct prof_scope scope;
+    struct prof_event_cursor *rows;
 };
+
+#define LAUNCH_FIELDS                                                                              \
+    PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |            \
+        PROF_FIELD(CALL_DURATION) | PROF_FIELD(CONFIG) | PROF_FIELD(LAUNCH)
 
 enum prof_status prof_launches_open(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_launches **launches, struct prof_error *err)
@@ -41,10 +45,10 @@ enum prof_status prof_launches_open(struct prof_capture *capture, const struct p
     if (!l)
         return prof_out_of_memory(err);
     l->capture = capture;
-    enum prof_status status =
-        prof_events_open(capture, filter, PROF_EVENTS(PROF_EVENT_KERNEL), &l->events, err);
+    enum prof_status status = prof_scope_open(&l->scope, capture, filter, err);
+    struct prof_event_query query = {PROF_OPS(KERNEL), LAUNCH_FIELDS, &l->scope, NULL, true};
     if (!status)
-        status = prof_graph_calls_read(&l->calls, capture, err);
+        status = prof_event_cursor_open(capture, &query, &l->rows, err);
     if (status) {
         prof_launches_close(l, NULL);
         *launches = NULL;
@@ -52,39 +56,27 @@ enum prof_status prof_launches_open(struct prof_capture *capture, const struct p
     return status;
 }
 
-static void take_call(const struct prof_launches *launches, const struct prof_event *event,
-                      struct prof_launch *launch)
-{
-    const struct prof_graph_call *call =
-        event->api_start_ns == PROF_UNKNOWN && event->correlation != PROF_UNKNOWN
-            ? prof_graph_call(&launches->calls, event->process, event->correlation)
-            : NULL;
-    if (!call)
-        return;
-    launch->api_start_ns = call->start_ns;
-    launch->api_ns = call->duration_ns;
-    launch->thread = call->thread;
-    launch->api_name = prof_string(launches->capture, call->name, NULL);
-}
-
 bool prof_launches_next(struct prof_launches *launches, struct prof_launch *launch)
 {
-    struct prof_event event;
-    while (prof_events_next(launches->events, &event)) {
+    const struct prof_event_row *row;
+    while ((row = prof_event_cursor_next(launches->rows))) {
+        const struct prof_stream *stream = prof_stream(launches->capture, row->stream);
+        const struct prof_thread *thread = prof_thread(launches->capture, row->thread);
         *launch = (struct prof_launch){
-            .process = event.process,
-            .thread = event.thread,
-            .device = event.device,
-            .api_name = event.api_name,
-            .config = event.config,
-            .api_start_ns = event.api_start_ns,
-            .api_ns = event.api_duration_ns,
-            .kernel_start_ns = event.start_ns,
-            .kernel_ns = event.duration_ns,
+            .process = stream   ? stream->process
+                       : thread ? thread->process
+                                : 0,
+            .thread = row->thread,
+            .device = stream ? stream->device : 0,
+            .config = prof_config(launches->capture, row->config),
+            .api_start_ns = row->call_ns,
+            .api_ns = row->launch_ns,
+            .kernel_start_ns = row->start_ns,
+            .kernel_ns = row->start_ns == PROF_UNKNOWN ? PROF_UNKNOWN : row->duration_ns,
         };
-        take_call(launches, &event, launch);
         if (!is_whole_launch(launch))
             continue;
+        launch->api_name = prof_string(launches->capture, row->name, NULL);
         complete(launch);
         return true;
     }
@@ -95,8 +87,8 @@ enum prof_status prof_launches_close(struct prof_launches *launches, struct prof
 {
     if (!launches)
         return PROF_OK;
-    enum prof_status status = prof_events_close(launches->events, err);
-    prof_graph_calls_free(&launches->calls);
+    enum prof_status status = prof_event_cursor_close(launches->rows, err);
+    prof_scope_close(&launches->scope);
     free(launches);
     return status;
 }
@@ -123,12 +115,12 @@ struct work {
     struct prof_spread_budget budget;
 };
 
-static struct group *launch_group(struct work *w, const struct prof_device_op *op)
+static struct group *launch_group(struct work *w, const struct prof_event_row *op)
 {
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     struct key key = {.thread = op->thread,
                       .device = stream ? stream->device : 0,
-                      .api = prof_texts_number(&w->calls, w->capture, op->api_name),
+                      .api = prof_texts_number(&w->calls, w->capture, op->name),
                       .kernel = prof_kernel_number(&w->kernels, w->capture, op->config)};
     if (key.api == PROF_NO_GROUP || key.kernel == PROF_NO_GROUP)
         return NULL;
@@ -143,14 +135,14 @@ static struct group *launch_group(struct work *w, const struct prof_device_op *o
     return group;
 }
 
-static bool add_launch_operation(void *user, const struct prof_device_op *op)
+static bool add_launch_operation(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     struct prof_launch launch = {.api_start_ns = op->call_ns,
                                  .api_ns = op->launch_ns,
                                  .kernel_start_ns = op->start_ns,
                                  .kernel_ns = op->duration_ns};
-    if (op->kind != PROF_OP_KERNEL || !is_whole_launch(&launch))
+    if (!is_whole_launch(&launch))
         return true;
     struct group *group = launch_group(w, op);
     if (!group)
@@ -205,10 +197,12 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
                                      struct prof_launch_summary *result, struct prof_error *err)
 {
     struct work w = {.capture = capture};
+    struct prof_event_query query = {
+        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .scope = &w.scope};
     *result = (struct prof_launch_summary){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
-        status = prof_device_ops(capture, &w.scope, add_launch_operation, &w, err);
+        status = prof_event_rows(capture, &query, add_launch_operation, &w, err);
     if (!status && !make_launch_rows(&w, result))
         status = prof_out_of_memory(err);
     for (size_t i = 0; i < w.groups.count; i++) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
@@ -75,7 +75,7 @@ static void project(struct prof_range_instance *row, int64_t operations, int64_t
     row->projected_ns = prof_subtract(end, start);
 }
 
-static bool project_op(void *user, const struct prof_device_op *op)
+static bool project_op(void *user, const struct prof_event_row *op)
 {
     struct instances *w = user;
     struct prof_range_thread *thread =
@@ -132,8 +132,12 @@ static enum prof_status read_range_instances(struct instances *w, struct prof_er
         describe_instance(w, i);
     struct prof_scope any_time = w->ranges.scope;
     any_time.by_time = false;
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
+                                               PROF_FIELD(THREAD) | PROF_FIELD(LAUNCH),
+                                     .scope = &any_time};
     if (count)
-        status = prof_device_ops(w->ranges.capture, &any_time, project_op, w, err);
+        status = prof_event_rows(w->ranges.capture, &query, project_op, w, err);
     for (size_t i = count; i-- > 0;) { /* children stand after their parents */
         const struct prof_range_instance *row = &w->rows[i];
         if (row->operations && row->parent != SIZE_MAX)
@@ -344,7 +348,7 @@ static bool see_instance(struct kernel_group *group, uint32_t ordinal)
 }
 
 static bool add_range_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
-                             const struct prof_device_op *op)
+                             const struct prof_event_row *op)
 {
     struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
     uint32_t number = kernel_group_of(w, &key);
@@ -354,13 +358,12 @@ static bool add_range_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
     return true;
 }
 
-static bool add_kernel_op(void *user, const struct prof_device_op *op)
+static bool add_kernel_op(void *user, const struct prof_event_row *op)
 {
     struct kernels *w = user;
     struct prof_range_thread *thread =
         op->call_ns == PROF_UNKNOWN ? NULL : prof_range_thread(&w->ranges.index, op->thread);
-    if (op->kind != PROF_OP_KERNEL || op->start_ns == PROF_UNKNOWN ||
-        op->duration_ns == PROF_UNKNOWN || !thread)
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || !thread)
         return true;
     uint32_t kernel = prof_kernel_number(&w->names, w->ranges.capture, op->config);
     if (kernel == PROF_NO_GROUP)
@@ -428,11 +431,16 @@ static bool number_instances(struct kernels *w)
 
 static enum prof_status read_range_kernels(struct kernels *w, struct prof_error *err)
 {
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL),
+                                     .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
+                                               PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = &w->ranges.scope};
     enum prof_status status = open_stat_ranges(&w->ranges, err);
     if (!status && !number_instances(w))
         status = prof_out_of_memory(err);
     if (!status && w->ranges.index.nodes.count)
-        status = prof_device_ops(w->ranges.capture, &w->ranges.scope, add_kernel_op, w, err);
+        status = prof_event_rows(w->ranges.capture, &query, add_kernel_op, w, err);
     return status;
 }
 

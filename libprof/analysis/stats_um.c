@@ -1,8 +1,8 @@
 /* Unified memory by address: what moved each way, and the page faults. */
 #include <stdlib.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
 #include "libprof/wire/memory.h"
@@ -20,24 +20,18 @@ static const struct prof_migration_row nothing = {
     PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN,
 };
 
-enum { START, DURATION, PROCESS, DEVICE, STREAM, KIND, BYTES, FAULTS, ADDRESS };
-static const char select_migrations[] =
-    "SELECT start, duration, process, coalesce(target, source), stream, kind, bytes, faults, "
-    "address FROM migration";
-
 /* A record of faults without a number is one fault. */
-static void add_migration(struct prof_migration_row *row, int64_t kind, int64_t bytes,
-                          int64_t duration, int64_t faults)
+static void add_migration(struct prof_migration_row *row, const struct prof_event_row *its)
 {
-    int64_t number = faults == PROF_UNKNOWN ? 1 : faults;
-    switch (kind) {
+    int64_t number = its->faults == PROF_UNKNOWN ? 1 : its->faults;
+    switch (its->what) {
     case WIRE_MIGRATION_HTOD:
-        prof_add_known(&row->htod_bytes, bytes);
-        prof_add_known(&row->htod_ns, duration);
+        prof_add_known(&row->htod_bytes, its->bytes);
+        prof_add_known(&row->htod_ns, its->duration_ns);
         break;
     case WIRE_MIGRATION_DTOH:
-        prof_add_known(&row->dtoh_bytes, bytes);
-        prof_add_known(&row->dtoh_ns, duration);
+        prof_add_known(&row->dtoh_bytes, its->bytes);
+        prof_add_known(&row->dtoh_ns, its->duration_ns);
         break;
     case WIRE_MIGRATION_CPU_FAULT:
         prof_add_known(&row->cpu_faults, number);
@@ -65,22 +59,16 @@ static struct prof_migration_row *migration_row(struct work *w, int64_t address)
     return &w->rows.data[number];
 }
 
-static bool add_migration_row(void *user, sqlite3_stmt *row)
+static bool add_migration_row(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    int64_t address = prof_column_int(row, ADDRESS), kind = prof_column_id(row, KIND);
-    int64_t bytes = prof_column_size(row, BYTES), duration = prof_column_size(row, DURATION);
-    int64_t faults = prof_column_int(row, FAULTS);
-    if (!prof_scope_time(&w->scope, prof_column_int(row, START)) ||
-        !prof_scope_place(&w->scope, prof_column_id(row, STREAM), 0, prof_column_id(row, PROCESS),
-                          prof_column_id(row, DEVICE)))
+    add_migration(&w->total, row);
+    if (row->address == PROF_UNKNOWN || row->what < WIRE_MIGRATION_HTOD ||
+        row->what > WIRE_MIGRATION_GPU_FAULT)
         return true;
-    add_migration(&w->total, kind, bytes, duration, faults);
-    if (address == PROF_UNKNOWN || kind < WIRE_MIGRATION_HTOD || kind > WIRE_MIGRATION_GPU_FAULT)
-        return true;
-    struct prof_migration_row *its = migration_row(w, address);
+    struct prof_migration_row *its = migration_row(w, row->address);
     if (its)
-        add_migration(its, kind, bytes, duration, faults);
+        add_migration(its, row);
     return its;
 }
 
@@ -97,12 +85,18 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
                                         struct prof_error *err)
 {
     struct work w = {.capture = capture, .total = nothing};
+    struct prof_event_query query = {
+        .tables = PROF_OPS(MIGRATION),
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(KIND) | PROF_FIELD(BYTES) |
+                  PROF_FIELD(FAULTS) | PROF_FIELD(ADDRESS),
+        .scope = &w.scope,
+    };
     *result = (struct prof_migration_summary){
         .total = nothing, .lowest = PROF_UNKNOWN, .highest = PROF_UNKNOWN};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     /* A migration knows no thread, so that no NVTX range holds it. */
     if (!status && !prof_scope_only_kernels(&w.scope) && !w.scope.by_range)
-        status = prof_scan(capture, select_migrations, add_migration_row, &w, err);
+        status = prof_event_rows(capture, &query, add_migration_row, &w, err);
     if (status) {
         prof_array_free(&w.rows);
     } else {

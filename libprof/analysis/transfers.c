@@ -5,37 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/scope.h"
-#include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
 
 enum grouping { BY_MEMORY, BY_OPERATION, BY_SIZE };
 
 struct group {
+    struct prof_gather duration, bytes, rate;
     int kind, source, target;
     const char *api; /* only when grouped by operation */
     int64_t unfinished, blocking;
-    struct prof_gather duration, bytes, rate;
     double rate_bytes, rate_ns; /* of the transfers counted in `rate` */
 };
 
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_map by_kinds;
-    PROF_ARRAY(struct group) groups;
-    struct prof_spread_budget budget;
+    struct prof_groups groups;
     enum grouping by;
-};
-
-enum { START, DURATION, STREAM, THREAD, LEAD, BYTES, KIND, SOURCE, TARGET, BLOCKING, CORRELATION };
-static const char *const queries[] = {
-    "SELECT start, duration, stream, thread, api_lead, bytes, kind, source_kind, target_kind, "
-    "blocking, correlation FROM transfer",
-    "SELECT start, duration, stream, thread, api_lead, bytes, 100, NULL, memory_kind, NULL, "
-    "correlation FROM memset",
 };
 
 static const char *const apis[] = {NULL, "cuda", "opencl"};
@@ -60,22 +49,22 @@ static int bytes_class(int64_t bytes)
 }
 
 /* By operation and by size the number of API or class stands in place of `source`. */
-static struct group *transfer_group(struct work *w, int kind, int source, int target)
+static struct group *transfer_group(struct work *w, const struct prof_event_row *row)
 {
     bool fresh;
-    uint64_t key = (uint64_t)(unsigned)kind << 16 | (unsigned)source << 8 | (unsigned)target;
-    uint32_t number = prof_group_number(&w->by_kinds, key, &fresh);
-    if (number == PROF_NO_GROUP)
-        return NULL;
-    if (fresh) {
-        struct group *g = prof_array_add(&w->groups);
-        if (!g)
-            return NULL;
-        *g = (struct group){.kind = kind, .source = source, .target = target};
-        if (w->by == BY_OPERATION)
-            g->api = apis[source];
+    int source = w->by == BY_OPERATION ? api_of(w, row->stream)
+                 : w->by == BY_SIZE    ? bytes_class(row->bytes)
+                                       : row->source_kind;
+    int target = w->by == BY_MEMORY ? row->target_kind : 0;
+    const int key[] = {row->copy_kind, source, target};
+    struct group *g = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
+    if (g && fresh) {
+        g->kind = row->copy_kind;
+        g->source = source;
+        g->target = target;
+        g->api = w->by == BY_OPERATION ? apis[source] : NULL;
     }
-    return &w->groups.data[number];
+    return g;
 }
 
 static void add_transfer_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
@@ -84,40 +73,27 @@ static void add_transfer_rate(struct work *w, struct group *g, int64_t bytes, in
         return;
     double rate = (double)bytes * 1e9 / (double)duration;
     if (rate < 9e18)
-        prof_gather_add(&g->rate, &w->budget, (int64_t)(rate + 0.5));
+        prof_measure(&w->groups, &g->rate, (int64_t)(rate + 0.5));
     g->rate_bytes += (double)bytes;
     g->rate_ns += (double)duration;
 }
 
-static bool add_transfer_row(void *user, sqlite3_stmt *row)
+static bool add_transfer_row(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
-    int64_t bytes = prof_column_size(row, BYTES);
-    struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD), start,
-                                   prof_column_int(row, LEAD), CORRELATION};
-    if (!prof_scope_row(&w->scope, row, &place))
-        return true;
-    struct group *g =
-        w->by == BY_OPERATION
-            ? transfer_group(w, prof_column_code(row, KIND), api_of(w, place.stream), 0)
-        : w->by == BY_SIZE
-            ? transfer_group(w, prof_column_code(row, KIND), bytes_class(bytes), 0)
-            : transfer_group(w, prof_column_code(row, KIND), prof_column_code(row, SOURCE),
-                             prof_column_code(row, TARGET));
+    struct group *g = transfer_group(w, row);
     if (!g)
         return false;
-    if (sqlite3_column_int64(row, BLOCKING) == 1)
+    if (row->blocking == 1)
         g->blocking++;
-    if (bytes != PROF_UNKNOWN)
-        prof_gather_add(&g->bytes, &w->budget, bytes);
-    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN) {
+    prof_measure(&w->groups, &g->bytes, row->bytes);
+    if (row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN) {
         g->unfinished++;
         return true;
     }
-    prof_gather_add(&g->duration, &w->budget, duration);
-    if (prof_copy_moves(w->capture, g->kind, place.stream))
-        add_transfer_rate(w, g, bytes, duration);
+    prof_measure(&w->groups, &g->duration, row->duration_ns);
+    if (prof_copy_moves(w->capture, g->kind, row->stream))
+        add_transfer_rate(w, g, row->bytes, row->duration_ns);
     return true;
 }
 
@@ -157,13 +133,11 @@ static int by_transfer_sum(const void *a, const void *b)
 
 static bool make_transfer_rows(struct work *w, struct prof_transfer_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+        struct group *g = prof_group_at(&w->groups, i);
         struct prof_transfer_row *r = &result->rows[result->count++];
         *r = (struct prof_transfer_row){
             .kind = g->kind,
@@ -191,22 +165,20 @@ static bool make_transfer_rows(struct work *w, struct prof_transfer_summary *res
 static enum prof_status scan_transfers(struct work *w, const struct prof_filter *filter,
                                        struct prof_error *err)
 {
+    struct prof_event_query query = {
+        .tables = PROF_OPS_MEMORY,
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                  PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(SOURCE_KIND) |
+                  PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING),
+        .scope = &w->scope,
+    };
     enum prof_status status = prof_scope_open(&w->scope, w->capture, filter, err);
-    bool excluded = prof_scope_only_kernels(&w->scope);
-    for (size_t i = 0; !status && !excluded && i < sizeof queries / sizeof queries[0]; i++)
-        status = prof_scan(w->capture, queries[i], add_transfer_row, w, err);
-    return status;
+    return status ? status : prof_event_rows(w->capture, &query, add_transfer_row, w, err);
 }
 
 static void close_transfers_work(struct work *w)
 {
-    for (size_t i = 0; i < w->groups.count; i++) {
-        prof_gather_free(&w->groups.data[i].duration);
-        prof_gather_free(&w->groups.data[i].bytes);
-        prof_gather_free(&w->groups.data[i].rate);
-    }
-    prof_array_free(&w->groups);
-    prof_map_free(&w->by_kinds);
+    prof_groups_free(&w->groups);
     prof_scope_close(&w->scope);
 }
 
@@ -214,7 +186,7 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
                                        const struct prof_filter *filter,
                                        struct prof_transfer_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture};
+    struct work w = {.capture = capture, .groups = PROF_GROUPS(struct group, 3)};
     *result = (struct prof_transfer_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_transfer_rows(&w, result))
@@ -234,13 +206,11 @@ static int by_operation_sum(const void *a, const void *b)
 
 static bool make_operation_rows(struct work *w, struct prof_operation_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+        struct group *g = prof_group_at(&w->groups, i);
         result->rows[result->count++] = (struct prof_operation_row){
             .api = g->api,
             .kind = g->kind,
@@ -259,7 +229,8 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
                                         struct prof_operation_summary *result,
                                         struct prof_error *err)
 {
-    struct work w = {.capture = capture, .by = BY_OPERATION};
+    struct work w = {
+        .capture = capture, .groups = PROF_GROUPS(struct group, 3), .by = BY_OPERATION};
     *result = (struct prof_operation_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_operation_rows(&w, result))
@@ -286,13 +257,11 @@ static int by_kind_and_size(const void *a, const void *b)
 
 static bool make_size_rows(struct work *w, struct prof_size_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *g = &w->groups.data[i];
+        struct group *g = prof_group_at(&w->groups, i);
         int class_ = g->source;
         result->rows[result->count++] = (struct prof_size_row){
             .kind = g->kind,
@@ -318,7 +287,7 @@ static bool make_size_rows(struct work *w, struct prof_size_summary *result)
 enum prof_status prof_size_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_size_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .by = BY_SIZE};
+    struct work w = {.capture = capture, .groups = PROF_GROUPS(struct group, 3), .by = BY_SIZE};
     *result = (struct prof_size_summary){.wall_ns = prof_wall_ns(capture, filter)};
     enum prof_status status = scan_transfers(&w, filter, err);
     if (!status && !make_size_rows(&w, result))

@@ -37,9 +37,9 @@ static uint32_t facts_device_number(struct prof_facts *f, int64_t stream)
 
 /* CUDA tells by the function's name whether its call waits, OpenCL by an argument. What goes to
  * pageable memory CUDA waits for always (CUDA driver API, "API synchronization behavior"). */
-static bool call_waits(const struct prof_facts *f, const struct prof_device_op *op)
+static bool call_waits(const struct prof_facts *f, const struct prof_event_row *op)
 {
-    const char *name = prof_string(f->capture, op->api_name, NULL);
+    const char *name = prof_string(f->capture, op->name, NULL);
     bool cuda = name && !strncmp(name, "cu", 2);
     if (cuda && op->copy_kind == WIRE_COPY_DTOH && op->target_kind == WIRE_MEMORY_PAGEABLE)
         return true;
@@ -52,7 +52,7 @@ static bool call_waits(const struct prof_facts *f, const struct prof_device_op *
  * Beyond SHAPES copies of similar size count as one. */
 #define SHAPES (1u << 16)
 
-static int64_t bytes_of(const struct prof_facts *f, const struct prof_device_op *op)
+static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row *op)
 {
     return f->shapes.count >= SHAPES && op->bytes > 0
                ? INT64_C(1) << (63 - __builtin_clzll((uint64_t)op->bytes))
@@ -60,10 +60,10 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_device_op 
 }
 
 /* All but the device, which the stream tells. */
-static uint64_t shape_key(const struct prof_facts *f, const struct prof_device_op *op)
+static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_row *op)
 {
-    uint64_t key = mix_into_hash(mix_into_hash((uint64_t)op->kind << 1 | op->in_graph, op->config),
-                                 op->api_name);
+    uint64_t key =
+        mix_into_hash(mix_into_hash((uint64_t)op->kind << 1 | op->in_graph, op->config), op->name);
     if (op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH)
         return key;
     key = mix_into_hash(mix_into_hash(mix_into_hash(key, bytes_of(f, op)), op->copy_kind),
@@ -71,7 +71,7 @@ static uint64_t shape_key(const struct prof_facts *f, const struct prof_device_o
     return mix_into_hash(mix_into_hash(key, op->target_kind), op->blocking);
 }
 
-static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, uint64_t key)
+static uint32_t shape_of(struct prof_facts *f, const struct prof_event_row *op, uint64_t key)
 {
     uint32_t device = facts_device_number(f, op->stream);
     if (device == PROF_NO_GROUP)
@@ -93,7 +93,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, 
         .waits = op->kind == PROF_OP_TRANSFER && call_waits(f, op),
         .in_graph = op->in_graph,
         .bytes = bytes,
-        .api_name = op->api_name,
+        .api_name = op->name,
         .device = device,
         .first_call_ns = INT64_MAX,
         .last_call_ns = INT64_MIN,
@@ -103,7 +103,7 @@ static uint32_t shape_of(struct prof_facts *f, const struct prof_device_op *op, 
 }
 
 /* Operations of a shape, a stream and a thread: looked up once for each operation. */
-static uint32_t operation_place_number(struct prof_facts *f, const struct prof_device_op *op)
+static uint32_t operation_place_number(struct prof_facts *f, const struct prof_event_row *op)
 {
     uint64_t key = shape_key(f, op);
     bool fresh;
@@ -158,16 +158,16 @@ static bool keep_op(struct prof_facts *f, enum prof_op_kind kind, const struct p
     return true;
 }
 
-static bool is_merged(const struct prof_facts *f, const struct prof_device_op *op)
+static bool is_merged(const struct prof_facts *f, const struct prof_event_row *op)
 {
     const struct prof_config *config = f->kept ? prof_config(f->capture, op->config) : NULL;
     return config && !f->kept[config - f->capture->configs.data];
 }
 
-static bool add_facts_operation(void *user, const struct prof_device_op *op)
+static bool add_facts_operation(void *user, const struct prof_event_row *op)
 {
     struct prof_facts *f = user;
-    struct prof_device_op merged;
+    struct prof_event_row merged;
     if (is_merged(f, op)) {
         merged = *op;
         merged.config = 0;
@@ -215,7 +215,7 @@ static bool add_facts_operation(void *user, const struct prof_device_op *op)
     if (!shape->waits || whole.call == PROF_UNKNOWN)
         return true;
     return add_facts_call(f, (struct prof_call){whole.call, call_duration, whole.thread,
-                                                (uint32_t)op->api_name, WIRE_CLASS_TRANSFER});
+                                                (uint32_t)op->name, WIRE_CLASS_TRANSFER});
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
@@ -251,30 +251,37 @@ struct readers {
     struct prof_roofline_gather *roofs;
 };
 
-static bool gather_and_add_operation(void *user, const struct prof_device_op *op)
+static bool gather_and_add_operation(void *user, const struct prof_event_row *op)
 {
     const struct readers *readers = user;
     return prof_roofline_gather_op(readers->roofs, op) &&
-           (!prof_scope_op(readers->scope, op) || add_facts_operation(readers->facts, op));
+           (!prof_scope_row(readers->scope, op) || add_facts_operation(readers->facts, op));
 }
 
 static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter *filter,
                                  const struct prof_scope *scope, struct prof_error *err)
 {
     struct readers readers = {f, scope, NULL};
-    struct prof_scope all = {0};
+    struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE,
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                  PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL_DURATION) |
+                  PROF_FIELD(CONFIG) | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) |
+                  PROF_FIELD(SOURCE_KIND) | PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING) |
+                  PROF_FIELD(LAUNCH),
+        .scope = scope};
     if (prof_scope_only_kernels(scope) || f->kept)
-        return prof_device_ops(f->capture, scope, add_facts_operation, f, err);
+        return prof_event_rows(f->capture, &query, add_facts_operation, f, err);
     enum prof_status status =
         prof_roofline_gather_open(&readers.roofs, f->capture, filter, PROF_ROOFLINE_CONFIGS, err);
-    if (!status)
-        status = prof_scope_open(&all, f->capture, NULL, err);
-    if (!status)
-        status = prof_device_ops(f->capture, &all, gather_and_add_operation, &readers, err);
+    if (!status) {
+        query.fields |= prof_scope_fields(scope) | prof_roofline_gather_fields(readers.roofs);
+        query.scope = NULL;
+        status = prof_event_rows(f->capture, &query, gather_and_add_operation, &readers, err);
+    }
     if (!status)
         status = prof_roofline_gather_finish(readers.roofs, &f->roofs, err);
     f->has_roofs = !status;
-    prof_scope_close(&all);
     prof_roofline_gather_close(readers.roofs);
     return status;
 }
@@ -523,7 +530,7 @@ static bool add_lifetime(void *user, sqlite3_stmt *row)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static uint32_t range_group(void *user, const struct prof_range_row_read *row)
+static uint32_t range_group(void *user, const struct prof_event_row *row)
 {
     struct prof_facts *f = user;
     return prof_texts_number(&f->range_texts, f->capture, row->name);

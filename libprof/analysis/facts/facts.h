@@ -8,7 +8,7 @@
 #ifndef PERFKIT_ANALYSIS_FACTS_FACTS_H
 #define PERFKIT_ANALYSIS_FACTS_FACTS_H
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/iterations.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/include/prof_waterfall.h"

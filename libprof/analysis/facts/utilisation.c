@@ -3,9 +3,9 @@
  * hardware. */
 #include <stdlib.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
-#include "libprof/analysis/ordered.h"
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/analysis/facts/utilisation.h"
@@ -189,23 +189,14 @@ static struct device *utilisation_device(struct work *w, int64_t stream)
     return fresh ? new_device(w, id) : w->devices.data[number];
 }
 
-enum { START, ID, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG };
-/* In the order of enum prof_op_kind. */
-static const struct prof_ordered_query queries[] = {
-    {"start", "duration, stream, thread, api_lead, correlation, config", "kernel", "", 0},
-    {"start", "duration, stream, thread, api_lead, correlation", "transfer", "", 0},
-    {"start", "duration, stream, thread, api_lead, correlation", "memset", "", 0},
-    /* a graph is kernels to us */
-    {"start", "duration, stream, NULL, NULL, correlation", "graph_launch", "", 0},
-};
-enum { QUERIES = sizeof queries / sizeof queries[0] };
-
-/* An operation in scope; times are PROF_UNKNOWN where they were not seen. */
-static bool add_busy_operation(struct work *w, enum prof_op_kind kind, int64_t stream,
-                               int64_t start, int64_t duration)
+/* An operation in scope; times are PROF_UNKNOWN where they were not seen. A graph is kernels to
+ * us. */
+static bool add_busy_operation(void *user, const struct prof_event_row *op)
 {
-    bool is_graph = kind == PROF_OP_GRAPH, is_kernel = kind == PROF_OP_KERNEL;
+    struct work *w = user;
+    bool is_graph = op->kind == PROF_OP_GRAPH, is_kernel = op->kind == PROF_OP_KERNEL;
     int class_index = is_kernel || is_graph ? KERNELS : TRANSFERS;
+    int64_t stream = op->stream, start = op->start_ns, duration = op->duration_ns;
     bool known = start != PROF_UNKNOWN && duration >= 0;
     int64_t end = known ? prof_add(start, duration) : 0;
     if (known && (start >= w->end_ns || end < w->begin_ns))
@@ -222,10 +213,10 @@ static bool add_busy_operation(struct work *w, enum prof_op_kind kind, int64_t s
     }
     start = start < w->begin_ns ? w->begin_ns : start;
     end = end > w->end_ns ? w->end_ns : end;
-    int64_t *count = is_kernel                ? &d->row.kernels
-                     : is_graph               ? &d->row.graphs
-                     : kind == PROF_OP_MEMSET ? &d->row.memsets
-                                              : &d->row.memcpys;
+    int64_t *count = is_kernel                    ? &d->row.kernels
+                     : is_graph                   ? &d->row.graphs
+                     : op->kind == PROF_OP_MEMSET ? &d->row.memsets
+                                                  : &d->row.memcpys;
     int64_t *sum = class_index == TRANSFERS ? &d->row.memcpy_memset_sum_ns : &d->row.kernel_sum_ns;
     (*count)++;
     *sum = prof_add(*sum, prof_subtract(end, start));
@@ -236,47 +227,18 @@ static bool add_busy_operation(struct work *w, enum prof_op_kind kind, int64_t s
     return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
 }
 
-static bool add_operation_row(struct work *w, enum prof_op_kind kind,
-                              const struct prof_ordered_row *row)
-{
-    int64_t start = row->cells[START];
-    int64_t stream = row->cells[STREAM] == PROF_UNKNOWN ? 0 : row->cells[STREAM];
-    int64_t thread = row->cells[THREAD] == PROF_UNKNOWN ? 0 : row->cells[THREAD];
-    bool passes = prof_scope_place(&w->scope, stream, thread, 0, 0) &&
-                  prof_scope_called(&w->scope, thread, prof_call_start(start, row->cells[LEAD]),
-                                    stream, row->cells[CORRELATION]) &&
-                  (kind != PROF_OP_KERNEL || prof_scope_config(&w->scope, row->cells[CONFIG]));
-    return !passes || add_busy_operation(w, kind, stream, start, row->cells[DURATION]);
-}
-
+/* Of a time filter the window knows: what began before it may last into it. */
 static enum prof_status scan_operations(struct work *w, struct prof_error *err)
 {
-    struct prof_ordered *tables[QUERIES] = {0};
-    const struct prof_ordered_row *heads[QUERIES] = {0};
-    enum prof_status status = PROF_OK;
-    int used = prof_scope_only_kernels(&w->scope) ? 1 : QUERIES;
-    for (int i = 0; !status && i < used; i++) {
-        status = prof_ordered_open(w->capture, &queries[i], 0, &tables[i], err);
-        if (!status)
-            heads[i] = prof_ordered_next(tables[i]);
-    }
-    while (!status) {
-        int first = -1;
-        for (int i = 0; i < used; i++) {
-            if (heads[i] && (first < 0 || heads[i]->cells[START] < heads[first]->cells[START]))
-                first = i;
-        }
-        if (first < 0)
-            break;
-        if (!add_operation_row(w, (enum prof_op_kind)first, heads[first]))
-            status = prof_out_of_memory(err);
-        heads[first] = prof_ordered_next(tables[first]);
-    }
-    for (int i = 0; i < used; i++) {
-        enum prof_status end = prof_ordered_close(tables[i], status ? NULL : err);
-        status = status ? status : end;
-    }
-    return status;
+    struct prof_scope any_time = w->scope;
+    any_time.by_time = false;
+    struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE,
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM),
+        .scope = &any_time,
+        .in_order = true,
+    };
+    return prof_event_rows(w->capture, &query, add_busy_operation, w, err);
 }
 
 /* ---- result ---------------------------------------------------------------------------------- */
@@ -415,11 +377,20 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     enum prof_status status = open_utilisation_work(&w, NULL, err);
     *told = !status && !facts->left_out && !w.recorded.in_part;
     bool ok = true;
-    while (*told && ok && (op = prof_facts_next(facts, &walk, &kind)))
-        ok = add_busy_operation(&w, kind, op->stream, op->start, op->duration);
-    for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++)
-        ok = add_busy_operation(&w, PROF_OP_KERNEL, facts->unfinished.data[i], PROF_UNKNOWN,
-                                PROF_UNKNOWN);
+    while (*told && ok && (op = prof_facts_next(facts, &walk, &kind))) {
+        struct prof_event_row row = {.kind = kind,
+                                     .stream = op->stream,
+                                     .start_ns = op->start,
+                                     .duration_ns = op->duration};
+        ok = add_busy_operation(&w, &row);
+    }
+    for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++) {
+        struct prof_event_row row = {.kind = PROF_OP_KERNEL,
+                                     .stream = facts->unfinished.data[i],
+                                     .start_ns = PROF_UNKNOWN,
+                                     .duration_ns = PROF_UNKNOWN};
+        ok = add_busy_operation(&w, &row);
+    }
     if (!ok)
         status = prof_out_of_memory(err);
     status = close_utilisation_work(&w, status, result, err);

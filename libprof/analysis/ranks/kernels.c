@@ -25,56 +25,50 @@ bool rank_configs(struct rank_work *w, bool *any)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-enum { ID, START, DURATION, STREAM, THREAD, LEAD, CORRELATION, CONFIG, NODE };
-
-static bool add_collective_kernel(void *user, sqlite3_stmt *row)
+static bool add_collective_kernel(void *user, const struct prof_event_row *row)
 {
     struct rank_work *w = user;
-    size_t config = prof_config_index(w->capture, prof_column_id(row, CONFIG));
-    struct prof_row_place place = {prof_column_id(row, STREAM), prof_column_id(row, THREAD),
-                                   prof_column_int(row, START), prof_column_int(row, LEAD),
-                                   CORRELATION};
-    int64_t duration = prof_column_size(row, DURATION);
-    const struct prof_stream *stream = prof_stream(w->capture, place.stream);
+    size_t config = prof_config_index(w->capture, row->config);
+    const struct prof_stream *stream = prof_stream(w->capture, row->stream);
     if (config == SIZE_MAX || !w->config_operation[config] || !stream ||
-        place.start == PROF_UNKNOWN || duration == PROF_UNKNOWN || duration < 0 ||
-        !prof_scope_row(&w->scope, row, &place))
+        row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN)
         return true;
     if (!prof_array_reserve(&w->kernels, 1))
         return false;
     w->kernels.data[w->kernels.count++] = (struct rank_kernel){
-        .id = prof_column_id(row, ID),
-        .start = place.start,
-        .end = prof_add(place.start, duration),
-        .stream = place.stream,
-        .thread = place.thread,
-        .call = prof_call_start(place.start, place.lead),
+        .id = row->id,
+        .start = row->start_ns,
+        .end = prof_add(row->start_ns, row->duration_ns),
+        .stream = row->stream,
+        .thread = row->thread,
+        .call = row->call_ns,
         .process = stream->process,
         .device = stream->device,
         .operation = w->config_operation[config],
-        .node = prof_column_int(row, NODE),
+        .node = row->graph_node,
     };
     return true;
 }
 
 static enum prof_status read_collective_kernels(struct rank_work *w, struct prof_error *err)
 {
-    char *list = sqlite3_mprintf("%s", "");
-    for (size_t i = 0; list && i < w->capture->configs.count; i++) {
+    char *list = sqlite3_mprintf("config IN (");
+    for (size_t i = 0, n = 0; list && i < w->capture->configs.count; i++) {
         if (w->config_operation[i])
-            list = sqlite3_mprintf("%z%s%lld", list, *list ? "," : "",
+            list = sqlite3_mprintf("%z%s%lld", list, n++ ? "," : "",
                                    (long long)w->capture->configs.data[i].id);
     }
-    char *sql = list
-                    ? sqlite3_mprintf("SELECT id, start, duration, stream, thread, api_lead, "
-                                      "correlation, config, graph_node FROM kernel WHERE config IN "
-                                      "(%s)",
-                                      list)
-                    : NULL;
-    sqlite3_free(list);
+    char *where = list ? sqlite3_mprintf("%z)", list) : NULL;
+    struct prof_event_query query = {
+        .tables = PROF_OPS(KERNEL),
+        .fields = PROF_FIELD(ID) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) |
+                  PROF_FIELD(CALL) | PROF_FIELD(CONFIG) | PROF_FIELD(GRAPH_NODE),
+        .scope = &w->scope,
+        .where = where};
     enum prof_status status =
-        sql ? prof_scan(w->capture, sql, add_collective_kernel, w, err) : prof_out_of_memory(err);
-    sqlite3_free(sql);
+        where ? prof_event_rows(w->capture, &query, add_collective_kernel, w, err)
+              : prof_out_of_memory(err);
+    sqlite3_free(where);
     return status;
 }
 

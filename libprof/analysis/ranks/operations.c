@@ -1,7 +1,7 @@
 /* What each rank's device did, as sets of intervals, and counts of what is exact. */
 #include <math.h>
 
-#include "libprof/analysis/device_ops.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/ranks/private.h"
 
 /* ---- sets that are asked for lengths -------------------------------------------------------- */
@@ -117,7 +117,7 @@ static bool in_iterations(const struct rank_unit *unit, int64_t time)
 }
 
 static bool count_operation(struct rank_work *w, const struct rank_unit *unit,
-                            const struct prof_device_op *op)
+                            const struct prof_event_row *op)
 {
     uint32_t number = (uint32_t)(unit - w->units.data);
     if (!in_iterations(unit, op->call_ns == PROF_UNKNOWN ? op->start_ns : op->call_ns))
@@ -138,7 +138,7 @@ static bool count_operation(struct rank_work *w, const struct rank_unit *unit,
     return count_add(w, count);
 }
 
-static bool see_operation(void *user, const struct prof_device_op *op)
+static bool see_operation(void *user, const struct prof_event_row *op)
 {
     struct rank_work *w = user;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
@@ -162,7 +162,13 @@ static bool see_operation(void *user, const struct prof_device_op *op)
 
 enum prof_status rank_operations_read(struct rank_work *w, struct prof_error *err)
 {
-    return prof_device_ops(w->capture, &w->scope, see_operation, w, err);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
+                                               PROF_FIELD(STREAM) | PROF_FIELD(CONFIG) |
+                                               PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = &w->scope};
+    return prof_event_rows(w->capture, &query, see_operation, w, err);
 }
 
 /* ---- collectives ----------------------------------------------------------------------------- */

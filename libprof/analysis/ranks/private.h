@@ -17,7 +17,7 @@
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
-#include "libprof/analysis/scope.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/ranks/ranks.h"
 
 enum rank_call_kind {

@@ -1,0 +1,153 @@
+/* The one reader of the tables of events: rows of any of them, with the columns that are wanted,
+ * in the file's order or merged by time. prof_events.h is this reader with names for the ids. */
+#ifndef PERFKIT_ANALYSIS_EVENTS_H
+#define PERFKIT_ANALYSIS_EVENTS_H
+
+#include "libprof/analysis/scope.h"
+
+/* What a row is. The first four are work of the device: operations. */
+enum prof_op_kind {
+    PROF_OP_KERNEL,
+    PROF_OP_TRANSFER,
+    PROF_OP_MEMSET,
+    PROF_OP_GRAPH,
+    PROF_OP_SYNC,
+    PROF_OP_CALL,        /* a row of api_call */
+    PROF_OP_KERNEL_CALL, /* the call in a row of that table: start, duration and name are its */
+    PROF_OP_TRANSFER_CALL,
+    PROF_OP_MEMSET_CALL,
+    PROF_OP_SYNC_CALL,
+    PROF_OP_RANGE,
+    PROF_OP_MARKER,
+    PROF_OP_ALLOCATION,
+    PROF_OP_FREE, /* an allocation at its end */
+    PROF_OP_OVERHEAD,
+    PROF_OP_MIGRATION,
+    PROF_OP_JIT,
+    PROF_OP_KINDS
+};
+
+#define PROF_OPS(name) (1u << PROF_OP_##name)
+#define PROF_OPS_MEMORY (PROF_OPS(TRANSFER) | PROF_OPS(MEMSET))
+#define PROF_OPS_DEVICE (PROF_OPS(KERNEL) | PROF_OPS_MEMORY | PROF_OPS(GRAPH))
+#define PROF_OPS_CALLS                                                                             \
+    (PROF_OPS(CALL) | PROF_OPS(KERNEL_CALL) | PROF_OPS(TRANSFER_CALL) | PROF_OPS(MEMSET_CALL) |    \
+     PROF_OPS(SYNC_CALL))
+
+/* Columns that may be asked for. */
+enum prof_event_field {
+    PROF_FIELD_ID,
+    PROF_FIELD_START,
+    PROF_FIELD_DURATION,
+    PROF_FIELD_STREAM,
+    PROF_FIELD_THREAD,
+    PROF_FIELD_PROCESS,
+    PROF_FIELD_DEVICE,
+    PROF_FIELD_CONTEXT,
+    PROF_FIELD_NAME,
+    PROF_FIELD_CALL, /* lead_ns and call_ns */
+    PROF_FIELD_CALL_DURATION,
+    PROF_FIELD_CORRELATION,
+    PROF_FIELD_QUEUE_DELAY,
+    PROF_FIELD_SUBMIT_DELAY,
+    PROF_FIELD_FLAGS,
+    PROF_FIELD_GRAPH_NODE,
+    PROF_FIELD_STACK,
+    PROF_FIELD_CONFIG,
+    PROF_FIELD_GRAPH,
+    PROF_FIELD_BYTES,
+    PROF_FIELD_COPY_KIND,
+    PROF_FIELD_SOURCE_KIND,
+    PROF_FIELD_TARGET_KIND,
+    PROF_FIELD_BLOCKING,
+    PROF_FIELD_PEER,
+    PROF_FIELD_VALUE,
+    PROF_FIELD_KIND,
+    PROF_FIELD_SYNC_EVENT,
+    PROF_FIELD_RESULT,
+    PROF_FIELD_SOURCE,
+    PROF_FIELD_CLASS,
+    PROF_FIELD_DOMAIN,
+    PROF_FIELD_CATEGORY,
+    PROF_FIELD_COLOR,
+    PROF_FIELD_PAYLOAD,
+    PROF_FIELD_DEPTH,
+    PROF_FIELD_END_THREAD,
+    PROF_FIELD_END,
+    PROF_FIELD_ADDRESS,
+    PROF_FIELD_FAULTS,
+    PROF_FIELDS,
+    /* Not a column: operations of a CUDA graph get call, thread, name and stack of its launch. */
+    PROF_FIELD_LAUNCH = PROF_FIELDS
+};
+#define PROF_FIELD(name) (UINT64_C(1) << PROF_FIELD_##name)
+#define PROF_FIELDS_ALL (PROF_FIELD(LAUNCH) - 1)
+
+/* A row. What its table does not have, or was not asked for, is 0 in ids and kinds and PROF_UNKNOWN
+ * in all else. */
+struct prof_event_row {
+    enum prof_op_kind kind;
+    int64_t id;
+    int64_t start_ns, duration_ns;
+    int64_t stream, thread, process, device, context;
+    int64_t name;             /* string id: of a range, of the call of everything else */
+    int64_t lead_ns, call_ns; /* column api_lead; start of the call */
+    int64_t call_duration_ns; /* unknown for what graphs ran */
+    int64_t launch_ns;        /* the same, for what graphs ran that of the launch */
+    bool in_graph;            /* it ran as a node of a CUDA graph */
+    int64_t correlation;
+    int64_t queue_delay_ns, submit_delay_ns;
+    int64_t flags;
+    int64_t graph_node; /* graph_node.node of its process */
+    int64_t stack;      /* stack.id of the call, of a graph's launch */
+    int64_t config;     /* kernels: launch_config id, one for all that are not told apart */
+    int64_t graph;      /* whole graphs: the graph's id */
+    int64_t bytes;
+    int copy_kind;                /* memsets: PROF_COPY_MEMSET */
+    int source_kind, target_kind; /* memory kinds; all but transfers: target only */
+    int64_t blocking;             /* transfers: 1, 0 */
+    int64_t peer;
+    int64_t value;      /* memsets */
+    int what;           /* sync.kind, overhead.kind, migration.kind, jit.operation */
+    int64_t sync_event; /* synchronizations */
+    int64_t result;     /* calls */
+    int source, class_;
+    int64_t domain, category, color, depth, end_thread; /* NVTX; frees: end_thread */
+    int64_t payload;
+    bool payload_is_real; /* `payload` holds the bits of a double */
+    int64_t other_ns;     /* allocations: their end; frees: the allocation's start */
+    int64_t address, faults;
+};
+
+struct prof_event_query {
+    uint32_t tables;                /* PROF_OPS(...) | ... */
+    uint64_t fields;                /* PROF_FIELD(...) | ...; those that `scope` needs are added */
+    const struct prof_scope *scope; /* rows that pass; NULL = all */
+    const char *where;              /* a condition on their columns, or NULL */
+    bool in_order; /* by start, or the call's where that is not known; then table, then id */
+};
+
+/* Rows one by one, valid until the next. Not in order, tables come one after another and rows as
+ * the file has them. In order it takes the memory of prof_ordered.h, and holds a read transaction.
+ * prof_event_cursor_close tells what made it stop early. */
+struct prof_event_cursor;
+enum prof_status prof_event_cursor_open(struct prof_capture *capture,
+                                        const struct prof_event_query *query,
+                                        struct prof_event_cursor **cursor, struct prof_error *err);
+const struct prof_event_row *prof_event_cursor_next(struct prof_event_cursor *cursor);
+enum prof_status prof_event_cursor_close(struct prof_event_cursor *cursor, struct prof_error *err);
+
+/* False: out of memory, stop. */
+typedef bool prof_event_row_seen(void *user, const struct prof_event_row *row);
+
+/* All rows of a query. */
+enum prof_status prof_event_rows(struct prof_capture *capture, const struct prof_event_query *query,
+                                 prof_event_row_seen *seen, void *user, struct prof_error *err);
+
+/* The fields that decide whether a row is in scope. */
+uint64_t prof_scope_fields(const struct prof_scope *scope);
+
+/* True when the row passes. */
+bool prof_scope_row(const struct prof_scope *scope, const struct prof_event_row *row);
+
+#endif
