@@ -50,6 +50,14 @@ enum prof_status prof_fail(struct prof_error *err, enum prof_status status, cons
 enum prof_status prof_fail_errno(struct prof_error *err, enum prof_status status,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Hands the status of a call that failed to the caller's caller. */
+#define PROF_TRY(call)                                                                             \
+    do {                                                                                           \
+        enum prof_status try_status = (call);                                                      \
+        if (try_status != PROF_OK)                                                                 \
+            return try_status;                                                                     \
+    } while (0)
+
 /* A failure that a function has no way to return (a text for display that there is no memory for, a
  * quantile), or returns without an error to fill: kept until the writer of the result takes the
  * note of that status, which fails then. Thread-safe. */

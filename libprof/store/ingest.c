@@ -25,25 +25,52 @@ static const char *const sql_text[] = {
 #undef X
 };
 
-void ingest_check(struct prof_ingest *ingest, int code)
+enum prof_status ingest_sql_failed(struct prof_ingest *ingest, int code)
 {
-    if (!ingest->failed && !ingest->cause.status && prof_sql_status(code) != PROF_OK)
-        ingest->failed = code;
+    if (!ingest->error.status)
+        prof_store_fail_code(ingest->store, code, ingest->doing, &ingest->error);
+    return ingest->error.status;
 }
 
-/* Keeps the reason of a failure that is neither SQLite's nor a lack of memory, unless there is one.
- */
-static void keep_failure_cause(struct prof_ingest *ingest, const struct prof_error *cause)
+enum prof_status ingest_no_memory(struct prof_ingest *ingest, const char *what)
 {
-    if (!ingest->failed && !ingest->cause.status)
-        ingest->cause = *cause;
+    if (!ingest->error.status)
+        prof_fail(&ingest->error, PROF_NOMEM, "cannot %s %s: out of memory for %s", ingest->doing,
+                  prof_store_path(ingest->store), what);
+    return ingest->error.status;
 }
 
-bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row)
+enum prof_status ingest_check(struct prof_ingest *ingest, int code)
+{
+    return prof_sql_status(code) == PROF_OK ? PROF_OK : ingest_sql_failed(ingest, code);
+}
+
+enum prof_status ingest_query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **row)
+{
+    return ingest_check(ingest, sqlite3_prepare_v2(ingest->db, sql, -1, row, NULL));
+}
+
+enum prof_status ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row,
+                                  enum prof_status status)
 {
     int code = sqlite3_finalize(row);
-    ingest_check(ingest, code);
-    return code == SQLITE_OK;
+    return status != PROF_OK ? status : ingest_check(ingest, code);
+}
+
+enum prof_status ingest_query_number(struct prof_ingest *ingest, enum ingest_sql which,
+                                     int64_t *number)
+{
+    sqlite3_stmt *sql = ingest->sql[which];
+    PROF_TRY(ingest->error.status);
+    int code = sqlite3_step(sql);
+    *number = code == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : 0;
+    sqlite3_reset(sql);
+    return ingest_check(ingest, code);
+}
+
+enum prof_status ingest_exec(struct prof_ingest *ingest, const char *sql)
+{
+    return ingest_check(ingest, sqlite3_exec(ingest->db, sql, NULL, NULL, NULL));
 }
 
 void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, const char *text)
@@ -52,41 +79,28 @@ void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, con
                               : sqlite3_bind_null(sql, at));
 }
 
-enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
-                             struct prof_error *err)
+static enum prof_status run_statement(struct prof_ingest *ingest, sqlite3_stmt *sql)
 {
-    int code = ingest->failed ? ingest->failed : sqlite3_errcode(ingest->db);
-    if (ingest->cause.status)
-        return prof_fail(err, ingest->cause.status, "cannot %s %s: %s", doing,
-                         prof_store_path(ingest->store), ingest->cause.message);
-    if (prof_sql_status(code) == PROF_OK)
-        return prof_fail(err, PROF_NOMEM, "cannot %s %s: out of memory", doing,
-                         prof_store_path(ingest->store));
-    return prof_store_fail_code(ingest->store, code, doing, err);
-}
-
-static bool run_statement(struct prof_ingest *ingest, sqlite3_stmt *sql)
-{
-    if (ingest->failed) /* SQLite may have ended the transaction: a row would be committed alone */
-        return false;
-    int rc = sqlite3_step(sql);
+    /* SQLite may have ended the transaction: a row would be committed alone */
+    if (ingest->error.status)
+        return ingest->error.status;
+    int code = sqlite3_step(sql);
     sqlite3_reset(sql);
-    ingest_check(ingest, rc);
-    return rc == SQLITE_DONE;
+    return code == SQLITE_DONE ? PROF_OK : ingest_sql_failed(ingest, code);
 }
 
-bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
+enum prof_status ingest_run(struct prof_ingest *ingest, enum ingest_sql which)
 {
     return run_statement(ingest, ingest->sql[which]);
 }
 
-bool ingest_insert(struct prof_ingest *ingest, enum schema_table table)
+enum prof_status ingest_insert(struct prof_ingest *ingest, enum schema_table table)
 {
     return run_statement(ingest, ingest->insert[table]);
 }
 
-bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                 const struct wire_head *head, bool definition)
+enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                             const struct wire_head *head, bool definition)
 {
     return definition ? ingest_definition(ingest, spool, head)
                       : ingest_event(ingest, spool, tid, head);
@@ -152,72 +166,68 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
     return spool;
 }
 
-static bool adopt_spool(struct prof_ingest *ingest, const char *name)
+static enum prof_status adopt_spool(struct prof_ingest *ingest, const char *name)
 {
     /* A spool being born has no magic yet: it is looked at again at the next step. */
     char *path = NULL;
     struct prof_spool *probe = NULL;
     if (asprintf(&path, "%s/%s", ingest->directory, name) < 0)
-        return false;
+        return ingest_no_memory(ingest, "the name of a spool");
     enum prof_status status = prof_spool_open(path, true, &probe, NULL);
     prof_spool_close(probe);
     free(path);
     if (status != PROF_OK)
-        return true;
-    struct prof_error err = {0};
-    struct ingest_spool *spool = ingest_spool_add(ingest, name, ingest->last_spool + 1, &err);
-    if (spool && !spool->reader)
-        keep_failure_cause(ingest, &err);
-    if (!spool || !spool->reader)
-        return false;
+        return PROF_OK;
+    struct ingest_spool *spool =
+        ingest_spool_add(ingest, name, ingest->last_spool + 1, &ingest->error);
+    if (!spool)
+        return ingest_no_memory(ingest, "a spool");
+    if (!spool->reader)
+        return ingest->error.status;
     ingest->last_spool++;
     /* It may have said that it is there after the table was read, but before it made its spool. */
-    if (!ingest_lifecycle_look(ingest))
-        return false;
+    PROF_TRY(ingest_lifecycle_look(ingest));
     const struct spool_header *header = prof_spool_header(spool->reader);
     bool target = !(header->features & SPOOL_OF_SAMPLER);
-    if (target)
-        spool->process = ingest_process_of_spool(ingest, header, name);
+    if (target && !(spool->process = ingest_process_of_spool(ingest, header, name)))
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL];
     ingest_bind(sql, 1, spool->id);
     ingest_bind_text(ingest, sql, 2, name);
     ingest_bind(sql, 3, spool->process);
-    return (spool->process || !target) && ingest_run(ingest, INGEST_SQL_SPOOL);
+    return ingest_run(ingest, INGEST_SQL_SPOOL);
 }
 
-bool ingest_folder_is_gone(struct prof_ingest *ingest)
+enum prof_status ingest_folder_unreadable(struct prof_ingest *ingest)
 {
-    struct prof_error cause = {0};
     if (errno == ENOENT)
-        return true;
-    prof_fail_errno(&cause, errno == ENOMEM ? PROF_NOMEM : PROF_IO, "cannot read %s",
-                    ingest->directory);
-    keep_failure_cause(ingest, &cause);
-    return false;
+        return PROF_OK;
+    return prof_fail_errno(&ingest->error, errno == ENOMEM ? PROF_NOMEM : PROF_IO, "cannot read %s",
+                           ingest->directory);
 }
 
-static bool find_spools(struct prof_ingest *ingest)
+static enum prof_status find_spools(struct prof_ingest *ingest)
 {
     DIR *directory = opendir(ingest->directory);
-    bool ok = true;
+    enum prof_status status = PROF_OK;
     if (!directory)
-        return ingest_folder_is_gone(ingest); /* else there may be spools */
-    for (struct dirent *entry; ok && (entry = readdir(directory));) {
+        return ingest_folder_unreadable(ingest); /* else there may be spools */
+    for (struct dirent *entry; !status && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && length < sizeof((struct ingest_spool *)0)->name &&
             strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
             !prof_names_get(&ingest->spool_names, entry->d_name, length))
-            ok = adopt_spool(ingest, entry->d_name);
+            status = adopt_spool(ingest, entry->d_name);
     }
     closedir(directory);
-    return ok;
+    return status;
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-bool ingest_begin(struct prof_ingest *ingest)
+enum prof_status ingest_begin(struct prof_ingest *ingest)
 {
-    return sqlite3_exec(ingest->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    return ingest_exec(ingest, "BEGIN IMMEDIATE");
 }
 
 static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -230,12 +240,13 @@ static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 }
 
 /* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
-static bool commit(struct prof_ingest *ingest)
+static enum prof_status commit(struct prof_ingest *ingest)
 {
-    if (ingest->failed || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
-        !ingest_state_save(ingest) ||
-        sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        return false;
+    PROF_TRY(ingest->error.status);
+    PROF_TRY(ingest_batches_flush(ingest));
+    PROF_TRY(ingest_rollup_flush(ingest));
+    PROF_TRY(ingest_state_save(ingest));
+    PROF_TRY(ingest_exec(ingest, "COMMIT"));
     ingest->batch_records = 0;
     for (size_t i = 0; i < ingest->spools.count; i++) {
         struct ingest_spool *spool = ingest->spools.data[i];
@@ -248,11 +259,11 @@ static bool commit(struct prof_ingest *ingest)
             unlink_spool(ingest, spool);
         }
     }
-    return true;
+    return PROF_OK;
 }
 
-static bool save_cursor(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                        const struct prof_spool_span *span, uint32_t tid)
+static enum prof_status save_cursor(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                    const struct prof_spool_span *span, uint32_t tid)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
     ingest_bind(sql, 1, spool->id);
@@ -263,8 +274,8 @@ static bool save_cursor(struct prof_ingest *ingest, const struct ingest_spool *s
     return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
-static bool read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
-                      const struct prof_spool_span *span)
+static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                  const struct prof_spool_span *span)
 {
     _Alignas(8) static _Thread_local unsigned char buffer[SPOOL_CHUNK_BYTES];
     size_t bytes = prof_spool_load(spool->reader, span, buffer), at = 0;
@@ -273,8 +284,7 @@ static bool read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
     for (const struct wire_head *head; (head = prof_spool_next(buffer, bytes, &at, &damaged));) {
         if (head->type == WIRE_THREAD)
             tid = head->aux;
-        if (!ingest_feed(ingest, spool, tid, head, span->definition))
-            return false;
+        PROF_TRY(ingest_feed(ingest, spool, tid, head, span->definition));
         ingest->batch_records++;
         ingest->total++;
     }
@@ -284,26 +294,23 @@ static bool read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
     return save_cursor(ingest, spool, span, tid);
 }
 
-static bool read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool_span *spans;
     size_t count;
-    struct prof_error cause = {0};
-    if (prof_spool_poll(spool->reader, &spans, &count, &cause) != PROF_OK) {
-        keep_failure_cause(ingest, &cause);
-        return false;
-    }
+    PROF_TRY(prof_spool_poll(spool->reader, &spans, &count, &ingest->error));
     for (size_t i = 0; i < count; i++) {
-        if (!read_span(ingest, spool, &spans[i]))
-            return false;
-        if (ingest->batch_records >= BATCH_RECORDS && !(commit(ingest) && ingest_begin(ingest)))
-            return false;
+        PROF_TRY(read_span(ingest, spool, &spans[i]));
+        if (ingest->batch_records >= BATCH_RECORDS) {
+            PROF_TRY(commit(ingest));
+            PROF_TRY(ingest_begin(ingest));
+        }
     }
     return ingest_events_age(ingest, spool);
 }
 
 /* Nothing more will come: what waits is written as it is. */
-static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     spool->dirty = true;
     spool->finished = true;
@@ -314,9 +321,12 @@ static bool finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
     spool->tally[TALLY_DEATH_TID] = header->death_tid;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
     ingest_bind(sql, 1, spool->id);
-    return ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
-           ingest_clocks_finish(ingest, spool) && ingest_names_finish(ingest, spool) &&
-           ingest_health_spool(ingest, spool) && ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
+    PROF_TRY(ingest_events_finish(ingest, spool));
+    PROF_TRY(ingest_ranges_finish(ingest, spool));
+    PROF_TRY(ingest_clocks_finish(ingest, spool));
+    PROF_TRY(ingest_names_finish(ingest, spool));
+    PROF_TRY(ingest_health_spool(ingest, spool));
+    return ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
 }
 
 static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
@@ -327,21 +337,24 @@ static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spoo
     return process && (process->gone || (process->ended && process->how == LIFECYCLE_EXEC));
 }
 
-static bool step(struct prof_ingest *ingest, bool last)
+static enum prof_status step(struct prof_ingest *ingest, bool last)
 {
     ingest->now_ns = prof_now_ns();
-    if (!ingest_begin(ingest) || !ingest_processes_step(ingest) || !find_spools(ingest))
-        return false;
+    PROF_TRY(ingest_begin(ingest));
+    PROF_TRY(ingest_processes_step(ingest));
+    PROF_TRY(find_spools(ingest));
     for (size_t i = 0; i < ingest->spools.count; i++) {
         struct ingest_spool *spool = ingest->spools.data[i];
         if (spool->finished || !spool->reader)
             continue;
         bool over = last || process_is_over(ingest, spool); /* known before what is read is final */
-        if (spool->process && ((!over && !ingest_modules(ingest, spool)) ||
-                               !ingest_threads_look(ingest, spool, last)))
-            return false;
-        if (!read_spool(ingest, spool) || (over && !finish_spool(ingest, spool)))
-            return false;
+        if (spool->process && !over)
+            PROF_TRY(ingest_modules(ingest, spool));
+        if (spool->process)
+            PROF_TRY(ingest_threads_look(ingest, spool, last));
+        PROF_TRY(read_spool(ingest, spool));
+        if (over)
+            PROF_TRY(finish_spool(ingest, spool));
     }
     return commit(ingest);
 }
@@ -369,53 +382,50 @@ static void free_ingest_state(struct prof_ingest *ingest)
         ingest->batches[i].count = 0;
 }
 
-static enum prof_status load_ingest_state(struct prof_ingest *ingest, struct prof_error *err)
+static enum prof_status load_ingest_state(struct prof_ingest *ingest)
 {
+    PROF_TRY(ingest_lifecycle_open(ingest));
     /* Feeding what waits may write a row (a name's thread), so it is a transaction too. */
-    enum prof_status status = ingest_lifecycle_open(ingest, err);
-    if (status != PROF_OK)
-        return status;
-    ingest->failed = SQLITE_OK;
-    ingest->cause = (struct prof_error){0};
-    if (!ingest_begin(ingest))
-        return prof_store_fail(ingest->store, "go on with", err);
-    status = ingest_state_load(ingest, err);
-    if (status == PROF_OK && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        status = prof_store_fail(ingest->store, "go on with", err);
+    PROF_TRY(ingest_begin(ingest));
+    enum prof_status status = ingest_state_load(ingest);
+    if (status == PROF_OK)
+        status = ingest_exec(ingest, "COMMIT");
     if (status != PROF_OK)
         sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
 
-/* Tell what failed, then go back to the last commit. */
-static enum prof_status retreat(struct prof_ingest *ingest, struct prof_error *err)
+/* Hand the failure to the caller. */
+static enum prof_status give_error(struct prof_ingest *ingest, struct prof_error *err)
 {
-    struct prof_error cause = {0};
-    enum prof_status status = ingest_fail(ingest, "write", &cause);
+    enum prof_status status = prof_fail(err, ingest->error.status, "%s", ingest->error.message);
+    ingest->error = (struct prof_error){0};
+    ingest->doing = "write";
+    return status;
+}
+
+/* After a failure: back to the last commit. */
+static enum prof_status roll_back(struct prof_ingest *ingest, struct prof_error *err)
+{
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     free_ingest_state(ingest);
     ingest->stale = true;
-    ingest->failed = SQLITE_OK;
-    ingest->cause = (struct prof_error){0};
-    return prof_fail(err, status, "%s", cause.message);
+    return give_error(ingest, err);
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_statements_prepare(struct prof_ingest *ingest)
 {
-    for (int i = 0; i < INGEST_SQLS; i++) {
-        if (sqlite3_prepare_v3(ingest->db, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT,
-                               &ingest->sql[i], NULL) != SQLITE_OK)
-            return prof_store_fail(ingest->store, "write", err);
-    }
-    int code = SQLITE_OK;
-    for (int i = 0; !code && i < SCHEMA_TABLES; i++)
-        code = prof_schema_insert(ingest->db, (enum schema_table)i, 1, prof_tables[i].redefined,
-                                  &ingest->insert[i]);
-    if (!code)
-        code = ingest_batches_prepare(ingest);
-    return code ? prof_store_fail_code(ingest->store, code, "write", err) : PROF_OK;
+    for (int i = 0; i < INGEST_SQLS; i++)
+        PROF_TRY(ingest_check(ingest, sqlite3_prepare_v3(ingest->db, sql_text[i], -1,
+                                                         SQLITE_PREPARE_PERSISTENT, &ingest->sql[i],
+                                                         NULL)));
+    for (int i = 0; i < SCHEMA_TABLES; i++)
+        PROF_TRY(
+            ingest_check(ingest, prof_schema_insert(ingest->db, (enum schema_table)i, 1,
+                                                    prof_tables[i].redefined, &ingest->insert[i])));
+    return ingest_batches_prepare(ingest);
 }
 
 void ingest_statements_finalize(struct prof_ingest *ingest)
@@ -431,20 +441,46 @@ void ingest_statements_finalize(struct prof_ingest *ingest)
     }
 }
 
+/* Each call of the interface begins so: after a failure, with the state of the last commit. */
 static enum prof_status refresh(struct prof_ingest *ingest, struct prof_error *err)
 {
     if (!ingest->stale)
         return PROF_OK;
-    enum prof_status status = ingest->sql[0] ? PROF_OK : ingest_statements_prepare(ingest, err);
-    if (status != PROF_OK)
+    enum prof_status status = PROF_OK;
+    if (!ingest->sql[0] && (status = ingest_statements_prepare(ingest)) != PROF_OK)
         ingest_statements_finalize(ingest);
-    else
-        status = load_ingest_state(ingest, err);
+    ingest->doing = "go on with";
     if (status == PROF_OK)
+        status = load_ingest_state(ingest);
+    ingest->doing = "write";
+    if (status == PROF_OK) {
         ingest->stale = false;
-    else
-        free_ingest_state(ingest);
-    return status;
+        return PROF_OK;
+    }
+    free_ingest_state(ingest);
+    return give_error(ingest, err);
+}
+
+static enum prof_status begin_capture(struct prof_ingest *ingest,
+                                      const struct prof_ingest_about *about)
+{
+    ingest->doing = "start";
+    PROF_TRY(ingest_capture_begin(ingest, about));
+    PROF_TRY(ingest_state_create(ingest));
+    PROF_TRY(ingest_statements_prepare(ingest));
+    PROF_TRY(ingest_lifecycle_open(ingest));
+    ingest->doing = "write";
+    return PROF_OK;
+}
+
+static enum prof_status continue_capture(struct prof_ingest *ingest)
+{
+    ingest->doing = "go on with";
+    PROF_TRY(ingest_state_check(ingest));
+    PROF_TRY(ingest_statements_prepare(ingest));
+    PROF_TRY(load_ingest_state(ingest));
+    ingest->doing = "write";
+    return PROF_OK;
 }
 
 enum prof_status prof_ingest_open(struct prof_store *store, const char *directory,
@@ -460,24 +496,9 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
     ingest->store = store;
     ingest->db = prof_store_db(store);
     ingest->lifecycle_fd = -1;
-    enum prof_status status = PROF_OK;
-    if (about) {
-        status = ingest_capture_begin(ingest, about, err);
-        if (status == PROF_OK)
-            status = ingest_state_create(ingest, err);
-        if (status == PROF_OK)
-            status = ingest_statements_prepare(ingest, err);
-        if (status == PROF_OK)
-            status = ingest_lifecycle_open(ingest, err);
-    } else {
-        status = ingest_statements_prepare(ingest, err);
-        if (status == PROF_SQL) /* no such table */
-            status = prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
-                               prof_store_path(store));
-        else if (status == PROF_OK)
-            status = load_ingest_state(ingest, err);
-    }
+    enum prof_status status = about ? begin_capture(ingest, about) : continue_capture(ingest);
     if (status != PROF_OK) {
+        give_error(ingest, err);
         prof_ingest_close(ingest);
         return status;
     }
@@ -485,125 +506,131 @@ enum prof_status prof_ingest_open(struct prof_store *store, const char *director
     return PROF_OK;
 }
 
+static uint64_t backlog_bytes(const struct prof_ingest *ingest)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        const struct prof_spool_span *spans;
+        size_t count;
+        struct prof_spool *reader = ingest->spools.data[i]->reader;
+        if (!reader || prof_spool_poll(reader, &spans, &count, NULL) != PROF_OK)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            bytes += spans[k].to - spans[k].from;
+    }
+    return bytes;
+}
+
 enum prof_status prof_ingest_step(struct prof_ingest *ingest, struct prof_ingest_progress *progress,
                                   struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
+    PROF_TRY(refresh(ingest, err));
     uint64_t before = ingest->total;
-    if (!step(ingest, false))
-        return retreat(ingest, err);
-    if (progress) {
+    if (step(ingest, false) != PROF_OK)
+        return roll_back(ingest, err);
+    if (progress)
         *progress = (struct prof_ingest_progress){
             .records = ingest->total - before,
             .total = ingest->total,
+            .backlog_bytes = backlog_bytes(ingest),
             .alive = ingest_processes_alive(ingest),
             .spools = (uint32_t)ingest->spools.count,
         };
-        for (size_t i = 0; i < ingest->spools.count; i++) {
-            const struct prof_spool_span *spans;
-            size_t count;
-            struct prof_spool *reader = ingest->spools.data[i]->reader;
-            if (!reader || prof_spool_poll(reader, &spans, &count, NULL) != PROF_OK)
-                continue;
-            for (size_t k = 0; k < count; k++)
-                progress->backlog_bytes += spans[k].to - spans[k].from;
-        }
-    }
     return PROF_OK;
+}
+
+static enum prof_status write_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status)
+{
+    PROF_TRY(ingest_begin(ingest));
+    PROF_TRY(ingest_processes_step(ingest));
+    PROF_TRY(ingest_process_reaped(ingest, pid, wait_status));
+    return commit(ingest);
 }
 
 enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status,
                                     struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
+    PROF_TRY(refresh(ingest, err));
     ingest->now_ns = prof_now_ns();
     ingest->primary_pid = pid;
     ingest->primary_status = wait_status;
     ingest->has_primary = true;
-    if (!ingest_begin(ingest) || !ingest_processes_step(ingest) ||
-        !ingest_process_reaped(ingest, pid, wait_status) || !commit(ingest))
-        return retreat(ingest, err);
-    return PROF_OK;
+    return write_reaped(ingest, pid, wait_status) ? roll_back(ingest, err) : PROF_OK;
 }
 
 enum prof_status prof_ingest_note(struct prof_ingest *ingest, enum prof_health_code code,
                                   const char *item, const char *note, struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
-    if (!ingest_health_line(ingest, 0, code, item, NULL, note))
-        return retreat(ingest, err);
-    return PROF_OK;
+    PROF_TRY(refresh(ingest, err));
+    return ingest_health_line(ingest, 0, code, item, NULL, note) ? roll_back(ingest, err) : PROF_OK;
+}
+
+static enum prof_status write_device_memory(struct prof_ingest *ingest,
+                                            const struct prof_ingest_memory *samples, size_t count)
+{
+    PROF_TRY(ingest_exec(ingest, "BEGIN"));
+    for (size_t i = 0; i < count; i++)
+        PROF_TRY(ingest_device_memory(ingest, &samples[i]));
+    return ingest_exec(ingest, "COMMIT");
 }
 
 enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
                                            const struct prof_ingest_memory *samples, size_t count,
                                            struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
-    bool ok = sqlite3_exec(ingest->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = ingest_device_memory(ingest, &samples[i]);
-    ok = ok && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
-    return ok ? PROF_OK : retreat(ingest, err);
+    PROF_TRY(refresh(ingest, err));
+    return write_device_memory(ingest, samples, count) ? roll_back(ingest, err) : PROF_OK;
 }
 
 enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
                                           uint64_t mono_ns, const struct prof_nvml_reading *reading,
                                           struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (!status && !ingest_device_clock(ingest, uuid, mono_ns, reading))
-        status = retreat(ingest, err);
-    return status;
+    PROF_TRY(refresh(ingest, err));
+    return ingest_device_clock(ingest, uuid, mono_ns, reading) ? roll_back(ingest, err) : PROF_OK;
 }
 
 enum prof_status prof_ingest_network(struct prof_ingest *ingest,
                                      const struct prof_network_port *ports, size_t count,
                                      uint64_t begin_ns, uint64_t end_ns, struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status == PROF_OK && !ingest_network(ingest, ports, count, begin_ns, end_ns))
-        status = retreat(ingest, err);
-    return status;
+    PROF_TRY(refresh(ingest, err));
+    return ingest_network(ingest, ports, count, begin_ns, end_ns) ? roll_back(ingest, err)
+                                                                  : PROF_OK;
+}
+
+static enum prof_status finish(struct prof_ingest *ingest, const char *state, bool abandon)
+{
+    /* Late words: a pidfd whose process still waits to be reaped. Half a second at most. */
+    for (int i = 0; !abandon && i < 50 && ingest_processes_alive(ingest); i++) {
+        PROF_TRY(step(ingest, false));
+        usleep(10000);
+    }
+    PROF_TRY(step(ingest, true));
+    PROF_TRY(ingest_begin(ingest));
+    PROF_TRY(ingest_processes_finish(ingest));
+    PROF_TRY(ingest_blocks_finish(ingest));
+    PROF_TRY(ingest_health_finish(ingest));
+    PROF_TRY(ingest_capture_end(ingest, state));
+    PROF_TRY(ingest_batches_flush(ingest));
+    PROF_TRY(ingest_rollup_flush(ingest));
+    PROF_TRY(ingest_ranks_of_nccl(ingest));
+    PROF_TRY(ingest->error.status);
+    /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
+     * death in between, leaves one that can be finished once more, from the state before. */
+    ingest_statements_finalize(ingest);
+    ingest->doing = "finish";
+    PROF_TRY(ingest_state_drop(ingest));
+    return ingest_exec(ingest, "COMMIT");
 }
 
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {
-    enum prof_status status = refresh(ingest, err);
-    if (status != PROF_OK)
-        return status;
-    if (sqlite3_exec(ingest->db, "UPDATE capture SET state='closing'", NULL, NULL, NULL) !=
-        SQLITE_OK)
-        return prof_store_fail(ingest->store, "finish", err);
-    if (!abandon) {
-        /* Late words: a pidfd whose process still waits to be reaped. Half a second at most. */
-        for (int i = 0; i < 50 && ingest_processes_alive(ingest); i++) {
-            if (!step(ingest, false))
-                return retreat(ingest, err);
-            usleep(10000);
-        }
-    }
-    if (!step(ingest, true) || !ingest_begin(ingest) || !ingest_processes_finish(ingest) ||
-        !ingest_blocks_finish(ingest) || !ingest_health_finish(ingest) ||
-        !ingest_capture_end(ingest, state) || !ingest_batches_flush(ingest) ||
-        !ingest_rollup_flush(ingest) || !ingest_ranks_of_nccl(ingest->db) || ingest->failed)
-        return retreat(ingest, err);
-    /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
-     * death in between, leaves one that can be finished once more, from the state before. */
-    ingest_statements_finalize(ingest);
-    if (ingest_state_drop(ingest, err) != PROF_OK ||
-        sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        return retreat(ingest, err);
-    return PROF_OK;
+    PROF_TRY(refresh(ingest, err));
+    if (ingest_exec(ingest, "UPDATE capture SET state='closing'") != PROF_OK)
+        return give_error(ingest, err);
+    return finish(ingest, state, abandon) ? roll_back(ingest, err) : PROF_OK;
 }
 
 void prof_ingest_close(struct prof_ingest *ingest)

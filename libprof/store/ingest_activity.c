@@ -23,22 +23,20 @@ static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_
         row_null(row, COLUMN_AT(overhead, duration));
 }
 
-/* The row of a thread that a record names by its number; *row = 0 for none. False: out of memory.
- */
-static bool activity_thread_row(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                uint32_t tid, int64_t *row)
+/* The row of a thread that a record names by its number; *row = 0 for none. */
+static enum prof_status activity_thread_row(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                            uint32_t tid, int64_t *row)
 {
     struct ingest_thread *thread = tid ? ingest_thread_of(ingest, spool, tid) : NULL;
     *row = thread ? thread->row : 0;
-    return thread || tid == 0;
+    return thread || tid == 0 ? PROF_OK : ingest->error.status;
 }
 
-static bool graph_node(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       const struct wire_graph_node *node)
+static enum prof_status graph_node(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_graph_node *node)
 {
     int64_t thread;
-    if (!activity_thread_row(ingest, spool, node->tid ? node->tid : tid, &thread))
-        return false;
+    PROF_TRY(activity_thread_row(ingest, spool, node->tid ? node->tid : tid, &thread));
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_NODE);
     set_time(ingest, out, COLUMN_AT(graph_node, start), node->time);
     row_known(out, COLUMN_AT(graph_node, thread), thread);
@@ -50,8 +48,8 @@ static bool graph_node(struct prof_ingest *ingest, struct ingest_spool *spool, u
     return ingest_row_end(ingest, INGEST_BATCH_GRAPH_NODE);
 }
 
-static bool event_record(struct prof_ingest *ingest, struct ingest_spool *spool,
-                         const struct wire_event *event)
+static enum prof_status event_record(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     const struct wire_event *event)
 {
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_EVENT_RECORD);
     set_time(ingest, out, COLUMN_AT(event_record, start),
@@ -64,12 +62,11 @@ static bool event_record(struct prof_ingest *ingest, struct ingest_spool *spool,
     return ingest_row_end(ingest, INGEST_BATCH_EVENT_RECORD);
 }
 
-static bool overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
-                     const struct wire_overhead *record)
+static enum prof_status overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                 const struct wire_overhead *record)
 {
     int64_t thread;
-    if (!activity_thread_row(ingest, spool, record->head.aux, &thread))
-        return false;
+    PROF_TRY(activity_thread_row(ingest, spool, record->head.aux, &thread));
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_OVERHEAD);
     set_span(ingest, out, record->start, record->end);
     row_set(out, COLUMN_AT(overhead, process), spool->process);
@@ -80,8 +77,8 @@ static bool overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
     return ingest_row_end(ingest, INGEST_BATCH_OVERHEAD);
 }
 
-static bool migration(struct prof_ingest *ingest, struct ingest_spool *spool,
-                      const struct wire_migration *record)
+static enum prof_status migration(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                  const struct wire_migration *record)
 {
     bool fault =
         record->kind == WIRE_MIGRATION_CPU_FAULT || record->kind == WIRE_MIGRATION_GPU_FAULT;
@@ -111,13 +108,12 @@ static void bind_time(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uin
         sqlite3_bind_null(sql, at);
 }
 
-static bool pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                 const struct wire_pool *record)
+static enum prof_status pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                             const struct wire_pool *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_memory_pool];
     int64_t thread;
-    if (!activity_thread_row(ingest, spool, record->tid ? record->tid : tid, &thread))
-        return false;
+    PROF_TRY(activity_thread_row(ingest, spool, record->tid ? record->tid : tid, &thread));
     bool trimmed = record->operation == WIRE_POOL_TRIMMED;
     ingest_bind(sql, COLUMN_AT(memory_pool, process), spool->process);
     bind_time(ingest, sql, COLUMN_AT(memory_pool, start), record->time);
@@ -141,13 +137,12 @@ static bool pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_
     return ingest_insert(ingest, SCHEMA_memory_pool);
 }
 
-static bool jit(struct prof_ingest *ingest, struct ingest_spool *spool,
-                const struct wire_jit *record)
+static enum prof_status jit(struct prof_ingest *ingest, struct ingest_spool *spool,
+                            const struct wire_jit *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_jit];
     int64_t thread;
-    if (!activity_thread_row(ingest, spool, record->head.aux, &thread))
-        return false;
+    PROF_TRY(activity_thread_row(ingest, spool, record->head.aux, &thread));
     bind_time(ingest, sql, COLUMN_AT(jit, start), record->start);
     if (record->start && record->end)
         ingest_bind(sql, COLUMN_AT(jit, duration),
@@ -166,8 +161,8 @@ static bool jit(struct prof_ingest *ingest, struct ingest_spool *spool,
     return ingest_insert(ingest, SCHEMA_jit);
 }
 
-static bool window(struct prof_ingest *ingest, struct ingest_spool *spool,
-                   const struct wire_window *record)
+static enum prof_status window(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_window *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_recording];
     ingest_bind(sql, COLUMN_AT(recording, process), spool->process);
@@ -177,8 +172,8 @@ static bool window(struct prof_ingest *ingest, struct ingest_spool *spool,
     return ingest_insert(ingest, SCHEMA_recording);
 }
 
-bool ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                     const struct wire_head *head)
+enum prof_status ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                 uint32_t tid, const struct wire_head *head)
 {
     const void *record = head;
     switch (head->type) {
@@ -197,6 +192,6 @@ bool ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool, uin
     case WIRE_WINDOW:
         return window(ingest, spool, record);
     default:
-        return true;
+        return PROF_OK;
     }
 }

@@ -14,18 +14,16 @@ static const enum schema_table tables[] = {
 INGEST_BATCH_MAP(X)
 #undef X
 
-int ingest_batches_prepare(struct prof_ingest *ingest)
+enum prof_status ingest_batches_prepare(struct prof_ingest *ingest)
 {
     for (int i = 0; i < INGEST_BATCHES; i++) {
         struct ingest_batch *batch = &ingest->batches[i];
         batch->columns = (int)prof_tables[tables[i]].count;
         batch->count = 0;
-        int code =
-            prof_schema_insert(ingest->db, tables[i], INGEST_BATCH_ROWS, false, &batch->many);
-        if (code)
-            return code;
+        PROF_TRY(ingest_check(ingest, prof_schema_insert(ingest->db, tables[i], INGEST_BATCH_ROWS,
+                                                         false, &batch->many)));
     }
-    return SQLITE_OK;
+    return PROF_OK;
 }
 
 void ingest_batches_close(struct prof_ingest *ingest)
@@ -55,32 +53,31 @@ static void bind_row(sqlite3_stmt *sql, int first, const struct ingest_row *row,
     }
 }
 
-bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table)
+enum prof_status ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table)
 {
     struct ingest_batch *batch = &ingest->batches[table];
     if (++batch->count < INGEST_BATCH_ROWS)
-        return true;
-    if (ingest->failed)
-        return false;
+        return PROF_OK;
+    if (ingest->error.status)
+        return ingest->error.status;
     for (int i = 0; i < batch->count; i++)
         bind_row(batch->many, i * batch->columns + 1, &batch->rows[i], batch->columns);
     batch->count = 0;
-    int rc = sqlite3_step(batch->many);
+    int code = sqlite3_step(batch->many);
     sqlite3_reset(batch->many);
-    ingest_check(ingest, rc);
-    return rc == SQLITE_DONE;
+    return code == SQLITE_DONE ? PROF_OK : ingest_sql_failed(ingest, code);
 }
 
-bool ingest_batches_flush(struct prof_ingest *ingest)
+enum prof_status ingest_batches_flush(struct prof_ingest *ingest)
 {
-    bool ok = true;
+    enum prof_status status = PROF_OK;
     for (int i = 0; i < INGEST_BATCHES; i++) {
         struct ingest_batch *batch = &ingest->batches[i];
-        for (int row = 0; ok && row < batch->count; row++) {
+        for (int row = 0; !status && row < batch->count; row++) {
             bind_row(ingest->insert[tables[i]], 1, &batch->rows[row], batch->columns);
-            ok = ingest_insert(ingest, tables[i]);
+            status = ingest_insert(ingest, tables[i]);
         }
         batch->count = 0;
     }
-    return ok;
+    return status;
 }

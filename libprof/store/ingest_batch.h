@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+#include "libprof/base/error.h"
+
 struct prof_ingest;
 
 /* The tables with millions of rows are written many rows a statement: half the cost of SQLite is
@@ -18,8 +20,9 @@ struct prof_ingest;
     X(MEMSET, memset)                                                                              \
     X(SYNC, sync)                                                                                  \
     X(CALL, api_call)                                                                              \
-    X(GRAPH_LAUNCH, graph_launch) X(GRAPH_NODE, graph_node) X(EVENT_RECORD, event_record)          \
-        X(OVERHEAD, overhead) X(MIGRATION, migration) X(CPU_SAMPLE, cpu_sample)
+    X(GRAPH_LAUNCH, graph_launch)                                                                  \
+    X(GRAPH_NODE, graph_node) X(EVENT_RECORD, event_record) X(OVERHEAD, overhead)                  \
+        X(MIGRATION, migration) X(CPU_SAMPLE, cpu_sample)
 enum ingest_batch_table {
 #define X(name, table) INGEST_BATCH_##name,
     INGEST_BATCH_MAP(X)
@@ -57,12 +60,11 @@ static inline void row_known(struct ingest_row *row, int at, int64_t value)
 }
 
 /* ingest_batch.c */
-/* SQLite's code. */
-int ingest_batches_prepare(struct prof_ingest *ingest);
+enum prof_status ingest_batches_prepare(struct prof_ingest *ingest);
 void ingest_batches_close(struct prof_ingest *ingest);
 /* A row to fill, no column NULL but `id`; ingest_row_end adds it. */
 struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batch_table table);
-bool ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table);
-bool ingest_batches_flush(struct prof_ingest *ingest);
+enum prof_status ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table);
+enum prof_status ingest_batches_flush(struct prof_ingest *ingest);
 
 #endif

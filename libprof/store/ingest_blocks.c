@@ -35,20 +35,6 @@ struct blocks {
     int64_t bad;
 };
 
-/* 0 = no row; -1 = failed */
-static int64_t query_block_number(struct prof_ingest *ingest, enum ingest_sql which, int64_t a,
-                                  int64_t b)
-{
-    sqlite3_stmt *sql = ingest->sql[which];
-    ingest_bind(sql, 1, a);
-    if (sqlite3_bind_parameter_count(sql) > 1)
-        ingest_bind(sql, 2, b);
-    int code = sqlite3_step(sql);
-    int64_t answer = code == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : 0;
-    sqlite3_reset(sql);
-    return code == SQLITE_ROW || code == SQLITE_DONE ? answer : -1;
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* `count` decimal numbers from *at on, each after one space; false when they are not all there. */
@@ -67,30 +53,30 @@ static bool numbers(const char **at, int64_t *out, int count)
 }
 
 /* F ID LINE FILE<TAB>FUNCTION */
-static bool add_block_frame(struct blocks *b, const char *at)
+static enum prof_status add_block_frame(struct blocks *b, const char *at)
 {
     int64_t n[2];
     const char *tab;
     if (!numbers(&at, n, 2) || *at != ' ' || !(tab = strchr(at, '\t')) ||
         n[0] != (int64_t)b->frames.count + 1) {
         b->bad++;
-        return true;
+        return PROF_OK;
     }
     const char *file = at + 1, *name = tab + 1;
     struct ingest_entry *entry = prof_array_add(&b->frames);
     if (!entry)
-        return false;
+        return ingest_no_memory(b->ingest, "Python frames");
     *entry = (struct ingest_entry){
         .kind = PROF_STORE_FRAME_PYTHON,
         .function = ingest_string_row(b->ingest, name, strlen(name)),
         .file = tab > file ? ingest_string_row(b->ingest, file, (size_t)(tab - file)) : 0,
         .line = n[1] > INT32_MAX ? 0 : (uint32_t)n[1],
     };
-    return entry->function > 0 && entry->file >= 0;
+    return b->ingest->error.status; /* of a text that has no row */
 }
 
 /* S ID FRAME,FRAME,... */
-static bool add_block_stack(struct blocks *b, const char *at)
+static enum prof_status add_block_stack(struct blocks *b, const char *at)
 {
     struct ingest_entry entries[DEEPEST];
     size_t count = 0;
@@ -106,13 +92,16 @@ static bool add_block_stack(struct blocks *b, const char *at)
     }
     if (!good || !count) {
         b->bad++;
-        return true;
+        return PROF_OK;
     }
     int64_t row = ingest_stack(b->ingest, b->process, entries, count);
-    int64_t *slot = row > 0 ? prof_array_add(&b->stacks) : NULL;
-    if (slot)
-        *slot = row;
-    return slot != NULL;
+    if (row <= 0)
+        return b->ingest->error.status;
+    int64_t *slot = prof_array_add(&b->stacks);
+    if (!slot)
+        return ingest_no_memory(b->ingest, "stacks of blocks");
+    *slot = row;
+    return PROF_OK;
 }
 
 /* Microseconds since 1970 as ns since the capture's start. */
@@ -127,28 +116,29 @@ static uint64_t block_key(int64_t device, int64_t address)
     return (uint64_t)address * 0x9e3779b97f4a7c15ull + (uint64_t)device;
 }
 
-static bool block_device_row(struct blocks *b, int64_t ordinal, int64_t *row)
+static enum prof_status block_device_row(struct blocks *b, int64_t ordinal, int64_t *row)
 {
     *row = 0;
     if (ordinal >= MOST_DEVICES)
-        return true;
-    if (b->devices[ordinal] < 0)
-        b->devices[ordinal] =
-            query_block_number(b->ingest, INGEST_SQL_DEVICE_AT, b->process, ordinal);
+        return PROF_OK;
+    if (b->devices[ordinal] < 0) {
+        ingest_bind(b->ingest->sql[INGEST_SQL_DEVICE_AT], 1, b->process);
+        ingest_bind(b->ingest->sql[INGEST_SQL_DEVICE_AT], 2, ordinal);
+        PROF_TRY(ingest_query_number(b->ingest, INGEST_SQL_DEVICE_AT, &b->devices[ordinal]));
+    }
     *row = b->devices[ordinal];
-    return *row >= 0;
+    return PROF_OK;
 }
 
 /* A DEVICE US ADDRESS BYTES STACK */
-static bool ingest_block_line(struct blocks *b, const char *at)
+static enum prof_status ingest_block_line(struct blocks *b, const char *at)
 {
     int64_t n[5], start, device;
     if (!numbers(&at, n, 5) || !relative(b, n[1], &start) || n[4] > (int64_t)b->stacks.count) {
         b->bad++;
-        return true;
+        return PROF_OK;
     }
-    if (!block_device_row(b, n[0], &device))
-        return false;
+    PROF_TRY(block_device_row(b, n[0], &device));
     sqlite3_stmt *sql = b->ingest->insert[SCHEMA_block];
     ingest_bind(sql, COLUMN_AT(block, process), b->process);
     ingest_bind_known(sql, COLUMN_AT(block, device), device);
@@ -156,28 +146,30 @@ static bool ingest_block_line(struct blocks *b, const char *at)
     ingest_bind(sql, COLUMN_AT(block, bytes), n[3]);
     ingest_bind(sql, COLUMN_AT(block, address), n[2]);
     ingest_bind_known(sql, COLUMN_AT(block, stack), n[4] ? b->stacks.data[n[4] - 1] : 0);
-    return ingest_insert(b->ingest, SCHEMA_block) &&
-           prof_map_put(&b->live, block_key(n[0], n[2]),
-                        (uint64_t)sqlite3_last_insert_rowid(b->ingest->db));
+    PROF_TRY(ingest_insert(b->ingest, SCHEMA_block));
+    if (!prof_map_put(&b->live, block_key(n[0], n[2]),
+                      (uint64_t)sqlite3_last_insert_rowid(b->ingest->db)))
+        return ingest_no_memory(b->ingest, "blocks");
+    return PROF_OK;
 }
 
 /* D DEVICE US ADDRESS. Of blocks from before the history begins nothing is known. */
-static bool end_block(struct blocks *b, const char *at)
+static enum prof_status end_block(struct blocks *b, const char *at)
 {
     int64_t n[3], end;
     uint64_t row;
     if (!numbers(&at, n, 3) || !relative(b, n[1], &end)) {
         b->bad++;
-        return true;
+        return PROF_OK;
     }
     if (!prof_map_remove(&b->live, block_key(n[0], n[2]), &row))
-        return true;
+        return PROF_OK;
     ingest_bind(b->ingest->sql[INGEST_SQL_BLOCK_END], 1, (int64_t)row);
     ingest_bind(b->ingest->sql[INGEST_SQL_BLOCK_END], 2, end);
     return ingest_run(b->ingest, INGEST_SQL_BLOCK_END);
 }
 
-static bool take_line(struct blocks *b, const char *line)
+static enum prof_status take_line(struct blocks *b, const char *line)
 {
     switch (line[0]) {
     case 'F':
@@ -190,69 +182,66 @@ static bool take_line(struct blocks *b, const char *line)
         return end_block(b, line + 1);
     default:
         b->bad++;
-        return true;
+        return PROF_OK;
     }
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bool take_lines(struct blocks *b, FILE *in)
+static enum prof_status read_block_lines(struct blocks *b, FILE *in)
 {
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
-    bool ok = true;
-    while (ok && (length = getline(&line, &room, in)) > 0) {
+    enum prof_status status = PROF_OK;
+    while (!status && (length = getline(&line, &room, in)) > 0) {
         if (line[length - 1] == '\n')
             line[length - 1] = 0;
-        ok = take_line(b, line);
+        status = take_line(b, line);
     }
     free(line);
-    return ok;
+    if (!status && b->bad)
+        status = ingest_health_line(b->ingest, b->process, PROF_HEALTH_block_bad, NULL, &b->bad,
+                                    "lines of PyTorch's memory history made no sense: left out");
+    return status;
 }
 
-static bool note_bad_lines(struct blocks *b)
-{
-    static const char note[] = "lines of PyTorch's memory history made no sense: left out";
-    return !b->bad ||
-           ingest_health_line(b->ingest, b->process, PROF_HEALTH_block_bad, NULL, &b->bad, note);
-}
-
-static bool take_file(struct prof_ingest *ingest, FILE *in)
+static enum prof_status read_block_file(struct prof_ingest *ingest, FILE *in)
 {
     struct blocks b = {.ingest = ingest};
     int64_t pid;
     if (fscanf(in, "perfkit-blocks 1 %" SCNd64 "\n", &pid) != 1)
-        return true;
-    b.process = query_block_number(ingest, INGEST_SQL_PROCESS_LAST, pid, 0);
-    b.realtime_ns = query_block_number(ingest, INGEST_SQL_REALTIME, 0, 0);
+        return PROF_OK;
+    ingest_bind(ingest->sql[INGEST_SQL_PROCESS_LAST], 1, pid);
+    ingest_bind(ingest->sql[INGEST_SQL_REALTIME], 1, 0);
+    PROF_TRY(ingest_query_number(ingest, INGEST_SQL_PROCESS_LAST, &b.process));
+    PROF_TRY(ingest_query_number(ingest, INGEST_SQL_REALTIME, &b.realtime_ns));
     for (int i = 0; i < MOST_DEVICES; i++)
         b.devices[i] = -1;
-    bool ok = b.process >= 0 && b.realtime_ns >= 0;
-    if (ok && b.process)
-        ok = take_lines(&b, in) && note_bad_lines(&b);
+    enum prof_status status = b.process ? read_block_lines(&b, in) : PROF_OK;
     prof_array_free(&b.frames);
     prof_array_free(&b.stacks);
     prof_map_free(&b.live);
-    return ok;
+    return status;
 }
 
-bool ingest_blocks_finish(struct prof_ingest *ingest)
+enum prof_status ingest_blocks_finish(struct prof_ingest *ingest)
 {
     DIR *folder = opendir(ingest->directory);
-    bool ok = true;
-    for (struct dirent *entry; ok && folder && (entry = readdir(folder));) {
+    enum prof_status status = folder ? PROF_OK : ingest_folder_unreadable(ingest);
+    for (struct dirent *entry; !status && folder && (entry = readdir(folder));) {
         char path[4096];
         size_t length = strlen(entry->d_name), suffix = strlen(SUFFIX);
         if (length <= suffix || strcmp(entry->d_name + length - suffix, SUFFIX) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", ingest->directory, entry->d_name);
         FILE *in = prof_read_regular(path);
-        ok = !in || take_file(ingest, in);
-        if (in)
-            fclose(in);
+        if (!in)
+            continue;
+        status = read_block_file(ingest, in);
+        fclose(in);
     }
     if (folder)
         closedir(folder);
-    return ok;
+    return status;
 }

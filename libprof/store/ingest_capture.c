@@ -43,21 +43,19 @@ static char *processor_model(void)
     return model;
 }
 
-/* Failures are in ingest->failed. */
-static void run_once(struct prof_ingest *ingest, sqlite3_stmt *sql)
+static enum prof_status run_once(struct prof_ingest *ingest, sqlite3_stmt *sql)
 {
-    if (!ingest->failed)
+    if (!ingest->error.status)
         ingest_check(ingest, sqlite3_step(sql));
     sqlite3_finalize(sql);
+    return ingest->error.status;
 }
 
 enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
-                                      const struct prof_ingest_about *about, struct prof_error *err)
+                                      const struct prof_ingest_about *about)
 {
     sqlite3_stmt *sql;
-    int code = prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql);
-    if (code)
-        return prof_store_fail_code(ingest->store, code, "start", err);
+    PROF_TRY(ingest_check(ingest, prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql)));
     struct utsname system;
     char kernel[256];
     uname(&system);
@@ -81,18 +79,16 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, kernel_filter), about->kernel_filter);
     free(boot);
     free(model);
-    run_once(ingest, sql);
     ingest->zero_ns = about->start_mono_ns;
-    return ingest->failed ? ingest_fail(ingest, "start", err) : ingest_filter_load(ingest, err);
+    PROF_TRY(run_once(ingest, sql));
+    return ingest_filter_load(ingest);
 }
 
 enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
-                                        const struct foreign_about *about, struct prof_error *err)
+                                        const struct foreign_about *about)
 {
     sqlite3_stmt *sql;
-    int code = prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql);
-    if (code)
-        return prof_store_fail_code(ingest->store, code, "start", err);
+    PROF_TRY(ingest_check(ingest, prof_schema_insert(ingest->db, SCHEMA_capture, 1, false, &sql)));
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, command), about->command);
@@ -102,11 +98,10 @@ enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, cpu), about->cpu);
     ingest_bind_known(sql, COLUMN_AT(capture, cpu_count), about->cpu_count);
     ingest_bind_known(sql, COLUMN_AT(capture, start_realtime_ns), about->start_realtime_ns);
-    run_once(ingest, sql);
-    return ingest->failed ? ingest_fail(ingest, "start", err) : PROF_OK;
+    return run_once(ingest, sql);
 }
 
-bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
+enum prof_status ingest_capture_end(struct prof_ingest *ingest, const char *state)
 {
     uint64_t end = 0;
     for (size_t i = 0; i < ingest->processes.count; i++) {
@@ -117,14 +112,14 @@ bool ingest_capture_end(struct prof_ingest *ingest, const char *state)
                                 end > ingest->zero_ns ? (int64_t)(end - ingest->zero_ns) : -1);
 }
 
-bool ingest_capture_close(struct prof_ingest *ingest, const char *state, int64_t duration_ns)
+enum prof_status ingest_capture_close(struct prof_ingest *ingest, const char *state,
+                                      int64_t duration_ns)
 {
     sqlite3_stmt *sql;
-    if (sqlite3_prepare_v2(ingest->db,
-                           "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
-                           "spool=NULL",
-                           -1, &sql, NULL) != SQLITE_OK)
-        return false;
+    PROF_TRY(ingest_query(ingest,
+                          "UPDATE capture SET state=?1,duration=?2,exit_status=?3,exit_signal=?4,"
+                          "spool=NULL",
+                          &sql));
     int wait_status = ingest->primary_status;
     ingest_bind_text(ingest, sql, 1, state);
     if (duration_ns >= 0)
@@ -133,8 +128,7 @@ bool ingest_capture_close(struct prof_ingest *ingest, const char *state, int64_t
         ingest_bind(sql, 3, WEXITSTATUS(wait_status));
     if (ingest->has_primary && WIFSIGNALED(wait_status))
         ingest_bind(sql, 4, WTERMSIG(wait_status));
-    run_once(ingest, sql);
-    return !ingest->failed;
+    return run_once(ingest, sql);
 }
 
 void ingest_filter_free(struct prof_ingest *ingest)
@@ -144,38 +138,38 @@ void ingest_filter_free(struct prof_ingest *ingest)
     ingest->has_kernel_filter = false;
 }
 
-static enum prof_status compile_kernel_filter(struct prof_ingest *ingest, const char *text,
-                                              struct prof_error *err)
+static enum prof_status compile_kernel_filter(struct prof_ingest *ingest, const char *text)
 {
     const char *excess = prof_pattern_excess(text);
     if (excess)
-        return prof_fail(err, PROF_INVALID, "kernel filter '%.100s': %s: give a simpler pattern",
-                         text, excess);
+        return prof_fail(&ingest->error, PROF_INVALID,
+                         "kernel filter '%.100s': %s: give a simpler pattern", text, excess);
     int code = regcomp(&ingest->kernel_filter, text, REG_EXTENDED | REG_NOSUB);
     char why[128];
     ingest->has_kernel_filter = code == 0;
     if (code == 0)
         return PROF_OK;
+    if (code == REG_ESPACE)
+        return ingest_no_memory(ingest, "the kernel filter");
     regerror(code, &ingest->kernel_filter, why, sizeof why);
-    return prof_fail(err, PROF_INVALID,
+    return prof_fail(&ingest->error, PROF_INVALID,
                      "kernel filter '%.100s': %s: give a POSIX extended regular expression", text,
                      why);
 }
 
-enum prof_status ingest_filter_load(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_filter_load(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
     enum prof_status status = PROF_OK;
     ingest_filter_free(ingest);
-    if (sqlite3_prepare_v2(ingest->db, "SELECT kernel_filter FROM capture", -1, &row, NULL))
-        return prof_store_fail(ingest->store, "go on with", err);
+    PROF_TRY(ingest_query(ingest, "SELECT kernel_filter FROM capture", &row));
     const char *text =
         sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
     if (text)
-        status = compile_kernel_filter(ingest, text, err);
-    if (sqlite3_finalize(row) != SQLITE_OK && status == PROF_OK) /* a filter, but which? */
-        status = prof_store_fail(ingest->store, "go on with", err);
-    return status;
+        status = compile_kernel_filter(ingest, text);
+    else if (sqlite3_column_type(row, 0) != SQLITE_NULL) /* a filter, but which? */
+        status = ingest_no_memory(ingest, "the kernel filter");
+    return ingest_query_end(ingest, row, status);
 }
 
 bool ingest_filters(const struct prof_ingest *ingest, const char *name)

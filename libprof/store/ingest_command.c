@@ -5,12 +5,12 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"
 
-bool ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       const struct wire_call *call)
+enum prof_status ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_call *call)
 {
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_CALL);
     row_set(out, COLUMN_AT(api_call, start), (int64_t)(call->start - ingest->zero_ns));
     row_set(out, COLUMN_AT(api_call, duration), (int64_t)(call->end - call->start));
@@ -96,22 +96,22 @@ static void set_device_times(struct prof_ingest *ingest, struct ingest_spool *sp
     row->submit_delay = submitted ? (int64_t)(start - submitted) : 0;
 }
 
-static bool set_call(struct prof_ingest *ingest, struct ingest_spool *spool,
-                     const struct ingest_pending *pending, struct device_row *row)
+static enum prof_status set_call(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                 const struct ingest_pending *pending, struct device_row *row)
 {
     if (!pending->has_call)
-        return true;
+        return PROF_OK;
     const struct wire_call *call = &pending->call;
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, pending->tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     row->has_call = true;
     row->api_name = ingest_global(spool, call->name, WIRE_STRING);
     row->thread = thread->row;
     row->api_duration = (int64_t)(call->end - call->start);
     int64_t called = (int64_t)(call->start - ingest->zero_ns);
     row->api_lead = row->has_start ? row->start - called : called;
-    return true;
+    return PROF_OK;
 }
 
 /* All tables of device records begin with DEVICE_TIMES (tables.def). */
@@ -158,8 +158,8 @@ static int64_t pending_stack(const struct ingest_spool *spool, const struct inge
     return pending->has_call ? ingest_stack_of(spool, pending->call.stack) : 0;
 }
 
-static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
-                         const struct ingest_pending *pending, struct device_row *row)
+static enum prof_status write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     const struct ingest_pending *pending, struct device_row *row)
 {
     const struct wire_kernel *kernel = &pending->command.kernel;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_KERNEL);
@@ -172,12 +172,13 @@ static bool write_kernel(struct prof_ingest *ingest, struct ingest_spool *spool,
     row_known(out, COLUMN_AT(kernel, stack), pending_stack(spool, pending));
     if (row->has_end &&
         !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
-        return false;
+        return ingest_no_memory(ingest, "sums per second");
     return ingest_row_end(ingest, INGEST_BATCH_KERNEL);
 }
 
-static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct ingest_pending *pending, const struct device_row *row)
+static enum prof_status write_transfer(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       const struct ingest_pending *pending,
+                                       const struct device_row *row)
 {
     const struct wire_transfer *transfer = &pending->command.transfer;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_TRANSFER);
@@ -199,8 +200,9 @@ static bool write_transfer(struct prof_ingest *ingest, struct ingest_spool *spoo
     return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
 }
 
-static bool write_memset(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                         const struct ingest_pending *pending, const struct device_row *row)
+static enum prof_status write_memset(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                     const struct ingest_pending *pending,
+                                     const struct device_row *row)
 {
     const struct wire_memset *fill = &pending->command.memset;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MEMSET);
@@ -215,8 +217,9 @@ static bool write_memset(struct prof_ingest *ingest, const struct ingest_spool *
     return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
 }
 
-static bool write_sync(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                       const struct ingest_pending *pending, const struct device_row *row)
+static enum prof_status write_sync(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                   const struct ingest_pending *pending,
+                                   const struct device_row *row)
 {
     const struct wire_sync *sync = &pending->command.sync;
     struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_SYNC);
@@ -267,8 +270,8 @@ static void tally_command(struct ingest_spool *spool, const struct ingest_pendin
 }
 
 /* `correlation` is kept when the call has a row of its own. */
-bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool,
-                          const struct ingest_pending *pending, bool of_graph)
+enum prof_status ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                      const struct ingest_pending *pending, bool of_graph)
 {
     const struct wire_head *head = &pending->command.head;
     struct device_row row = {0};
@@ -287,13 +290,12 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     row.flags = row_flags(head->flags, done_flags);
     if (of_graph)
         row.correlation = (int64_t)pending->command.kernel.correlation;
-    if (!set_call(ingest, spool, pending, &row))
-        return false;
+    PROF_TRY(set_call(ingest, spool, pending, &row));
     bool filtered = is_filtered(spool, head, pending);
     spool->tally[TALLY_KERNEL_FILTERED] += filtered;
     tally_command(spool, pending, of_graph, outstanding, filtered);
     if (filtered)
-        return true;
+        return PROF_OK;
     switch (head->type) {
     case WIRE_KERNEL:
         return write_kernel(ingest, spool, pending, &row);
@@ -306,8 +308,8 @@ bool ingest_write_command(struct prof_ingest *ingest, struct ingest_spool *spool
     }
 }
 
-bool ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
-                  const struct wire_graph *graph)
+enum prof_status ingest_graph(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_graph *graph)
 {
     struct device_row row = {0};
     set_device_times(ingest, spool, graph->head.aux, &graph->times, &row);

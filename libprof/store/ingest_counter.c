@@ -9,8 +9,8 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"
 
-static bool device(struct prof_ingest *ingest, struct ingest_spool *spool,
-                   const struct wire_counter_device *record)
+static enum prof_status device(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_counter_device *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_device];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
@@ -23,19 +23,19 @@ static bool device(struct prof_ingest *ingest, struct ingest_spool *spool,
     ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, chip), record->chip);
     ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, metric_set), record->set);
     ingest_bind_known(sql, COLUMN_AT(counter_device, interval), (int64_t)record->interval_ns);
-    return ingest_insert(ingest, SCHEMA_counter_device) &&
-           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row,
+    PROF_TRY(ingest_insert(ingest, SCHEMA_counter_device));
+    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row,
                                COLUMN_AT(counter_device, interval));
 }
 
-static bool counter(struct prof_ingest *ingest, struct ingest_spool *spool,
-                    const struct wire_counter *record)
+static enum prof_status counter(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                const struct wire_counter *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_counter];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     if (!row || record->slot >= WIRE_COUNTER_SLOTS)
-        return true;
+        return PROF_OK;
     uint32_t count = local->extra > record->slot ? local->extra : record->slot + 1;
     ingest_bind(sql, COLUMN_AT(counter, counter_device), row);
     ingest_bind(sql, COLUMN_AT(counter, slot), record->slot);
@@ -52,8 +52,8 @@ static bool counter(struct prof_ingest *ingest, struct ingest_spool *spool,
     else
         sqlite3_bind_null(sql, COLUMN_AT(counter, peak));
     ingest_bind_known(sql, COLUMN_AT(counter, traced), record->traced);
-    return ingest_insert(ingest, SCHEMA_counter) &&
-           ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
+    PROF_TRY(ingest_insert(ingest, SCHEMA_counter));
+    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
 }
 
 /* A start in column `at`, a duration in the next; false when the times cannot be. */
@@ -67,14 +67,14 @@ static bool bind_span(const struct prof_ingest *ingest, sqlite3_stmt *sql, int a
     return true;
 }
 
-static bool burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                  const struct wire_counter_burst *record)
+static enum prof_status burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                              const struct wire_counter_burst *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_burst];
     int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     if (!row ||
         !bind_span(ingest, sql, COLUMN_AT(counter_burst, start), record->start, record->end))
-        return true;
+        return PROF_OK;
     ingest_bind(sql, COLUMN_AT(counter_burst, counter_device), row);
     ingest_bind(sql, COLUMN_AT(counter_burst, samples), record->samples);
     if (record->head.flags & WIRE_BURST_OTHERS)
@@ -87,14 +87,15 @@ static bool burst(struct prof_ingest *ingest, const struct ingest_spool *spool,
     return ingest_insert(ingest, SCHEMA_counter_burst);
 }
 
-static bool write_counter_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                                 const struct wire_counter_sample *record)
+static enum prof_status write_counter_sample(struct prof_ingest *ingest,
+                                             const struct ingest_spool *spool,
+                                             const struct wire_counter_sample *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_sample];
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     if (!local ||
         !bind_span(ingest, sql, COLUMN_AT(counter_sample, start), record->start, record->end))
-        return true;
+        return PROF_OK;
     ingest_bind(sql, COLUMN_AT(counter_sample, counter_device), local->global);
     for (int i = 0; i < (int)WIRE_COUNTER_SLOTS; i++) {
         if ((uint32_t)i < local->extra && isfinite(record->values[i]))
@@ -105,29 +106,29 @@ static bool write_counter_sample(struct prof_ingest *ingest, const struct ingest
     return ingest_insert(ingest, SCHEMA_counter_sample);
 }
 
-bool ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                               const struct wire_head *head)
+enum prof_status ingest_counter_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                           const struct wire_head *head)
 {
     const void *record = head;
     return head->type == WIRE_COUNTER_DEVICE ? device(ingest, spool, record)
                                              : counter(ingest, spool, record);
 }
 
-bool ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                          const struct wire_head *head)
+enum prof_status ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                      const struct wire_head *head)
 {
     const void *record = head;
     return head->type == WIRE_COUNTER_BURST ? burst(ingest, spool, record)
                                             : write_counter_sample(ingest, spool, record);
 }
 
-bool ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                        const struct wire_exact_count *record)
+enum prof_status ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                    const struct wire_exact_count *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_exact_count];
     int64_t config = ingest_global(spool, record->head.aux, WIRE_CONFIG);
     if (!config || record->time > INT64_MAX || !isfinite(record->value))
-        return true;
+        return PROF_OK;
     ingest_bind(sql, COLUMN_AT(exact_count, start), (int64_t)(record->time - ingest->zero_ns));
     ingest_bind(sql, COLUMN_AT(exact_count, config), config);
     ingest_bind_known(sql, COLUMN_AT(exact_count, stream),

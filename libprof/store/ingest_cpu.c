@@ -6,21 +6,22 @@
 #include "libprof/store/ingest_record.h"
 #include "libprof/store/ingest_stack.h"
 
-static bool process_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                               const struct wire_cpu_process *record)
+static enum prof_status process_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                           const struct wire_cpu_process *record)
 {
     char *name = ingest_text_of(ingest, spool, record->name);
     int64_t row = ingest_process_sampled(ingest, record, name ? name : "");
     free(name);
-    return row && ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_PROCESS, row, 0);
+    return row ? ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_PROCESS, row, 0)
+               : ingest->error.status;
 }
 
-static bool write_cpu_module(struct prof_ingest *ingest, struct ingest_spool *spool,
-                             const struct wire_cpu_module *record)
+static enum prof_status write_cpu_module(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                         const struct wire_cpu_module *record)
 {
     int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
     if (!process)
-        return true;
+        return PROF_OK;
     char *path = ingest_text_of(ingest, spool, record->path);
     char *build_id = ingest_text_of(ingest, spool, record->build_id);
     struct ingest_mapping mapping = {.path = path ? path : "",
@@ -29,20 +30,20 @@ static bool write_cpu_module(struct prof_ingest *ingest, struct ingest_spool *sp
                                      .bytes = record->bytes,
                                      .segment = (int64_t)record->offset,
                                      .time_ns = record->time};
-    bool ok = ingest_mapped(ingest, process, &mapping);
+    enum prof_status status = ingest_mapped(ingest, process, &mapping);
     free(path);
     free(build_id);
-    return ok;
+    return status;
 }
 
-static bool write_cpu_stack(struct prof_ingest *ingest, struct ingest_spool *spool,
-                            const struct wire_cpu_stack *record)
+static enum prof_status write_cpu_stack(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                        const struct wire_cpu_stack *record)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
     int64_t process = ingest_global(spool, record->process, WIRE_CPU_PROCESS);
     size_t count = record->count;
     if (!process)
-        return true;
+        return PROF_OK;
     for (uint32_t i = 0; i < record->count; i++)
         entries[i] =
             (struct ingest_entry){.kind = PROF_STORE_FRAME_NATIVE, .address = record->entries[i]};
@@ -50,12 +51,13 @@ static bool write_cpu_stack(struct prof_ingest *ingest, struct ingest_spool *spo
         entries[count++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
     int64_t row = ingest_stack(ingest, process, entries, count);
     if (row < 0)
-        return true; /* an empty one stays unknown */
-    return row && ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_STACK, row, 0);
+        return PROF_OK; /* an empty one stays unknown */
+    return row ? ingest_define_local(ingest, spool, record->head.aux, WIRE_CPU_STACK, row, 0)
+               : ingest->error.status;
 }
 
-bool ingest_cpu_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct wire_head *head)
+enum prof_status ingest_cpu_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       const struct wire_head *head)
 {
     const void *record = head;
     switch (head->type) {
@@ -79,13 +81,13 @@ static int64_t cpu_sample_thread(struct prof_ingest *ingest, int64_t process, ui
     return ingest_thread_row(ingest, process, tid ? tid : seen_tid, NULL, &is_new);
 }
 
-bool ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                       const struct wire_cpu_sample *record)
+enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                   const struct wire_cpu_sample *record)
 {
     int64_t process = ingest_global(spool, record->head.aux, WIRE_CPU_PROCESS);
     int64_t thread = process ? cpu_sample_thread(ingest, process, record->tid) : -1;
     if (thread <= 0)
-        return thread != 0;
+        return ingest->error.status;
     bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED;
     struct ingest_row *row = ingest_row_begin(ingest, INGEST_BATCH_CPU_SAMPLE);
     row_set(row, COLUMN_AT(cpu_sample, start), (int64_t)(record->start - ingest->zero_ns));

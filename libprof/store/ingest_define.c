@@ -41,8 +41,8 @@ bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind,
     return true;
 }
 
-bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
-                         uint32_t kind, int64_t global, uint32_t extra)
+enum prof_status ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t local, uint32_t kind, int64_t global, uint32_t extra)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
     ingest_bind(sql, 1, spool->id);
@@ -50,8 +50,9 @@ bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
     ingest_bind(sql, 3, kind);
     ingest_bind(sql, 4, global);
     ingest_bind(sql, 5, extra);
-    return ingest_set_local(spool, local, kind, global, extra) &&
-           ingest_run(ingest, INGEST_SQL_MAP);
+    PROF_TRY(ingest_memory(ingest, ingest_set_local(spool, local, kind, global, extra),
+                           "numbers of definitions"));
+    return ingest_run(ingest, INGEST_SQL_MAP);
 }
 
 const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
@@ -77,52 +78,47 @@ int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t l
     ingest_bind(sql, COLUMN_AT(string, id), ++ingest->last_string);
     ingest_check(ingest, sqlite3_bind_text64(sql, COLUMN_AT(string, value), text, length,
                                              SQLITE_STATIC, SQLITE_UTF8));
-    bool ok = ingest_insert(ingest, SCHEMA_string);
+    enum prof_status status = ingest_insert(ingest, SCHEMA_string);
     sqlite3_clear_bindings(sql);
-    return ok && prof_names_put(&ingest->strings, text, length, (uint32_t)ingest->last_string)
-               ? ingest->last_string
-               : 0;
+    if (!status)
+        status = ingest_memory(
+            ingest, prof_names_put(&ingest->strings, text, length, (uint32_t)ingest->last_string),
+            "texts");
+    return status ? 0 : ingest->last_string;
 }
 
-static bool string_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_string *string)
+static enum prof_status string_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_string *string)
 {
     if (spool->partial_id != string->head.aux)
         spool->partial.count = 0; /* the rest of another name was dropped */
     spool->partial_id = string->head.aux;
-    if (!prof_array_reserve(&spool->partial, string->length))
-        return false;
+    PROF_TRY(
+        ingest_memory(ingest, prof_array_reserve(&spool->partial, string->length), "a long name"));
     if (string->length)
         memcpy(spool->partial.data + spool->partial.count, string->text, string->length);
     spool->partial.count += string->length;
     if (string->head.flags & WIRE_STRING_MORE)
-        return true;
+        return PROF_OK;
     int64_t row = ingest_string_row(ingest, spool->partial.data ? spool->partial.data : "",
                                     spool->partial.count);
     spool->partial_id = 0;
     spool->partial.count = 0;
-    return row && ingest_define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0);
+    return row ? ingest_define_local(ingest, spool, string->head.aux, WIRE_STRING, row, 0)
+               : ingest->error.status;
 }
 
 char *ingest_text_of(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t local)
 {
     int64_t row = ingest_global(spool, local, WIRE_STRING);
     sqlite3_stmt *sql;
-    char *text = NULL;
-    if (!row)
+    if (!row || ingest_query(ingest, "SELECT value FROM string WHERE id=?1", &sql) != PROF_OK)
         return NULL;
-    int code =
-        sqlite3_prepare_v2(ingest->db, "SELECT value FROM string WHERE id=?1", -1, &sql, NULL);
-    if (code != SQLITE_OK) {
-        ingest_check(ingest, code);
-        return NULL;
-    }
     sqlite3_bind_int64(sql, 1, row);
     bool there = sqlite3_step(sql) == SQLITE_ROW;
     const char *value = there ? (const char *)sqlite3_column_text(sql, 0) : NULL;
-    text = value ? strdup(value) : NULL;
-    ingest_check(ingest, sqlite3_finalize(sql));
-    ingest_check(ingest, there && !text ? SQLITE_NOMEM : SQLITE_OK);
+    char *text = value ? strdup(value) : NULL;
+    ingest_query_end(ingest, sql, ingest_memory(ingest, !there || text, "a text"));
     return text;
 }
 
@@ -160,7 +156,7 @@ _Static_assert(KEY_OF(block) == KEY_BLOCK && KEY_OF(registers) == KEY_REGISTERS 
                    KEY_OF(shared_static) == KEY_SHARED && KEY_OF(local_per_thread) == KEY_LOCAL,
                "config_key.values");
 
-bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
+enum prof_status ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
 {
     struct config_key key = {.name = sqlite3_column_int64(row, 1)};
     static const uint8_t present[KEY_VALUES] = {[KEY_REGISTERS] = WIRE_CONFIG_HAS_REGISTERS,
@@ -176,8 +172,9 @@ bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row)
     }
     if (sqlite3_column_int64(row, 2 + KEY_VALUES))
         key.flags |= WIRE_CONFIG_RAGGED;
-    return prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
-                          (uint32_t)sqlite3_column_int64(row, 0));
+    bool put = prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
+                              (uint32_t)sqlite3_column_int64(row, 0));
+    return ingest_memory(ingest, put, "launch configurations");
 }
 
 /* The filter is asked once for each configuration of a process. */
@@ -192,8 +189,8 @@ static bool is_unwanted(struct prof_ingest *ingest, const struct ingest_spool *s
     return unwanted;
 }
 
-static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_config *config)
+static enum prof_status config_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_config *config)
 {
     struct config_key key = {.name = ingest_global(spool, config->name, WIRE_STRING),
                              .flags = config->head.flags};
@@ -236,10 +233,12 @@ static bool config_definition(struct prof_ingest *ingest, struct ingest_spool *s
             sqlite3_bind_null(sql, known_values[i].at);
     }
     ingest_bind_known(sql, COLUMN_AT(launch_config, ragged), flags & WIRE_CONFIG_RAGGED ? 1 : 0);
-    return ingest_insert(ingest, SCHEMA_launch_config) &&
-           prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
-                          (uint32_t)ingest->last_config) &&
-           ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config,
+    PROF_TRY(ingest_insert(ingest, SCHEMA_launch_config));
+    PROF_TRY(ingest_memory(ingest,
+                           prof_names_put(&ingest->configs, (const char *)&key, sizeof key,
+                                          (uint32_t)ingest->last_config),
+                           "launch configurations"));
+    return ingest_define_local(ingest, spool, config->head.aux, WIRE_CONFIG, ingest->last_config,
                                0);
 }
 
@@ -251,8 +250,8 @@ static int64_t definition_row(const struct ingest_spool *spool, uint32_t local, 
     return row ? row : ++*last;
 }
 
-static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_device *device)
+static enum prof_status device_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_device *device)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_device];
     uint8_t flags = device->head.flags;
@@ -290,14 +289,16 @@ static bool device_definition(struct prof_ingest *ingest, struct ingest_spool *s
     if (device->compute_major) /* x.0 is a value, not an absence */
         ingest_bind(sql, COLUMN_AT(device, compute_minor), device->compute_minor);
     bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
-    return ingest_insert(ingest, SCHEMA_device) &&
-           ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row,
-                               COLUMN_AT(device, label)) &&
-           (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
+    PROF_TRY(ingest_insert(ingest, SCHEMA_device));
+    PROF_TRY(ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row,
+                                 COLUMN_AT(device, label)));
+    if (cuda)
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
+    return PROF_OK;
 }
 
-static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                               const struct wire_context *context)
+static enum prof_status context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                           const struct wire_context *context)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_context];
     int64_t row = definition_row(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
@@ -313,14 +314,16 @@ static bool context_definition(struct prof_ingest *ingest, struct ingest_spool *
                       ingest_global(spool, context->parent, WIRE_CONTEXT));
     ingest_bind_known(sql, COLUMN_AT(context, units), context->units);
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
-    return ingest_insert(ingest, SCHEMA_context) &&
-           ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
-                               (uint32_t)context->native) &&
-           (!cuda || ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
+    PROF_TRY(ingest_insert(ingest, SCHEMA_context));
+    PROF_TRY(ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
+                                 (uint32_t)context->native));
+    if (cuda)
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
+    return PROF_OK;
 }
 
-static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_stream *stream)
+static enum prof_status stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_stream *stream)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_stream];
     uint8_t flags = stream->head.flags;
@@ -344,13 +347,16 @@ static bool stream_definition(struct prof_ingest *ingest, struct ingest_spool *s
     bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
     /* Asked for now: define_local may move what `context` points to. */
     uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
-    return ingest_insert(ingest, SCHEMA_stream) &&
-           ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock) &&
-           (!is_object || ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
+    PROF_TRY(ingest_insert(ingest, SCHEMA_stream));
+    PROF_TRY(ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock));
+    if (is_object)
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
+    return PROF_OK;
 }
 
-static bool write_module_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                    const struct wire_module *module)
+static enum prof_status write_module_definition(struct prof_ingest *ingest,
+                                                struct ingest_spool *spool,
+                                                const struct wire_module *module)
 {
     if (module->head.flags & WIRE_MODULE_UNLOADED)
         return ingest_unmapped(ingest, spool->process, module->address, module->time);
@@ -362,10 +368,10 @@ static bool write_module_definition(struct prof_ingest *ingest, struct ingest_sp
                                      .bytes = module->bytes,
                                      .segment = -1,
                                      .time_ns = module->time};
-    bool ok = ingest_mapped(ingest, spool->process, &mapping);
+    enum prof_status status = ingest_mapped(ingest, spool->process, &mapping);
     free(path);
     free(build_id);
-    return ok;
+    return status;
 }
 
 /* A stack's entries to those of the file; -1 = failed. */
@@ -377,7 +383,7 @@ static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
         uint64_t value = stack->entries[i] & WIRE_ENTRY_VALUE;
         uint64_t kind = stack->entries[i] >> WIRE_ENTRY_SHIFT;
         if (kind == WIRE_ENTRY_PYTHON &&
-            !ingest_python_entry(ingest, spool, value, &entries[count++]))
+            ingest_python_entry(ingest, spool, value, &entries[count++]) != PROF_OK)
             return -1;
         if (kind != WIRE_ENTRY_RETURN && kind != WIRE_ENTRY_PC)
             continue; /* Python's, or of a later version */
@@ -390,22 +396,24 @@ static int stack_entries(struct prof_ingest *ingest, struct ingest_spool *spool,
     return count;
 }
 
-static bool write_stack_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                   const struct wire_stack *stack)
+static enum prof_status write_stack_definition(struct prof_ingest *ingest,
+                                               struct ingest_spool *spool,
+                                               const struct wire_stack *stack)
 {
     struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
     int count = stack_entries(ingest, spool, stack, entries);
     int64_t row = count < 0 ? 0 : ingest_stack(ingest, spool->process, entries, (size_t)count);
     if (row <= 0) /* an empty one stays unknown */
-        return row != 0;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
     ingest_bind(sql, 1, spool->id);
     ingest_bind(sql, 2, stack->head.aux);
     ingest_bind(sql, 3, WIRE_STACK);
     ingest_bind(sql, 4, row);
     ingest_bind(sql, 5, 0);
-    return prof_map_put(&spool->stacks, stack->head.aux, (uint64_t)row) &&
-           ingest_run(ingest, INGEST_SQL_MAP);
+    PROF_TRY(ingest_memory(ingest, prof_map_put(&spool->stacks, stack->head.aux, (uint64_t)row),
+                           "stacks"));
+    return ingest_run(ingest, INGEST_SQL_MAP);
 }
 
 int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local)
@@ -426,8 +434,8 @@ struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bo
     return clock;
 }
 
-static bool store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
-                         struct ingest_clock *clock, const struct wire_clock *anchor)
+static enum prof_status store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     struct ingest_clock *clock, const struct wire_clock *anchor)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_clock_sync];
     ingest_bind(sql, COLUMN_AT(clock_sync, process), spool->process);
@@ -446,13 +454,13 @@ static bool store_anchor(struct prof_ingest *ingest, struct ingest_spool *spool,
 #define ANCHOR_PERIOD_NS 1000000000u
 
 /* Anchors come with every harvest; all serve conversion, one a second is kept in the file. */
-static bool clock_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                             const struct wire_clock *anchor)
+static enum prof_status clock_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                         const struct wire_clock *anchor)
 {
     struct ingest_clock *clock = ingest_clock_of(spool, anchor->head.aux, true);
     if (!clock ||
         !prof_clockmap_add(&clock->map, anchor->source_ns, anchor->mono_ns, anchor->error_ns))
-        return false;
+        return ingest_no_memory(ingest, "a device's clock");
     if (clock->recent.count == RECENT_ANCHORS) {
         clock->recent.count = RECENT_ANCHORS / 2;
         memmove(clock->recent.data, clock->recent.data + RECENT_ANCHORS / 2,
@@ -460,23 +468,22 @@ static bool clock_definition(struct prof_ingest *ingest, struct ingest_spool *sp
     }
     struct wire_clock *kept = prof_array_add(&clock->recent);
     if (!kept)
-        return false;
+        return ingest_no_memory(ingest, "a device's clock");
     *kept = clock->last = *anchor;
     clock->last_stored = false;
     if (clock->stored_mono_ns && anchor->mono_ns - clock->stored_mono_ns < ANCHOR_PERIOD_NS)
-        return true;
+        return PROF_OK;
     return store_anchor(ingest, spool, clock, anchor);
 }
 
-bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < spool->clocks.count; i++) {
+    for (size_t i = 0; i < spool->clocks.count; i++) {
         struct ingest_clock *clock = &spool->clocks.data[i];
         if (clock->recent.count && !clock->last_stored)
-            ok = store_anchor(ingest, spool, clock, &clock->last);
+            PROF_TRY(store_anchor(ingest, spool, clock, &clock->last));
     }
-    return ok;
+    return PROF_OK;
 }
 
 static const struct {
@@ -492,22 +499,22 @@ static const struct {
     [WIRE_HEALTH_YIELDED] = {"yielded", PROF_HEALTH_collector_yielded},
 };
 
-static bool health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_health *health)
+static enum prof_status health_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_health *health)
 {
     uint32_t state = health->head.flags;
     if (state == 0 || state >= sizeof health_states / sizeof health_states[0])
-        return true;
+        return PROF_OK;
     if (state == WIRE_HEALTH_RUNNING && health->head.aux == WIRE_SOURCE_CUDA)
         spool->tally[TALLY_CUDA_STARTED] = 1;
     char item[48];
     snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_states[state].text);
     char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
-    bool ok = ingest_health_line(ingest, spool->process, health_states[state].code, item,
-                                 value ? &value : NULL, why);
+    enum prof_status status = ingest_health_line(ingest, spool->process, health_states[state].code,
+                                                 item, value ? &value : NULL, why);
     free(why);
-    return ok;
+    return status;
 }
 
 struct thread_key {
@@ -528,25 +535,26 @@ int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t 
     ingest_bind(sql, COLUMN_AT(thread, process), process);
     ingest_bind(sql, COLUMN_AT(thread, tid), tid);
     ingest_bind_text(ingest, sql, COLUMN_AT(thread, name), name);
-    return ingest_insert(ingest, SCHEMA_thread) &&
-                   prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
-                                  (uint32_t)ingest->last_thread)
-               ? ingest->last_thread
-               : 0;
+    bool ok = ingest_insert(ingest, SCHEMA_thread) == PROF_OK &&
+              ingest_memory(ingest,
+                            prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
+                                           (uint32_t)ingest->last_thread),
+                            "threads") == PROF_OK;
+    return ok ? ingest->last_thread : 0;
 }
 
-bool ingest_thread_rows_load(struct prof_ingest *ingest)
+enum prof_status ingest_thread_rows_load(struct prof_ingest *ingest)
 {
     sqlite3_stmt *sql;
-    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT id,process,tid FROM thread", -1, &sql, NULL) ==
-              SQLITE_OK;
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    enum prof_status status = ingest_query(ingest, "SELECT id,process,tid FROM thread", &sql);
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
         struct thread_key key = {sqlite3_column_int64(sql, 1),
                                  (uint64_t)sqlite3_column_int64(sql, 2)};
-        ok = prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
-                            (uint32_t)sqlite3_column_int64(sql, 0));
+        bool put = prof_names_put(&ingest->thread_rows, (const char *)&key, sizeof key,
+                                  (uint32_t)sqlite3_column_int64(sql, 0));
+        status = ingest_memory(ingest, put, "threads");
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, status);
 }
 
 struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -561,8 +569,10 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
     else {
         at = spool->thread_list.count;
         struct ingest_thread *thread = prof_array_add(&spool->thread_list);
-        if (!thread || !prof_map_put(&spool->threads, tid, at))
+        if (!thread || !prof_map_put(&spool->threads, tid, at)) {
+            ingest_no_memory(ingest, "threads");
             return NULL;
+        }
         char comm[16];
         bool is_new;
         *thread = (struct ingest_thread){.tid = tid, .looked = 1, .first_ns = ingest->now_ns};
@@ -578,8 +588,8 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
     return &spool->thread_list.data[at];
 }
 
-bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                       const struct wire_head *head)
+enum prof_status ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   const struct wire_head *head)
 {
     const void *record = head;
     switch (head->type) {
@@ -615,6 +625,6 @@ bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
     case WIRE_COUNTER:
         return ingest_counter_definition(ingest, spool, head);
     default:
-        return true; /* of a later version */
+        return PROF_OK; /* of a later version */
     }
 }

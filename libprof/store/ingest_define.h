@@ -11,10 +11,10 @@
 struct prof_ingest;
 
 /* ingest_define.c */
-bool ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
-                       const struct wire_head *head);
+enum prof_status ingest_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   const struct wire_head *head);
 /* From a row of load_configs (ingest_state.c): known again, not written again. */
-bool ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row);
+enum prof_status ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt *row);
 int64_t ingest_string_row(struct prof_ingest *ingest, const char *text, size_t length);
 const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
                                          uint32_t kind);
@@ -26,9 +26,9 @@ struct ingest_thread *ingest_thread_of(struct prof_ingest *ingest, struct ingest
 /* The thread's row, made with `name` (or NULL) when it has none; 0 = failed. */
 int64_t ingest_thread_row(struct prof_ingest *ingest, int64_t process, uint32_t tid,
                           const char *name, bool *is_new);
-bool ingest_thread_rows_load(struct prof_ingest *ingest);
+enum prof_status ingest_thread_rows_load(struct prof_ingest *ingest);
 struct ingest_clock *ingest_clock_of(struct ingest_spool *spool, uint32_t id, bool make);
-bool ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+enum prof_status ingest_clocks_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
 
 /* The text of a local string id, from the store; NULL = none. Free it. For definitions that want
  * text: they are few. */
@@ -40,43 +40,44 @@ void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spoo
 /* stack.id of a spool's stack; 0 = none, or its definition was lost. */
 int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local);
 /* Remember what a local id stands for, in memory and in the store. */
-bool ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t local,
-                         uint32_t kind, int64_t global, uint32_t extra);
+enum prof_status ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t local, uint32_t kind, int64_t global, uint32_t extra);
 
 /* ingest_name.c */
-bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
-                 const struct wire_name *name);
-bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
-                   const struct wire_handle *handle);
+enum prof_status ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             const struct wire_name *name);
+enum prof_status ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_handle *handle);
 /* An object of the program has a row: a name that waits for it becomes its own. `object` is the
  * number of a device or context, or ingest_stream_object(). */
-bool ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
-                   uint64_t object, int64_t row);
+enum prof_status ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               enum wire_named kind, uint64_t object, int64_t row);
 static inline uint64_t ingest_stream_object(uint64_t context, uint64_t stream)
 {
     return context << 32 | (uint32_t)stream;
 }
 /* The handle that the name's object had, as a record; false when the object is not known by one. */
 bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_handle *handle);
-bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool);
-bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
+enum prof_status ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool);
+enum prof_status ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool);
 /* The name a thread gave itself, when it is not that of its process; false = none. */
 bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                  char name[16]);
 /* Look once more at threads that had no name of their own when they were first seen. */
-bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool, bool last);
+enum prof_status ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     bool last);
 
 /* ingest_python.c */
-bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
-                        const struct wire_python_code *code);
-bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool);
+enum prof_status ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    const struct wire_python_code *code);
+enum prof_status ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool);
 /* A stack's entry of kind WIRE_ENTRY_PYTHON. False = failed. */
-bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,
-                         struct ingest_entry *entry);
+enum prof_status ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint64_t value, struct ingest_entry *entry);
 void ingest_python_free(struct ingest_spool *spool);
 
 /* ingest_stack.c */
-bool ingest_stacks_load(struct prof_ingest *ingest);
+enum prof_status ingest_stacks_load(struct prof_ingest *ingest);
 void ingest_stacks_free(struct prof_ingest *ingest);
 
 #endif

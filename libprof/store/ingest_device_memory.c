@@ -4,49 +4,47 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"
 
-/* 0 = none, -1 = failed */
-static int64_t query_device_number(struct prof_ingest *ingest, enum ingest_sql which)
-{
-    if (ingest->failed)
-        return -1;
-    sqlite3_stmt *sql = ingest->sql[which];
-    int code = sqlite3_step(sql);
-    int64_t number = code == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : 0;
-    sqlite3_reset(sql);
-    return code == SQLITE_ROW || code == SQLITE_DONE ? number : -1;
-}
-
-static int64_t find_device_by_uuid(struct prof_ingest *ingest, const char *uuid)
+/* *device = 0: the capture does not know it. */
+static enum prof_status find_sampled_device(struct prof_ingest *ingest, const char *uuid,
+                                            int64_t *device)
 {
     ingest_bind_text(ingest, ingest->sql[INGEST_SQL_DEVICE_OF], 1, uuid);
-    return query_device_number(ingest, INGEST_SQL_DEVICE_OF);
+    return ingest_query_number(ingest, INGEST_SQL_DEVICE_OF, device);
 }
 
 bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid)
 {
-    return ingest->sql[0] && find_device_by_uuid(ingest, uuid) > 0;
+    int64_t device;
+    bool found =
+        ingest->sql[0] && find_sampled_device(ingest, uuid, &device) == PROF_OK && device > 0;
+    ingest->error = (struct prof_error){0};
+    return found;
 }
 
-/* What the target's processes use together; PROF_UNKNOWN where one of them is not told. */
-static int64_t used_by_target(struct prof_ingest *ingest, const struct prof_ingest_memory *sample)
+/* What the target's processes use together; PROF_UNKNOWN where it is not known of one of them. */
+static enum prof_status used_by_target(struct prof_ingest *ingest,
+                                       const struct prof_ingest_memory *sample, int64_t *sum)
 {
-    int64_t sum = sample->process_count < 0 ? PROF_UNKNOWN : 0;
-    for (int i = 0; i < sample->process_count && sum != PROF_UNKNOWN; i++) {
+    *sum = sample->process_count < 0 ? PROF_UNKNOWN : 0;
+    for (int i = 0; i < sample->process_count && *sum != PROF_UNKNOWN; i++) {
         const struct prof_nvml_process *process = &sample->processes[i];
+        int64_t ours;
         ingest_bind(ingest->sql[INGEST_SQL_PROCESS_OF], 1, process->pid);
-        if (query_device_number(ingest, INGEST_SQL_PROCESS_OF) <= 0)
-            continue;
-        sum = process->used_bytes == PROF_UNKNOWN ? PROF_UNKNOWN : sum + process->used_bytes;
+        PROF_TRY(ingest_query_number(ingest, INGEST_SQL_PROCESS_OF, &ours));
+        if (ours)
+            *sum = process->used_bytes == PROF_UNKNOWN ? PROF_UNKNOWN : *sum + process->used_bytes;
     }
-    return sum;
+    return PROF_OK;
 }
 
-bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_memory *sample)
+enum prof_status ingest_device_memory(struct prof_ingest *ingest,
+                                      const struct prof_ingest_memory *sample)
 {
-    int64_t device = find_device_by_uuid(ingest, sample->uuid);
-    if (device <= 0)
-        return device == 0;
-    int64_t ours = used_by_target(ingest, sample);
+    int64_t device, ours;
+    PROF_TRY(find_sampled_device(ingest, sample->uuid, &device));
+    if (!device)
+        return PROF_OK;
+    PROF_TRY(used_by_target(ingest, sample, &ours));
     sqlite3_stmt *sql = ingest->insert[SCHEMA_device_memory];
     ingest_bind(sql, COLUMN_AT(device_memory, device), device);
     ingest_bind(sql, COLUMN_AT(device_memory, start), (int64_t)(sample->mono_ns - ingest->zero_ns));
@@ -59,12 +57,13 @@ bool ingest_device_memory(struct prof_ingest *ingest, const struct prof_ingest_m
     return ingest_insert(ingest, SCHEMA_device_memory);
 }
 
-bool ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
-                         const struct prof_nvml_reading *reading)
+enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uuid, uint64_t mono_ns,
+                                     const struct prof_nvml_reading *reading)
 {
-    int64_t device = find_device_by_uuid(ingest, uuid);
-    if (device <= 0)
-        return device == 0;
+    int64_t device;
+    PROF_TRY(find_sampled_device(ingest, uuid, &device));
+    if (!device)
+        return PROF_OK;
     const int64_t values[] = {reading->sm_mhz,   reading->sm_max_mhz,     reading->memory_mhz,
                               reading->power_mw, reading->power_limit_mw, reading->temperature_c,
                               reading->throttle};

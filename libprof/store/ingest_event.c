@@ -15,6 +15,8 @@
 #define COMMAND_AGE_NS 5000000000u
 #define CALL_AGE_NS 30000000000u /* a device may be that far behind */
 
+static const char waiting[] = "records that wait for their other half";
+
 static uint64_t correlation_key(uint64_t correlation, bool opencl)
 {
     return correlation << 1 | opencl;
@@ -30,11 +32,11 @@ static struct ingest_pending *pending_get(struct prof_ingest *ingest, struct ing
     if (spool->pending_holes.count)
         at = spool->pending_holes.data[--spool->pending_holes.count];
     else {
-        if (!prof_array_reserve(&spool->pending_list, 1))
+        if (ingest_memory(ingest, prof_array_reserve(&spool->pending_list, 1), waiting) != PROF_OK)
             return NULL;
         at = spool->pending_list.count++;
     }
-    if (!prof_map_put(&spool->pending, key, at))
+    if (ingest_memory(ingest, prof_map_put(&spool->pending, key, at), waiting) != PROF_OK)
         return NULL;
     struct ingest_pending *pending = &spool->pending_list.data[at];
     *pending = (struct ingest_pending){.key = key, .arrived_ns = ingest->now_ns};
@@ -58,12 +60,14 @@ static bool command_complete(const struct ingest_pending *pending)
            (!(pending->command.head.flags & WIRE_PENDING) || pending->has_done);
 }
 
-static bool write_complete_command(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                   struct ingest_pending *pending)
+static enum prof_status write_complete_command(struct prof_ingest *ingest,
+                                               struct ingest_spool *spool,
+                                               struct ingest_pending *pending)
 {
     if (!pending->has_call || !command_complete(pending))
-        return true;
-    return ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
+        return PROF_OK;
+    PROF_TRY(ingest_write_command(ingest, spool, pending, false));
+    return ingest_memory(ingest, pending_drop(spool, pending), waiting);
 }
 
 /* Was a graph node created inside this call? Then the call was captured. */
@@ -111,8 +115,8 @@ static void note_caller(struct ingest_spool *spool, uint32_t tid, const struct w
     spool->tally[TALLY_CALLER_TID] = tid;
 }
 
-static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       const struct wire_call *call)
+static enum prof_status call_event(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_call *call)
 {
     if (call->head.aux)
         tid = call->head.aux;
@@ -128,7 +132,7 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     struct ingest_pending *pending =
         pending_get(ingest, spool, correlation_key(call->correlation, opencl));
     if (!pending)
-        return false;
+        return ingest->error.status;
     if (pending->has_call) /* a number used twice: keep both calls */
         return ingest_write_call(ingest, spool, tid, call);
     pending->has_call = 1;
@@ -145,9 +149,9 @@ static bool call_event(struct prof_ingest *ingest, struct ingest_spool *spool, u
     return write_complete_command(ingest, spool, pending);
 }
 
-static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool,
-                          const struct wire_head *head, size_t bytes, uint64_t correlation,
-                          bool of_graph)
+static enum prof_status command_event(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                      const struct wire_head *head, size_t bytes,
+                                      uint64_t correlation, bool of_graph)
 {
     struct ingest_pending single = {0};
     struct ingest_pending *pending = NULL;
@@ -155,14 +159,13 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
         pending =
             pending_get(ingest, spool, correlation_key(correlation, head->flags & WIRE_OPENCL));
         if (!pending)
-            return false;
+            return ingest->error.status;
         bool sync = head->type == WIRE_SYNC;
         if (pending->has_command && !sync && pending->command.head.type == WIRE_SYNC) {
             struct ingest_pending alone = *pending;
             alone.has_call = 0;
             pending->has_command = 0;
-            if (!ingest_write_command(ingest, spool, &alone, false))
-                return false;
+            PROF_TRY(ingest_write_command(ingest, spool, &alone, false));
         } else if (pending->has_command ||
                    (sync && pending->has_call && !wire_class_waits(pending->call.klass)))
             pending = NULL; /* a second record of one call stands alone */
@@ -178,36 +181,37 @@ static bool command_event(struct prof_ingest *ingest, struct ingest_spool *spool
 }
 
 /* Times may be harvested by another thread and then arrive before their command. */
-static bool done_event(struct prof_ingest *ingest, struct ingest_spool *spool,
-                       const struct wire_done *done)
+static enum prof_status done_event(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   const struct wire_done *done)
 {
     struct ingest_pending *pending = pending_get(
         ingest, spool, correlation_key(done->correlation, done->head.flags & WIRE_OPENCL));
     if (!pending)
-        return false;
+        return ingest->error.status;
     pending->done = *done;
     pending->has_done = 1;
     return write_complete_command(ingest, spool, pending);
 }
 
-static bool node_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                       const struct wire_graph_node *node)
+static enum prof_status node_event(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_graph_node *node)
 {
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, node->tid ? node->tid : tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     if (node->original) /* a clone: no captured call made it */
         return ingest_activity(ingest, spool, tid, &node->head);
     if (thread->nodes.count >= MAX_NODES)
         thread->nodes.count = 0; /* built by hand, not captured: nobody comes for them */
     struct ingest_node *kept = prof_array_add(&thread->nodes);
-    if (kept)
-        *kept = (struct ingest_node){*node, false};
-    return kept && (spool->restoring || ingest_activity(ingest, spool, tid, &node->head));
+    if (!kept)
+        return ingest_no_memory(ingest, "nodes of graphs");
+    *kept = (struct ingest_node){*node, false};
+    return spool->restoring ? PROF_OK : ingest_activity(ingest, spool, tid, &node->head);
 }
 
-bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                  const struct wire_head *head)
+enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                              const struct wire_head *head)
 {
     const void *record = head;
     switch (head->type) {
@@ -267,12 +271,12 @@ bool ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
     case WIRE_FIELD:
         return ingest_range(ingest, spool, tid, head);
     default:
-        return true; /* PAD, THREAD, and types of a later version */
+        return PROF_OK; /* PAD, THREAD, and types of a later version */
     }
 }
 
-static bool write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct ingest_pending *pending)
+static enum prof_status write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct ingest_pending *pending)
 {
     /* The node may have been read after its call. */
     if (take_nodes(ingest, spool, pending->tid, &pending->call))
@@ -293,37 +297,37 @@ static bool write_lonely_call(struct prof_ingest *ingest, struct ingest_spool *s
 
 /* What has waited long for its other half is written without it once very much waits: memory and
  * what is saved with each commit stay bounded. A command whose times are to come stays. */
-bool ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_events_age(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     if (spool->pending_list.count - spool->pending_holes.count < MUCH_WAITS)
-        return true;
-    bool ok = true;
-    for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
+        return PROF_OK;
+    for (size_t i = 0; i < spool->pending_list.count; i++) {
         struct ingest_pending *pending = &spool->pending_list.data[i];
         uint64_t age = ingest->now_ns - pending->arrived_ns;
         if (!pending->has_call && command_complete(pending) && age > COMMAND_AGE_NS)
-            ok =
-                ingest_write_command(ingest, spool, pending, false) && pending_drop(spool, pending);
+            PROF_TRY(ingest_write_command(ingest, spool, pending, false));
         else if (pending->has_call && !pending->has_command && age > CALL_AGE_NS)
-            ok = write_lonely_call(ingest, spool, pending) && pending_drop(spool, pending);
+            PROF_TRY(write_lonely_call(ingest, spool, pending));
+        else
+            continue;
+        PROF_TRY(ingest_memory(ingest, pending_drop(spool, pending), waiting));
     }
-    return ok;
+    return PROF_OK;
 }
 
-bool ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_events_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
+    for (size_t i = 0; i < spool->pending_list.count; i++) {
         struct ingest_pending *pending = &spool->pending_list.data[i];
         if (pending->has_command)
-            ok = ingest_write_command(ingest, spool, pending, false);
+            PROF_TRY(ingest_write_command(ingest, spool, pending, false));
         else if (pending->has_call)
-            ok = write_lonely_call(ingest, spool, pending);
+            PROF_TRY(write_lonely_call(ingest, spool, pending));
         else if (pending->has_done)
             spool->tally[TALLY_ORPHAN_TIMES]++;
     }
     spool->pending_list.count = 0;
     spool->pending_holes.count = 0;
     prof_map_clear(&spool->pending);
-    return ok;
+    return PROF_OK;
 }

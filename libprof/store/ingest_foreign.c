@@ -18,6 +18,14 @@ static struct ingest_spool *foreign_spool(struct foreign_process *process)
     return (struct ingest_spool *)(void *)process;
 }
 
+static enum prof_status begin_import(struct prof_ingest *ingest, const struct foreign_about *about)
+{
+    PROF_TRY(ingest_capture_foreign(ingest, about));
+    PROF_TRY(ingest_state_create(ingest));
+    PROF_TRY(ingest_statements_prepare(ingest));
+    return ingest_begin(ingest);
+}
+
 enum prof_status foreign_open(struct prof_store *store, const struct foreign_about *about,
                               struct prof_ingest **out, struct prof_error *err)
 {
@@ -29,14 +37,10 @@ enum prof_status foreign_open(struct prof_store *store, const struct foreign_abo
     ingest->db = prof_store_db(store);
     ingest->lifecycle_fd = -1;
     ingest->zero_ns = FOREIGN_ZERO_NS;
-    enum prof_status status = ingest_capture_foreign(ingest, about, err);
-    if (!status)
-        status = ingest_state_create(ingest, err);
-    if (!status)
-        status = ingest_statements_prepare(ingest, err);
-    if (!status && !ingest_begin(ingest))
-        status = prof_store_fail(store, "write", err);
+    ingest->doing = "write";
+    enum prof_status status = begin_import(ingest, about);
     if (status) {
+        foreign_fail(ingest, err);
         prof_ingest_close(ingest);
         return status;
     }
@@ -51,6 +55,7 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     struct ingest_spool **slot = spool ? prof_array_add(&ingest->spools) : NULL;
     if (!slot) {
         free(spool);
+        ingest_no_memory(ingest, "processes");
         return NULL;
     }
     *slot = spool;
@@ -61,41 +66,42 @@ struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid
     ingest_bind(sql, COLUMN_AT(process, id), spool->process);
     ingest_bind(sql, COLUMN_AT(process, pid), pid);
     ingest_bind_text(ingest, sql, COLUMN_AT(process, command), command);
-    if (!ingest_insert(ingest, SCHEMA_process))
+    if (ingest_insert(ingest, SCHEMA_process) != PROF_OK)
         return NULL;
     sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL]; /* it had events */
     ingest_bind(sql, 1, spool->process);
     ingest_bind_text(ingest, sql, 2, "imported");
-    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? (struct foreign_process *)(void *)spool
-                                                        : NULL;
+    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? NULL
+                                                        : (struct foreign_process *)(void *)spool;
 }
 
-static bool save(struct prof_ingest *ingest)
+static enum prof_status commit_import(struct prof_ingest *ingest)
 {
     ingest->batch_records = 0;
-    return ingest_batches_flush(ingest) && ingest_rollup_flush(ingest) &&
-           sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK &&
-           ingest_begin(ingest);
+    PROF_TRY(ingest_batches_flush(ingest));
+    PROF_TRY(ingest_rollup_flush(ingest));
+    PROF_TRY(ingest_exec(ingest, "COMMIT"));
+    return ingest_begin(ingest);
 }
 
-bool foreign_feed(struct prof_ingest *ingest, struct foreign_process *process, uint32_t tid,
-                  const struct wire_head *head)
+enum prof_status foreign_feed(struct prof_ingest *ingest, struct foreign_process *process,
+                              uint32_t tid, const struct wire_head *head)
 {
     static const bool definitions[WIRE_TYPES] = {
 #define X(name, definition, text) [WIRE_##name] = definition,
         WIRE_TYPE_MAP(X)
 #undef X
     };
-    return ingest_feed(ingest, foreign_spool(process), tid, head, definitions[head->type]) &&
-           (++ingest->batch_records < BATCH_RECORDS || save(ingest));
+    PROF_TRY(ingest_feed(ingest, foreign_spool(process), tid, head, definitions[head->type]));
+    return ++ingest->batch_records < BATCH_RECORDS ? PROF_OK : commit_import(ingest);
 }
 
-bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process, uint32_t id,
-                    const char *text, size_t length)
+enum prof_status foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
+                                uint32_t id, const char *text, size_t length)
 {
     _Alignas(8) unsigned char buffer[WIRE_MAX_RECORD];
     struct wire_string *record = (struct wire_string *)(void *)buffer;
-    bool ok = true;
+    enum prof_status status;
     do {
         size_t part = length < WIRE_STRING_BYTES ? length : WIRE_STRING_BYTES;
         *record =
@@ -103,39 +109,42 @@ bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
                                           WIRE_STRING, part < length ? WIRE_STRING_MORE : 0, id},
                                  .length = (uint32_t)part};
         memcpy(record->text, text, part);
-        ok = foreign_feed(ingest, process, 0, &record->head);
+        status = foreign_feed(ingest, process, 0, &record->head);
         text += part;
         length -= part;
-    } while (ok && length);
-    return ok;
+    } while (!status && length);
+    return status;
 }
 
-bool foreign_health(struct prof_ingest *ingest, enum prof_health_code code, const char *item,
-                    const char *note)
+enum prof_status foreign_health(struct prof_ingest *ingest, enum prof_health_code code,
+                                const char *item, const char *note)
 {
     return ingest_health_line(ingest, 0, code, item, NULL, note);
 }
 
-enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status foreign_fail(const struct prof_ingest *ingest, struct prof_error *err)
 {
-    return ingest_fail(ingest, "write", err);
+    return prof_fail(err, ingest->error.status, "%s", ingest->error.message);
+}
+
+static enum prof_status finish_import(struct prof_ingest *ingest, int64_t duration_ns)
+{
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        struct ingest_spool *spool = ingest->spools.data[i];
+        PROF_TRY(ingest_events_finish(ingest, spool));
+        PROF_TRY(ingest_ranges_finish(ingest, spool));
+        PROF_TRY(ingest_names_finish(ingest, spool));
+    }
+    PROF_TRY(ingest_batches_flush(ingest));
+    PROF_TRY(ingest_rollup_flush(ingest));
+    PROF_TRY(ingest_capture_close(ingest, "imported", duration_ns));
+    ingest_statements_finalize(ingest);
+    PROF_TRY(ingest_state_drop(ingest));
+    return ingest_exec(ingest, "COMMIT");
 }
 
 enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns,
                                 struct prof_error *err)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < ingest->spools.count; i++) {
-        struct ingest_spool *spool = ingest->spools.data[i];
-        ok = ingest_events_finish(ingest, spool) && ingest_ranges_finish(ingest, spool) &&
-             ingest_names_finish(ingest, spool);
-    }
-    if (!ok || !ingest_batches_flush(ingest) || !ingest_rollup_flush(ingest) ||
-        !ingest_capture_close(ingest, "imported", duration_ns))
-        return foreign_fail(ingest, err);
-    ingest_statements_finalize(ingest);
-    enum prof_status status = ingest_state_drop(ingest, err);
-    if (!status && sqlite3_exec(ingest->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        status = prof_store_fail(ingest->store, "finish", err);
-    return status;
+    return finish_import(ingest, duration_ns) ? foreign_fail(ingest, err) : PROF_OK;
 }

@@ -23,24 +23,24 @@ struct foreign_process; /* owned by the ingest */
 enum prof_status foreign_open(struct prof_store *store, const struct foreign_about *about,
                               struct prof_ingest **out, struct prof_error *err);
 
-/* A process and the scope of its ids: NULL when out of memory or on an error of SQLite. */
+/* A process and the scope of its ids: NULL when it fails. */
 struct foreign_process *foreign_process(struct prof_ingest *ingest, uint32_t pid,
                                         const char *command);
 
-/* One record. False: the store cannot be written, see foreign_fail. */
-bool foreign_feed(struct prof_ingest *ingest, struct foreign_process *process, uint32_t tid,
-                  const struct wire_head *head);
+/* One record. When this or the next ones fail, foreign_fail says why. */
+enum prof_status foreign_feed(struct prof_ingest *ingest, struct foreign_process *process,
+                              uint32_t tid, const struct wire_head *head);
 
 /* A text of any length as string id `id`. */
-bool foreign_string(struct prof_ingest *ingest, struct foreign_process *process, uint32_t id,
-                    const char *text, size_t length);
+enum prof_status foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
+                                uint32_t id, const char *text, size_t length);
 
 /* A line of the trust block. */
-bool foreign_health(struct prof_ingest *ingest, enum prof_health_code code, const char *item,
-                    const char *note);
+enum prof_status foreign_health(struct prof_ingest *ingest, enum prof_health_code code,
+                                const char *item, const char *note);
 
 /* Why the last call failed, as a sentence. */
-enum prof_status foreign_fail(struct prof_ingest *ingest, struct prof_error *err);
+enum prof_status foreign_fail(const struct prof_ingest *ingest, struct prof_error *err);
 
 /* Open ranges and the like are written, capture.state = "imported". `duration_ns` < 0: unknown. */
 enum prof_status foreign_finish(struct prof_ingest *ingest, int64_t duration_ns,

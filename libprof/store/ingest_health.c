@@ -13,8 +13,9 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_state.h"
 
-static bool write_row(struct prof_ingest *ingest, int64_t process, enum prof_health_code code,
-                      const char *subject, const char *item, const int64_t *value, const char *note)
+static enum prof_status write_row(struct prof_ingest *ingest, int64_t process,
+                                  enum prof_health_code code, const char *subject, const char *item,
+                                  const int64_t *value, const char *note)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_capture_health];
     ingest_bind_known(sql, COLUMN_AT(capture_health, process), process);
@@ -31,8 +32,9 @@ static bool write_row(struct prof_ingest *ingest, int64_t process, enum prof_hea
     return ingest_insert(ingest, SCHEMA_capture_health);
 }
 
-bool ingest_health_line(struct prof_ingest *ingest, int64_t process, enum prof_health_code code,
-                        const char *item, const int64_t *value, const char *note)
+enum prof_status ingest_health_line(struct prof_ingest *ingest, int64_t process,
+                                    enum prof_health_code code, const char *item,
+                                    const int64_t *value, const char *note)
 {
     return write_row(ingest, process, code, prof_health[code].subject,
                      item ? item : prof_health[code].item, value, note);
@@ -70,12 +72,12 @@ struct balance {
  * may be there without their calls. *inside: threads that may have ended inside a call that was
  * counted when it began and would have been recorded when it returned (so many are left to be
  * explained so); any further rest is a loss. */
-static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
-                          uint64_t *inside, const struct balance *balance)
+static enum prof_status write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
+                                      uint64_t *inside, const struct balance *balance)
 {
     if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding &&
         !balance->filtered)
-        return true;
+        return PROF_OK;
     /* A call whose device record was dropped shows up as never answered: it is counted once. */
     uint64_t twice =
         balance->dropped < balance->unanswered ? balance->dropped : balance->unanswered;
@@ -116,11 +118,10 @@ static bool write_balance(struct prof_ingest *ingest, int64_t process, bool cut_
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (lines[i].rare && !lines[i].value)
             continue;
-        if (!write_row(ingest, process, PROF_HEALTH_count, balance->subject, lines[i].item,
-                       &lines[i].value, NULL))
-            return false;
+        PROF_TRY(write_row(ingest, process, PROF_HEALTH_count, balance->subject, lines[i].item,
+                           &lines[i].value, NULL));
     }
-    return true;
+    return PROF_OK;
 }
 
 static const char *const type_text[] = {
@@ -135,11 +136,12 @@ static const char *const count_text[] = {
 #undef X
 };
 
-static bool write_record_line(struct prof_ingest *ingest, int64_t process,
-                              enum prof_health_code code, uint64_t value, const char *note)
+static enum prof_status write_record_line(struct prof_ingest *ingest, int64_t process,
+                                          enum prof_health_code code, uint64_t value,
+                                          const char *note)
 {
     int64_t count = (int64_t)value;
-    return value == 0 || ingest_health_line(ingest, process, code, NULL, &count, note);
+    return value ? ingest_health_line(ingest, process, code, NULL, &count, note) : PROF_OK;
 }
 
 /* Why the spool had no room when records were dropped. */
@@ -173,21 +175,21 @@ static const char *why_no_room(const struct prof_spool *reader, char *out, size_
     return out;
 }
 
-static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *spool)
+static enum prof_status write_losses(struct prof_ingest *ingest, const struct ingest_spool *spool)
 {
     const struct prof_spool *reader = spool->reader;
     char why[240];
     uint64_t dropped = 0;
     for (uint32_t type = 1; type < WIRE_TYPES; type++)
         dropped += prof_spool_dropped(reader, (enum wire_type)type);
-    bool ok = !atomic_load(&prof_spool_header(reader)->room_error) ||
-              write_record_line(ingest, spool->process, PROF_HEALTH_record_room, dropped,
-                                why_no_room(reader, why, sizeof why));
-    for (uint32_t type = 1; ok && type < WIRE_TYPES; type++)
-        ok = write_record_line(ingest, spool->process,
-                               type == WIRE_WINDOW ? PROF_HEALTH_record_marks_dropped
-                                                   : PROF_HEALTH_record_dropped,
-                               prof_spool_dropped(reader, (enum wire_type)type), type_text[type]);
+    if (atomic_load(&prof_spool_header(reader)->room_error))
+        PROF_TRY(write_record_line(ingest, spool->process, PROF_HEALTH_record_room, dropped,
+                                   why_no_room(reader, why, sizeof why)));
+    for (uint32_t type = 1; type < WIRE_TYPES; type++)
+        PROF_TRY(write_record_line(
+            ingest, spool->process,
+            type == WIRE_WINDOW ? PROF_HEALTH_record_marks_dropped : PROF_HEALTH_record_dropped,
+            prof_spool_dropped(reader, (enum wire_type)type), type_text[type]));
     static const struct {
         enum prof_health_code code;
         enum wire_count count;
@@ -205,28 +207,27 @@ static bool write_losses(struct prof_ingest *ingest, const struct ingest_spool *
         {PROF_HEALTH_record_stacks_beyond, WIRE_COUNT_STACK_BEYOND},
         {PROF_HEALTH_record_python_untold, WIRE_COUNT_PYTHON_UNTOLD},
     };
-    for (size_t i = 0; ok && i < sizeof counters / sizeof counters[0]; i++) {
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t value = prof_spool_count(reader, counters[i].count);
         if (counters[i].count == WIRE_COUNT_TIME_REPAIRED)
             value += spool->tally[TALLY_REPAIRED];
-        ok = write_record_line(ingest, spool->process, counters[i].code, value,
-                               count_text[counters[i].count]);
+        PROF_TRY(write_record_line(ingest, spool->process, counters[i].code, value,
+                                   count_text[counters[i].count]));
     }
-    return ok &&
-           write_record_line(ingest, spool->process, PROF_HEALTH_record_orphan_times,
-                             spool->tally[TALLY_ORPHAN_TIMES],
-                             "device times whose command was dropped") &&
-           write_record_line(ingest, spool->process, PROF_HEALTH_record_filtered,
-                             spool->tally[TALLY_KERNEL_FILTERED],
-                             "kernels left out by the kernel filter") &&
-           write_record_line(ingest, spool->process, PROF_HEALTH_record_damaged,
+    PROF_TRY(write_record_line(ingest, spool->process, PROF_HEALTH_record_orphan_times,
+                               spool->tally[TALLY_ORPHAN_TIMES],
+                               "device times whose command was dropped"));
+    PROF_TRY(write_record_line(ingest, spool->process, PROF_HEALTH_record_filtered,
+                               spool->tally[TALLY_KERNEL_FILTERED],
+                               "kernels left out by the kernel filter"));
+    return write_record_line(ingest, spool->process, PROF_HEALTH_record_damaged,
                              spool->tally[TALLY_DAMAGED],
                              "spool chunks cut short by damaged records");
 }
 
 /* The work of graphs has no call of its own: nothing to balance, but who sums up a capture must not
  * have to read millions of rows. */
-static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *spool)
+static enum prof_status write_graphs(struct prof_ingest *ingest, const struct ingest_spool *spool)
 {
     static const struct {
         const char *item;
@@ -236,13 +237,13 @@ static bool write_graphs(struct prof_ingest *ingest, const struct ingest_spool *
         {"transfers", TALLY_GRAPH_TRANSFERS}, {"memsets", TALLY_GRAPH_MEMSETS},
         {"whole", TALLY_GRAPH_WHOLE},         {"filtered", TALLY_GRAPH_FILTERED},
     };
-    bool ok = true;
-    for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         int64_t value = (int64_t)spool->tally[lines[i].tally];
-        ok = !value || write_row(ingest, spool->process, PROF_HEALTH_count, "graph", lines[i].item,
-                                 &value, NULL);
+        if (value)
+            PROF_TRY(write_row(ingest, spool->process, PROF_HEALTH_count, "graph", lines[i].item,
+                               &value, NULL));
     }
-    return ok;
+    return PROF_OK;
 }
 
 /* Calls whose device record is known to lack: it did not come, or the work had not ended. A device
@@ -256,7 +257,7 @@ static uint64_t without_record(const struct balance *b, uint64_t at_least)
     return lacking > unanswered ? lacking : unanswered;
 }
 
-bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     const struct prof_spool *r = spool->reader;
     uint64_t *tally = spool->tally;
@@ -299,15 +300,16 @@ bool ingest_health_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
      */
     uint64_t threads = spool->thread_list.count ? spool->thread_list.count : 1;
     uint64_t inside = cut_off ? threads : threads - 1;
-    bool ok = write_losses(ingest, spool) && write_graphs(ingest, spool);
-    for (size_t i = 0; ok && i < sizeof balances / sizeof balances[0]; i++)
-        ok = write_balance(ingest, spool->process, cut_off, &inside, &balances[i]);
-    return ok;
+    PROF_TRY(write_losses(ingest, spool));
+    PROF_TRY(write_graphs(ingest, spool));
+    for (size_t i = 0; i < sizeof balances / sizeof balances[0]; i++)
+        PROF_TRY(write_balance(ingest, spool->process, cut_off, &inside, &balances[i]));
+    return PROF_OK;
 }
 
 /* ---- spools that could not be read ----------------------------------------------------------- */
 
-static bool state_unreadable(struct prof_ingest *ingest, int64_t process)
+static enum prof_status state_unreadable(struct prof_ingest *ingest, int64_t process)
 {
     int64_t one = 1;
     return ingest_health_line(ingest, process, PROF_HEALTH_record_damaged, NULL, &one,
@@ -348,36 +350,37 @@ static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
 }
 
 /* Files that were never taken for a spool, of processes that are not stated as missing theirs. */
-static bool state_refused_files(struct prof_ingest *ingest)
+static enum prof_status state_refused_files(struct prof_ingest *ingest)
 {
     DIR *directory = opendir(ingest->directory);
-    bool ok = directory || ingest_folder_is_gone(ingest);
-    for (struct dirent *entry; ok && directory && (entry = readdir(directory));) {
+    enum prof_status status = directory ? PROF_OK : ingest_folder_unreadable(ingest);
+    for (struct dirent *entry; !status && directory && (entry = readdir(directory));) {
         size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
         if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
             !prof_names_get(&ingest->spool_names, entry->d_name, length) &&
             !is_unborn(dirfd(directory), entry->d_name) &&
             !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
-            ok = state_unreadable(ingest, 0);
+            status = state_unreadable(ingest, 0);
     }
     if (directory)
         closedir(directory);
-    return ok;
+    return status;
 }
 
-static bool state_missing_spools(struct prof_ingest *ingest)
+static enum prof_status state_missing_spools(struct prof_ingest *ingest)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+    for (size_t i = 0; i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
-        ok = !misses_spool(ingest, process) || state_unreadable(ingest, process->row);
+        if (misses_spool(ingest, process))
+            PROF_TRY(state_unreadable(ingest, process->row));
     }
-    return ok;
+    return PROF_OK;
 }
 
 /* What the process noted of itself, or children that could not note it of themselves. */
-static bool state_facts(struct prof_ingest *ingest, const struct ingest_process *process,
-                        const struct lifecycle_entry *entry)
+static enum prof_status state_facts(struct prof_ingest *ingest,
+                                    const struct ingest_process *process,
+                                    const struct lifecycle_entry *entry)
 {
 #define ANOTHER(variable)                                                                          \
     "not recorded in this process or in one that it started: " variable                            \
@@ -401,42 +404,41 @@ static bool state_facts(struct prof_ingest *ingest, const struct ingest_process 
     };
 #undef ANOTHER
     uint32_t facts = atomic_load(&entry->facts);
-    bool ok = true;
-    for (size_t i = 0; ok && i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char note[240];
         if (!(facts & lines[i].fact) || (lines[i].fact == LIFECYCLE_REFUSED && process->has_spool))
             continue;
         snprintf(note, sizeof note, "%s%s%s%s", lines[i].text, lines[i].has_reason ? " (" : "",
                  lines[i].has_reason ? strerror((int)(facts >> LIFECYCLE_ERRNO_SHIFT)) : "",
                  lines[i].has_reason ? ")" : "");
-        ok = ingest_health_line(ingest, process->row, PROF_HEALTH_collector_refused, lines[i].item,
-                                NULL, note);
+        PROF_TRY(ingest_health_line(ingest, process->row, PROF_HEALTH_collector_refused,
+                                    lines[i].item, NULL, note));
     }
-    return ok;
+    return PROF_OK;
 }
 
 /* Processes that had something to record and could not: no descriptors left, a limit of file sizes
  * or of address space, another user or another root folder than at their start. */
-static bool state_refused_spools(struct prof_ingest *ingest)
+static enum prof_status state_refused_spools(struct prof_ingest *ingest)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+    for (size_t i = 0; i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         struct lifecycle_entry entry;
-        ok = !read_lifecycle_entry(ingest, process, &entry) || state_facts(ingest, process, &entry);
+        if (read_lifecycle_entry(ingest, process, &entry))
+            PROF_TRY(state_facts(ingest, process, &entry));
     }
-    return ok;
+    return PROF_OK;
 }
 
 /* Spools that were read before perfkit was killed and cannot be opened any more. */
-static bool state_lost_spools(struct prof_ingest *ingest)
+static enum prof_status state_lost_spools(struct prof_ingest *ingest)
 {
     sqlite3_stmt *sql;
-    bool ok = sqlite3_prepare_v2(ingest->db, "SELECT process FROM ingest_spool WHERE finished=0",
-                                 -1, &sql, NULL) == SQLITE_OK;
-    while (ok && sqlite3_step(sql) == SQLITE_ROW)
-        ok = state_unreadable(ingest, sqlite3_column_int64(sql, 0));
-    return ingest_query_end(ingest, sql) && ok;
+    enum prof_status status =
+        ingest_query(ingest, "SELECT process FROM ingest_spool WHERE finished=0", &sql);
+    while (!status && sqlite3_step(sql) == SQLITE_ROW)
+        status = state_unreadable(ingest, sqlite3_column_int64(sql, 0));
+    return ingest_query_end(ingest, sql, status);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -490,8 +492,8 @@ static void append_count(char *out, size_t size, uint64_t count, const char *one
 
 /* The records that may be missing are those of what the device did since all were fetched, and of
  * the calls that are known to lack theirs: with OpenCL these are all calls. */
-static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *process,
-                       const struct ingest_spool *spool)
+static enum prof_status write_risk(struct prof_ingest *ingest, const struct ingest_process *process,
+                                   const struct ingest_spool *spool)
 {
     const uint64_t *tally = spool->tally;
     uint64_t since = tally[TALLY_FINAL_NS] ? tally[TALLY_FINAL_NS] : tally[TALLY_FETCHED_NS];
@@ -525,7 +527,8 @@ static bool write_risk(struct prof_ingest *ingest, const struct ingest_process *
                               note);
 }
 
-static bool write_end_line(struct prof_ingest *ingest, const struct ingest_process *process)
+static enum prof_status write_end_line(struct prof_ingest *ingest,
+                                       const struct ingest_process *process)
 {
     static const char *const notes[] = {
         [LIFECYCLE_UNSEEN] = "ended without an exit hook (killed by a signal, or left by a raw "
@@ -545,10 +548,11 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     const int64_t *known = process->signal || process->has_status ? &value : NULL;
     const struct ingest_spool *spool = process_spool(ingest, process->row);
     bool risk = spool && device_records_at_risk(ingest, process, spool);
-    if (!process->gone && process->how != LIFECYCLE_EXEC)
-        return ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
-                                  "still running when the capture was closed") &&
-               (!risk || write_risk(ingest, process, spool));
+    if (!process->gone && process->how != LIFECYCLE_EXEC) {
+        PROF_TRY(ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
+                                    "still running when the capture was closed"));
+        return risk ? write_risk(ingest, process, spool) : PROF_OK;
+    }
     bool fetched = !risk && spool && used_device(spool) && was_cut_off(ingest, process);
     char note[200];
     bool stranger = process->how == LIFECYCLE_UNSEEN && process->has_status &&
@@ -561,23 +565,25 @@ static bool write_end_line(struct prof_ingest *ingest, const struct ingest_proce
     enum prof_health_code code = process->how == LIFECYCLE_UNSEEN   ? PROF_HEALTH_end_unseen
                                  : process->how == LIFECYCLE_SIGNAL ? PROF_HEALTH_end_signal
                                                                     : PROF_HEALTH_end_normal;
-    return ingest_health_line(ingest, process->row, code, items[process->how], known, note) &&
-           (!risk || write_risk(ingest, process, spool));
+    PROF_TRY(ingest_health_line(ingest, process->row, code, items[process->how], known, note));
+    return risk ? write_risk(ingest, process, spool) : PROF_OK;
 }
 
 /* How the processes that had events (and the command itself) ended. */
-bool ingest_health_finish(struct prof_ingest *ingest)
+enum prof_status ingest_health_finish(struct prof_ingest *ingest)
 {
-    bool ok = state_refused_files(ingest) && state_missing_spools(ingest) &&
-              state_refused_spools(ingest) && state_lost_spools(ingest);
-    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+    PROF_TRY(state_refused_files(ingest));
+    PROF_TRY(state_missing_spools(ingest));
+    PROF_TRY(state_refused_spools(ingest));
+    PROF_TRY(state_lost_spools(ingest));
+    for (size_t i = 0; i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];
         if (process->has_spool || process->reaped)
-            ok = write_end_line(ingest, process);
+            PROF_TRY(write_end_line(ingest, process));
     }
     int64_t dropped = (int64_t)ingest->lifecycle_dropped;
-    if (ok && dropped)
-        ok = ingest_health_line(ingest, 0, PROF_HEALTH_process_dropped, NULL, &dropped,
-                                "processes that found no room in the table of processes");
-    return ok;
+    if (!dropped)
+        return PROF_OK;
+    return ingest_health_line(ingest, 0, PROF_HEALTH_process_dropped, NULL, &dropped,
+                              "processes that found no room in the table of processes");
 }

@@ -15,11 +15,8 @@ static struct ingest_image *process_image(struct prof_ingest *ingest, int64_t pr
     if (known)
         return &ingest->images.data[*known];
     struct ingest_image *image = prof_array_add(&ingest->images);
-    if (!image)
-        return NULL;
-    *image = (struct ingest_image){0};
-    return prof_map_put(&ingest->image_at, (uint64_t)process, ingest->images.count - 1) ? image
-                                                                                        : NULL;
+    bool ok = image && prof_map_put(&ingest->image_at, (uint64_t)process, ingest->images.count - 1);
+    return ingest_memory(ingest, ok, "object files") == PROF_OK ? image : NULL;
 }
 
 static struct ingest_object *live_object(const struct ingest_image *image, size_t at)
@@ -131,8 +128,8 @@ static bool add_object(struct ingest_image *image, const struct ingest_mapping *
     return prof_names_put(&image->known, key, length, number) && make_live(image, number);
 }
 
-static bool write_module(struct prof_ingest *ingest, int64_t process,
-                         const struct ingest_mapping *mapping)
+static enum prof_status write_module(struct prof_ingest *ingest, int64_t process,
+                                     const struct ingest_mapping *mapping)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_module];
     ingest_bind(sql, COLUMN_AT(module, process), process);
@@ -164,28 +161,29 @@ static bool is_part(const struct ingest_image *image, const struct ingest_mappin
            is_same_build(object, mapping->build_id);
 }
 
-bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
-                   const struct ingest_mapping *mapping)
+enum prof_status ingest_mapped(struct prof_ingest *ingest, int64_t process,
+                               const struct ingest_mapping *mapping)
 {
     struct ingest_image *image = process_image(ingest, process);
     if (!image)
-        return false;
+        return ingest->error.status;
     uint32_t known = known_object(image, mapping);
     if (known)
-        return make_live(image, known - 1);
+        return ingest_memory(ingest, make_live(image, known - 1), "object files");
     if (is_part(image, mapping))
-        return true;
-    return write_module(ingest, process, mapping) &&
-           add_object(image, mapping, sqlite3_last_insert_rowid(ingest->db));
+        return PROF_OK;
+    PROF_TRY(write_module(ingest, process, mapping));
+    return ingest_memory(ingest, add_object(image, mapping, sqlite3_last_insert_rowid(ingest->db)),
+                         "object files");
 }
 
-bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
-                     uint64_t time_ns)
+enum prof_status ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
+                                 uint64_t time_ns)
 {
     struct ingest_image *image = process_image(ingest, process);
     const struct ingest_object *object = image ? object_at(image, address) : NULL;
     if (!object)
-        return image != NULL;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MODULE_END];
     ingest_bind(sql, 1, object->row);
     ingest_bind(sql, 2, (int64_t)(time_ns - ingest->zero_ns));
@@ -193,15 +191,14 @@ bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t addre
     return ingest_run(ingest, INGEST_SQL_MODULE_END);
 }
 
-bool ingest_images_load(struct prof_ingest *ingest)
+enum prof_status ingest_images_load(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
-    bool ok =
-        sqlite3_prepare_v2(ingest->db,
-                           "SELECT id,process,path,build_id,address,bytes,segment FROM module "
-                           "ORDER BY id",
-                           -1, &row, NULL) == SQLITE_OK;
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+    enum prof_status status = ingest_query(ingest,
+                                           "SELECT id,process,path,build_id,address,bytes,segment "
+                                           "FROM module ORDER BY id",
+                                           &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
         const char *path = (const char *)sqlite3_column_text(row, 2);
         struct ingest_mapping mapping = {.path = path ? path : "",
                                          .build_id = (const char *)sqlite3_column_text(row, 3),
@@ -211,9 +208,10 @@ bool ingest_images_load(struct prof_ingest *ingest)
                                                         ? -1
                                                         : sqlite3_column_int64(row, 6)};
         struct ingest_image *image = process_image(ingest, sqlite3_column_int64(row, 1));
-        ok = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
+        bool put = image && add_object(image, &mapping, sqlite3_column_int64(row, 0));
+        status = ingest_memory(ingest, put, "object files");
     }
-    return ingest_query_end(ingest, row) && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
 void ingest_images_free(struct prof_ingest *ingest)

@@ -27,7 +27,7 @@ struct ingest_image {
 };
 
 /* ingest_module.c */
-bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool);
+enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool);
 
 /* ingest_image.c */
 /* What the process has at an address now; NULL = nothing known. Valid until the next mapping. */
@@ -36,7 +36,7 @@ const struct ingest_object *ingest_object_at(struct prof_ingest *ingest, int64_t
 /* Was the object seen before at this place? (Without a build id: in whatever version.) */
 bool ingest_is_mapped(struct prof_ingest *ingest, int64_t process,
                       const struct ingest_mapping *mapping);
-bool ingest_images_load(struct prof_ingest *ingest);
+enum prof_status ingest_images_load(struct prof_ingest *ingest);
 void ingest_images_free(struct prof_ingest *ingest);
 
 #endif

@@ -100,11 +100,11 @@ static uint32_t entries_in(const struct prof_ingest *ingest, const struct stat *
     return entries < LIFECYCLE_MAX_ENTRIES ? (uint32_t)entries : LIFECYCLE_MAX_ENTRIES;
 }
 
-enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest)
 {
     char *path = join_lifecycle_path(ingest->directory, LIFECYCLE_FILE);
     if (!path)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return ingest_no_memory(ingest, "a file's name");
     ingest->lifecycle_fd = prof_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW);
     free(path);
     struct stat st;
@@ -118,13 +118,14 @@ enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_e
     }
     size_t least = (size_t)st.st_size;
     if (!map_table(ingest, least < LIFECYCLE_MAP_BYTES ? least : LIFECYCLE_MAP_BYTES))
-        return prof_fail_errno(err, PROF_NOMEM, "cannot map the table of processes in %s",
-                               ingest->directory);
+        return prof_fail_errno(&ingest->error, PROF_NOMEM,
+                               "cannot map the table of processes in %s", ingest->directory);
     ingest->lifecycle_entries = entries_in(ingest, &st);
     const struct lifecycle_header *header = (const void *)ingest->lifecycle;
     if (header->magic != LIFECYCLE_MAGIC || header->version != LIFECYCLE_VERSION ||
         header->entry_bytes != sizeof(struct lifecycle_entry))
-        return prof_fail(err, PROF_CORRUPT, "%s: damaged table of processes", ingest->directory);
+        return prof_fail(&ingest->error, PROF_CORRUPT, "%s: damaged table of processes",
+                         ingest->directory);
     return PROF_OK;
 }
 
@@ -148,52 +149,55 @@ struct lifecycle_entry *ingest_lifecycle_entry(const struct prof_ingest *ingest,
 }
 
 /* False only on failure; *published says whether the entry was there to be taken. */
-static bool take_entry(struct prof_ingest *ingest, uint32_t number, bool *published)
+static enum prof_status take_entry(struct prof_ingest *ingest, uint32_t number, bool *published)
 {
     const struct lifecycle_entry *entry = ingest_lifecycle_entry(ingest, number);
     *published =
         entry && atomic_load_explicit(&entry->state, memory_order_acquire) != LIFECYCLE_EMPTY;
     if (!*published)
-        return true;
+        return PROF_OK;
     uint32_t bytes = entry->command_bytes;
     if (bytes > sizeof entry->command)
         bytes = sizeof entry->command;
     return ingest_process_add(ingest, number, entry->pid, entry->parent,
                               entry->birth == LIFECYCLE_BIRTH_FORK, entry->start_ns, entry->command,
-                              bytes) != NULL;
+                              bytes)
+               ? PROF_OK
+               : ingest->error.status;
 }
 
-static bool add_lifecycle_gap(struct prof_ingest *ingest, uint32_t number)
+static enum prof_status add_lifecycle_gap(struct prof_ingest *ingest, uint32_t number)
 {
     uint32_t *gap = prof_array_add(&ingest->lifecycle_gaps);
-    if (gap)
-        *gap = number;
-    return gap != NULL;
+    if (!gap)
+        return ingest_no_memory(ingest, "the table of processes");
+    *gap = number;
+    return PROF_OK;
 }
 
-bool ingest_lifecycle_gaps(struct prof_ingest *ingest)
+enum prof_status ingest_lifecycle_gaps(struct prof_ingest *ingest)
 {
     uint32_t seen = ingest->lifecycle_next;
     if (seen > ingest->lifecycle_entries)
         seen = ingest->lifecycle_entries;
     bool *known = calloc(seen + 1u, sizeof *known);
-    bool ok = known != NULL;
-    for (size_t i = 0; ok && i < ingest->processes.count; i++) {
+    enum prof_status status = ingest_memory(ingest, known != NULL, "the table of processes");
+    for (size_t i = 0; !status && i < ingest->processes.count; i++) {
         if (ingest->processes.data[i].entry < seen)
             known[ingest->processes.data[i].entry] = true;
     }
-    for (uint32_t number = 0; ok && number < seen; number++)
-        ok = known[number] || add_lifecycle_gap(ingest, number);
+    for (uint32_t number = 0; !status && number < seen; number++)
+        status = known[number] ? PROF_OK : add_lifecycle_gap(ingest, number);
     free(known);
-    return ok;
+    return status;
 }
 
-bool ingest_lifecycle_look(struct prof_ingest *ingest)
+enum prof_status ingest_lifecycle_look(struct prof_ingest *ingest)
 {
     struct lifecycle_header *header = (struct lifecycle_header *)(void *)ingest->lifecycle;
     struct stat st;
     if (!header || fstat(ingest->lifecycle_fd, &st) != 0)
-        return true;
+        return PROF_OK;
     uint32_t end = atomic_load(&header->next), reserved = atomic_load(&header->reserved);
     ingest->lifecycle_entries = entries_in(ingest, &st);
     if (reserved > ingest->lifecycle_entries)
@@ -204,23 +208,21 @@ bool ingest_lifecycle_look(struct prof_ingest *ingest)
     size_t kept = 0;
     for (size_t i = 0; i < ingest->lifecycle_gaps.count; i++) {
         bool published;
-        if (!take_entry(ingest, ingest->lifecycle_gaps.data[i], &published))
-            return false;
+        PROF_TRY(take_entry(ingest, ingest->lifecycle_gaps.data[i], &published));
         if (!published)
             ingest->lifecycle_gaps.data[kept++] = ingest->lifecycle_gaps.data[i];
     }
     ingest->lifecycle_gaps.count = kept;
     for (; ingest->lifecycle_next < end; ingest->lifecycle_next++) {
         bool published;
-        if (!take_entry(ingest, ingest->lifecycle_next, &published))
-            return false;
-        if (!published && !add_lifecycle_gap(ingest, ingest->lifecycle_next))
-            return false;
+        PROF_TRY(take_entry(ingest, ingest->lifecycle_next, &published));
+        if (!published)
+            PROF_TRY(add_lifecycle_gap(ingest, ingest->lifecycle_next));
     }
     uint32_t room = (uint32_t)((ingest->lifecycle_bytes - LIFECYCLE_HEADER_BYTES) /
                                sizeof(struct lifecycle_entry));
     uint32_t wanted = ingest->lifecycle_next + RESERVE_AHEAD;
     reserve_entries(ingest->lifecycle_fd, header, wanted < room ? wanted : room);
     ingest->lifecycle_dropped = atomic_load(&header->dropped);
-    return true;
+    return PROF_OK;
 }

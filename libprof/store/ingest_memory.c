@@ -60,12 +60,12 @@ static int64_t live_take(struct ingest_spool *spool, uint32_t source, uint64_t i
     return spool->live_list.data[best - 1].row;
 }
 
-static bool write_freed(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t row,
-                        uint64_t time, uint32_t tid)
+static enum prof_status write_freed(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    int64_t row, uint64_t time, uint32_t tid)
 {
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_FREED];
     ingest_bind(sql, 1, row);
     ingest_bind(sql, 2, (int64_t)(time - ingest->zero_ns));
@@ -74,13 +74,13 @@ static bool write_freed(struct prof_ingest *ingest, struct ingest_spool *spool, 
     return ingest_run(ingest, INGEST_SQL_FREED);
 }
 
-bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                  const struct wire_alloc *alloc)
+enum prof_status ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                              const struct wire_alloc *alloc)
 {
     uint32_t source = wire_space(alloc->head.flags);
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, alloc->tid ? alloc->tid : tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation];
     ingest_bind(sql, COLUMN_AT(allocation, process), spool->process);
     ingest_bind(sql, COLUMN_AT(allocation, start), (int64_t)(alloc->time - ingest->zero_ns));
@@ -95,8 +95,7 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
                       ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
     ingest_bind(sql, COLUMN_AT(allocation, thread), thread->row);
     ingest_bind_known(sql, COLUMN_AT(allocation, stack), ingest_stack_of(spool, alloc->stack));
-    if (!ingest_insert(ingest, SCHEMA_allocation))
-        return false;
+    PROF_TRY(ingest_insert(ingest, SCHEMA_allocation));
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
     spool->tally[TALLY_ALLOC_RECORDED]++;
 
@@ -110,18 +109,19 @@ bool ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
             best = i;
     }
     if (best == spool->freed.count)
-        return ingest_live_add(spool, source, alloc->id, alloc->time, row);
+        return ingest_memory(ingest, ingest_live_add(spool, source, alloc->id, alloc->time, row),
+                             "allocations");
     struct ingest_freed freed = spool->freed.data[best];
     spool->freed.data[best] = spool->freed.data[--spool->freed.count];
     return write_freed(ingest, spool, row, freed.free.time, freed.tid);
 }
 
-bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                         const struct wire_alloc_failed *failed)
+enum prof_status ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t tid, const struct wire_alloc_failed *failed)
 {
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation_failure];
     ingest_bind(sql, COLUMN_AT(allocation_failure, process), spool->process);
     ingest_bind(sql, COLUMN_AT(allocation_failure, start),
@@ -142,8 +142,8 @@ bool ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool,
     return ingest_insert(ingest, SCHEMA_allocation_failure);
 }
 
-bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                 const struct wire_free *record)
+enum prof_status ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                             const struct wire_free *record)
 {
     if (record->tid)
         tid = record->tid;
@@ -156,7 +156,8 @@ bool ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_
         spool->freed.data[0] = spool->freed.data[--spool->freed.count];
     }
     struct ingest_freed *kept = prof_array_add(&spool->freed);
-    if (kept)
-        *kept = (struct ingest_freed){tid, *record};
-    return kept != NULL;
+    if (!kept)
+        return ingest_no_memory(ingest, "frees that wait for their allocation");
+    *kept = (struct ingest_freed){tid, *record};
+    return PROF_OK;
 }

@@ -55,10 +55,11 @@ struct mapped {
     bool executable;
 };
 
-static bool end_object(struct prof_ingest *ingest, int64_t process, const struct mapped *object)
+static enum prof_status end_object(struct prof_ingest *ingest, int64_t process,
+                                   const struct mapped *object)
 {
     if (!object->path[0] || !object->executable)
-        return true;
+        return PROF_OK;
     char build_id[PROF_BUILD_ID_TEXT];
     struct ingest_mapping mapping = {.path = object->path,
                                      .address = object->start,
@@ -66,26 +67,26 @@ static bool end_object(struct prof_ingest *ingest, int64_t process, const struct
                                      .segment = -1,
                                      .time_ns = ingest->now_ns};
     if (ingest_is_mapped(ingest, process, &mapping))
-        return true;
+        return PROF_OK;
     if (read_build_id(object->path, build_id))
         mapping.build_id = build_id;
     return ingest_mapped(ingest, process, &mapping);
 }
 
-bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     if (spool->modules_ns && ingest->now_ns - spool->modules_ns < MODULE_PERIOD_NS)
-        return true;
+        return PROF_OK;
     spool->modules_ns = ingest->now_ns;
     char name[64], line[4352];
     const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     snprintf(name, sizeof name, "/proc/%d/maps", process ? (int)process->seen_pid : 0);
     FILE *maps = fopen(name, "re");
     if (!maps)
-        return true; /* gone, or not ours to look at */
+        return PROF_OK; /* gone, or not ours to look at */
     struct mapped object = {0};
-    bool ok = true;
-    while (ok && fgets(line, sizeof line, maps)) {
+    enum prof_status status = PROF_OK;
+    while (!status && fgets(line, sizeof line, maps)) {
         unsigned long long start, end;
         char rights[8];
         int path_at = 0;
@@ -95,7 +96,7 @@ bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
             continue;
         const char *path = line + path_at;
         if (path[0] != '/' || strcmp(path, object.path) != 0) {
-            ok = end_object(ingest, spool->process, &object);
+            status = end_object(ingest, spool->process, &object);
             object = (struct mapped){.start = start};
             if (path[0] == '/')
                 snprintf(object.path, sizeof object.path, "%s", path);
@@ -103,7 +104,8 @@ bool ingest_modules(struct prof_ingest *ingest, struct ingest_spool *spool)
         object.end = end;
         object.executable |= strchr(rights, 'x') != NULL;
     }
-    ok = ok && end_object(ingest, spool->process, &object);
+    if (!status)
+        status = end_object(ingest, spool->process, &object);
     fclose(maps);
-    return ok;
+    return status;
 }

@@ -16,15 +16,15 @@
 #define LOOK_PERIOD_NS 1000000000u
 #define LOOKS 2
 
-static bool run_name(struct prof_ingest *ingest, struct ingest_spool *spool, enum ingest_sql which,
-                     int64_t row, uint32_t name)
+static enum prof_status run_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                 enum ingest_sql which, int64_t row, uint32_t name)
 {
     sqlite3_stmt *sql = ingest->sql[which];
     char *text = ingest_text_of(ingest, spool, name);
     ingest_bind(sql, 1, row);
     ingest_bind_text(ingest, sql, 2, text);
     free(text);
-    return row == 0 || ingest_run(ingest, which);
+    return row ? ingest_run(ingest, which) : PROF_OK;
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -53,8 +53,8 @@ static uint64_t named_thing_key(uint32_t kind, uint64_t number)
     return number ^ (uint64_t)kind << 60;
 }
 
-static bool write_object_name(struct prof_ingest *ingest, struct ingest_spool *spool,
-                              const struct wire_name *name)
+static enum prof_status write_object_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          const struct wire_name *name)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_object_name];
     char *text = ingest_text_of(ingest, spool, name->name);
@@ -76,22 +76,24 @@ static void drop_unclaimed(struct ingest_spool *spool, size_t at)
         *place = at;
 }
 
-static bool keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct wire_name *name, uint64_t object)
+static enum prof_status keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       const struct wire_name *name, uint64_t object)
 {
     uint64_t key = named_thing_key(name->head.aux, object);
     uint64_t *at = prof_map_get(&spool->unclaimed_at, key);
     if (at) {
         spool->unclaimed.data[*at].name = *name;
-        return true;
+        return PROF_OK;
     }
     if (spool->unclaimed.count >= MOST_UNCLAIMED)
         return write_object_name(ingest, spool, name);
     struct ingest_unclaimed *kept = prof_array_add(&spool->unclaimed);
     if (!kept)
-        return false;
+        return ingest_no_memory(ingest, "names of objects");
     *kept = (struct ingest_unclaimed){*name, object};
-    return prof_map_put(&spool->unclaimed_at, key, spool->unclaimed.count - 1);
+    return ingest_memory(ingest,
+                         prof_map_put(&spool->unclaimed_at, key, spool->unclaimed.count - 1),
+                         "names of objects");
 }
 
 static bool has_handle(uint32_t kind)
@@ -99,8 +101,8 @@ static bool has_handle(uint32_t kind)
     return kind == WIRE_NAMED_CUDA_STREAM || kind == WIRE_NAMED_CUDA_CONTEXT;
 }
 
-static bool name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
-                           const struct wire_name *name)
+static enum prof_status name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                       const struct wire_name *name)
 {
     uint32_t kind = name->head.aux;
     uint64_t object = name->object;
@@ -116,19 +118,20 @@ static bool name_by_handle(struct prof_ingest *ingest, struct ingest_spool *spoo
                : keep_unclaimed(ingest, spool, name, object);
 }
 
-bool ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
-                   const struct wire_handle *handle)
+enum prof_status ingest_handle(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_handle *handle)
 {
     uint32_t kind = handle->head.aux;
     uint64_t object = kind == WIRE_NAMED_CUDA_STREAM
                           ? ingest_stream_object(handle->context, handle->stream)
                           : handle->context;
     if (!has_handle(kind))
-        return true; /* of a later version */
-    if (!prof_map_put(&spool->handles, named_thing_key(kind, handle->handle), object))
-        return false;
+        return PROF_OK; /* of a later version */
+    PROF_TRY(ingest_memory(
+        ingest, prof_map_put(&spool->handles, named_thing_key(kind, handle->handle), object),
+        "handles"));
     if (spool->restoring)
-        return true;
+        return PROF_OK;
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
     ingest_bind(sql, 1, spool->id);
     ingest_bind(sql, 2, (int64_t)handle->handle);
@@ -152,68 +155,72 @@ bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_hand
     return has_handle(kind);
 }
 
-bool ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool, enum wire_named kind,
-                   uint64_t object, int64_t row)
+enum prof_status ingest_object(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               enum wire_named kind, uint64_t object, int64_t row)
 {
     uint64_t key = named_thing_key(kind, object), at;
-    if (!prof_map_put(&spool->objects, key, (uint64_t)row))
-        return false;
+    PROF_TRY(ingest_memory(ingest, prof_map_put(&spool->objects, key, (uint64_t)row),
+                           "objects with names"));
     if (!prof_map_remove(&spool->unclaimed_at, key, &at))
-        return true;
+        return PROF_OK;
     uint32_t name = spool->unclaimed.data[at].name.name;
     drop_unclaimed(spool, at);
     return run_name(ingest, spool, kinds[kind].update, row, name);
 }
 
-static bool load_objects(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t kind)
+static enum prof_status load_objects(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t kind)
 {
     sqlite3_stmt *row;
-    bool ok = sqlite3_prepare_v2(ingest->db, kinds[kind].load, -1, &row, NULL) == SQLITE_OK;
+    enum prof_status status = ingest_query(ingest, kinds[kind].load, &row);
     sqlite3_bind_int64(row, 1, spool->process);
-    while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = prof_map_put(&spool->objects,
-                          named_thing_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
-                          (uint64_t)sqlite3_column_int64(row, 0));
-    return ingest_query_end(ingest, row) && ok;
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = ingest_memory(
+            ingest,
+            prof_map_put(&spool->objects,
+                         named_thing_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
+                         (uint64_t)sqlite3_column_int64(row, 0)),
+            "objects with names");
+    return ingest_query_end(ingest, row, status);
 }
 
-bool ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
-    bool ok = true;
-    for (uint32_t kind = 0; ok && kind < KINDS; kind++)
-        ok = !kinds[kind].load || load_objects(ingest, spool, kind);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        if (kinds[kind].load)
+            PROF_TRY(load_objects(ingest, spool, kind));
+    }
     sqlite3_stmt *row;
-    ok = ok && sqlite3_prepare_v2(ingest->db,
-                                  "SELECT local,global,extra FROM ingest_map WHERE spool=?1 AND "
-                                  "kind=?2 ORDER BY rowid",
-                                  -1, &row, NULL) == SQLITE_OK;
-    if (!ok)
-        return false;
+    enum prof_status status = ingest_query(ingest,
+                                           "SELECT local,global,extra FROM ingest_map WHERE "
+                                           "spool=?1 AND kind=?2 ORDER BY rowid",
+                                           &row);
     sqlite3_bind_int64(row, 1, spool->id);
     sqlite3_bind_int64(row, 2, WIRE_HANDLE);
-    while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = prof_map_put(&spool->handles,
-                          named_thing_key((uint32_t)sqlite3_column_int64(row, 2),
-                                          (uint64_t)sqlite3_column_int64(row, 0)),
-                          (uint64_t)sqlite3_column_int64(row, 1));
-    return ingest_query_end(ingest, row) && ok;
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = ingest_memory(ingest,
+                               prof_map_put(&spool->handles,
+                                            named_thing_key((uint32_t)sqlite3_column_int64(row, 2),
+                                                            (uint64_t)sqlite3_column_int64(row, 0)),
+                                            (uint64_t)sqlite3_column_int64(row, 1)),
+                               "handles");
+    return ingest_query_end(ingest, row, status);
 }
 
-/* What was named and never used is told all the same. */
-bool ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+/* Names of objects that were never used are written as well. */
+enum prof_status ingest_names_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
-        ok = write_object_name(ingest, spool, &spool->unclaimed.data[i].name);
+    for (size_t i = 0; i < spool->unclaimed.count; i++)
+        PROF_TRY(write_object_name(ingest, spool, &spool->unclaimed.data[i].name));
     spool->unclaimed.count = 0;
     prof_map_clear(&spool->unclaimed_at);
-    return ok;
+    return PROF_OK;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static bool name_category(struct prof_ingest *ingest, struct ingest_spool *spool,
-                          const struct wire_name *name)
+static enum prof_status name_category(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                      const struct wire_name *name)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_category];
     char *text = ingest_text_of(ingest, spool, name->name);
@@ -226,15 +233,15 @@ static bool name_category(struct prof_ingest *ingest, struct ingest_spool *spool
     return ingest_insert(ingest, SCHEMA_category);
 }
 
-bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
-                 const struct wire_name *name)
+enum prof_status ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
+                             const struct wire_name *name)
 {
     uint32_t id = (uint32_t)name->object;
     switch (name->head.aux) {
     case WIRE_NAMED_THREAD: {
         struct ingest_thread *thread = ingest_thread_of(ingest, spool, id);
         if (!thread)
-            return false;
+            return ingest->error.status;
         thread->named = true;
         return run_name(ingest, spool, INGEST_SQL_THREAD_NAME, thread->row, name->name);
     }
@@ -255,7 +262,7 @@ bool ingest_name(struct prof_ingest *ingest, struct ingest_spool *spool,
     case WIRE_NAMED_CUDA_EVENT:
         return name_by_handle(ingest, spool, name);
     default:
-        return true; /* of a later version */
+        return PROF_OK; /* of a later version */
     }
 }
 
@@ -293,11 +300,12 @@ bool ingest_comm(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_
 
 /* Threads are often named a moment after they start: one second look, when they have lived for a
  * second or the capture ends. */
-bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool, bool last)
+enum prof_status ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     bool last)
 {
     char name[16];
     if (!last && ingest->now_ns - spool->threads_ns < LOOK_PERIOD_NS)
-        return true;
+        return PROF_OK;
     spool->threads_ns = ingest->now_ns;
     for (size_t i = 0; i < spool->thread_list.count; i++) {
         struct ingest_thread *thread = &spool->thread_list.data[i];
@@ -311,8 +319,7 @@ bool ingest_threads_look(struct prof_ingest *ingest, struct ingest_spool *spool,
         sqlite3_stmt *sql = ingest->sql[INGEST_SQL_THREAD_NAME];
         ingest_bind(sql, 1, thread->row);
         ingest_bind_text(ingest, sql, 2, name);
-        if (!ingest_run(ingest, INGEST_SQL_THREAD_NAME))
-            return false;
+        PROF_TRY(ingest_run(ingest, INGEST_SQL_THREAD_NAME));
     }
-    return true;
+    return PROF_OK;
 }

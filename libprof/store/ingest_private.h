@@ -50,10 +50,12 @@ struct prof_ingest {
     sqlite3_stmt *insert[SCHEMA_TABLES];
     struct ingest_batch batches[INGEST_BATCHES];
     char *directory;
-    uint64_t zero_ns; /* capture.start_mono_ns */
-    int failed;       /* SQLite's code of what failed where that cannot be returned: no commit */
-    struct prof_error cause; /* of the first failure where it is neither SQLite's nor memory */
-    bool stale;              /* memory was thrown away after a failure: load before going on */
+    uint64_t zero_ns;  /* capture.start_mono_ns */
+    const char *doing; /* for messages: "cannot <doing> FILE" */
+    /* The first failure since the state was loaded. Each function that fails fills it; while it is
+     * set no row is written and nothing is committed. */
+    struct prof_error error;
+    bool stale; /* memory was thrown away after a failure: load before going on */
 
     PROF_ARRAY(struct ingest_process) processes;
     unsigned char *lifecycle;
@@ -91,20 +93,19 @@ struct prof_ingest {
     bool has_primary;
 };
 
-static inline bool ingest_rollup_flush(struct prof_ingest *ingest)
+static inline enum prof_status ingest_rollup_flush(struct prof_ingest *ingest)
 {
-    return rollup_sums_flush(&ingest->rollup, ingest->insert[SCHEMA_rollup]);
+    return ingest_check(ingest, rollup_sums_flush(&ingest->rollup, ingest->insert[SCHEMA_rollup]));
 }
 
 /* ingest.c */
-bool ingest_begin(struct prof_ingest *ingest); /* a transaction */
+enum prof_status ingest_begin(struct prof_ingest *ingest); /* a transaction */
 /* NULL: out of memory. Where the file cannot be opened, `err` (may be NULL) says why. */
 struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *name, int64_t id,
                                       struct prof_error *err);
-/* After opendir of the spool directory failed: true when it is no longer there, else the reason is
- * kept and it is a failure. */
-bool ingest_folder_is_gone(struct prof_ingest *ingest);
-bool ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                 const struct wire_head *head, bool definition);
+/* After opendir of the spool directory failed: PROF_OK when it is no longer there. */
+enum prof_status ingest_folder_unreadable(struct prof_ingest *ingest);
+enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                             const struct wire_head *head, bool definition);
 
 #endif

@@ -72,13 +72,14 @@ static struct ingest_process *sampled_before(struct prof_ingest *ingest,
     return NULL;
 }
 
-static bool write_process(struct prof_ingest *ingest, const struct ingest_process *process,
-                          bool is_there, uint32_t parent, const char *command, uint32_t bytes)
+static enum prof_status write_process(struct prof_ingest *ingest,
+                                      const struct ingest_process *process, bool is_there,
+                                      uint32_t parent, const char *command, uint32_t bytes)
 {
     char *line = command_line(command, bytes);
     sqlite3_stmt *sql = ingest->insert[SCHEMA_process];
     if (!line)
-        return false;
+        return ingest_no_memory(ingest, "a command line");
     ingest_bind(sql, COLUMN_AT(process, id), process->row);
     ingest_bind(sql, COLUMN_AT(process, pid), process->pid);
     ingest_bind_known(sql, COLUMN_AT(process, parent_pid), parent);
@@ -102,18 +103,18 @@ struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t e
     struct ingest_process *process = sampled_before(ingest, &made, forked);
     bool is_there = process != NULL;
     made.row = process ? process->row : ++ingest->last_process;
-    if (!process)
-        process = prof_array_add(&ingest->processes);
-    if (!process)
+    if (!process && !(process = prof_array_add(&ingest->processes))) {
+        ingest_no_memory(ingest, "processes");
         return NULL;
+    }
     *process = made;
-    if (!write_process(ingest, process, is_there, parent, command, bytes) ||
-        (entry != UINT32_MAX && !ingest_state_process(ingest, entry, process->row)))
-        return NULL;
-    return process;
+    enum prof_status status = write_process(ingest, process, is_there, parent, command, bytes);
+    if (!status && entry != UINT32_MAX)
+        status = ingest_state_process(ingest, entry, process->row);
+    return status ? NULL : process;
 }
 
-bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
+void ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
                             sqlite3_stmt *row)
 {
     const char *reason = (const char *)sqlite3_column_text(row, 3);
@@ -137,7 +138,6 @@ bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *p
         find_process(ingest, process);
         process->unwatched = process->gone;
     }
-    return true;
 }
 
 struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t row)
@@ -193,8 +193,10 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
     if (process)
         return process->row;
     process = prof_array_add(&ingest->processes);
-    if (!process)
+    if (!process) {
+        ingest_no_memory(ingest, "processes");
         return 0;
+    }
     /* When it ends nobody tells, and nobody is to wait for it. */
     *process = (struct ingest_process){
         .row = ++ingest->last_process,
@@ -209,8 +211,9 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
         .unwatched = true,
     };
     int64_t row = process->row;
-    return write_process(ingest, process, false, record->parent, name, (uint32_t)strlen(name)) ? row
-                                                                                               : 0;
+    return write_process(ingest, process, false, record->parent, name, (uint32_t)strlen(name))
+               ? 0
+               : row;
 }
 
 int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_header *header,
@@ -241,5 +244,5 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
     ingest_bind_text(ingest, sql, 2, name);
     bind_rank(ingest, sql, 3, header);
     int64_t row = best->row;
-    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? row : 0;
+    return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? 0 : row;
 }

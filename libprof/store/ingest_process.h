@@ -39,19 +39,20 @@ struct ingest_process {
 
 /* ingest_lifecycle.c: the table of processes. A spool directory without one (recover) is no error.
  */
-enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest, struct prof_error *err);
+enum prof_status ingest_lifecycle_open(struct prof_ingest *ingest);
 void ingest_lifecycle_close(struct prof_ingest *ingest);
 /* NULL when the table does not have that entry, or is gone. */
 struct lifecycle_entry *ingest_lifecycle_entry(const struct prof_ingest *ingest, uint32_t number);
-bool ingest_lifecycle_look(struct prof_ingest *ingest); /* take new entries */
-bool ingest_lifecycle_gaps(struct prof_ingest *ingest); /* after loading: what was not yet filled */
+enum prof_status ingest_lifecycle_look(struct prof_ingest *ingest); /* take new entries */
+enum prof_status
+ingest_lifecycle_gaps(struct prof_ingest *ingest); /* after loading: what was not yet filled */
 
 /* ingest_process.c */
 struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t entry, uint32_t pid,
                                           uint32_t parent, bool forked, uint64_t start_ns,
                                           const char *command, uint32_t bytes);
 /* From a row of load_processes (ingest_state.c). */
-bool ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
+void ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
                             sqlite3_stmt *row);
 struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t row);
 /* The row of a process as the sampler of CPUs tells of it, made when nobody else did; 0 = failed.
@@ -64,12 +65,12 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
 void ingest_processes_close(struct prof_ingest *ingest);
 
 /* ingest_process_end.c */
-bool ingest_processes_step(struct prof_ingest *ingest);
+enum prof_status ingest_processes_step(struct prof_ingest *ingest);
 uint32_t ingest_processes_alive(const struct prof_ingest *ingest);
 /* Write the end of those that have none: as gone, or as running still. */
-bool ingest_processes_finish(struct prof_ingest *ingest);
+enum prof_status ingest_processes_finish(struct prof_ingest *ingest);
 /* What wait() says of the child that we started. */
-bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status);
+enum prof_status ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status);
 /* enum lifecycle_end of what process.end_reason has. */
 uint32_t ingest_process_end_of(const char *reason);
 

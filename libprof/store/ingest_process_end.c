@@ -63,7 +63,7 @@ static bool learn_status(struct ingest_process *process)
     return true;
 }
 
-static bool write_end(struct prof_ingest *ingest, struct ingest_process *process)
+static enum prof_status write_end(struct prof_ingest *ingest, struct ingest_process *process)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS_END];
     process->ended = true;
@@ -119,39 +119,37 @@ static bool is_gone(const struct ingest_process *process)
     return kill(process->seen_pid, 0) != 0 && errno == ESRCH;
 }
 
-static bool watch(struct prof_ingest *ingest, struct ingest_process *process)
+static enum prof_status watch(struct prof_ingest *ingest, struct ingest_process *process)
 {
     if (!process->gone && is_gone(process)) {
         process->gone = true;
         process->gone_ns = ingest->now_ns;
     }
     if (process->ended)
-        return true;
+        return PROF_OK;
     read_process_end(ingest, process);
     if (!process->gone &&
         (process->how != LIFECYCLE_EXEC || ingest->now_ns < process->end_ns + EXEC_PATIENCE_NS))
-        return true;
+        return PROF_OK;
     if (!process->reaped && process->how == LIFECYCLE_UNSEEN && !learn_status(process) &&
         process->pidfd >= 0 && ingest->now_ns - process->gone_ns < STATUS_PATIENCE_NS)
-        return true; /* its parent may still have to reap it */
+        return PROF_OK; /* its parent may still have to reap it */
     if (!process->end_ns && !process->unwatched)
         process->end_ns = ingest->now_ns;
     return write_end(ingest, process);
 }
 
-bool ingest_processes_step(struct prof_ingest *ingest)
+enum prof_status ingest_processes_step(struct prof_ingest *ingest)
 {
-    if (!ingest_lifecycle_look(ingest))
-        return false;
+    PROF_TRY(ingest_lifecycle_look(ingest));
     for (size_t i = ingest->processes_done; i < ingest->processes.count; i++) {
-        if (!watch(ingest, &ingest->processes.data[i]))
-            return false;
+        PROF_TRY(watch(ingest, &ingest->processes.data[i]));
     }
     while (ingest->processes_done < ingest->processes.count &&
            ingest->processes.data[ingest->processes_done].ended &&
            ingest->processes.data[ingest->processes_done].gone)
         ingest->processes_done++;
-    return true;
+    return PROF_OK;
 }
 
 uint32_t ingest_processes_alive(const struct prof_ingest *ingest)
@@ -165,7 +163,7 @@ uint32_t ingest_processes_alive(const struct prof_ingest *ingest)
     return alive;
 }
 
-bool ingest_processes_finish(struct prof_ingest *ingest)
+enum prof_status ingest_processes_finish(struct prof_ingest *ingest)
 {
     for (size_t i = 0; i < ingest->processes.count; i++) {
         struct ingest_process *process = &ingest->processes.data[i];
@@ -174,15 +172,14 @@ bool ingest_processes_finish(struct prof_ingest *ingest)
         read_process_end(ingest, process);
         if (process->gone && !process->end_ns && !process->unwatched)
             process->end_ns = process->gone_ns ? process->gone_ns : ingest->now_ns;
-        if (!write_end(ingest, process))
-            return false;
+        PROF_TRY(write_end(ingest, process));
     }
-    return true;
+    return PROF_OK;
 }
 
 /* The parent's word is the best there is: it replaces what was known, also in a row already
  * written. */
-bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status)
+enum prof_status ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status)
 {
     struct ingest_process *process = NULL;
     for (size_t i = ingest->processes.count; i-- > 0 && !process;) {
@@ -193,7 +190,7 @@ bool ingest_process_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_st
         process = ingest_process_add(ingest, UINT32_MAX, pid, (uint32_t)getpid(), false,
                                      ingest->zero_ns, "", 0);
     if (!process)
-        return false;
+        return ingest->error.status;
     read_process_end(ingest, process);
     set_wait_status(process, wait_status);
     const struct lifecycle_entry *entry = ingest_lifecycle_entry(ingest, process->entry);

@@ -51,8 +51,8 @@ static bool add_python_code_part(struct ingest_spool *spool, const struct wire_p
     return true;
 }
 
-bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
-                        const struct wire_python_code *code)
+enum prof_status ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    const struct wire_python_code *code)
 {
     char key[64];
     snprintf(key, sizeof key, "python %lld %010u %07u", (long long)spool->id, code->head.aux,
@@ -60,22 +60,21 @@ bool ingest_python_code(struct prof_ingest *ingest, struct ingest_spool *spool,
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
     ingest_bind_text(ingest, sql, 1, key);
     ingest_check(ingest, sqlite3_bind_blob(sql, 2, code, code->head.size, SQLITE_STATIC));
-    return ingest_run(ingest, INGEST_SQL_STATE) && add_python_code_part(spool, code);
+    PROF_TRY(ingest_run(ingest, INGEST_SQL_STATE));
+    return ingest_memory(ingest, add_python_code_part(spool, code), "Python code");
 }
 
-bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
     char low[48], high[48];
     snprintf(low, sizeof low, "python %lld ", (long long)spool->id);
     snprintf(high, sizeof high, "python %lld!", (long long)spool->id); /* '!' follows ' ' */
-    bool ok = sqlite3_prepare_v2(ingest->db,
-                                 "SELECT value FROM ingest_state WHERE key>=?1 AND key<?2 "
-                                 "ORDER BY key",
-                                 -1, &sql, NULL) == SQLITE_OK;
+    enum prof_status status = ingest_query(
+        ingest, "SELECT value FROM ingest_state WHERE key>=?1 AND key<?2 ORDER BY key", &sql);
     sqlite3_bind_text(sql, 1, low, -1, SQLITE_STATIC);
     sqlite3_bind_text(sql, 2, high, -1, SQLITE_STATIC);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
         _Alignas(8) unsigned char record[WIRE_MAX_RECORD];
         size_t bytes = (size_t)sqlite3_column_bytes(sql, 0), offset = 0;
         bool damaged = false;
@@ -84,13 +83,16 @@ bool ingest_python_load(struct prof_ingest *ingest, struct ingest_spool *spool)
         memcpy(record, sqlite3_column_blob(sql, 0), bytes);
         const struct wire_head *head = prof_spool_next(record, bytes, &offset, &damaged);
         if (head && head->type == WIRE_PYTHON_CODE)
-            ok = add_python_code_part(spool, (const struct wire_python_code *)(const void *)head);
+            status = ingest_memory(
+                ingest,
+                add_python_code_part(spool, (const struct wire_python_code *)(const void *)head),
+                "Python code");
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, status);
 }
 
-bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool, uint64_t value,
-                         struct ingest_entry *entry)
+enum prof_status ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint64_t value, struct ingest_entry *entry)
 {
     const struct ingest_code *code = code_of(spool, (uint32_t)(value >> 32));
     *entry = (struct ingest_entry){.kind = PROF_STORE_FRAME_PYTHON};
@@ -102,7 +104,7 @@ bool ingest_python_entry(struct prof_ingest *ingest, struct ingest_spool *spool,
     }
     if (!entry->function)
         entry->function = ingest_string_row(ingest, unnamed, strlen(unnamed));
-    return entry->function != 0;
+    return ingest->error.status; /* of a text that has no row */
 }
 
 void ingest_python_free(struct ingest_spool *spool)

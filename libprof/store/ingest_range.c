@@ -52,8 +52,8 @@ static void bind_payload(sqlite3_stmt *sql, int at, const struct wire_range *ran
     bind_number(sql, at, range->head.flags, range->payload);
 }
 
-static bool write_range_field(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t range,
-                              const struct ingest_field *field)
+static enum prof_status write_range_field(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                          int64_t range, const struct ingest_field *field)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_range_field];
     ingest_bind(sql, COLUMN_AT(range_field, range), range);
@@ -67,7 +67,8 @@ static bool write_range_field(struct prof_ingest *ingest, struct ingest_spool *s
     return ingest_insert(ingest, SCHEMA_range_field);
 }
 
-static bool write_work(struct prof_ingest *ingest, int64_t range, const struct wire_work *work)
+static enum prof_status write_work(struct prof_ingest *ingest, int64_t range,
+                                   const struct wire_work *work)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_work];
     const double values[] = {work->flop, work->bytes_read, work->bytes_written};
@@ -82,16 +83,16 @@ static bool write_work(struct prof_ingest *ingest, int64_t range, const struct w
 }
 
 /* end = 0: still open; depth < 0: start/end range; end_thread 0 = the thread that opened it */
-static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
-                        const struct ingest_open_range *open, uint64_t end, int depth,
-                        uint32_t end_tid)
+static enum prof_status write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    const struct ingest_open_range *open, uint64_t end, int depth,
+                                    uint32_t end_tid)
 {
     const struct wire_range *range = &open->range;
     struct ingest_thread *ender = end_tid ? ingest_thread_of(ingest, spool, end_tid) : NULL;
     int64_t end_row = ender && end_tid != open->tid ? ender->row : 0;
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, open->tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_range];
     ingest_bind(sql, COLUMN_AT(range, start), (int64_t)(range->time - ingest->zero_ns));
     if (end)
@@ -114,55 +115,55 @@ static bool write_range(struct prof_ingest *ingest, struct ingest_spool *spool,
     else
         sqlite3_bind_null(sql, COLUMN_AT(range, color));
     bind_payload(sql, COLUMN_AT(range, payload), range);
-    if (!ingest_insert(ingest, SCHEMA_range))
-        return false;
+    PROF_TRY(ingest_insert(ingest, SCHEMA_range));
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
-    bool ok = !open->has_work || write_work(ingest, row, &open->work);
-    for (unsigned i = 0; ok && i < open->field_count; i++)
-        ok = write_range_field(ingest, spool, row, &open->fields[i]);
-    return ok;
+    if (open->has_work)
+        PROF_TRY(write_work(ingest, row, &open->work));
+    for (unsigned i = 0; i < open->field_count; i++)
+        PROF_TRY(write_range_field(ingest, spool, row, &open->fields[i]));
+    return PROF_OK;
 }
 
 /* Too many are open: the first half is written as never closed. */
-static bool give_up(struct prof_ingest *ingest, struct ingest_spool *spool,
-                    struct ingest_thread *thread)
+static enum prof_status give_up(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                struct ingest_thread *thread)
 {
     struct ingest_open_range *open = thread->stack.data;
     size_t half = thread->stack.count / 2;
     for (size_t i = 0; i < half; i++) {
-        if (!write_range(ingest, spool, &open[i], 0, open[i].depth, 0))
-            return false;
+        PROF_TRY(write_range(ingest, spool, &open[i], 0, open[i].depth, 0));
     }
     thread->stack.count -= half;
     memmove(open, open + half, thread->stack.count * sizeof *open);
-    return true;
+    return PROF_OK;
 }
 
-static bool push_open_range(struct prof_ingest *ingest, struct ingest_spool *spool,
-                            struct ingest_thread *thread, uint32_t tid,
-                            const struct wire_range *range)
+static enum prof_status push_open_range(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                        struct ingest_thread *thread, uint32_t tid,
+                                        const struct wire_range *range)
 {
-    if (thread->stack.count >= MOST_OPEN && !give_up(ingest, spool, thread))
-        return false;
+    if (thread->stack.count >= MOST_OPEN)
+        PROF_TRY(give_up(ingest, spool, thread));
     int depth = 0;
     for (size_t i = thread->stack.count; i-- > 0 && !depth;) {
         if (thread->stack.data[i].range.head.aux == range->head.aux)
             depth = thread->stack.data[i].depth + 1;
     }
     struct ingest_open_range *open = prof_array_add(&thread->stack);
-    if (open)
-        *open = (struct ingest_open_range){.tid = tid, .depth = depth, .range = *range};
-    return open != NULL;
+    if (!open)
+        return ingest_no_memory(ingest, "open ranges");
+    *open = (struct ingest_open_range){.tid = tid, .depth = depth, .range = *range};
+    return PROF_OK;
 }
 
-static bool pop(struct prof_ingest *ingest, struct ingest_spool *spool,
-                struct ingest_thread *thread, const struct wire_range_end *end)
+static enum prof_status pop(struct prof_ingest *ingest, struct ingest_spool *spool,
+                            struct ingest_thread *thread, const struct wire_range_end *end)
 {
     size_t at = thread->stack.count;
     while (at > 0 && thread->stack.data[at - 1].range.head.aux != end->head.aux)
         at--;
     if (at == 0)
-        return true; /* its push was dropped, and counted there */
+        return PROF_OK; /* its push was dropped, and counted there */
     struct ingest_open_range open = thread->stack.data[at - 1];
     for (size_t i = at; i < thread->stack.count; i++)
         thread->stack.data[i - 1] = thread->stack.data[i];
@@ -170,8 +171,8 @@ static bool pop(struct prof_ingest *ingest, struct ingest_spool *spool,
     return write_range(ingest, spool, &open, end->time, open.depth, 0);
 }
 
-static bool open_started_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                               const struct wire_range *range)
+static enum prof_status open_started_range(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                           uint32_t tid, const struct wire_range *range)
 {
     struct ingest_open_range open = {.tid = tid, .range = *range};
     uint64_t at;
@@ -180,18 +181,20 @@ static bool open_started_range(struct prof_ingest *ingest, struct ingest_spool *
         struct ingest_ended last = spool->ended.data[--spool->ended.count];
         spool->ended.data[at] = last;
         if (at < spool->ended.count && !prof_map_put(&spool->ended_at, last.end.id, at))
-            return false;
+            return ingest_no_memory(ingest, "open ranges");
         return write_range(ingest, spool, &open, ended.end.time, -1, ended.tid);
     }
     struct ingest_open_range *kept = prof_array_add(&spool->started);
     if (!kept)
-        return false;
+        return ingest_no_memory(ingest, "open ranges");
     *kept = open;
-    return prof_map_put(&spool->started_at, range->id, spool->started.count - 1);
+    return ingest_memory(ingest,
+                         prof_map_put(&spool->started_at, range->id, spool->started.count - 1),
+                         "open ranges");
 }
 
-static bool end_started(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                        const struct wire_range_end *end)
+static enum prof_status end_started(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                    uint32_t tid, const struct wire_range_end *end)
 {
     uint64_t at;
     if (prof_map_remove(&spool->started_at, end->id, &at)) {
@@ -199,22 +202,21 @@ static bool end_started(struct prof_ingest *ingest, struct ingest_spool *spool, 
         struct ingest_open_range last = spool->started.data[--spool->started.count];
         spool->started.data[at] = last;
         if (at < spool->started.count && !prof_map_put(&spool->started_at, last.range.id, at))
-            return false;
+            return ingest_no_memory(ingest, "open ranges");
         return write_range(ingest, spool, &open, end->time, -1, tid);
     }
     if (prof_map_get(&spool->ended_at, end->id))
-        return true; /* ended twice */
+        return PROF_OK; /* ended twice */
     size_t place = spool->ended.count;
     if (place >= MOST_ENDED) {
         place = end->id % MOST_ENDED;
         prof_map_remove(&spool->ended_at, spool->ended.data[place].end.id, NULL);
     } else {
-        if (!prof_array_reserve(&spool->ended, 1))
-            return false;
+        PROF_TRY(ingest_memory(ingest, prof_array_reserve(&spool->ended, 1), "ends of ranges"));
         spool->ended.count++;
     }
     spool->ended.data[place] = (struct ingest_ended){tid, *end};
-    return prof_map_put(&spool->ended_at, end->id, place);
+    return ingest_memory(ingest, prof_map_put(&spool->ended_at, end->id, place), "ends of ranges");
 }
 
 /* The open range that a field belongs to; NULL when its start was dropped, or is yet to be read. */
@@ -250,8 +252,8 @@ struct wire_field ingest_field_record(const struct ingest_open_range *open, unsi
     };
 }
 
-static bool mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t thread,
-                 const struct wire_range *range)
+static enum prof_status mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t thread,
+                             const struct wire_range *range)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_marker];
     ingest_bind(sql, COLUMN_AT(marker, start), (int64_t)(range->time - ingest->zero_ns));
@@ -269,13 +271,13 @@ static bool mark(struct prof_ingest *ingest, struct ingest_spool *spool, int64_t
     return ingest_insert(ingest, SCHEMA_marker);
 }
 
-bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                  const struct wire_head *head)
+enum prof_status ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                              const struct wire_head *head)
 {
     const void *record = head;
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
     if (!thread)
-        return false;
+        return ingest->error.status;
     switch (head->type) {
     case WIRE_RANGE_PUSH:
         spool->tally[TALLY_RANGE_PUSHED]++;
@@ -294,31 +296,30 @@ bool ingest_range(struct prof_ingest *ingest, struct ingest_spool *spool, uint32
         return mark(ingest, spool, thread->row, record);
     case WIRE_FIELD:
         add_open_range_field(range_of(spool, thread, record), record);
-        return true;
+        return PROF_OK;
     default: /* WORK */
         if (thread->stack.count) {
             struct ingest_open_range *top = &thread->stack.data[thread->stack.count - 1];
             top->has_work = 1;
             top->work = *(const struct wire_work *)record;
         }
-        return true;
+        return PROF_OK;
     }
 }
 
-bool ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
+enum prof_status ingest_ranges_finish(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
-    bool ok = true;
-    for (size_t t = 0; ok && t < spool->thread_list.count; t++) {
+    for (size_t t = 0; t < spool->thread_list.count; t++) {
         size_t open = spool->thread_list.data[t].stack.count;
-        for (size_t i = 0; ok && i < open; i++) {
+        for (size_t i = 0; i < open; i++) { /* which may move the list of threads */
             struct ingest_open_range range = spool->thread_list.data[t].stack.data[i];
-            ok = write_range(ingest, spool, &range, 0, range.depth, 0);
+            PROF_TRY(write_range(ingest, spool, &range, 0, range.depth, 0));
         }
         spool->thread_list.data[t].stack.count = 0;
     }
-    for (size_t i = 0; ok && i < spool->started.count; i++)
-        ok = write_range(ingest, spool, &spool->started.data[i], 0, -1, 0);
+    for (size_t i = 0; i < spool->started.count; i++)
+        PROF_TRY(write_range(ingest, spool, &spool->started.data[i], 0, -1, 0));
     spool->started.count = 0;
     prof_map_clear(&spool->started_at);
-    return ok;
+    return PROF_OK;
 }

@@ -4,15 +4,13 @@
  * range. */
 #include "libprof/store/ingest_rank.h"
 
-#include <stdint.h>
-
-#include "libprof/base/array.h"
+#include "libprof/store/ingest_private.h"
 
 /* declared: of each call. sizes: of the communicators of one size of a process. largest: the
  * largest of each process (SQLite takes the other columns from the row of the max). fit: those that
  * want one.
  */
-#define TOLD                                                                                       \
+#define DECLARED                                                                                   \
     "WITH declared AS (SELECT f.range, max(CASE WHEN f.name IN (SELECT id FROM string WHERE "      \
     "value = 'Rank') THEN f.value END) AS rank, max(CASE WHEN f.name IN (SELECT id FROM string "   \
     "WHERE value = 'No. of ranks') THEN f.value END) AS size FROM range_field f WHERE f.name IN "  \
@@ -44,43 +42,42 @@ struct declared_list {
     PROF_ARRAY(struct declared) rows;
 };
 
-static bool read_declared(sqlite3 *db, struct declared_list *list)
+static enum prof_status read_declared(struct prof_ingest *ingest, struct declared_list *list)
 {
     sqlite3_stmt *row;
-    bool ok = true;
-    if (sqlite3_prepare_v2(db, TOLD, -1, &row, NULL))
-        return false;
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+    enum prof_status status = ingest_query(ingest, DECLARED, &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
         struct declared *declared = prof_array_add(&list->rows);
-        ok = declared != NULL;
+        status = ingest_memory(ingest, declared != NULL, "ranks");
         if (declared)
             *declared =
                 (struct declared){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                                   sqlite3_column_int64(row, 2)};
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
-static bool write_declared(sqlite3 *db, const struct declared_list *list)
+static enum prof_status write_declared(struct prof_ingest *ingest, const struct declared_list *list)
 {
     sqlite3_stmt *set;
-    if (sqlite3_prepare_v2(db, SET, -1, &set, NULL))
-        return false;
-    for (size_t i = 0; i < list->rows.count; i++) {
+    PROF_TRY(ingest_query(ingest, SET, &set));
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < list->rows.count; i++) {
         sqlite3_bind_int64(set, 1, list->rows.data[i].process);
         sqlite3_bind_int64(set, 2, list->rows.data[i].rank);
         sqlite3_bind_int64(set, 3, list->rows.data[i].size);
         sqlite3_step(set);
-        if (sqlite3_reset(set))
-            break;
+        status = ingest_check(ingest, sqlite3_reset(set));
     }
-    return sqlite3_finalize(set) == SQLITE_OK;
+    return ingest_query_end(ingest, set, status);
 }
 
-bool ingest_ranks_of_nccl(sqlite3 *db)
+enum prof_status ingest_ranks_of_nccl(struct prof_ingest *ingest)
 {
     struct declared_list list = {.rows = {0}};
-    bool ok = read_declared(db, &list) && (list.rows.count == 0 || write_declared(db, &list));
+    enum prof_status status = read_declared(ingest, &list);
+    if (!status && list.rows.count)
+        status = write_declared(ingest, &list);
     prof_array_free(&list.rows);
-    return ok;
+    return status;
 }

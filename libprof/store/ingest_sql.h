@@ -3,6 +3,7 @@
 #ifndef PERFKIT_STORE_INGEST_SQL_H
 #define PERFKIT_STORE_INGEST_SQL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sqlite3.h>
@@ -62,25 +63,38 @@ static inline void ingest_bind_known(sqlite3_stmt *sql, int at, int64_t value)
     else
         sqlite3_bind_null(sql, at);
 }
-/* Without memory for the copy, `failed` is set: the row is not written with a NULL instead. */
+/* Without memory for the copy ingest->error is set: the row is not written with a NULL instead. */
 void ingest_bind_text(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, const char *text);
 
-/* Keeps the first code that is a failure in `failed`. */
-void ingest_check(struct prof_ingest *ingest, int code);
-/* Ends a query; false when not all of its rows were read. */
-bool ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row);
-/* The first failure: what was kept in `failed` or `cause`, or what SQLite says of its last
- * call. Functions that fail without either are out of memory. */
-enum prof_status ingest_fail(const struct prof_ingest *ingest, const char *doing,
-                             struct prof_error *err);
+/* Both fill ingest->error, unless an earlier failure is there, and return its status. */
+enum prof_status ingest_sql_failed(struct prof_ingest *ingest, int code);
+enum prof_status ingest_no_memory(struct prof_ingest *ingest, const char *what);
+static inline enum prof_status ingest_memory(struct prof_ingest *ingest, bool there,
+                                             const char *what)
+{
+    return there ? PROF_OK : ingest_no_memory(ingest, what);
+}
+/* PROF_OK when SQLite's code is none of a failure. */
+enum prof_status ingest_check(struct prof_ingest *ingest, int code);
+
+/* A query: prepare, step through the rows while `status` is PROF_OK, end. The end returns `status`
+ * if that is a failure, or the reason when not all rows were read. */
+enum prof_status ingest_query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **row);
+enum prof_status ingest_query_end(struct prof_ingest *ingest, sqlite3_stmt *row,
+                                  enum prof_status status);
+/* The first column of a prepared query's first row, whose parameters are bound; 0 = no row. */
+enum prof_status ingest_query_number(struct prof_ingest *ingest, enum ingest_sql which,
+                                     int64_t *number);
+/* Statements that return no rows. */
+enum prof_status ingest_exec(struct prof_ingest *ingest, const char *sql);
 
 /* Step and reset. Bindings stay. */
-bool ingest_run(struct prof_ingest *ingest, enum ingest_sql which);
+enum prof_status ingest_run(struct prof_ingest *ingest, enum ingest_sql which);
 /* The same of ingest->insert[table], whose parameters are COLUMN_AT. */
-bool ingest_insert(struct prof_ingest *ingest, enum schema_table table);
+enum prof_status ingest_insert(struct prof_ingest *ingest, enum schema_table table);
 
 /* ingest.c */
-enum prof_status ingest_statements_prepare(struct prof_ingest *ingest, struct prof_error *err);
+enum prof_status ingest_statements_prepare(struct prof_ingest *ingest);
 void ingest_statements_finalize(struct prof_ingest *ingest);
 
 #endif

@@ -37,7 +37,7 @@ static struct frame_key frame_key_of(int64_t process, const struct ingest_entry 
     return key;
 }
 
-static bool write_symbol(struct prof_ingest *ingest, const struct ingest_entry *entry)
+static enum prof_status write_symbol(struct prof_ingest *ingest, const struct ingest_entry *entry)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_symbol];
     ingest_bind(sql, COLUMN_AT(symbol, frame), ingest->last_frame);
@@ -46,6 +46,17 @@ static bool write_symbol(struct prof_ingest *ingest, const struct ingest_entry *
     ingest_bind_known(sql, COLUMN_AT(symbol, file), entry->file);
     ingest_bind_known(sql, COLUMN_AT(symbol, line), entry->line);
     return ingest_insert(ingest, SCHEMA_symbol);
+}
+
+/* Numbers of frames and stacks have 32 bits in memory. */
+static bool is_full(struct prof_ingest *ingest, int64_t last)
+{
+    if (last < UINT32_MAX)
+        return false;
+    prof_fail(&ingest->error, PROF_FULL,
+              "cannot write %s: it has more than 4,294,967,294 different call stacks",
+              prof_store_path(ingest->store));
+    return true;
 }
 
 static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
@@ -58,7 +69,7 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
     uint32_t *known = prof_names_get(&ingest->frames, (const char *)&key, sizeof key);
     if (known)
         return *known;
-    if (ingest->last_frame >= UINT32_MAX)
+    if (is_full(ingest, ingest->last_frame))
         return 0;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_frame];
     ingest_bind(sql, COLUMN_AT(frame, id), ++ingest->last_frame);
@@ -73,13 +84,14 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
         ingest_bind(sql, COLUMN_AT(frame, offset), (int64_t)(entry->address - object->start));
     else
         sqlite3_bind_null(sql, COLUMN_AT(frame, offset));
-    if (!ingest_insert(ingest, SCHEMA_frame) ||
-        !prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
-                        (uint32_t)ingest->last_frame))
+    if (ingest_insert(ingest, SCHEMA_frame) != PROF_OK)
         return 0;
-    return entry->kind != PROF_STORE_FRAME_PYTHON || write_symbol(ingest, entry)
-               ? ingest->last_frame
-               : 0;
+    bool put = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
+                              (uint32_t)ingest->last_frame);
+    enum prof_status status = ingest_memory(ingest, put, "frames of stacks");
+    if (!status && entry->kind == PROF_STORE_FRAME_PYTHON)
+        status = write_symbol(ingest, entry);
+    return status ? 0 : ingest->last_frame;
 }
 
 static int64_t stack_row(struct prof_ingest *ingest, int64_t parent, int64_t frame, int64_t depth)
@@ -87,18 +99,18 @@ static int64_t stack_row(struct prof_ingest *ingest, int64_t parent, int64_t fra
     uint64_t *known = prof_map_get(&ingest->stacks, stack_key(parent, frame));
     if (known)
         return (int64_t)*known;
-    if (ingest->last_stack >= UINT32_MAX)
+    if (is_full(ingest, ingest->last_stack))
         return 0;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_stack];
     ingest_bind(sql, COLUMN_AT(stack, id), ++ingest->last_stack);
     ingest_bind_known(sql, COLUMN_AT(stack, parent), parent);
     ingest_bind(sql, COLUMN_AT(stack, frame), frame);
     ingest_bind(sql, COLUMN_AT(stack, depth), depth);
-    return ingest_insert(ingest, SCHEMA_stack) &&
-                   prof_map_put(&ingest->stacks, stack_key(parent, frame),
-                                (uint64_t)ingest->last_stack)
-               ? ingest->last_stack
-               : 0;
+    if (ingest_insert(ingest, SCHEMA_stack) != PROF_OK)
+        return 0;
+    bool put =
+        prof_map_put(&ingest->stacks, stack_key(parent, frame), (uint64_t)ingest->last_stack);
+    return ingest_memory(ingest, put, "stacks") ? 0 : ingest->last_stack;
 }
 
 int64_t ingest_stack(struct prof_ingest *ingest, int64_t process,
@@ -115,16 +127,15 @@ int64_t ingest_stack(struct prof_ingest *ingest, int64_t process,
 }
 
 /* After a restart: what is in the file is known again. */
-static bool load_frames(struct prof_ingest *ingest)
+static enum prof_status load_frames(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
-    bool ok =
-        sqlite3_prepare_v2(ingest->db,
-                           "SELECT f.id,f.process,f.kind,f.address,f.module,s.function,s.file,"
-                           "s.line FROM frame f LEFT JOIN symbol s ON f.kind=2 AND "
-                           "s.frame=f.id ORDER BY f.id",
-                           -1, &row, NULL) == SQLITE_OK;
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+    enum prof_status status = ingest_query(
+        ingest,
+        "SELECT f.id,f.process,f.kind,f.address,f.module,s.function,s.file,s.line FROM frame f "
+        "LEFT JOIN symbol s ON f.kind=2 AND s.frame=f.id ORDER BY f.id",
+        &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
         struct ingest_entry entry = {.kind = (enum prof_store_frame)sqlite3_column_int(row, 2),
                                      .address = (uint64_t)sqlite3_column_int64(row, 3),
                                      .function = sqlite3_column_int64(row, 5),
@@ -133,28 +144,27 @@ static bool load_frames(struct prof_ingest *ingest)
         struct frame_key key =
             frame_key_of(sqlite3_column_int64(row, 1), &entry, sqlite3_column_int64(row, 4));
         ingest->last_frame = sqlite3_column_int64(row, 0);
-        ok = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
-                            (uint32_t)ingest->last_frame);
+        bool put = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
+                                  (uint32_t)ingest->last_frame);
+        status = ingest_memory(ingest, put, "frames of stacks");
     }
-    return ingest_query_end(ingest, row) && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
-bool ingest_stacks_load(struct prof_ingest *ingest)
+enum prof_status ingest_stacks_load(struct prof_ingest *ingest)
 {
     sqlite3_stmt *row;
     ingest->last_frame = ingest->last_stack = 0;
-    bool ok = load_frames(ingest) &&
-              sqlite3_prepare_v2(ingest->db, "SELECT id,parent,frame FROM stack ORDER BY id", -1,
-                                 &row, NULL) == SQLITE_OK;
-    if (!ok)
-        return false;
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+    PROF_TRY(load_frames(ingest));
+    enum prof_status status =
+        ingest_query(ingest, "SELECT id,parent,frame FROM stack ORDER BY id", &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
         ingest->last_stack = sqlite3_column_int64(row, 0);
-        ok = prof_map_put(&ingest->stacks,
-                          stack_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2)),
-                          (uint64_t)ingest->last_stack);
+        uint64_t key = stack_key(sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
+        bool put = prof_map_put(&ingest->stacks, key, (uint64_t)ingest->last_stack);
+        status = ingest_memory(ingest, put, "stacks");
     }
-    return ingest_query_end(ingest, row) && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
 void ingest_stacks_free(struct prof_ingest *ingest)

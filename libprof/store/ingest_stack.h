@@ -45,11 +45,11 @@ struct ingest_mapping {
 
 /* The process has this at these addresses from now on: what was there is gone for the stacks that
  * follow. An object that has a row keeps it; a segment of one that is mapped whole is that one. */
-bool ingest_mapped(struct prof_ingest *ingest, int64_t process,
-                   const struct ingest_mapping *mapping);
+enum prof_status ingest_mapped(struct prof_ingest *ingest, int64_t process,
+                               const struct ingest_mapping *mapping);
 
 /* What is at `address` was unmapped at `time_ns`. */
-bool ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
-                     uint64_t time_ns);
+enum prof_status ingest_unmapped(struct prof_ingest *ingest, int64_t process, uint64_t address,
+                                 uint64_t time_ns);
 
 #endif

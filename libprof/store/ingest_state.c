@@ -29,26 +29,18 @@ static const char drop_sql[] = "DROP TABLE ingest_spool; DROP TABLE ingest_curso
 
 #define MAP_PROCESS 255u /* ingest_map.kind: local = lifecycle entry, global = process.id */
 
-static enum prof_status run_sql(struct prof_ingest *ingest, const char *sql, const char *doing,
-                                struct prof_error *err)
-{
-    if (sqlite3_exec(ingest->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return prof_store_fail(ingest->store, doing, err);
-    return PROF_OK;
-}
-
-enum prof_status ingest_state_create(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_state_create(struct prof_ingest *ingest)
 {
     char version[96];
     snprintf(version, sizeof version, "INSERT INTO ingest_state VALUES('version', %d)",
              STATE_VERSION);
-    enum prof_status status = run_sql(ingest, create_sql, "start", err);
-    return status ? status : run_sql(ingest, version, "start", err);
+    PROF_TRY(ingest_exec(ingest, create_sql));
+    return ingest_exec(ingest, version);
 }
 
-enum prof_status ingest_state_drop(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_state_drop(struct prof_ingest *ingest)
 {
-    return run_sql(ingest, drop_sql, "finish", err);
+    return ingest_exec(ingest, drop_sql);
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
@@ -151,8 +143,8 @@ static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
     return ok;
 }
 
-static bool save_value(struct prof_ingest *ingest, const char *key, int64_t number,
-                       const void *blob, size_t bytes)
+static enum prof_status save_value(struct prof_ingest *ingest, const char *key, int64_t number,
+                                   const void *blob, size_t bytes)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_STATE];
     ingest_bind_text(ingest, sql, 1, key);
@@ -163,33 +155,37 @@ static bool save_value(struct prof_ingest *ingest, const char *key, int64_t numb
     return ingest_run(ingest, INGEST_SQL_STATE);
 }
 
-static bool save_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status save_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     char key[48];
     struct bytes waiting = {0};
     snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
-    bool ok =
-        put_waiting(&waiting, spool) &&
-        save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"", waiting.count);
+    enum prof_status status =
+        ingest_memory(ingest, put_waiting(&waiting, spool), "records that wait");
+    if (!status)
+        status = save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"",
+                            waiting.count);
     prof_array_free(&waiting);
+    PROF_TRY(status);
     snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
-    return ok && save_value(ingest, key, 0, spool->tally, sizeof spool->tally);
+    return save_value(ingest, key, 0, spool->tally, sizeof spool->tally);
 }
 
-bool ingest_state_save(struct prof_ingest *ingest)
+enum prof_status ingest_state_save(struct prof_ingest *ingest)
 {
-    bool ok = save_value(ingest, "lifecycle_next", ingest->lifecycle_next, NULL, 0);
-    if (ok && ingest->has_primary)
-        ok = save_value(ingest, "primary_pid", ingest->primary_pid, NULL, 0) &&
-             save_value(ingest, "primary_status", ingest->primary_status, NULL, 0);
-    for (size_t i = 0; ok && i < ingest->spools.count; i++) {
-        if (ingest->spools.data[i]->dirty)
-            ok = save_spool(ingest, ingest->spools.data[i]);
+    PROF_TRY(save_value(ingest, "lifecycle_next", ingest->lifecycle_next, NULL, 0));
+    if (ingest->has_primary) {
+        PROF_TRY(save_value(ingest, "primary_pid", ingest->primary_pid, NULL, 0));
+        PROF_TRY(save_value(ingest, "primary_status", ingest->primary_status, NULL, 0));
     }
-    return ok;
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        if (ingest->spools.data[i]->dirty)
+            PROF_TRY(save_spool(ingest, ingest->spools.data[i]));
+    }
+    return PROF_OK;
 }
 
-bool ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t row)
+enum prof_status ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t row)
 {
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
     ingest_bind(sql, 1, 0);
@@ -202,124 +198,130 @@ bool ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t ro
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static bool query(struct prof_ingest *ingest, const char *sql, sqlite3_stmt **out)
-{
-    int code = sqlite3_prepare_v2(ingest->db, sql, -1, out, NULL);
-    ingest_check(ingest, code);
-    return code == SQLITE_OK;
-}
-
+/* 0 where there is no row, or it failed. */
 static int64_t query_state_number(struct prof_ingest *ingest, const char *sql)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *row;
     int64_t value = 0;
-    if (ingest->failed || !query(ingest, sql, &statement))
+    if (ingest->error.status || ingest_query(ingest, sql, &row) != PROF_OK)
         return 0;
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        value = sqlite3_column_int64(statement, 0);
-    ingest_check(ingest, sqlite3_finalize(statement));
+    if (sqlite3_step(row) == SQLITE_ROW)
+        value = sqlite3_column_int64(row, 0);
+    ingest_query_end(ingest, row, PROF_OK);
     return value;
 }
 
-static bool load_state_strings(struct prof_ingest *ingest)
+static enum prof_status load_state_strings(struct prof_ingest *ingest)
 {
-    sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT id,value FROM string ORDER BY id", &sql);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(sql, 1);
-        ok =
-            prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(sql, 1),
-                           (uint32_t)sqlite3_column_int64(sql, 0));
+    sqlite3_stmt *row;
+    enum prof_status status = ingest_query(ingest, "SELECT id,value FROM string ORDER BY id", &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 1);
+        bool put =
+            prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
+                           (uint32_t)sqlite3_column_int64(row, 0));
+        status = ingest_memory(ingest, put, "texts");
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
-static bool load_processes(struct prof_ingest *ingest)
+static enum prof_status load_processes(struct prof_ingest *ingest)
 {
-    sqlite3_stmt *sql;
-    bool ok = query(ingest,
-                    "SELECT p.id,p.pid,p.start,p.end_reason,p.exit_status,p.exit_signal,p.spool,"
-                    "coalesce(m.local,4294967295),p.end FROM process p LEFT JOIN ingest_map m "
-                    "ON m.kind=255 AND m.global=p.id ORDER BY p.id",
-                    &sql);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    sqlite3_stmt *row;
+    enum prof_status status =
+        ingest_query(ingest,
+                     "SELECT p.id,p.pid,p.start,p.end_reason,p.exit_status,p.exit_signal,p.spool,"
+                     "coalesce(m.local,4294967295),p.end FROM process p LEFT JOIN ingest_map m "
+                     "ON m.kind=255 AND m.global=p.id ORDER BY p.id",
+                     &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
         struct ingest_process *process = prof_array_add(&ingest->processes);
-        ok = process != NULL;
-        if (ok)
-            ok = ingest_process_restore(ingest, process, sql);
+        status = ingest_memory(ingest, process != NULL, "processes");
+        if (process)
+            ingest_process_restore(ingest, process, row);
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, row, status);
 }
 
-static bool load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
+/* A query whose ?1 is `parameter`. */
+static enum prof_status query_of(struct prof_ingest *ingest, const char *sql, int64_t parameter,
+                                 sqlite3_stmt **row)
+{
+    PROF_TRY(ingest_query(ingest, sql, row));
+    sqlite3_bind_int64(*row, 1, parameter);
+    return PROF_OK;
+}
+
+static enum prof_status load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest,
-                    "SELECT local,kind,global,extra FROM ingest_map WHERE spool=?1 AND "
-                    "kind!=?2 ORDER BY rowid",
-                    &sql);
-    sqlite3_bind_int64(sql, 1, spool->id);
+    enum prof_status status = query_of(ingest,
+                                       "SELECT local,kind,global,extra FROM ingest_map WHERE "
+                                       "spool=?1 AND kind!=?2 ORDER BY rowid",
+                                       spool->id, &sql);
     sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
         uint32_t local = (uint32_t)sqlite3_column_int64(sql, 0);
         uint32_t kind = (uint32_t)sqlite3_column_int64(sql, 1);
         int64_t global = sqlite3_column_int64(sql, 2);
-        ok = kind == WIRE_STACK /* which have numbers of their own */
-                 ? prof_map_put(&spool->stacks, local, (uint64_t)global)
-                 : ingest_set_local(spool, local, kind, global,
-                                    (uint32_t)sqlite3_column_int64(sql, 3));
+        bool put = kind == WIRE_STACK /* which have numbers of their own */
+                       ? prof_map_put(&spool->stacks, local, (uint64_t)global)
+                       : ingest_set_local(spool, local, kind, global,
+                                          (uint32_t)sqlite3_column_int64(sql, 3));
+        status = ingest_memory(ingest, put, "numbers of definitions");
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, status);
 }
 
-static bool load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT id,tid,name NOT NULL FROM thread WHERE process=?1", &sql);
-    sqlite3_bind_int64(sql, 1, spool->process);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    enum prof_status status = query_of(
+        ingest, "SELECT id,tid,name NOT NULL FROM thread WHERE process=?1", spool->process, &sql);
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
         struct ingest_thread *thread = prof_array_add(&spool->thread_list);
-        ok = thread != NULL;
-        if (!ok)
+        uint32_t tid = (uint32_t)sqlite3_column_int64(sql, 1);
+        bool put = thread && prof_map_put(&spool->threads, tid, spool->thread_list.count - 1);
+        status = ingest_memory(ingest, put, "threads");
+        if (!put)
             break;
-        *thread = (struct ingest_thread){.tid = (uint32_t)sqlite3_column_int64(sql, 1),
+        *thread = (struct ingest_thread){.tid = tid,
                                          .row = sqlite3_column_int64(sql, 0),
                                          .named = sqlite3_column_int(sql, 2) != 0,
                                          .looked = 1};
-        ok = prof_map_put(&spool->threads, thread->tid, spool->thread_list.count - 1);
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, status);
 }
 
-static bool load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status load_live(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok =
-        query(ingest,
-              "SELECT id,start,native,source FROM allocation WHERE process=?1 AND end IS NULL "
-              "ORDER BY start",
-              &sql);
-    sqlite3_bind_int64(sql, 1, spool->process);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW)
-        ok = ingest_live_add(
+    enum prof_status status = query_of(ingest,
+                                       "SELECT id,start,native,source FROM allocation WHERE "
+                                       "process=?1 AND end IS NULL ORDER BY start",
+                                       spool->process, &sql);
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
+        bool put = ingest_live_add(
             spool, (uint32_t)sqlite3_column_int64(sql, 3), (uint64_t)sqlite3_column_int64(sql, 2),
             ingest->zero_ns + (uint64_t)sqlite3_column_int64(sql, 1), sqlite3_column_int64(sql, 0));
-    return ingest_query_end(ingest, sql) && ok;
+        status = ingest_memory(ingest, put, "allocations");
+    }
+    return ingest_query_end(ingest, sql, status);
 }
 
-static bool load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status load_cursors(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    bool ok =
-        query(ingest, "SELECT chunk,generation,offset,tid FROM ingest_cursor WHERE spool=?1", &sql);
-    sqlite3_bind_int64(sql, 1, spool->id);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    PROF_TRY(query_of(ingest,
+                      "SELECT chunk,generation,offset,tid FROM ingest_cursor WHERE spool=?1",
+                      spool->id, &sql));
+    while (sqlite3_step(sql) == SQLITE_ROW) {
         struct prof_spool_cursor cursor = {
             (uint32_t)sqlite3_column_int64(sql, 0), (uint32_t)sqlite3_column_int64(sql, 1),
             (uint32_t)sqlite3_column_int64(sql, 2), (uint32_t)sqlite3_column_int64(sql, 3)};
         prof_spool_restore(spool->reader, &cursor);
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, PROF_OK);
 }
 
 /* Anchors go straight into the map: their rows are in the file already. */
@@ -335,52 +337,59 @@ static bool load_anchor(struct ingest_spool *spool, const struct wire_clock *anc
 }
 
 /* Through the reader, which fits a record saved by another version. */
-static bool feed_saved(struct prof_ingest *ingest, struct ingest_spool *spool,
-                       const struct saved_head *saved, const unsigned char *record, size_t bytes)
+static enum prof_status feed_saved(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   const struct saved_head *saved, const unsigned char *record,
+                                   size_t bytes)
 {
     size_t offset = 0;
     bool damaged = false;
     const struct wire_head *head = prof_spool_next(record, bytes, &offset, &damaged);
     if (!head)
-        return true;
+        return PROF_OK;
     if (head->type == WIRE_CLOCK)
-        return load_anchor(spool, (const struct wire_clock *)(const void *)head);
+        return ingest_memory(ingest,
+                             load_anchor(spool, (const struct wire_clock *)(const void *)head),
+                             "a device's clock");
     return ingest_feed(ingest, spool, saved->tid, head, saved->definition);
 }
 
-static bool load_tally(struct prof_ingest *ingest, struct ingest_spool *spool)
+/* The value of "<what> <number of the spool>". */
+static enum prof_status query_state_blob(struct prof_ingest *ingest, const char *what,
+                                         const struct ingest_spool *spool, sqlite3_stmt **row)
+{
+    char key[48];
+    PROF_TRY(ingest_query(ingest, "SELECT value FROM ingest_state WHERE key=?1", row));
+    snprintf(key, sizeof key, "%s %lld", what, (long long)spool->id);
+    sqlite3_bind_text(*row, 1, key, -1, SQLITE_TRANSIENT);
+    return PROF_OK;
+}
+
+static enum prof_status load_tally(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    char key[48];
-    bool ok = query(ingest, "SELECT value FROM ingest_state WHERE key=?1", &sql);
     memset(spool->tally, 0, sizeof spool->tally);
-    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
-    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
-    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    PROF_TRY(query_state_blob(ingest, "tally", spool, &sql));
+    if (sqlite3_step(sql) == SQLITE_ROW) {
         size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
         if (bytes > 0)
             memcpy(spool->tally, sqlite3_column_blob(sql, 0),
                    bytes < sizeof spool->tally ? bytes : sizeof spool->tally);
     }
-    return ingest_query_end(ingest, sql) && ok;
+    return ingest_query_end(ingest, sql, PROF_OK);
 }
 
-/* The tally comes last: the waiting records count themselves again. */
-static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
+static enum prof_status load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     sqlite3_stmt *sql;
-    char key[48];
     _Alignas(8) unsigned char record[WIRE_MAX_RECORD];
-    bool ok = query(ingest, "SELECT value FROM ingest_state WHERE key=?1", &sql);
-    snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
-    sqlite3_bind_text(sql, 1, key, -1, SQLITE_STATIC);
+    enum prof_status status = query_state_blob(ingest, "waiting", spool, &sql);
     spool->restoring = true;
-    if (ok && sqlite3_step(sql) == SQLITE_ROW) {
+    if (!status && sqlite3_step(sql) == SQLITE_ROW) {
         const unsigned char *blob = sqlite3_column_blob(sql, 0);
         size_t bytes = (size_t)sqlite3_column_bytes(sql, 0);
         struct saved_head saved;
         struct wire_head head;
-        for (size_t at = 0; ok && at + sizeof saved + sizeof head <= bytes;) {
+        for (size_t at = 0; !status && at + sizeof saved + sizeof head <= bytes;) {
             memcpy(&saved, blob + at, sizeof saved);
             memcpy(&head, blob + at + sizeof saved, sizeof head);
             at += sizeof saved;
@@ -388,71 +397,96 @@ static bool load_waiting(struct prof_ingest *ingest, struct ingest_spool *spool)
                 break;
             memcpy(record, blob + at, head.size);
             at += head.size;
-            ok = feed_saved(ingest, spool, &saved, record, head.size);
+            status = feed_saved(ingest, spool, &saved, record, head.size);
         }
     }
     spool->restoring = false;
-    return ingest_query_end(ingest, sql) && ok && load_tally(ingest, spool);
+    return ingest_query_end(ingest, sql, status);
 }
 
-static bool load_spools(struct prof_ingest *ingest)
+static enum prof_status load_spool(struct prof_ingest *ingest, sqlite3_stmt *row)
 {
-    sqlite3_stmt *sql;
-    bool ok = query(ingest, "SELECT id,name,process,finished FROM ingest_spool ORDER BY id", &sql);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(sql, 1);
-        struct ingest_spool *spool =
-            name ? ingest_spool_add(ingest, name, sqlite3_column_int64(sql, 0), NULL) : NULL;
-        ok = spool != NULL;
-        if (!ok)
-            break;
-        spool->process = sqlite3_column_int64(sql, 2);
-        spool->finished = sqlite3_column_int64(sql, 3) != 0 || !spool->reader;
-        if (spool->finished) {
-            ok = load_tally(ingest, spool); /* the trust block tells how far its records came */
-            continue;
-        }
-        ok = load_locals(ingest, spool) && ingest_python_load(ingest, spool) &&
-             load_threads(ingest, spool) && load_live(ingest, spool) &&
-             load_waiting(ingest, spool) && ingest_handles_load(ingest, spool) &&
-             load_cursors(ingest, spool);
-    }
-    return ingest_query_end(ingest, sql) && ok;
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    struct ingest_spool *spool =
+        name ? ingest_spool_add(ingest, name, sqlite3_column_int64(row, 0), NULL) : NULL;
+    if (!spool)
+        return ingest_no_memory(ingest, "a spool");
+    spool->process = sqlite3_column_int64(row, 2);
+    spool->finished = sqlite3_column_int64(row, 3) != 0 || !spool->reader;
+    if (spool->finished)
+        return load_tally(ingest, spool); /* the trust block says how far its records came */
+    PROF_TRY(load_locals(ingest, spool));
+    PROF_TRY(ingest_python_load(ingest, spool));
+    PROF_TRY(load_threads(ingest, spool));
+    PROF_TRY(load_live(ingest, spool));
+    PROF_TRY(load_waiting(ingest, spool));
+    PROF_TRY(
+        load_tally(ingest, spool)); /* after them: the waiting records count themselves again */
+    PROF_TRY(ingest_handles_load(ingest, spool));
+    return load_cursors(ingest, spool);
 }
 
-static bool load_configs(struct prof_ingest *ingest)
+static enum prof_status load_spools(struct prof_ingest *ingest)
 {
-    sqlite3_stmt *sql;
-    bool ok = query(ingest,
-                    "SELECT id,name,grid_x,grid_y,grid_z,block_x,block_y,block_z,cluster_x,"
-                    "cluster_y,cluster_z,registers,shared_static,shared_dynamic,local_bytes,ragged "
-                    "FROM launch_config",
-                    &sql);
-    while (ok && sqlite3_step(sql) == SQLITE_ROW)
-        ok = ingest_config_restore(ingest, sql);
-    return ingest_query_end(ingest, sql) && ok;
+    sqlite3_stmt *row;
+    enum prof_status status =
+        ingest_query(ingest, "SELECT id,name,process,finished FROM ingest_spool ORDER BY id", &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = load_spool(ingest, row);
+    return ingest_query_end(ingest, row, status);
 }
 
-enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error *err)
+static enum prof_status load_configs(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = ingest_query(
+        ingest,
+        "SELECT id,name,grid_x,grid_y,grid_z,block_x,block_y,block_z,cluster_x,"
+        "cluster_y,cluster_z,registers,shared_static,shared_dynamic,local_bytes,ragged "
+        "FROM launch_config",
+        &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = ingest_config_restore(ingest, row);
+    return ingest_query_end(ingest, row, status);
+}
+
+enum prof_status ingest_state_check(struct prof_ingest *ingest)
 {
     int64_t tables =
         query_state_number(ingest, "SELECT count(*) FROM sqlite_master WHERE name='ingest_state'");
-    if (ingest->failed)
-        return ingest_fail(ingest, "go on with", err);
+    PROF_TRY(ingest->error.status);
     if (tables == 0)
-        return prof_fail(err, PROF_INVALID, "%s: the capture is finished already",
+        return prof_fail(&ingest->error, PROF_INVALID, "%s: the capture is finished already",
                          prof_store_path(ingest->store));
     long long version =
         query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='version'");
     if (version > STATE_VERSION)
         return prof_fail(
-            err, PROF_VERSION,
+            &ingest->error, PROF_VERSION,
             "%s was begun by a newer perfkit (state of version %lld, this one reads up "
             "to %d): finish it with that one",
             prof_store_path(ingest->store), version, STATE_VERSION);
-    enum prof_status status = ingest_filter_load(ingest, err);
-    if (status != PROF_OK)
-        return status;
+    return ingest->error.status;
+}
+
+enum prof_status ingest_state_load(struct prof_ingest *ingest)
+{
+    const struct {
+        int64_t *last;
+        const char *sql;
+    } numbers[] = {
+        {&ingest->last_string, "SELECT max(id) FROM string"},
+        {&ingest->last_config, "SELECT max(id) FROM launch_config"},
+        {&ingest->last_process, "SELECT max(id) FROM process"},
+        {&ingest->last_thread, "SELECT max(id) FROM thread"},
+        {&ingest->last_device, "SELECT max(id) FROM device"},
+        {&ingest->last_context, "SELECT max(id) FROM context"},
+        {&ingest->last_stream, "SELECT max(id) FROM stream"},
+        {&ingest->last_spool, "SELECT max(id) FROM ingest_spool"},
+        {&ingest->last_counter_device, "SELECT max(id) FROM counter_device"},
+        {&ingest->rollup.last, "SELECT max(id) FROM rollup"},
+    };
+    PROF_TRY(ingest_filter_load(ingest));
     ingest->zero_ns = (uint64_t)query_state_number(ingest, "SELECT start_mono_ns FROM capture");
     ingest->lifecycle_next = (uint32_t)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='lifecycle_next'");
@@ -461,19 +495,15 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest, struct prof_error
     ingest->primary_status = (int)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
     ingest->has_primary = ingest->primary_pid != 0;
-    ingest->last_string = query_state_number(ingest, "SELECT max(id) FROM string");
-    ingest->last_config = query_state_number(ingest, "SELECT max(id) FROM launch_config");
-    ingest->last_process = query_state_number(ingest, "SELECT max(id) FROM process");
-    ingest->last_thread = query_state_number(ingest, "SELECT max(id) FROM thread");
-    ingest->last_device = query_state_number(ingest, "SELECT max(id) FROM device");
-    ingest->last_context = query_state_number(ingest, "SELECT max(id) FROM context");
-    ingest->last_stream = query_state_number(ingest, "SELECT max(id) FROM stream");
-    ingest->last_spool = query_state_number(ingest, "SELECT max(id) FROM ingest_spool");
-    ingest->last_counter_device = query_state_number(ingest, "SELECT max(id) FROM counter_device");
-    ingest->rollup.last = query_state_number(ingest, "SELECT max(id) FROM rollup");
-    if (ingest->failed || !load_state_strings(ingest) || !load_configs(ingest) ||
-        !load_processes(ingest) || !ingest_lifecycle_gaps(ingest) || !ingest_images_load(ingest) ||
-        !ingest_thread_rows_load(ingest) || !ingest_stacks_load(ingest) || !load_spools(ingest))
-        return ingest_fail(ingest, "go on with", err);
-    return PROF_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        *numbers[i].last = query_state_number(ingest, numbers[i].sql);
+    PROF_TRY(ingest->error.status);
+    PROF_TRY(load_state_strings(ingest));
+    PROF_TRY(load_configs(ingest));
+    PROF_TRY(load_processes(ingest));
+    PROF_TRY(ingest_lifecycle_gaps(ingest));
+    PROF_TRY(ingest_images_load(ingest));
+    PROF_TRY(ingest_thread_rows_load(ingest));
+    PROF_TRY(ingest_stacks_load(ingest));
+    return load_spools(ingest);
 }

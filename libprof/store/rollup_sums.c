@@ -57,7 +57,7 @@ static void bind_id_or_null(sqlite3_stmt *insert, int at, int64_t id)
         sqlite3_bind_null(insert, at);
 }
 
-static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
+static int write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
 {
     int buckets = ROLLUP_BUCKETS;
     while (buckets > 0 && sum->histogram[buckets - 1] == 0)
@@ -74,7 +74,7 @@ static bool write_sum(const struct rollup_sum *sum, sqlite3_stmt *insert)
                       SQLITE_STATIC);
     int code = sqlite3_step(insert);
     sqlite3_reset(insert);
-    return code == SQLITE_DONE;
+    return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 /* Seconds that are long past, or all when there are too many. */
@@ -96,17 +96,19 @@ static bool drop_old_sums(struct rollup_sums *sums)
     return true;
 }
 
-bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
+int rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
 {
     bool stale = false;
+    int code = SQLITE_OK;
     for (size_t i = 0; i < sums->list.count; i++) {
         struct rollup_sum *sum = &sums->list.data[i];
-        if (sum->dirty && !write_sum(sum, insert))
-            return false;
+        if (sum->dirty && (code = write_sum(sum, insert)) != SQLITE_OK)
+            return code;
         sum->dirty = false;
         stale |= sum->second < sums->newest - KEEP_SECONDS;
     }
-    return (!stale && sums->list.count < ROLLUP_MOST) || drop_old_sums(sums);
+    bool room = (!stale && sums->list.count < ROLLUP_MOST) || drop_old_sums(sums);
+    return room ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 void rollup_sums_free(struct rollup_sums *sums)

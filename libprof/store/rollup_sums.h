@@ -30,8 +30,8 @@ bool rollup_sums_add(struct rollup_sums *sums, int64_t stream, int64_t config, i
                      uint64_t duration);
 
 /* Write what changed by a statement of prof_schema_insert, and forget seconds that are
- * long past. False: an error of SQLite, or out of memory. */
-bool rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert);
+ * long past. Returns SQLite's code. */
+int rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert);
 
 /* Forget everything but `last`. */
 void rollup_sums_free(struct rollup_sums *sums);

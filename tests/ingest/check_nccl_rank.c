@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_rank.h"
 #include "libprof/store/store.h"
 
@@ -74,7 +75,8 @@ static const char *told(void)
 {
     static char out[200];
     sqlite3_stmt *row;
-    ck_assert(ingest_ranks_of_nccl(db));
+    struct prof_ingest ingest = {.db = db};
+    ck_assert_int_eq(ingest_ranks_of_nccl(&ingest), PROF_OK);
     ck_assert_int_eq(
         sqlite3_prepare_v2(
             db,

@@ -164,8 +164,8 @@ static bool names(struct prof_ingest *ingest, int64_t *first, int64_t *second)
     const struct ingest_entry entries[] = {{.kind = PROF_STORE_FRAME_NATIVE, .address = 0x102010},
                                            {.kind = PROF_STORE_FRAME_KERNEL, .address = ~0xfffull},
                                            {.kind = PROF_STORE_FRAME_NATIVE, .address = 0x202004}};
-    bool ok = ingest_mapped(ingest, 77, &whole) && ingest_mapped(ingest, 77, &segment) &&
-              ingest_mapped(ingest, 77, &apart) && ingest_unmapped(ingest, 78, 0x100000, 4);
+    bool ok = !ingest_mapped(ingest, 77, &whole) && !ingest_mapped(ingest, 77, &segment) &&
+              !ingest_mapped(ingest, 77, &apart) && !ingest_unmapped(ingest, 78, 0x100000, 4);
     *first = ingest_stack(ingest, 77, entries, 3);
     *second = ingest_stack(ingest, 78, entries, 3); /* of another process: nothing is known there */
     return ok && ingest_stack(ingest, 77, entries, 0) == -1 &&

@@ -87,7 +87,7 @@ uint64_t feed_end(struct feed *feed, int64_t start, int64_t end)
 
 bool feed_record(struct feed *feed, struct feed_process *process, uint32_t tid, const void *record)
 {
-    if (!foreign_feed(feed->ingest, process->scope, tid, record)) {
+    if (foreign_feed(feed->ingest, process->scope, tid, record) != PROF_OK) {
         foreign_fail(feed->ingest, feed->err);
         return false;
     }
@@ -103,7 +103,7 @@ bool feed_record(struct feed *feed, struct feed_process *process, uint32_t tid, 
 /* Not an event: not counted. */
 static bool define(struct feed *feed, struct feed_process *process, const void *record)
 {
-    if (foreign_feed(feed->ingest, process->scope, 0, record))
+    if (foreign_feed(feed->ingest, process->scope, 0, record) == PROF_OK)
         return true;
     foreign_fail(feed->ingest, feed->err);
     return false;
@@ -116,7 +116,7 @@ static bool define_text(struct feed *feed, struct feed_process *process, const c
                         size_t length, uint32_t *id)
 {
     *id = ++process->last_id;
-    if (foreign_string(feed->ingest, process->scope, *id, text, length))
+    if (foreign_string(feed->ingest, process->scope, *id, text, length) == PROF_OK)
         return true;
     foreign_fail(feed->ingest, feed->err);
     return false;

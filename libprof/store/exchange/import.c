@@ -137,31 +137,34 @@ static enum prof_status stage_trace(struct import *im)
 /* ---- what is said of it -----------------------------------------------------------------------
  */
 
-static bool note_import(struct import *im, const char *item, const char *text)
+static enum prof_status note_import(struct import *im, const char *item, const char *text)
 {
     bool lost = !strcmp(item, prof_health[PROF_HEALTH_import_lost].item);
-    return foreign_health(im->feed.ingest, lost ? PROF_HEALTH_import_lost : PROF_HEALTH_import_note,
-                          item, text) &&
-           exchange_note(im->result, "%s", text);
+    if (foreign_health(im->feed.ingest, lost ? PROF_HEALTH_import_lost : PROF_HEALTH_import_note,
+                       item, text) != PROF_OK)
+        return foreign_fail(im->feed.ingest, im->err);
+    return exchange_note(im->result, "%s", text) ? PROF_OK
+                                                 : prof_fail(im->err, PROF_NOMEM, "out of memory");
 }
 
-static bool note_importf(struct import *im, const char *item, const char *format, ...)
+static enum prof_status note_importf(struct import *im, const char *item, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static bool note_importf(struct import *im, const char *item, const char *format, ...)
+static enum prof_status note_importf(struct import *im, const char *item, const char *format, ...)
 {
     char *text;
     va_list args;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
-    bool ok = length >= 0 && note_import(im, item, text);
-    if (length >= 0)
-        free(text);
-    return ok;
+    if (length < 0)
+        return prof_fail(im->err, PROF_NOMEM, "out of memory");
+    enum prof_status status = note_import(im, item, text);
+    free(text);
+    return status;
 }
 
-static bool note_source(struct import *im)
+static enum prof_status note_source(struct import *im)
 {
     char product[64], version[64], schema[32];
     nsys_meta(im->source, "EXPORT_PRODUCT_NAME", product, sizeof product);
@@ -169,17 +172,16 @@ static bool note_source(struct import *im)
     nsys_meta(im->source, "EXPORT_SCHEMA_VERSION", schema, sizeof schema);
     long minor = 0;
     sscanf(schema, "%*d.%ld", &minor);
-    bool ok = note_importf(im, "source", "imported from %s%s%s%s%s: %s",
-                           *product ? product : "an export of Nsight Systems", *version ? " " : "",
-                           version, *schema ? ", schema " : "", schema, im->path);
-    if (ok && *schema && (minor < 20 || minor > 28))
-        ok = note_importf(
+    PROF_TRY(note_importf(im, "source", "imported from %s%s%s%s%s: %s",
+                          *product ? product : "an export of Nsight Systems", *version ? " " : "",
+                          version, *schema ? ", schema " : "", schema, im->path));
+    if (*schema && (minor < 20 || minor > 28))
+        PROF_TRY(note_importf(
             im, "schema",
             "schema %s is not one of those that were tried (3.20 to 3.28): columns are read "
             "by name",
-            schema);
-    return ok &&
-           note_import(im, "conservation",
+            schema));
+    return note_import(im, "conservation",
                        "the source does not count calls: whether all were recorded is not known");
 }
 
@@ -200,22 +202,22 @@ static const struct {
     {"CUDA_HOST_CALLBACK", "host callbacks"},
 };
 
-static bool note_unread_tables(struct import *im)
+static enum prof_status note_unread_tables(struct import *im)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < sizeof unread / sizeof *unread; i++) {
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < sizeof unread / sizeof *unread; i++) {
         sqlite3_stmt *row = NULL;
         if (!nsys_has_table(im->source, "src", unread[i].table))
             continue;
         char *sql = sqlite3_mprintf("SELECT count(*) FROM src.%s", unread[i].table);
         if (sql && !sqlite3_prepare_v2(im->source, sql, -1, &row, NULL) &&
             sqlite3_step(row) == SQLITE_ROW && feed_int(row, 0))
-            ok = note_importf(im, "left out", "left out: %lld %s (%s)", (long long)feed_int(row, 0),
-                              unread[i].what, unread[i].table);
+            status = note_importf(im, "left out", "left out: %lld %s (%s)",
+                                  (long long)feed_int(row, 0), unread[i].what, unread[i].table);
         sqlite3_finalize(row);
         sqlite3_free(sql);
     }
-    return ok;
+    return status;
 }
 
 static bool is_text(sqlite3_stmt *row, int column, const char *text)
@@ -226,7 +228,7 @@ static bool is_text(sqlite3_stmt *row, int column, const char *text)
 
 /* What the source said of itself: warnings of nsys, and what the trace reader did not understand.
  */
-static bool note_source_messages(struct import *im)
+static enum prof_status note_source_messages(struct import *im)
 {
     static const char sql[] =
         "SELECT 'source says: ' || text, NULL FROM (SELECT DISTINCT text FROM "
@@ -235,28 +237,30 @@ static bool note_source_messages(struct import *im)
         "name FROM n_META_DATA_EXPORT WHERE name IN ('PERFKIT_NOTE', "
         "'PERFKIT_LOSS') AND value NOT NULL LIMIT 40)";
     sqlite3_stmt *row = NULL;
-    bool ok = true;
+    enum prof_status status = PROF_OK;
     if (sqlite3_prepare_v2(im->source, sql, -1, &row, NULL))
-        return true;
-    while (ok && sqlite3_step(row) == SQLITE_ROW)
-        ok = note_import(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
-                         (const char *)sqlite3_column_text(row, 0));
+        return PROF_OK;
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = note_import(im, is_text(row, 1, "PERFKIT_LOSS") ? "lost" : "limits",
+                             (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
-    return ok;
+    return status;
 }
 
 static enum prof_status note_all_limits(struct import *im)
 {
     struct feed *feed = &im->feed;
-    bool ok = note_source(im) && note_unread_tables(im) && note_source_messages(im);
-    if (ok && feed->backwards)
-        ok = note_importf(im, "backwards",
-                          "%llu events end before they begin: their ends are not known",
-                          (unsigned long long)feed->backwards);
-    if (ok && feed->unnamed)
-        ok = note_importf(im, "unnamed", "%llu numbers of names are not in StringIds",
-                          (unsigned long long)feed->unnamed);
-    return ok ? PROF_OK : foreign_fail(feed->ingest, im->err);
+    PROF_TRY(note_source(im));
+    PROF_TRY(note_unread_tables(im));
+    PROF_TRY(note_source_messages(im));
+    if (feed->backwards)
+        PROF_TRY(note_importf(im, "backwards",
+                              "%llu events end before they begin: their ends are not known",
+                              (unsigned long long)feed->backwards));
+    if (feed->unnamed)
+        PROF_TRY(note_importf(im, "unnamed", "%llu numbers of names are not in StringIds",
+                              (unsigned long long)feed->unnamed));
+    return PROF_OK;
 }
 
 /* ---- the capture ------------------------------------------------------------------------------

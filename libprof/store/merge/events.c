@@ -116,7 +116,7 @@ static enum prof_status add_to_sums(struct events *e, const struct merge_row *ro
     if (sums->newest == e->summed_second && sums->list.count < ROLLUP_MOST)
         return PROF_OK;
     e->summed_second = sums->newest;
-    return rollup_sums_flush(sums, e->sum) ? PROF_OK : merge_write_fail(e->m);
+    return merge_flush_sums(e->m, e->sum);
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */
@@ -267,8 +267,8 @@ enum prof_status merge_events(struct merge *m, int table)
     enum prof_status status = prepare_events(&e);
     status = status ? status : open_sources(&e, files);
     status = status ? status : merge_all(&e);
-    if (!status && e.stream >= 0 && !rollup_sums_flush(&m->rollup, e.sum))
-        status = merge_write_fail(m);
+    if (!status && e.stream >= 0)
+        status = merge_flush_sums(m, e.sum);
     for (size_t i = 0; i < e.count; i++)
         merge_queue_close(e.sources[i].queue);
     free(e.sources);

@@ -200,6 +200,8 @@ struct merge {
 
 /* Fill m->err: the result cannot be written, or there is no memory. */
 enum prof_status merge_write_fail(struct merge *m);
+/* Write the sums per second that changed; see rollup_sums_flush. */
+enum prof_status merge_flush_sums(struct merge *m, sqlite3_stmt *insert);
 /* Now and then: PROF_INVALID when the caller wants it to stop. */
 enum prof_status merge_look_up(struct merge *m);
 

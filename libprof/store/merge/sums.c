@@ -71,6 +71,14 @@ static enum prof_status copy_sums(struct merge *m, struct merge_input *in, sqlit
     return status;
 }
 
+enum prof_status merge_flush_sums(struct merge *m, sqlite3_stmt *insert)
+{
+    int code = rollup_sums_flush(&m->rollup, insert);
+    if (code == SQLITE_NOMEM)
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    return code ? merge_write_fail(m) : PROF_OK;
+}
+
 static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sqlite3_stmt *insert)
 {
     sqlite3_stmt *row = NULL;
@@ -87,11 +95,11 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
                              merge_time(in, sqlite3_column_int64(row, 0)),
                              (uint64_t)sqlite3_column_int64(row, 1)))
             status = prof_fail(m->err, PROF_NOMEM, "out of memory");
-        else if (m->rollup.list.count >= ROLLUP_MOST && !rollup_sums_flush(&m->rollup, insert))
-            status = merge_write_fail(m);
+        else if (m->rollup.list.count >= ROLLUP_MOST)
+            status = merge_flush_sums(m, insert);
     }
-    if (!status && !rollup_sums_flush(&m->rollup, insert))
-        status = merge_write_fail(m);
+    if (!status)
+        status = merge_flush_sums(m, insert);
     rollup_sums_free(&m->rollup);
     merge_input_end(in, row);
     return status;
