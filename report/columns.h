@@ -96,5 +96,6 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
 
 #define PROF_REPORT_DECLARE(name) extern const struct prof_report_table prof_report_##name##_table;
 PROF_REPORT_TABLES(PROF_REPORT_DECLARE)
+PROF_REPORT_DECLARE(kernel_configs) /* of the HTML page */
 
 #endif

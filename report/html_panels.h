@@ -55,18 +55,6 @@ void prof_html_put_memory(struct prof_json *json, const struct prof_html_page *p
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
                                      struct prof_error *err);
 
-/* A table as the page shows it. */
-struct prof_html_table {
-    const struct prof_report_table *table; /* names, words and columns; its rows are those below */
-    const void *rows;
-    size_t count;
-    int64_t total_rows; /* of which `count` are shown */
-    char totals[256];   /* one line, "" = none */
-};
-
-/* The page's tables one after the other; false beyond the last. */
-bool prof_html_table(const struct prof_html_page *page, size_t index, struct prof_html_table *out);
-
 /* ---- markup ---------------------------------------------------------------------------------- */
 
 /* What stands in the page's template in place of a mark. */

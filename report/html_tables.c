@@ -1,6 +1,5 @@
-/* The page's tables as data: columns plus rows of bare values, so that the page sorts and formats
- * them by unit without knowing any of them. With those of all formats go a few that only the page
- * has room for, and what its kernel table unfolds. */
+/* The page's tables: those of all formats, a few that only the page has room for, and what its
+ * kernel table unfolds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
+#include "report/html_markup.h"
 #include "report/html_panels.h"
 #include "report/memory.h"
 
@@ -35,7 +35,8 @@ static const struct prof_report_column size_columns[] = {
     REAL("share", "Share", SHARE, 1, prof_size_row, share),
     REAL("median_ns", "Median", NS, 1, prof_size_row, duration_ns.median),
     REAL("median_bytes_per_s", "Median speed", RATE, 1, prof_size_row, rate.median),
-    REAL("bytes_per_s", "Speed", RATE, 1, prof_size_row, mean_rate),
+    PROF_COLUMN("bytes_per_s", "Speed", RATE, 1, .storage = PROF_STORED_DOUBLE, .bar = true,
+                .offset = offsetof(struct prof_size_row, mean_rate)),
     {0},
 };
 
@@ -78,6 +79,7 @@ static const struct prof_report_column alive_columns[] = {
 
 static const struct prof_report_table size_table = {
     .name = "transfer_sizes",
+    .part = PROF_PART_TRANSFERS,
     .title = "Transfers by size",
     .none = "no memcpys",
     .help =
@@ -88,119 +90,53 @@ static const struct prof_report_table size_table = {
 
 static const struct prof_report_table alive_table = {
     .name = "alive",
+    .part = PROF_PART_MEMORY,
+    .part_order = 1,
     .title = "Allocated at the peak",
     .none = "nothing was allocated",
     .help = "The largest allocations that were alive when memory was at its peak.",
     .columns = alive_columns,
     .row_bytes = sizeof(struct prof_allocation)};
 
-/* ---- any table ------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-static void put_columns(struct prof_json *json, const struct prof_report_table *table)
-{
-    static const char *const units[] = {
-        [PROF_UNIT_NAME] = "name",   [PROF_UNIT_WORD] = "word",   [PROF_UNIT_NUMBER] = "number",
-        [PROF_UNIT_COUNT] = "count", [PROF_UNIT_NS] = "ns",       [PROF_UNIT_MOMENT] = "moment",
-        [PROF_UNIT_BYTES] = "bytes", [PROF_UNIT_RATE] = "rate",   [PROF_UNIT_SHARE] = "share",
-        [PROF_UNIT_FLOPS] = "flops", [PROF_UNIT_RATIO] = "ratio",
-    };
-    prof_json_array(json, "columns");
-    for (const struct prof_report_column *column = table->columns; column->key; column++) {
-        prof_json_object(json, NULL);
-        prof_json_string(json, "key", column->key);
-        prof_json_string(json, "title", column->title);
-        prof_json_string(json, "unit", units[column->unit]);
-        prof_json_bool(json, "shown", column->rank != 0);
-        prof_json_end(json);
-    }
-    prof_json_end(json);
-}
-
-static void put_table_json(struct prof_json *json, const char *key,
-                           const struct prof_report_data *data, const struct prof_html_table *t)
-{
-    const char *rows = t->rows;
-    prof_json_object(json, key);
-    prof_json_string(json, "name", t->table->name);
-    prof_json_string(json, "title", t->table->title);
-    prof_json_string(json, "none", prof_report_none(data, t->table));
-    prof_json_string(json, "help", t->table->help);
-    prof_json_string(json, "totals", t->totals);
-    put_columns(json, t->table);
-    prof_json_int(json, "total_rows", t->total_rows);
-    prof_json_array(json, "rows");
-    for (size_t i = 0; i < t->count; i++) {
-        prof_json_array(json, NULL);
-        for (const struct prof_report_column *column = t->table->columns; column->key; column++)
-            prof_report_json_value(json, NULL,
-                                   prof_report_value(data, column, rows + i * t->table->row_bytes));
-        prof_json_end(json);
-    }
-    prof_json_end(json);
-    prof_json_end(json);
-}
-
-static bool shared_table(const struct prof_html_page *page, const struct prof_report_table *table,
-                         struct prof_html_table *out)
-{
-    if (!prof_report_worth(page->data, table))
-        return false;
-    size_t count = 0;
-    const void *rows = table->rows(page->data, &count);
-    *out = (struct prof_html_table){.table = table,
-                                    .rows = rows,
-                                    .count = prof_report_limit(count, page->top, 0),
-                                    .total_rows = (int64_t)count};
-    if (table->totals && count)
-        table->totals(page->data, out->totals, sizeof out->totals);
-    return true;
-}
-
-/* By call path; what the page's own tables say of memory and pools is left out. */
-static bool memory_table(const struct prof_html_page *page, size_t *index,
-                         struct prof_html_table *out)
+/* By call path; those that the page has already are left out. */
+static void put_memory_tables(const struct prof_html_page *page, struct prof_report_output *o)
 {
     const struct prof_report_memory *usage = page->data->usage;
     if (!usage || (!usage->profile.site_count && !usage->profile.failure_count))
-        return false;
+        return;
     for (const struct prof_report_table *const *table = prof_report_memory_tables; *table;
          table++) {
-        if (strcmp((*table)->name, "places") && strcmp((*table)->name, "pools") &&
-            shared_table(page, *table, out) && !(*index)--)
-            return true;
+        if ((*table)->part != PROF_PART_NONE && !prof_report_table((*table)->name) &&
+            prof_report_worth(page->data, *table))
+            prof_report_put_table(o, *table, NULL);
     }
-    return false;
 }
 
-static void alive_totals(const struct prof_html_page *page, char *out, size_t size)
+static void put_page_tables(const struct prof_html_page *page, struct prof_report_output *o)
 {
-    snprintf(out, size, "%s in %s at %s", prof_bytes_of(page->alive.total_bytes).text,
-             prof_counted(page->alive.total, "allocation", "allocations").text,
-             prof_duration_ns(page->memory.peak_ns).text);
-}
-
-bool prof_html_table(const struct prof_html_page *page, size_t index, struct prof_html_table *out)
-{
+    char totals[256];
     for (const struct prof_report_table *const *table = prof_report_tables; *table; table++) {
-        if (shared_table(page, *table, out) && !index--)
-            return true;
+        if (prof_report_worth(page->data, *table))
+            prof_report_put_table(o, *table, NULL);
     }
-    if (page->sizes.count && !index--) {
-        *out = (struct prof_html_table){.table = &size_table,
-                                        .rows = page->sizes.rows,
-                                        .count = page->sizes.count,
-                                        .total_rows = (int64_t)page->sizes.count};
-        return true;
+    o->page.top = 0;
+    if (page->sizes.count)
+        prof_report_put_rows(o, &size_table, page->sizes.rows, page->sizes.count, NULL);
+    o->page.top = page->top;
+    if (page->alive.count) {
+        snprintf(totals, sizeof totals, "%s in %s at %s",
+                 prof_bytes_of(page->alive.total_bytes).text,
+                 prof_counted(page->alive.total, "allocation", "allocations").text,
+                 prof_duration_ns(page->memory.peak_ns).text);
+        o->totals = totals;
+        o->all_rows = (size_t)page->alive.total;
+        prof_report_put_rows(o, &alive_table, page->alive.rows, page->alive.count, NULL);
+        o->totals = NULL;
+        o->all_rows = 0;
     }
-    if (page->alive.count && !index--) {
-        *out = (struct prof_html_table){.table = &alive_table,
-                                        .rows = page->alive.rows,
-                                        .count = prof_report_limit(page->alive.count, page->top, 0),
-                                        .total_rows = page->alive.total};
-        alive_totals(page, out->totals, sizeof out->totals);
-        return true;
-    }
-    return memory_table(page, &index, out);
+    put_memory_tables(page, o);
 }
 
 /* ---- what kernels unfold --------------------------------------------------------------------- */
@@ -239,18 +175,55 @@ static void put_short_names(struct prof_json *json, const struct prof_kernel_sum
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page)
 {
     const struct prof_report_data *data = page->data;
-    struct prof_html_table table;
+    struct prof_report_output output = {
+        .format = PROF_REPORT_PAGE, .page = {.top = page->top}, .data = data, .json = json};
     prof_json_array(json, "tables");
-    for (size_t i = 0; prof_html_table(page, i, &table); i++)
-        put_table_json(json, NULL, data, &table);
+    put_page_tables(page, &output);
     prof_json_end(json);
     size_t kernels = prof_report_limit(data->kernels.count, page->top, 0);
     put_histograms(json, "kernel_histograms", &data->kernels, kernels);
     put_short_names(json, &data->kernels, kernels);
-    table = (struct prof_html_table){.table = prof_report_table("kernels"),
-                                     .rows = page->configs.rows,
-                                     .count = prof_report_limit(page->configs.count, 0, CONFIGS),
-                                     .total_rows = (int64_t)page->configs.count};
-    put_table_json(json, "kernel_configs", data, &table);
-    put_histograms(json, "config_histograms", &page->configs, table.count);
+    output.key = "kernel_configs";
+    output.page.top = CONFIGS;
+    prof_report_put_rows(&output, &prof_report_kernel_configs_table, page->configs.rows,
+                         page->configs.count, NULL);
+    put_histograms(json, "config_histograms", &page->configs,
+                   prof_report_limit(page->configs.count, 0, CONFIGS));
+}
+
+/* ---- without scripts --------------------------------------------------------------------------
+ */
+
+static void put_plain_trust(FILE *out, const struct prof_trust *trust)
+{
+    static const char *const levels[] = {[PROF_TRUST_NOTE] = "Note",
+                                         [PROF_TRUST_WARNING] = "Warning",
+                                         [PROF_TRUST_RISK] = "Risk",
+                                         [PROF_TRUST_LOSS] = "Loss"};
+    fprintf(out, "<h3>Trust</h3>\n<p>This capture: <b>%s</b>.</p>\n<ul>\n",
+            prof_trust_status_words(trust->status));
+    for (size_t i = 0; i < trust->statement_count; i++) {
+        fprintf(out, "<li>%s: ", levels[trust->statements[i].level]);
+        prof_html_text(out, trust->statements[i].text);
+        fputs("</li>\n", out);
+    }
+    fputs("</ul>\n", out);
+}
+
+/* Every table as markup, cut to a screenful each, and the trust block. It is in a noscript element,
+ * so that a page with scripts loses no time on it. */
+void prof_html_put_plain(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_info *info = page->data->info;
+    struct prof_report_output output = {
+        .format = PROF_REPORT_MARKUP, .page = {.out = out, .top = page->top}, .data = page->data};
+    char ending[96];
+    prof_report_ending(info, ending, sizeof ending);
+    fputs("<p>Command <code>", out);
+    prof_html_text(out, info->command);
+    fputs("</code>, ", out);
+    prof_html_text(out, ending);
+    fprintf(out, ", %s.</p>\n", prof_duration_ns(page->data->wall_ns).text);
+    put_plain_trust(out, &page->data->trust);
+    put_page_tables(page, &output);
 }

@@ -56,6 +56,9 @@ enum prof_report_format {
     PROF_REPORT_JSON,
     PROF_REPORT_CSV,
     PROF_REPORT_MARKDOWN,
+    /* Parts of the HTML page: its tables as data, and as markup. */
+    PROF_REPORT_PAGE,
+    PROF_REPORT_MARKUP,
 };
 
 /* Statistics: tables under the names and columns of nsys' reports (stats.c lists them). `names`:

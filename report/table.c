@@ -98,8 +98,12 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
         return text;
     }
     if (value.kind == PROF_VALUE_XYZ) {
-        snprintf(text.text, sizeof text.text, "%lldx%lldx%lld", (long long)value.xyz[0],
-                 (long long)value.xyz[1], (long long)value.xyz[2]);
+        for (int i = 0, used = 0; i < 3; i++)
+            used += value.xyz[i] == PROF_UNKNOWN
+                        ? snprintf(text.text + used, sizeof text.text - (size_t)used, "%s?",
+                                   i ? "x" : "")
+                        : snprintf(text.text + used, sizeof text.text - (size_t)used, "%s%u",
+                                   i ? "x" : "", (unsigned)value.xyz[i]);
         return text;
     }
     switch (unit) {

@@ -55,7 +55,7 @@ struct prof_report_value {
     int64_t integer;
     double real;
     const char *text;   /* lives as long as the row */
-    const int64_t *xyz; /* three, as long as the row */
+    const int64_t *xyz; /* three, each may be PROF_UNKNOWN; as long as the row */
 };
 
 enum prof_report_storage {
@@ -110,6 +110,19 @@ struct prof_report_notes {
 /* Kernels made of templates differ late in their names: they take more room than other names. */
 #define PROF_REPORT_KERNEL_CELLS 44
 
+/* The part of the HTML page in which a table is. */
+enum prof_report_part {
+    PROF_PART_HOST,
+    PROF_PART_RANKS,
+    PROF_PART_KERNELS,
+    PROF_PART_ROOFLINE,
+    PROF_PART_TRANSFERS,
+    PROF_PART_MEMORY,
+    PROF_PART_DEVICES,
+    PROF_PART_MACHINE,
+    PROF_PART_NONE, /* not there: the page shows the same elsewhere */
+};
+
 struct prof_report_table {
     const char *name;  /* JSON key and CSV section: "kernels" */
     const char *title; /* heading for people: "Kernels" */
@@ -129,6 +142,9 @@ struct prof_report_table {
     bool (*worth)(const struct prof_report_data *data); /* NULL: whenever it has rows */
     /* A row about all of them that is more than their sum; NULL = none. */
     const void *(*total_row)(const struct prof_report_data *data);
+    enum prof_report_part part;
+    int part_order; /* in the part behind tables with a lower one, else as in the other formats */
+    bool unfolds;   /* HTML: a row unfolds to its histogram and launch configurations */
     /* One line of totals ("2,000 launches of 5 kernels, 7.0 s"); NULL = none. */
     void (*totals)(const struct prof_report_data *data, char *out, size_t size);
     void (*notes)(const struct prof_report_data *data, struct prof_report_notes *notes);
@@ -202,6 +218,9 @@ struct prof_report_output {
                            PROF_HEADING_ONLY */
     bool several;       /* CSV of nsys' tables: a line with its name before each */
     bool notes_apart;   /* the caller writes the notes of the tables */
+    const char *key;    /* HTML: the member of the open object; NULL = an array is open */
+    const char *totals; /* HTML: instead of the table's own; NULL = those */
+    size_t all_rows;    /* rows that are given are the first of so many; 0 = they are all */
     void (*progress)(void *context, int64_t done, int64_t total);
     void *progress_context;
 

@@ -1,4 +1,5 @@
-/* Writes tables by their description: CSV, JSON and Markdown here, text in table_text.c. */
+/* Writes tables by their description: CSV, JSON and Markdown here, text in table_text.c, HTML in
+ * table_html.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,7 +219,7 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
     case PROF_VALUE_XYZ:
         prof_json_array(json, key);
         for (int i = 0; i < 3; i++)
-            prof_json_int(json, NULL, value.xyz[i]);
+            prof_json_known(json, NULL, value.xyz[i]);
         prof_json_end(json);
         break;
     }
@@ -390,6 +391,10 @@ static const struct table_format {
     [PROF_REPORT_JSON] = {false, json_head, json_row, json_tail, nothing_to_free},
     [PROF_REPORT_CSV] = {false, csv_head, csv_row, csv_tail, nothing_to_free},
     [PROF_REPORT_MARKDOWN] = {true, markdown_head, markdown_row, markdown_tail, nothing_to_free},
+    [PROF_REPORT_PAGE] = {false, prof_report_page_head, prof_report_page_row, prof_report_page_tail,
+                          nothing_to_free},
+    [PROF_REPORT_MARKUP] = {true, prof_report_markup_head, prof_report_markup_row,
+                            prof_report_markup_tail, nothing_to_free},
 };
 
 static void begin_table(struct prof_report_output *o, const struct prof_report_table *table,
@@ -441,7 +446,7 @@ enum prof_status prof_report_put_rows(struct prof_report_output *o,
     if (o->format == PROF_REPORT_CSV && !count && table->optional)
         return PROF_OK;
     size_t limit = heading_only ? 0 : rows_to_write(o, table, count);
-    begin_table(o, table, NULL, count);
+    begin_table(o, table, NULL, o->all_rows ? o->all_rows : count);
     for (size_t i = 0; i < limit && !o->no_memory; i++) {
         o->no_memory = !formats[o->format].row(o, (const char *)rows + i * table->row_bytes);
         o->rows++;

@@ -10,6 +10,14 @@ bool prof_report_text_row(struct prof_report_output *output,
 void prof_report_text_tail(struct prof_report_output *output);
 void prof_report_text_end(struct prof_report_output *output);
 
+void prof_report_page_head(struct prof_report_output *output);
+bool prof_report_page_row(struct prof_report_output *output, const void *row);
+void prof_report_page_tail(struct prof_report_output *output);
+
+void prof_report_markup_head(struct prof_report_output *output);
+bool prof_report_markup_row(struct prof_report_output *output, const void *row);
+void prof_report_markup_tail(struct prof_report_output *output);
+
 /* The column's value in the units of the table. */
 struct prof_report_value prof_report_shown_value(const struct prof_report_output *output,
                                                  const struct prof_report_column *column,

@@ -48,6 +48,7 @@ static void memory_totals(const struct prof_report_data *data, char *out, size_t
 
 const struct prof_report_table prof_report_memory_table = {
     .name = "memory",
+    .part = PROF_PART_MEMORY,
     .title = "Memory",
     .none = "no allocations",
     .help = "Peak is the most that was allocated at one moment; leaks were never freed.",
@@ -92,6 +93,8 @@ static const void *leak_rows(const struct prof_report_data *data, size_t *count)
 
 const struct prof_report_table prof_report_leaks_table = {
     .name = "leaks",
+    .part = PROF_PART_MEMORY,
+    .part_order = 2,
     .title = "Largest leaks",
     .none = "no leaks",
     .help = "Allocations that were not freed when their process ended.",

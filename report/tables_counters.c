@@ -129,6 +129,8 @@ static void counter_totals(const struct prof_report_data *data, char *out, size_
 
 const struct prof_report_table prof_report_counters_table = {
     .name = "counters",
+    .part = PROF_PART_KERNELS,
+    .part_order = 1,
     .title = "Hardware counters",
     .none = "none were sampled",
     .help =
@@ -200,6 +202,8 @@ static bool counter_value_worth(const struct prof_report_data *data)
 
 const struct prof_report_table prof_report_counter_values_table = {
     .name = "counter_values",
+    .part = PROF_PART_KERNELS,
+    .part_order = 1,
     .title = "Every counter",
     .none = "none were sampled",
     .help = "Every counter of every kernel, per second of kernel time and per launch.",
@@ -279,6 +283,8 @@ static const void *exact_rows(const struct prof_report_data *data, size_t *count
 
 const struct prof_report_table prof_report_exact_counts_table = {
     .name = "exact_counts",
+    .part = PROF_PART_KERNELS,
+    .part_order = 1,
     .title = "Counted launches",
     .none = "none were counted one by one",
     .help =

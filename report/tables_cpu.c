@@ -128,6 +128,7 @@ static void host_totals(const struct prof_report_data *data, char *out, size_t s
 
 const struct prof_report_table prof_report_host_table = {
     .name = "host",
+    .part_order = 2,
     .title = "Where the host was",
     .none = "the host was not sampled (--cpu-sample)",
     .help =
@@ -207,6 +208,7 @@ static const void *host_thread_rows(const struct prof_report_data *data, size_t 
 
 const struct prof_report_table prof_report_host_threads_table = {
     .name = "host_threads",
+    .part_order = 2,
     .title = "Time of threads",
     .none = "the host was not sampled (--cpu-sample)",
     .help =

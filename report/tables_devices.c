@@ -85,6 +85,7 @@ static const void *device_rows(const struct prof_report_data *data, size_t *coun
 
 const struct prof_report_table prof_report_devices_table = {
     .name = "devices",
+    .part = PROF_PART_DEVICES,
     .title = "Devices",
     .none = "no device work was recorded",
     .help = "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
@@ -116,6 +117,7 @@ static const void *gap_rows(const struct prof_report_data *data, size_t *count)
 
 const struct prof_report_table prof_report_gaps_table = {
     .name = "gaps",
+    .part = PROF_PART_DEVICES,
     .title = "Longest idle times",
     .none = "no gaps",
     .help = "Times between the first and the last operation of a device when it had nothing to do.",
@@ -180,6 +182,7 @@ static void state_totals(const struct prof_report_data *data, char *out, size_t 
 
 const struct prof_report_table prof_report_states_table = {
     .name = "states",
+    .part_order = 2,
     .title = "Where the device's time went",
     .none = "n/a, nothing was analysed",
     .help = "Each instant of the analysed interval has one state, so they add up to "

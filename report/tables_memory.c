@@ -316,6 +316,7 @@ static const void *driver_rows(const struct prof_report_data *data, size_t *coun
 
 static const struct prof_report_table places_table = {
     .name = "places",
+    .part = PROF_PART_NONE,
     .title = "Memory",
     .none = "no allocations",
     .help =
@@ -329,6 +330,7 @@ static const struct prof_report_table places_table = {
 
 static const struct prof_report_table failures_table = {
     .name = "failures",
+    .part = PROF_PART_MEMORY,
     .title = "Out of memory",
     .none = "no allocation failed for lack of memory",
     .help = "Allocations that failed for lack of memory: how much was requested, and what was "
@@ -342,6 +344,7 @@ static const struct prof_report_table failures_table = {
 
 static const struct prof_report_table holders_table = {
     .name = "holders",
+    .part = PROF_PART_MEMORY,
     .title = "Live at that time",
     .none = "nothing",
     .help = "The call paths that held most when an allocation failed.",
@@ -353,6 +356,7 @@ static const struct prof_report_table holders_table = {
 
 static const struct prof_report_table held_table = {
     .name = "held",
+    .part = PROF_PART_MEMORY,
     .title = "Held at the peak",
     .none = "nothing",
     .help = "By call path: what was alive when its device's memory was fullest.",
@@ -363,6 +367,7 @@ static const struct prof_report_table held_table = {
 
 static const struct prof_report_table kept_table = {
     .name = "kept",
+    .part = PROF_PART_MEMORY,
     .title = "Kept",
     .none = "nothing",
     .help = "Leak: iterations after warm-up go on keeping more, until the last one is over. State: "
@@ -376,6 +381,7 @@ static const struct prof_report_table kept_table = {
 
 static const struct prof_report_table brief_table = {
     .name = "brief",
+    .part = PROF_PART_MEMORY,
     .title = "Freed at once",
     .none = "nothing lives briefly",
     .help = "Allocations freed in the iteration that made them, or within a millisecond, and the "
@@ -389,6 +395,7 @@ static const struct prof_report_table brief_table = {
 
 static const struct prof_report_table lifetimes_table = {
     .name = "lifetimes",
+    .part = PROF_PART_MEMORY,
     .title = "Lifetimes",
     .none = "nothing was freed",
     .help = "How long what was freed had lived.",
@@ -399,6 +406,8 @@ static const struct prof_report_table lifetimes_table = {
 
 static const struct prof_report_table driver_table = {
     .name = "driver",
+    .part = PROF_PART_MEMORY,
+    .part_order = 3,
     .title = "By the driver's count",
     .none = "the driver's count was not sampled",
     .help =

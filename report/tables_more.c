@@ -65,6 +65,7 @@ static void graph_totals(const struct prof_report_data *data, char *out, size_t 
 
 const struct prof_report_table prof_report_graphs_table = {
     .name = "graphs",
+    .part = PROF_PART_KERNELS,
     .title = "Graphs",
     .none = "no graphs were recorded as a whole",
     .help = "Executions of CUDA graphs that were recorded as a whole, without their nodes.",
@@ -99,6 +100,7 @@ static void overhead_totals(const struct prof_report_data *data, char *out, size
 
 const struct prof_report_table prof_report_overhead_table = {
     .name = "overhead",
+    .part_order = 1,
     .title = "Overhead",
     .none = "no overhead recorded",
     .help = "Host time that the driver or the profiler took from the program, summed over threads.",
@@ -126,6 +128,8 @@ static void jit_totals(const struct prof_report_data *data, char *out, size_t si
 
 const struct prof_report_table prof_report_jit_table = {
     .name = "jit",
+    .part = PROF_PART_KERNELS,
+    .part_order = 2,
     .title = "Code compiled at run time",
     .none = "none",
     .help = "Device code that the driver compiled while the program ran, or loaded from its cache.",
@@ -164,6 +168,8 @@ static void migration_totals(const struct prof_report_data *data, char *out, siz
 
 const struct prof_report_table prof_report_migrations_table = {
     .name = "migrations",
+    .part = PROF_PART_TRANSFERS,
+    .part_order = 1,
     .title = "Unified memory",
     .none = "none moved",
     .help = "Managed memory that moved to where it was needed, and the faults that made it move.",
@@ -207,6 +213,8 @@ static const void *pool_rows(const struct prof_report_data *data, size_t *count)
 
 const struct prof_report_table prof_report_pools_table = {
     .name = "pools",
+    .part = PROF_PART_MEMORY,
+    .part_order = 2,
     .title = "Memory pools",
     .none = "no memory pools",
     .help =

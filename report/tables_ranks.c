@@ -137,6 +137,7 @@ static void rank_totals(const struct prof_report_data *data, char *out, size_t s
 
 const struct prof_report_table prof_report_ranks_table = {
     .name = "ranks",
+    .part = PROF_PART_RANKS,
     .notes = prof_report_rank_notes,
     .title = "Ranks",
     .none = "no ranks",
@@ -209,6 +210,7 @@ static void collective_totals(const struct prof_report_data *data, char *out, si
 
 const struct prof_report_table prof_report_collectives_table = {
     .name = "collectives",
+    .part = PROF_PART_RANKS,
     .title = "Collectives",
     .none = "no collective operations",
     .help =
@@ -271,6 +273,7 @@ static const void *late_rows(const struct prof_report_data *data, size_t *count)
 
 const struct prof_report_table prof_report_late_ranks_table = {
     .name = "late_ranks",
+    .part = PROF_PART_RANKS,
     .title = "Latest arrivals",
     .none = "no rank came late",
     .help =
@@ -324,6 +327,7 @@ static const void *iteration_rows(const struct prof_report_data *data, size_t *c
 
 const struct prof_report_table prof_report_rank_iterations_table = {
     .name = "rank_iterations",
+    .part = PROF_PART_RANKS,
     .title = "Iterations across ranks",
     .none = "no range repeats on every rank",
     .help =
@@ -388,6 +392,7 @@ static const void *difference_rows(const struct prof_report_data *data, size_t *
 
 const struct prof_report_table prof_report_rank_differences_table = {
     .name = "rank_differences",
+    .part = PROF_PART_RANKS,
     .title = "What ranks do otherwise",
     .none = "all do the same",
     .help = "Exact counts within the iterations that differ from those of most ranks.",
@@ -443,6 +448,7 @@ static bool link_worth(const struct prof_report_data *data)
 
 const struct prof_report_table prof_report_rank_links_table = {
     .name = "rank_links",
+    .part = PROF_PART_RANKS,
     .title = "Bandwidth between ranks",
     .none = "none is known",
     .help =
@@ -478,6 +484,7 @@ static const void *port_rows(const struct prof_report_data *data, size_t *count)
 
 const struct prof_report_table prof_report_network_table = {
     .name = "network",
+    .part = PROF_PART_RANKS,
     .title = "Network ports",
     .none = "no network port carried anything",
     .help = "Bytes of all programs of the host while perfkit recorded; of link is the larger rate "

@@ -194,6 +194,7 @@ static void roofline_range_totals(const struct prof_report_data *data, char *out
 
 const struct prof_report_table prof_report_roofline_table = {
     .name = "roofline",
+    .part = PROF_PART_ROOFLINE,
     .notes = prof_report_roofline_notes,
     .title = "Roofline",
     .none = "no kernels",
@@ -208,6 +209,7 @@ const struct prof_report_table prof_report_roofline_table = {
 
 const struct prof_report_table prof_report_roofline_configs_table = {
     .name = "roofline_configs",
+    .part = PROF_PART_ROOFLINE,
     .title = "Roofline by launch configuration",
     .none = "no kernels",
     .help = "The same for each grid and block that a kernel was launched with.",
@@ -219,6 +221,7 @@ const struct prof_report_table prof_report_roofline_configs_table = {
 
 const struct prof_report_table prof_report_roofline_ranges_table = {
     .name = "roofline_ranges",
+    .part = PROF_PART_ROOFLINE,
     .notes = prof_report_range_notes,
     .title = "Roofline of NVTX ranges",
     .none = "no NVTX ranges",
@@ -298,6 +301,7 @@ static const void *ceiling_rows(const struct prof_report_data *data, size_t *cou
 
 const struct prof_report_table prof_report_ceilings_table = {
     .name = "ceilings",
+    .part = PROF_PART_ROOFLINE,
     .title = "Ceilings",
     .none = "no ceilings are known",
     .help = "What the devices can do: measured by perfkit device --measure, or theoretical.",

@@ -28,6 +28,7 @@ static const void *process_rows(const struct prof_report_data *data, size_t *cou
 
 const struct prof_report_table prof_report_processes_table = {
     .name = "processes",
+    .part = PROF_PART_MACHINE,
     .title = "Processes",
     .none = "no processes",
     .help = "The processes of the run.",
@@ -58,6 +59,7 @@ static const void *balance_rows(const struct prof_report_data *data, size_t *cou
 
 const struct prof_report_table prof_report_balance_table = {
     .name = "balance",
+    .part = PROF_PART_NONE,
     .title = "Calls and records",
     .none = "no calls were counted",
     .help = "Called = recorded + failed + in graphs + dropped + outstanding + missing; missing and "
@@ -155,6 +157,7 @@ static bool stream_worth(const struct prof_report_data *data)
 
 const struct prof_report_table prof_report_streams_table = {
     .name = "streams",
+    .part = PROF_PART_DEVICES,
     .title = "Streams",
     .none = "no streams",
     .help = "Streams and queues that did something, or have a name; a lower priority number goes "
@@ -219,6 +222,7 @@ static bool context_worth(const struct prof_report_data *data)
 
 const struct prof_report_table prof_report_contexts_table = {
     .name = "contexts",
+    .part = PROF_PART_DEVICES,
     .title = "Contexts",
     .none = "no contexts",
     .help = "A green context has some of its device's SMs.",
@@ -261,6 +265,8 @@ static bool thread_worth(const struct prof_report_data *data)
 
 const struct prof_report_table prof_report_threads_table = {
     .name = "threads",
+    .part = PROF_PART_MACHINE,
+    .part_order = 1,
     .title = "Threads",
     .none = "no threads",
     .help = "Threads that made calls or ranges, by the names the program gave them.",

@@ -52,6 +52,46 @@ static const struct prof_report_column kernel_columns[] = {
     {0},
 };
 
+#define CONFIG_SHAPE(name, member)                                                                 \
+    static struct prof_report_value kernel_##name(const struct prof_report_data *data,             \
+                                                  const void *row)                                 \
+    {                                                                                              \
+        const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;          \
+        (void)data;                                                                                \
+        return config && config->member[0] != PROF_UNKNOWN                                         \
+                   ? (struct prof_report_value){.kind = PROF_VALUE_XYZ, .xyz = config->member}     \
+                   : (struct prof_report_value){.kind = PROF_VALUE_NONE};                          \
+    }
+CONFIG_SHAPE(grid, grid)
+CONFIG_SHAPE(block, block)
+
+static const struct prof_report_column kernel_config_columns[] = {
+    COMPUTED("grid", "Grid", WORD, 1, kernel_grid),
+    COMPUTED("block", "Block", WORD, 1, kernel_block),
+    INT64("total_ns", "Total", NS, 1, prof_kernel_row, duration_ns.sum),
+    INT64("count", "Count", COUNT, 1, prof_kernel_row, duration_ns.count),
+    REAL("average_ns", "Average", NS, 1, prof_kernel_row, duration_ns.mean),
+    REAL("median_ns", "Median", NS, 1, prof_kernel_row, duration_ns.median),
+    INT64("min_ns", "Min", NS, 1, prof_kernel_row, duration_ns.min),
+    INT64("max_ns", "Max", NS, 1, prof_kernel_row, duration_ns.max),
+    REAL("p95_ns", "p95", NS, 1, prof_kernel_row, duration_ns.p95),
+    COMPUTED("registers", "Reg/Trd", NUMBER, 1, kernel_registers),
+    COMPUTED("shared_static_bytes", "StcSMem", BYTES, 1, kernel_shared_static),
+    COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 1, kernel_shared_dynamic),
+    COMPUTED("local_bytes", "Local/Trd", BYTES, 1, kernel_local),
+    STRING("name", "Kernel", NAME, 0, prof_kernel_row, name),
+    {0},
+};
+
+/* What a row of the kernels' table unfolds on the HTML page. */
+const struct prof_report_table prof_report_kernel_configs_table = {
+    .name = "kernel_configs",
+    .title = "Launch configurations",
+    .none = "no launch configurations",
+    .columns = kernel_config_columns,
+    .row_bytes = sizeof(struct prof_kernel_row),
+};
+
 static const void *kernel_rows(const struct prof_report_data *data, size_t *count)
 {
     *count = data->kernels.count;
@@ -83,6 +123,8 @@ static void kernel_totals(const struct prof_report_data *data, char *out, size_t
 
 const struct prof_report_table prof_report_kernels_table = {
     .name = "kernels",
+    .part = PROF_PART_KERNELS,
+    .unfolds = true,
     .in_summaries = true, /* by the sums per second */
     .title = "Kernels",
     .none = "no kernels",
@@ -153,6 +195,7 @@ static void transfer_totals(const struct prof_report_data *data, char *out, size
 
 const struct prof_report_table prof_report_transfers_table = {
     .name = "transfers",
+    .part = PROF_PART_TRANSFERS,
     .title = "Memcpy and memset",
     .none = "no memcpys or memsets",
     .help = "Speed is bytes over the time of the same operations, in powers of 1000.",
@@ -185,6 +228,7 @@ static void api_totals(const struct prof_report_data *data, char *out, size_t si
 
 const struct prof_report_table prof_report_api_table = {
     .name = "api",
+    .part_order = 1,
     .title = "API calls",
     .none = "no API calls",
     .help = "Host time inside the calls, summed over threads.",
@@ -214,6 +258,7 @@ static void wait_totals(const struct prof_report_data *data, char *out, size_t s
 
 const struct prof_report_table prof_report_waits_table = {
     .name = "waits",
+    .part_order = 1,
     .title = "Waits",
     .none = "no waits",
     .help = "Time the host, or a stream, waited for the device.",

@@ -3,25 +3,12 @@
   'use strict';
   const el = P.el;
 
-  /* Three columns x, y, z of a table become one: "16 × 16 × 1". */
-  function join(table, keys, title) {
-    const at = keys.map((key) => table.columns.findIndex((column) => column.key === key));
-    const text = (row) => (at.every((i) => P.unknown(row[i])) ? null
-      : at.map((i) => (P.unknown(row[i]) ? '?' : row[i])).join(' \u00d7 '));
-    return { column: { key: keys[0].replace(/_x$/, ''), title, unit: 'word', shown: true }, text };
-  }
-
-  const SHOWN = ['total_ns', 'count', 'average_ns', 'median_ns', 'min_ns', 'max_ns', 'p95_ns', 'registers',
-    'shared_static_bytes', 'shared_dynamic_bytes', 'local_bytes'];
-
-  /* The configurations as a table of their own, for a kernel's rows of them. */
+  /* The configurations as a table of their own, for a kernel's rows of them: [264, 1, 1] becomes "264 × 1 × 1". */
   function configTable(source, name, rows) {
-    const grid = join(source, ['grid_x', 'grid_y', 'grid_z'], 'Grid');
-    const block = join(source, ['block_x', 'block_y', 'block_z'], 'Block');
-    const kept = SHOWN.map((key) => source.columns.findIndex((column) => column.key === key)).filter((i) => i >= 0);
-    return { name, title: 'Launch configurations', total_rows: rows.length,
-      columns: [grid.column, block.column, ...kept.map((i) => Object.assign({}, source.columns[i], { shown: true }))],
-      rows: rows.map((row) => [grid.text(row), block.text(row), ...kept.map((i) => row[i])]) };
+    const word = (value) => (Array.isArray(value) ? value.map((v) => (P.unknown(v) ? '?' : v)).join(' \u00d7 ') : value);
+    const kept = source.columns.map((column, i) => i).filter((i) => source.columns[i].shown);
+    return { name, title: source.title, total_rows: rows.length, columns: kept.map((i) => source.columns[i]),
+      rows: rows.map((row) => kept.map((i) => word(row[i]))) };
   }
 
   /* The stacks of the host that launched a kernel, most time first. */

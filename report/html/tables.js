@@ -4,7 +4,6 @@
   'use strict';
   const el = P.el;
   const FIRST_ROWS = 25, SHORT = 36, PAPER_ROWS = 500;
-  const TOLD_ELSEWHERE = ['balance'];
 
   const isText = (column) => column.unit === 'name' || column.unit === 'word';
 
@@ -44,8 +43,8 @@
       return momentCell(value, table.lasts < 0 ? 0 : row[table.lasts] || 0);
     const text = P.format.value(column.unit, value);
     if (!P.unknown(value) && column.unit === 'share') return barCell(value, text);
-    const fastest = column.key === 'bytes_per_s' ? table.fastest(row) : 0;
-    if (!P.unknown(value) && fastest > 0) return barCell(value / fastest, text);
+    const largest = column.bar ? table.largest(row) : 0;
+    if (!P.unknown(value) && largest > 0) return barCell(value / largest, text);
     return el('td', { class: isText(column) ? 'left' : null }, text);
   }
 
@@ -62,21 +61,20 @@
     table.columns.forEach((column, i) => { index[column.key] = i; });
     const at = { min: index.min_ns, median: index.median_ns, p95: index.p95_ns, max: index.max_ns };
     table.lasts = index.duration_ns === undefined ? -1 : index.duration_ns;
-    const fastest = new Map(); /* of each direction */
-    if (index.kind !== undefined && index.bytes_per_s !== undefined)
-      table.rows.forEach((row) => fastest.set(row[index.kind],
-        Math.max(fastest.get(row[index.kind]) || 0, row[index.bytes_per_s] || 0)));
-    table.fastest = (row) => fastest.get(row[index.kind]);
+    const largest = new Map(), bar = table.columns.findIndex((column) => column.bar); /* of each kind */
+    if (bar >= 0)
+      table.rows.forEach((row) => largest.set(row[index.kind], Math.max(largest.get(row[index.kind]) || 0, row[bar] || 0)));
+    table.largest = (row) => largest.get(row[index.kind]);
     const histogram = more && more.histogram, unfold = more && more.unfold;
     const scale = histogram ? P.histogramScale(table.rows.map(histogram)) : null;
     const state = { sort: -1, down: true, filter: '', all: false, paper: false, wide: false, unfolded: new Set() };
     const head = el('tr'), body = el('tbody'), told = el('span', { class: 'faint', 'aria-live': 'polite' });
     const every = el('button', { type: 'button', onclick: () => { state.all = !state.all; draw(); } });
 
-    /* A column without a single known value says nothing until all are asked for. */
+    /* A column without a single known value is shown with all columns only; some are so when all are 0. */
     const columns = () => table.columns.map((column, i) => ({ column, i })).filter(({ column, i }) =>
       state.wide || (column.shown && (i === table.columns.length - 1 || table.rows.some((row) => !P.unknown(row[i]) &&
-        (column.key !== 'graph_nodes' || row[i] > 0)))));
+        (!column.hides_zero || row[i] !== 0)))));
 
     function rows() {
       const wanted = state.filter.toLowerCase();
@@ -167,17 +165,6 @@
     });
   };
 
-  const PARTS = {
-    ranks: ['ranks', 'collectives', 'late_ranks', 'rank_links', 'network', 'rank_differences', 'rank_iterations'],
-    kernels: ['kernels', 'graphs', 'lines', 'counters', 'counter_values', 'exact_counts', 'jit'],
-    roofline: ['roofline', 'roofline_configs', 'roofline_ranges', 'ceilings'],
-    transfers: ['transfers', 'transfer_sizes', 'migrations'],
-    memory: ['memory', 'failures', 'holders', 'held', 'kept', 'brief', 'lifetimes', 'alive', 'leaks', 'pools', 'driver'],
-    host: ['ranges', 'api', 'waits', 'overhead'],
-    devices: ['devices', 'gaps', 'streams', 'contexts'],
-    machine: ['processes', 'threads'],
-  };
-
   function put(table, place) {
     const title = table.name + '-title', heading = place.querySelector('h2').textContent;
     const section = el('section', { id: table.name, 'aria-labelledby': title },
@@ -185,19 +172,12 @@
     if (!table.rows.length) section.append(el('p', { class: 'none' }, table.none));
     else section.append(el('p', { class: 'faint' }, (table.totals ? table.totals + '. ' : '') + table.help));
     place.append(section);
-    if (table.rows.length) P.Table(table, section, table.name === 'kernels' ? P.kernelDetails(table) : null);
+    if (table.rows.length) P.Table(table, section, table.unfolds ? P.kernelDetails(table) : null);
   }
 
   P.tables = function () {
-    const left = new Map(P.data.tables.filter((table) => !TOLD_ELSEWHERE.includes(table.name))
-      .map((table) => [table.name, table]));
-    const take = (name, part) => {
-      if (left.has(name)) put(left.get(name), P.section(part));
-      left.delete(name);
-    };
-    Object.entries(PARTS).forEach(([part, names]) =>
-      names.forEach((name) => take(name, part === 'machine' ? part : 'part-' + part)));
-    Array.from(left.keys()).forEach((name) => take(name, 'part-host'));
+    P.data.tables.filter((table) => table.part).sort((a, b) => a.order - b.order)
+      .forEach((table) => put(table, P.section(table.part)));
     document.querySelectorAll('section.part').forEach((part) => { part.hidden = part.children.length < 2; });
   };
 })(window.perfkit);
