@@ -54,6 +54,11 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
             &(array)->data[(array)->count++])                                                      \
          : NULL)
 
+/* Append a value. False: out of memory. */
+#define prof_array_push(array, ...)                                                                \
+    (prof_array_reserve(array, 1) &&                                                               \
+     ((array)->data[(array)->count++] = (__VA_ARGS__), true))
+
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 

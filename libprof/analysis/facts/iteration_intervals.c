@@ -39,10 +39,8 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
         }
     }
     for (size_t i = 0; i < set_up->count; i++) {
-        struct mark *slot = prof_array_add(&marks->list);
-        if (!slot)
+        if (!prof_array_push(&marks->list, (struct mark){set_up->data[i].begin, SIZE_MAX}))
             return false;
-        *slot = (struct mark){set_up->data[i].begin, SIZE_MAX};
     }
     if (marks->list.count)
         qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
@@ -171,10 +169,9 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_intervals *own = &phases->list.data[p].intervals;
         for (size_t i = 0; i < own->count; i++) {
-            struct owner *slot = prof_array_add(&owners->list);
-            if (!slot)
+            if (!prof_array_push(&owners->list, (struct owner){own->data[i].begin, own->data[i].end,
+                                                               own->data[i].end, p}))
                 return false;
-            *slot = (struct owner){own->data[i].begin, own->data[i].end, own->data[i].end, p};
         }
         prof_array_free(&phases->list.data[p].intervals);
     }

@@ -427,11 +427,11 @@ static bool take_run(struct prof_iterations *it, const struct prof_facts *f)
         struct prof_interval one = f->recorded.data[i];
         run = one.end - one.begin > run.end - run.begin ? one : run;
     }
-    struct prof_iteration *slot = prof_array_add(&it->list);
-    if (!slot)
+    if (!prof_array_push(&it->list, (struct prof_iteration){.begin = run.begin,
+                                                            .end = run.end,
+                                                            .steady = true,
+                                                            .covered = INT64_MIN}))
         return false;
-    *slot = (struct prof_iteration){
-        .begin = run.begin, .end = run.end, .steady = true, .covered = INT64_MIN};
     it->main_end = 1;
     it->steady = 1;
     return true;

@@ -48,15 +48,13 @@ static bool list_segments(struct blocks *b, const struct prof_map *addresses)
         const uint64_t *address = prof_map_get(addresses, (uint64_t)l->id);
         if (!address || w->sites.data[item->site].row.host)
             continue;
-        struct segment *slot = prof_array_add(&b->segments);
-        if (!slot)
+        if (!prof_array_push(&b->segments, (struct segment){.process = l->process,
+                                                            .address = (int64_t)*address,
+                                                            .bytes = item->bytes,
+                                                            .start = item->start,
+                                                            .until = item->until,
+                                                            .item = i}))
             return false;
-        *slot = (struct segment){.process = l->process,
-                                 .address = (int64_t)*address,
-                                 .bytes = item->bytes,
-                                 .start = item->start,
-                                 .until = item->until,
-                                 .item = i};
     }
     struct segment *s = b->segments.data;
     if (b->segments.count)

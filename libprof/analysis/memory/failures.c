@@ -184,10 +184,8 @@ static bool add_failure(void *user, sqlite3_stmt *row)
         return true;
     const struct prof_call *call =
         call_that_failed(w->facts, (uint32_t)failure.thread, failure.time_ns);
-    struct span *span = prof_array_add(&rows->spans);
-    if (!span)
+    if (!prof_array_push(&rows->spans, failure_span(&failure, call)))
         return false;
-    *span = failure_span(&failure, call);
     return keep_failure(rows, failure, prof_column_id(row, STACK), call);
 }
 

@@ -83,10 +83,7 @@ static bool add_rank_range(void *user, sqlite3_stmt *row)
         return true;
     if (call.on_host && sqlite3_column_type(row, PAYLOAD) == SQLITE_INTEGER)
         call.bytes = prof_column_size(row, PAYLOAD);
-    if (!prof_array_reserve(&w->calls, 1))
-        return false;
-    w->calls.data[w->calls.count++] = call;
-    return true;
+    return prof_array_push(&w->calls, call);
 }
 
 static int by_range(const void *a, const void *b)

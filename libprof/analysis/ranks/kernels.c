@@ -33,21 +33,18 @@ static bool add_collective_kernel(void *user, const struct prof_event_row *row)
     if (config == SIZE_MAX || !w->config_operation[config] || !stream ||
         row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN)
         return true;
-    if (!prof_array_reserve(&w->kernels, 1))
-        return false;
-    w->kernels.data[w->kernels.count++] = (struct rank_kernel){
-        .id = row->id,
-        .start = row->start_ns,
-        .end = prof_add(row->start_ns, row->duration_ns),
-        .stream = row->stream,
-        .thread = row->thread,
-        .call = row->call_ns,
-        .process = stream->process,
-        .device = stream->device,
-        .operation = w->config_operation[config],
-        .node = row->graph_node,
-    };
-    return true;
+    return prof_array_push(&w->kernels, (struct rank_kernel){
+                                            .id = row->id,
+                                            .start = row->start_ns,
+                                            .end = prof_add(row->start_ns, row->duration_ns),
+                                            .stream = row->stream,
+                                            .thread = row->thread,
+                                            .call = row->call_ns,
+                                            .process = stream->process,
+                                            .device = stream->device,
+                                            .operation = w->config_operation[config],
+                                            .node = row->graph_node,
+                                        });
 }
 
 static enum prof_status read_collective_kernels(struct rank_work *w, struct prof_error *err)
@@ -95,9 +92,8 @@ static bool add_graph_launch_node(void *user, sqlite3_stmt *row)
                         .thread = thread ? thread->id : 0,
                         .original = prof_column_int(row, 2),
                         .start = prof_column_int(row, 3)};
-    if (!prof_array_reserve(&nodes->list, 1))
+    if (!prof_array_push(&nodes->list, node))
         return false;
-    nodes->list.data[nodes->list.count++] = node;
     return prof_map_put(&nodes->at, prof_call_key(node.process, node.node), nodes->list.count - 1);
 }
 
@@ -280,9 +276,8 @@ static bool sweep_moments(struct sweep *s)
         if (m->kind == LAUNCHES) {
             if (open <= 0)
                 continue; /* not by one of these calls */
-            if (!prof_array_reserve(&s->launches, 1))
+            if (!prof_array_push(&s->launches, m))
                 return false;
-            s->launches.data[s->launches.count++] = m;
             continue;
         }
         bool group_start = m->call->kind == RANK_CALL_GROUP_START;
@@ -293,9 +288,8 @@ static bool sweep_moments(struct sweep *s)
         if (m->kind == ENDS && group_end && depth > 0)
             depth--;
         if (m->kind == BEGINS && m->call->kind == RANK_CALL_OPERATION) {
-            if (!prof_array_reserve(&s->calls, 1))
+            if (!prof_array_push(&s->calls, m->call))
                 return false;
-            s->calls.data[s->calls.count++] = m->call;
         }
         if (open <= 0 && depth == 0)
             flush(s);
@@ -306,10 +300,7 @@ static bool sweep_moments(struct sweep *s)
 
 static bool add_sweep_moment(struct sweep *s, struct moment moment)
 {
-    if (!prof_array_reserve(&s->moments, 1))
-        return false;
-    s->moments.data[s->moments.count++] = moment;
-    return true;
+    return prof_array_push(&s->moments, moment);
 }
 
 static bool add_moments(struct rank_work *w, struct nodes *nodes, struct sweep *s)

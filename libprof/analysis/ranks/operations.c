@@ -83,10 +83,7 @@ static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
 
 static bool append_rank_interval(struct prof_intervals *set, int64_t begin, int64_t end)
 {
-    if (!prof_array_reserve(set, 1))
-        return false;
-    set->data[set->count++] = (struct prof_interval){begin, end};
-    return true;
+    return prof_array_push(set, (struct prof_interval){begin, end});
 }
 
 static bool count_add(struct rank_work *w, struct rank_count count)
@@ -102,9 +99,8 @@ static bool count_add(struct rank_work *w, struct rank_count count)
         known->sum_ns = prof_add(known->sum_ns, count.sum_ns);
         return true;
     }
-    if (!prof_array_reserve(&w->counts, 1))
+    if (!prof_array_push(&w->counts, count))
         return false;
-    w->counts.data[w->counts.count++] = count;
     return prof_names_put(&w->count_at, (const char *)&text, sizeof text,
                           (uint32_t)(w->counts.count - 1));
 }

@@ -57,14 +57,13 @@ static bool add_sides(struct pairing *p)
         before = event;
         if (own == PROF_UNKNOWN)
             continue;
-        if (!prof_array_reserve(&p->sides, 1))
+        if (!prof_array_push(&p->sides, (struct side){.communicator = event->communicator,
+                                                      .event = (uint32_t)i,
+                                                      .from = receives ? event->said.peer : own,
+                                                      .to = receives ? own : event->said.peer,
+                                                      .start = event->start,
+                                                      .receives = receives}))
             return false;
-        p->sides.data[p->sides.count++] = (struct side){.communicator = event->communicator,
-                                                        .event = (uint32_t)i,
-                                                        .from = receives ? event->said.peer : own,
-                                                        .to = receives ? own : event->said.peer,
-                                                        .start = event->start,
-                                                        .receives = receives};
     }
     return true;
 }
@@ -110,10 +109,7 @@ static bool set_wait(struct rank_work *w, struct rank_event *event, int64_t othe
     event->wait = until > event->start ? until - event->start : 0;
     if (event->wait == 0)
         return true;
-    if (!prof_array_reserve(waits, 1))
-        return false;
-    waits->data[waits->count++] = (struct prof_interval){event->start, until};
-    return true;
+    return prof_array_push(waits, (struct prof_interval){event->start, until});
 }
 
 static bool join_pair(struct rank_work *w, struct rank_event *send, struct rank_event *receive,

@@ -50,10 +50,7 @@ static bool add_port(void *user, sqlite3_stmt *row)
             *known = port;
         return true;
     }
-    if (!prof_array_reserve(&ports->list, 1))
-        return false;
-    ports->list.data[ports->list.count++] = port;
-    return true;
+    return prof_array_push(&ports->list, port);
 }
 
 static int most_first(const void *a, const void *b)
