@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/compare/run.h"
-#include "libprof/analysis/compare/sketch.h"
+#include "libprof/analysis/compare/metric.h"
+#include "libprof/analysis/compare/noise.h"
 #include "tests/check_main.h"
 
 START_TEST(sketch_of_known_values)

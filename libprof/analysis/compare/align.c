@@ -98,9 +98,7 @@ struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         struct prof_pair *pair = &c->metrics.pairs.data[middle];
-        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
-        if (!metric)
-            metric = prof_first(c, pair, PROF_CAND);
+        const struct prof_metric *metric = prof_first_of_both(c, pair);
         int order = prof_metric_order(&key, metric);
         if (!order)
             return pair;

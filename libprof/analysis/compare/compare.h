@@ -57,9 +57,6 @@ struct prof_compare {
 bool prof_align(struct prof_compare *c);
 /* Find what was renamed, reshaped, split. */
 bool prof_match(struct prof_compare *c);
-/* Count what happened in NVTX ranges that only one side has in the nearest range around them that
- * both have. False: out of memory. */
-bool prof_match_places(struct prof_compare *c);
 /* The pair of the family that has the name, place, shape and device of `like`; NULL = there is
  * none. */
 struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_family family,
@@ -76,6 +73,13 @@ static inline const struct prof_pair *prof_next_part(const struct prof_compare *
 /* First metric of the side that is not NULL; NULL = not there. */
 const struct prof_metric *prof_first(const struct prof_compare *c, const struct prof_pair *pair,
                                      int side);
+
+static inline const struct prof_metric *prof_first_of_both(const struct prof_compare *c,
+                                                           const struct prof_pair *pair)
+{
+    const struct prof_metric *base = prof_first(c, pair, PROF_BASE);
+    return base ? base : prof_first(c, pair, PROF_CAND);
+}
 
 /* Sum over the pair and its parts of what one run has: inside per iteration, or outside. False: the
  * run has nothing of it. */

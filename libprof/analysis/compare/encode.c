@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/capture.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/analysis/compare/run.h"
 
 #define MAGIC "PKRN"
 #define VERSION 2 /* 1: without iteration_ns */

@@ -3,7 +3,7 @@
 #ifndef PERFKIT_ANALYSIS_COMPARE_EXTRACT_H
 #define PERFKIT_ANALYSIS_COMPARE_EXTRACT_H
 
-#include "libprof/analysis/compare/run.h"
+#include "libprof/analysis/compare/metric.h"
 #include "libprof/analysis/facts/facts.h"
 
 struct prof_extract {

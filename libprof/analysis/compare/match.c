@@ -14,6 +14,151 @@
 #include "libprof/analysis/compare/metric.h"
 #include "libprof/base/kernel_name.h"
 
+/* ---- NVTX ranges that one side has ----------------------------------------------------------- */
+
+/* Where counts belong whose NVTX range only one side has: to the nearest range around it that both
+ * have. A range that was added around what was there before makes nothing more of it, and one under
+ * another name neither. What is more in sum is still more. */
+
+#define MAX_PLACED 8192 /* as many are compared with each other */
+
+struct places {
+    struct prof_names of[PROF_SIDES]; /* paths of ranges, and those around them */
+    bool failed;
+};
+
+/* The length of the path around the first `length` bytes of one. */
+static size_t parent_length(const char *path, size_t length)
+{
+    while (length && path[length - 1] != '/')
+        length--;
+    return length ? length - 1 : 0;
+}
+
+static void add_path(struct places *places, int side, const char *path)
+{
+    for (size_t length = strlen(path); length && !places->failed;
+         length = parent_length(path, length)) {
+        if (prof_names_get(&places->of[side], path, length))
+            return;
+        places->failed = !prof_names_put(&places->of[side], path, length, 1);
+    }
+}
+
+static void list_places(const struct prof_compare *c, struct places *places)
+{
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            for (size_t m = 0; m < run->count; m++) {
+                const struct prof_metric *metric = &run->metrics[m];
+                add_path(places, s, metric->place);
+                if (metric->family == PROF_METRIC_RANGE)
+                    add_path(places, s, metric->name);
+            }
+        }
+    }
+}
+
+/* How much of the path both sides have; 0 = none of it. */
+static size_t common_length(struct places *places, const char *path)
+{
+    size_t length = strlen(path);
+    while (length && (!prof_names_get(&places->of[PROF_BASE], path, length) ||
+                      !prof_names_get(&places->of[PROF_CAND], path, length)))
+        length = parent_length(path, length);
+    return length;
+}
+
+struct placed {
+    struct prof_pair *pair;
+    const struct prof_metric *metric;
+    const char *place; /* that both sides have */
+};
+
+struct placing {
+    struct prof_compare *c;
+    struct places places;
+    PROF_ARRAY(struct placed) owners; /* that others may be counted with */
+};
+
+static void join_moved_metric(struct placing *w, struct prof_pair *owner, const struct placed *lone)
+{
+    const struct prof_metric *first = prof_first_of_both(w->c, owner);
+    lone->pair->next_part = owner->next_part;
+    owner->next_part = (size_t)(lone->pair - w->c->metrics.pairs.data) + 1;
+    lone->pair->taken = true;
+    if (strcmp(first->name, lone->metric->name))
+        owner->match = PROF_MATCH_RENAMED;
+    if (strcmp(first->place, lone->place) || strcmp(lone->metric->place, lone->place))
+        owner->place = lone->place;
+}
+
+/* One that waits by another function waits as often. */
+static bool is_same_operation(const struct placed *owner, const struct placed *lone)
+{
+    enum prof_metric_family family = lone->metric->family;
+    return owner->metric->family == family && !strcmp(owner->place, lone->place) &&
+           owner->metric->device == lone->metric->device &&
+           (family == PROF_METRIC_SYNCS || !strcmp(owner->metric->name, lone->metric->name));
+}
+
+static bool place_lone(struct placing *w, const struct placed *lone)
+{
+    struct prof_metric key = *lone->metric;
+    key.place = lone->place;
+    struct prof_pair *owner = prof_pair_like(w->c, key.family, &key);
+    if (owner && owner != lone->pair && !owner->taken) {
+        join_moved_metric(w, owner, lone);
+        return true;
+    }
+    for (size_t i = 0; i < w->owners.count; i++) {
+        if (!is_same_operation(&w->owners.data[i], lone))
+            continue;
+        join_moved_metric(w, w->owners.data[i].pair, lone);
+        return true;
+    }
+    return prof_array_push(&w->owners, *lone);
+}
+
+/* Pairs of one side: those whose place the other does not have, and waits, which may have another
+ * function there. */
+static bool place_all(struct placing *w)
+{
+    struct prof_compare *c = w->c;
+    for (size_t i = 0; i < c->metrics.pairs.count && w->owners.count < MAX_PLACED; i++) {
+        struct prof_pair *pair = &c->metrics.pairs.data[i];
+        const struct prof_metric *base = prof_first(c, pair, PROF_BASE);
+        const struct prof_metric *metric = base ? base : prof_first(c, pair, PROF_CAND);
+        if (pair->taken || !prof_metric_has_place(metric->family) ||
+            (base && prof_first(c, pair, PROF_CAND)))
+            continue;
+        size_t length = common_length(&w->places, metric->place);
+        bool own = !metric->place[length];
+        if (own && metric->family != PROF_METRIC_SYNCS)
+            continue;
+        struct placed lone = {pair, metric, metric->place};
+        if (!own)
+            lone.place = prof_arena_copy(c->texts, metric->place, length);
+        if (!lone.place || !place_lone(w, &lone))
+            return false;
+    }
+    return true;
+}
+
+static bool match_places(struct prof_compare *c)
+{
+    struct placing w = {.c = c};
+    list_places(c, &w.places);
+    bool ok = !w.places.failed && place_all(&w);
+    for (int s = 0; s < PROF_SIDES; s++)
+        prof_names_free(&w.places.of[s]);
+    prof_array_free(&w.owners);
+    return ok;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
 struct lone {
     size_t pair;
     const struct prof_metric *metric; /* launches, of the first run that has it */
@@ -283,8 +428,7 @@ static bool has_sketch(const struct prof_compare *c, const struct prof_pair *pai
  * the sums of an iteration are compared. */
 static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
 {
-    const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
-    metric = metric ? metric : prof_first(c, pair, PROF_CAND);
+    const struct prof_metric *metric = prof_first_of_both(c, pair);
     enum prof_metric_family family = metric->family;
     const struct prof_pair *launches =
         family == PROF_METRIC_KERNEL ? prof_pair_like(c, PROF_METRIC_LAUNCHES, metric) : NULL;
@@ -315,8 +459,7 @@ bool prof_match(struct prof_compare *c)
     bool ok = true;
     for (size_t i = 0; ok && i < c->metrics.pairs.count; i++) {
         const struct prof_pair *pair = &c->metrics.pairs.data[i];
-        const struct prof_metric *metric = prof_first(c, pair, PROF_BASE);
-        metric = metric ? metric : prof_first(c, pair, PROF_CAND);
+        const struct prof_metric *metric = prof_first_of_both(c, pair);
         if (metric->family == PROF_METRIC_LAUNCHES)
             ok = add_lone(c, &lones, i);
     }
@@ -328,7 +471,7 @@ bool prof_match(struct prof_compare *c)
         match_parts(c, &lones, PROF_CAND);
         match_by(c, &lones, fits_renamed, PROF_MATCH_RENAMED);
     }
-    ok = ok && prof_match_places(c);
+    ok = ok && match_places(c);
     for (size_t i = 0; ok && i < c->metrics.pairs.count; i++)
         choose_sums(c, &c->metrics.pairs.data[i]);
     for (int s = 0; s < PROF_SIDES; s++)

@@ -1,5 +1,5 @@
-/* What a metric is called and when two are the same: shared by what makes, keeps and compares runs.
- */
+/* What a metric is called and when two are the same, and what a new run begins with: shared by what
+ * makes, keeps and compares runs. */
 #ifndef PERFKIT_ANALYSIS_COMPARE_METRIC_H
 #define PERFKIT_ANALYSIS_COMPARE_METRIC_H
 
@@ -15,5 +15,11 @@ bool prof_metric_is_of_function(enum prof_metric_family family);
 
 /* For qsort: the order of prof_run.metrics; 0 = the same metric. */
 int prof_metric_order(const void *a, const void *b);
+
+/* A copy that the run keeps; NULL for NULL and, with *failed set, when out of memory. */
+const char *prof_run_text(struct prof_run *run, const char *text, size_t length, bool *failed);
+
+/* An empty run: everything unknown. */
+void prof_run_init(struct prof_run *run);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/compare/sketch.h"
+#include "libprof/analysis/compare/noise.h"
 
 const double prof_sketch_at[PROF_SKETCH_QUANTILES] = {0,   0.01, 0.05, 0.1, 0.2,  0.3,  0.4, 0.5,
                                                       0.6, 0.7,  0.8,  0.9, 0.95, 0.99, 1};

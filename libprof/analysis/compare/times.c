@@ -8,7 +8,6 @@
 
 #include "libprof/analysis/compare/compare.h"
 #include "libprof/analysis/compare/noise.h"
-#include "libprof/analysis/compare/sketch.h"
 #include "libprof/base/distribution.h"
 
 #define KEYS_PART 0.8

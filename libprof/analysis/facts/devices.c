@@ -1,11 +1,13 @@
 /* What belongs to each device where a run has several, or several processes: the host calls that
  * can stand in its way, and how many iterations it takes part in. A call means the devices that its
  * thread launches on; one of a thread that launches nothing means those of its process. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_trust.h"
 
 static uint64_t device_key(uint32_t id, uint32_t device)
 {
@@ -112,4 +114,104 @@ bool prof_facts_devices(struct prof_facts *f)
     prof_map_free(&reach.launches);
     free(means);
     return ok;
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+/* At what clocks the devices ran in the part of the run that is analysed, by the samples that
+ * perfkit took beside the program. */
+
+/* Bits of device_clock.reasons that are no loss: nothing is to do; the user chose the clocks. */
+#define IDLES 1
+#define BY_CHOICE 2
+#define MOST_MHZ 1000000 /* no clock runs that fast: damaged */
+
+static bool add_clock_sample(void *user, sqlite3_stmt *row)
+{
+    struct prof_facts *f = user;
+    int64_t start = prof_column_int(row, 1), mhz = prof_column_int(row, 2);
+    int64_t most = prof_column_int(row, 3), reasons = prof_column_int(row, 4);
+    const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 0));
+    const uint64_t *at = device ? prof_map_get(&f->device_index, (uint64_t)device->physical) : NULL;
+    if (!at || !prof_facts_has(f, start))
+        return true;
+    struct prof_clock_facts *clocks = &f->devices.data[*at].clocks;
+    int64_t lowering = reasons > 0 ? reasons & ~(int64_t)(IDLES | BY_CHOICE) : 0;
+    clocks->samples++;
+    clocks->lowered += lowering != 0;
+    clocks->reasons |= lowering;
+    bool told = mhz > 0 && mhz < MOST_MHZ && most > 0 && most < MOST_MHZ;
+    if (!told || (reasons > 0 && reasons & IDLES))
+        return true;
+    clocks->working++;
+    clocks->mhz += (double)mhz; /* sums until all samples are read */
+    clocks->max_mhz += (double)most;
+    return true;
+}
+
+enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
+{
+    enum prof_status status =
+        prof_scan(f->capture, "SELECT device, start, sm_mhz, sm_max_mhz, reasons FROM device_clock",
+                  add_clock_sample, f, err);
+    for (size_t i = 0; i < f->devices.count; i++) {
+        struct prof_clock_facts *clocks = &f->devices.data[i].clocks;
+        clocks->mhz = clocks->working ? clocks->mhz / (double)clocks->working : NAN;
+        clocks->max_mhz = clocks->working ? clocks->max_mhz / (double)clocks->working : NAN;
+    }
+    return status;
+}
+
+/* ---- work without a record ------------------------------------------------------------------- */
+
+/* How much of the devices' work is not in a capture although the program made it: records that
+ * found no room, or whose times never came. Where that is more than next to nothing, time that
+ * looks idle may have been work. */
+
+static bool is_device_work_subject(const char *subject)
+{
+    return !strcmp(subject, "launch") || !strcmp(subject, "transfer") || !strcmp(subject, "memset");
+}
+
+/* Of what was called, the part that has no record; when it was called nobody knows. While a capture
+ * is being made, records are on their way. */
+static double unrecorded(const struct prof_facts *f, const struct prof_trust *trust)
+{
+    enum prof_state state = prof_info(f->capture)->state;
+    bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;
+    int64_t called = 0, missing = 0;
+    for (size_t i = 0; made && i < trust->total_count; i++) {
+        const struct prof_balance *b = &trust->totals[i];
+        if (!is_device_work_subject(b->subject) || b->called == PROF_UNKNOWN)
+            continue;
+        called = prof_add(called, b->called);
+        missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));
+    }
+    return called > 0 ? (double)missing / (double)called : 0;
+}
+
+/* Of what was asked for in the window, the part that has no times; what is still under way, or was
+ * when the program ended, is not missing. */
+static double untimed(const struct prof_facts *f)
+{
+    int64_t without = 0, with = 0, last = f->begin;
+    for (size_t i = 0; i < f->shapes.count; i++)
+        last = f->shapes.data[i].last_call_ns > last ? f->shapes.data[i].last_call_ns : last;
+    last = last < f->end ? last : f->end;
+    for (size_t i = 0; i < f->untimed.count; i++)
+        without += prof_facts_has(f, f->untimed.data[i]) && f->untimed.data[i] < last;
+    for (size_t i = 0; i < f->devices.count; i++)
+        with += f->devices.data[i].kernels + f->devices.data[i].copies;
+    return without ? (double)without / (double)(without + with) : 0;
+}
+
+enum prof_status prof_facts_missing(struct prof_facts *f, struct prof_error *err)
+{
+    struct prof_trust trust;
+    enum prof_status status = prof_trust(f->capture, &trust, err);
+    if (status)
+        return status;
+    f->missing_share = unrecorded(f, &trust) + untimed(f);
+    prof_trust_free(&trust);
+    return PROF_OK;
 }

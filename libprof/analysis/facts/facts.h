@@ -205,17 +205,6 @@ bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);
 enum prof_status prof_facts_clocks(struct prof_facts *facts, struct prof_error *err);
 
-/* The idle states of a device by iteration. NULL: too few of them, or so many that single ones
- * decide nothing; the other functions take it. */
-struct prof_typical_idle;
-struct prof_typical_idle *prof_typical_idle_new(const struct prof_facts *facts, bool *failed);
-void prof_typical_idle_add(struct prof_typical_idle *idle, size_t iteration,
-                           const int64_t slice_ns[PROF_SLICES]);
-/* False: out of memory. */
-bool prof_typical_idle_finish(const struct prof_typical_idle *idle,
-                              const int64_t slice_ns[PROF_SLICES], int64_t typical_ns[PROF_SLICES]);
-void prof_typical_idle_free(struct prof_typical_idle *idle);
-
 /* The i-th operation of a kind, in order of start. */
 static inline struct prof_op prof_facts_op(const struct prof_facts *facts, enum prof_op_kind kind,
                                            size_t i)
@@ -275,5 +264,11 @@ static inline bool prof_is_kernel(const struct prof_shape *shape)
 {
     return shape->kind == PROF_OP_KERNEL || shape->kind == PROF_OP_GRAPH;
 }
+
+/* As prof_utilisation without a filter, from the facts of the whole capture. *told is false, and
+ * the result empty, where they do not tell all of it: then read the tables. */
+enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
+                                     size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                     bool *told, struct prof_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/analysis/facts/utilisation.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
 
 enum { KERNELS, TRANSFERS };

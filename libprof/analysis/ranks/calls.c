@@ -1,6 +1,6 @@
 /* NVTX ranges of collective operations: NCCL's, MPI wrappers', and the program's own, with what
  * their payloads say. Most captures have none: then only the texts are looked at. */
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 /* What NCCL calls the fields of its payloads (src/include/nvtx_payload_schemas.h, 2.18 to 2.30). */
 enum field {

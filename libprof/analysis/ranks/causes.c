@@ -7,7 +7,7 @@
  * until the iteration ends: that is one lateness, with the cause that it had at first. */
 #include <math.h>
 
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 const char *prof_rank_cause_text(enum prof_rank_cause cause)
 {

@@ -1,7 +1,7 @@
 /* What a rank did otherwise than most: launches of each kernel configuration, bytes copied,
  * collectives. These are exact and the same on every rank of a program that treats its ranks alike,
  * so any difference is one. Also the kernel that is slower on a rank than on the others. */
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 static int by_what(const void *a, const void *b)
 {

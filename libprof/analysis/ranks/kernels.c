@@ -5,7 +5,7 @@
  * captured into a CUDA graph made its nodes instead, and serve every kernel that runs as a clone of
  * theirs. A communicator that does not block launches on a thread of its own: such kernels go to
  * the calls of their kind in order, where there are as many of both. */
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 #define MOST_CLONINGS 8 /* a circle is damage */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 
 /* ---- sets that are asked for lengths -------------------------------------------------------- */
 

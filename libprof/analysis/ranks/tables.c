@@ -3,8 +3,86 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "libprof/analysis/ranks/private.h"
+#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/spread.h"
+#include "libprof/include/prof_ceilings.h"
+
+/* ---- measured rates of links ----------------------------------------------------------------- */
+
+/* What the links between the ranks of a communicator were measured at, which its bus bandwidth is
+ * held against. */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool rank_same_host(const struct rank_work *w, int64_t process, int64_t other)
+{
+    const struct prof_process *a = prof_process(w->capture, process);
+    const struct prof_process *b = prof_process(w->capture, other);
+    return a && b && same_text(a->host, b->host) && same_text(a->boot_id, b->boot_id);
+}
+
+/* NaN when its device was not measured with another beside it. */
+static double peer_rate(const struct rank_work *w, const struct prof_ceilings *ceilings,
+                        const struct rank_unit *unit)
+{
+    const struct prof_device *device = prof_device(w->capture, unit->device);
+    const struct prof_ceiling *peer =
+        device ? prof_ceiling_find(ceilings, device->physical, PROF_CEILING_PEER_COPY) : NULL;
+    return peer ? peer->value : NAN;
+}
+
+/* Of a communicator while its ranks are gone through, whose events stand together. */
+struct reach {
+    const struct rank_unit *first; /* NULL = none yet */
+    uint32_t last;
+    int64_t units;
+    double slowest; /* NaN: not known of one of them, or beyond this host */
+};
+
+static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceilings,
+                     struct reach *reach, uint32_t number)
+{
+    const struct rank_unit *unit = &w->units.data[number];
+    double rate = NAN;
+    if (reach->first && reach->last == number)
+        return;
+    if (!reach->first)
+        *reach = (struct reach){.first = unit, .slowest = INFINITY};
+    if (rank_same_host(w, reach->first->process, unit->process))
+        rate = peer_rate(w, ceilings, unit);
+    if (isnan(rate) || rate < reach->slowest) /* what is NaN stays so */
+        reach->slowest = rate;
+    reach->last = number;
+    reach->units++;
+}
+
+/* Ranks that are not here may be anywhere. */
+static void set_rate(struct rank_communicator *communicator, const struct reach *reach)
+{
+    bool whole = reach->units > 1 && reach->units >= communicator->ranks;
+    communicator->link_rate = whole ? reach->slowest : NAN;
+}
+
+enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
+{
+    struct prof_ceilings ceilings;
+    struct reach *reach = calloc(w->communicators.count + 1, sizeof *reach);
+    enum prof_status status =
+        reach ? prof_ceilings(w->capture, &ceilings, err) : prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < w->events.count; i++)
+        add_unit(w, &ceilings, &reach[w->events.data[i].communicator], w->events.data[i].unit);
+    for (size_t i = 0; !status && i < w->communicators.count; i++)
+        set_rate(&w->communicators.data[i], &reach[i]);
+    if (!status)
+        prof_ceilings_free(&ceilings);
+    free(reach);
+    return status;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 #define LEAST_LINK_BYTES                                                                           \
     (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link                        \
@@ -276,4 +354,82 @@ bool rank_links(struct rank_work *w, struct prof_ranks *result)
     prof_array_free(&l.rates);
     prof_names_free(&l.at);
     return ok;
+}
+
+/* ---- network ports --------------------------------------------------------------------------- */
+
+/* What the network ports of the ranks' hosts carried. */
+
+struct ports {
+    struct rank_work *w;
+    PROF_ARRAY(struct prof_rank_port) list;
+};
+
+static const char *kept(struct rank_work *w, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? prof_arena_copy(&w->capture->string_texts, text, strlen(text)) : NULL;
+}
+
+static bool same_port(const struct rank_work *w, const struct prof_rank_port *a,
+                      const struct prof_rank_port *b)
+{
+    return strcmp(a->name, b->name) == 0 && rank_same_host(w, a->process, b->process);
+}
+
+/* Where each rank had a perfkit of its own, all of them saw the ports of their host: whoever looked
+ * longest counts. */
+static bool add_port(void *user, sqlite3_stmt *row)
+{
+    struct ports *ports = user;
+    struct prof_rank_port port = {
+        .process = prof_column_id(row, 0),
+        .name = kept(ports->w, row, 1),
+        .kind = kept(ports->w, row, 2),
+        .duration_ns = prof_column_size(row, 3),
+        .link_rate =
+            sqlite3_column_type(row, 4) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 4),
+        .received = prof_column_int(row, 5),
+        .sent = prof_column_int(row, 6),
+    };
+    const struct prof_process *process = prof_process(ports->w->capture, port.process);
+    if (!port.name || !process || port.duration_ns <= 0 || port.received < 0 || port.sent < 0)
+        return true;
+    port.host = process->host;
+    port.receive_rate = (double)port.received * 1e9 / (double)port.duration_ns;
+    port.send_rate = (double)port.sent * 1e9 / (double)port.duration_ns;
+    port.link_share = fmax(port.receive_rate, port.send_rate) / port.link_rate;
+    for (size_t i = 0; i < ports->list.count; i++) {
+        struct prof_rank_port *known = &ports->list.data[i];
+        if (!same_port(ports->w, known, &port))
+            continue;
+        if (port.duration_ns > known->duration_ns)
+            *known = port;
+        return true;
+    }
+    return prof_array_push(&ports->list, port);
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct prof_rank_port *x = a, *y = b;
+    int64_t left = prof_add(x->received, x->sent), right = prof_add(y->received, y->sent);
+    if (left != right)
+        return left < right ? 1 : -1;
+    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
+                                    : strcmp(x->name, y->name);
+}
+
+enum prof_status rank_ports(struct rank_work *w, struct prof_ranks *result, struct prof_error *err)
+{
+    struct ports ports = {.w = w};
+    enum prof_status status = prof_scan(w->capture,
+                                        "SELECT process, name, kind, duration, link_rate, "
+                                        "received, sent FROM network_port ORDER BY id",
+                                        add_port, &ports, err);
+    if (ports.list.count)
+        qsort(ports.list.data, ports.list.count, sizeof *ports.list.data, most_first);
+    result->ports = ports.list.data;
+    result->port_count = ports.list.count;
+    return status;
 }

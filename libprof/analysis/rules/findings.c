@@ -9,7 +9,7 @@
 #include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
-#include "libprof/analysis/facts/utilisation.h"
+#include "libprof/analysis/facts/facts.h"
 #include "libprof/include/prof_overview.h"
 
 static const struct prof_rule *const families[] = {
