@@ -524,6 +524,22 @@ enum prof_status prof_event_rows(struct prof_capture *capture, const struct prof
     return ok ? status : prof_out_of_memory(err);
 }
 
+struct prof_allocation prof_allocation_of_row(const struct prof_event_row *row)
+{
+    return (struct prof_allocation){
+        .id = row->id,
+        .process = row->process,
+        .thread = row->thread,
+        .device = row->device,
+        .context = row->context,
+        .start_ns = row->start_ns,
+        .end_ns = row->other_ns,
+        .bytes = row->bytes,
+        .address = row->address,
+        .kind = row->target_kind > 255 ? 0 : row->target_kind,
+    };
+}
+
 /* ---- events with names ----------------------------------------------------------------------- */
 
 struct prof_events {

@@ -4,6 +4,7 @@
 #define PERFKIT_ANALYSIS_EVENTS_H
 
 #include "libprof/analysis/scope.h"
+#include "libprof/include/prof_allocations.h"
 
 /* What a row is. The first four are work of the device: operations. */
 enum prof_op_kind {
@@ -118,6 +119,15 @@ struct prof_event_row {
     int64_t other_ns;     /* allocations: their end; frees: the allocation's start */
     int64_t address, faults;
 };
+
+/* What prof_allocation_of_row needs. */
+#define PROF_FIELDS_ALLOCATION                                                                     \
+    (PROF_FIELD(ID) | PROF_FIELD(PROCESS) | PROF_FIELD(THREAD) | PROF_FIELD(DEVICE) |              \
+     PROF_FIELD(CONTEXT) | PROF_FIELD(START) | PROF_FIELD(END) | PROF_FIELD(BYTES) |               \
+     PROF_FIELD(ADDRESS) | PROF_FIELD(TARGET_KIND))
+
+/* Of a row of PROF_OP_ALLOCATION; kinds are 0 to 255. */
+struct prof_allocation prof_allocation_of_row(const struct prof_event_row *row);
 
 struct prof_event_query {
     uint32_t tables;                /* PROF_OPS(...) | ... */

@@ -2,6 +2,7 @@
  * calls by thread and time. */
 #include <stdlib.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
@@ -69,11 +70,10 @@ static int by_node_thread_and_start(const void *a, const void *b)
 }
 
 /* The outermost call counts: the one that the program wrote. */
-static bool see_call(void *user, sqlite3_stmt *row)
+static bool see_call(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    int64_t thread = prof_column_id(row, 0), start = prof_column_int(row, 1);
-    int64_t duration = prof_column_size(row, 2);
+    int64_t thread = row->thread, start = row->start_ns, duration = row->duration_ns;
     if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
         return true;
     size_t low = 0, high = w->count;
@@ -91,7 +91,7 @@ static bool see_call(void *user, sqlite3_stmt *row)
         struct prof_graph_node *node = w->nodes[low];
         if (node->created_by && node->call_duration >= duration)
             continue;
-        node->created_by = prof_column_id(row, 3);
+        node->created_by = row->name;
         node->call_duration = duration;
     }
     return true;
@@ -115,8 +115,12 @@ enum prof_status prof_graph_creators(struct prof_capture *capture, struct prof_g
                                : prof_scan(capture, nodes_sql, see_node, &w, err);
     if (!status) {
         qsort(nodes, count, sizeof *nodes, by_node_thread_and_start);
-        status = prof_scan(capture, "SELECT thread, start, duration, name FROM api_call", see_call,
-                           &w, err);
+        static const struct prof_event_query calls = {
+            .tables = PROF_OPS(CALL),
+            .fields =
+                PROF_FIELD(THREAD) | PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(NAME),
+        };
+        status = prof_event_rows(capture, &calls, see_call, &w, err);
     }
     free(w.next);
     prof_map_free(&w.wanted);

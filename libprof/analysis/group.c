@@ -105,6 +105,14 @@ void *prof_group_of_bytes(struct prof_groups *groups, const void *key, size_t le
     return prof_group_add(groups);
 }
 
+void *prof_groups_take(struct prof_groups *groups)
+{
+    void *data = groups->data;
+    groups->data = NULL;
+    groups->count = groups->capacity = 0;
+    return data;
+}
+
 void prof_groups_free(struct prof_groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {

@@ -75,6 +75,8 @@ static inline void prof_measure(struct prof_groups *groups, struct prof_gather *
         prof_gather_add(measure, &groups->budget, value);
 }
 
+/* The groups as an array that is the caller's to free; none are left. Without measures only. */
+void *prof_groups_take(struct prof_groups *groups);
 void prof_groups_free(struct prof_groups *groups);
 
 /* Take every row of a query. `add` returns false when it is out of memory. */

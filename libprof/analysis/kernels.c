@@ -5,7 +5,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/kernel_sums.h"
+#include "libprof/analysis/rollup.h"
 
 struct group {
     struct prof_gather duration, queue, submit, launch, api;

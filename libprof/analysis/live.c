@@ -1,12 +1,13 @@
 /* What a live view reads: new rows by their numbers, never a whole table. See prof_live.h. The
  * analyses proper are given a short file instead of a long one (prof_live_tail): temporary views
  * hide the event tables behind their last rows, so that not one of them has to know about it. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/analysis/capture.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/include/prof_live.h"
 
@@ -65,24 +66,6 @@ enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static enum prof_status query_after(struct prof_capture *capture, const char *sql, int64_t after,
-                                    size_t limit, sqlite3_stmt **row, struct prof_error *err)
-{
-    enum prof_status status = prof_query(capture, sql, row, err);
-    if (!status) {
-        sqlite3_bind_int64(*row, 1, after);
-        sqlite3_bind_int64(*row, 2, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
-    }
-    return status;
-}
-
-static enum prof_status end_rows(struct prof_capture *capture, sqlite3_stmt *row, bool ok,
-                                 struct prof_error *err)
-{
-    enum prof_status status = prof_query_end(capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
-}
-
 static void read_histogram(sqlite3_stmt *row, int column, uint32_t histogram[PROF_LIVE_BUCKETS])
 {
     const unsigned char *bytes = sqlite3_column_blob(row, column);
@@ -96,14 +79,16 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
                                 prof_live_on_sum on_sum, void *context, struct prof_error *err)
 {
     sqlite3_stmt *row;
+    bool ok = true;
     enum prof_status status =
-        query_after(capture,
-                    "SELECT id, second, stream, config, count, sum, min, max, histogram "
-                    "FROM rollup WHERE id > ?1 AND " PROF_SOUND_ROLLUP " ORDER BY id LIMIT ?2",
-                    after, limit, &row, err);
+        prof_query(capture,
+                   "SELECT id, second, stream, config, count, sum, min, max, histogram "
+                   "FROM rollup WHERE id > ?1 AND " PROF_SOUND_ROLLUP " ORDER BY id LIMIT ?2",
+                   &row, err);
     if (status)
         return status;
-    bool ok = true;
+    sqlite3_bind_int64(row, 1, after);
+    sqlite3_bind_int64(row, 2, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
     while (ok && prof_row(row)) {
         struct prof_live_sum sum = {
             .id = prof_column_id(row, 0),
@@ -118,7 +103,8 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
         read_histogram(row, 8, sum.histogram);
         ok = on_sum(context, &sum);
     }
-    return end_rows(capture, row, ok, err);
+    status = prof_query_end(capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }
 
 static void one_kernel(struct prof_live_sum *sum, int64_t start, int64_t duration)
@@ -132,87 +118,87 @@ static void one_kernel(struct prof_live_sum *sum, int64_t start, int64_t duratio
     sum->histogram[bucket < PROF_LIVE_BUCKETS ? bucket : PROF_LIVE_BUCKETS - 1] = 1;
 }
 
+/* What is called with the rows of a table behind number `after`. */
+struct live_rows {
+    prof_live_on_sum on_sum;
+    prof_live_on_copy on_copy;
+    prof_live_on_allocation on_allocation;
+    void *context;
+};
+
+static enum prof_status read_live_rows(struct prof_capture *capture, uint32_t table,
+                                       uint64_t fields, int64_t after, size_t limit,
+                                       prof_event_row_seen *seen, struct live_rows *rows,
+                                       struct prof_error *err)
+{
+    char where[96];
+    snprintf(where, sizeof where, "id > %lld ORDER BY id LIMIT %lld", (long long)after,
+             limit > INT64_MAX ? LLONG_MAX : (long long)limit);
+    struct prof_event_query query = {
+        .tables = table, .fields = PROF_FIELD(ID) | fields, .where = where};
+    return prof_event_rows(capture, &query, seen, rows, err);
+}
+
+static bool hand_over_kernel(void *user, const struct prof_event_row *row)
+{
+    const struct live_rows *rows = user;
+    struct prof_live_sum sum = {.id = row->id, .stream = row->stream, .config = row->config};
+    one_kernel(&sum, row->start_ns, row->duration_ns);
+    return rows->on_sum(rows->context, &sum);
+}
+
 enum prof_status prof_live_kernels(struct prof_capture *capture, int64_t after, size_t limit,
                                    prof_live_on_sum on_sum, void *context, struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    enum prof_status status = query_after(capture,
-                                          "SELECT id, start, duration, stream, config FROM kernel "
-                                          "WHERE id > ?1 ORDER BY id LIMIT ?2",
-                                          after, limit, &row, err);
-    if (status)
-        return status;
-    bool ok = true;
-    while (ok && prof_row(row)) {
-        struct prof_live_sum sum = {.id = prof_column_id(row, 0),
-                                    .stream = prof_column_id(row, 3),
-                                    .config = prof_column_id(row, 4)};
-        one_kernel(&sum, prof_column_int(row, 1), prof_column_size(row, 2));
-        ok = on_sum(context, &sum);
-    }
-    return end_rows(capture, row, ok, err);
+    struct live_rows rows = {.on_sum = on_sum, .context = context};
+    return read_live_rows(capture, PROF_OPS(KERNEL),
+                          PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                              PROF_FIELD(CONFIG),
+                          after, limit, hand_over_kernel, &rows, err);
+}
+
+static bool hand_over_copy(void *user, const struct prof_event_row *row)
+{
+    const struct live_rows *rows = user;
+    struct prof_live_copy copy = {
+        .id = row->id,
+        .start_ns = row->start_ns,
+        .duration_ns = row->duration_ns,
+        .stream = row->stream,
+        .bytes = row->bytes,
+        .kind = row->copy_kind,
+        .source_kind = row->source_kind,
+        .target_kind = row->target_kind,
+    };
+    return rows->on_copy(rows->context, &copy);
 }
 
 enum prof_status prof_live_copies(struct prof_capture *capture, bool fills, int64_t after,
                                   size_t limit, prof_live_on_copy on_copy, void *context,
                                   struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    enum prof_status status =
-        query_after(capture,
-                    fills ? "SELECT id, start, duration, stream, bytes, NULL, NULL, memory_kind "
-                            "FROM memset WHERE id > ?1 ORDER BY id LIMIT ?2"
-                          : "SELECT id, start, duration, stream, bytes, kind, source_kind, "
-                            "target_kind FROM transfer WHERE id > ?1 ORDER BY id LIMIT ?2",
-                    after, limit, &row, err);
-    if (status)
-        return status;
-    bool ok = true;
-    while (ok && prof_row(row)) {
-        struct prof_live_copy copy = {
-            .id = prof_column_id(row, 0),
-            .start_ns = prof_column_int(row, 1),
-            .duration_ns = prof_column_size(row, 2),
-            .stream = prof_column_id(row, 3),
-            .bytes = prof_column_size(row, 4),
-            .kind = fills ? PROF_COPY_MEMSET : prof_column_code(row, 5),
-            .source_kind = prof_column_code(row, 6),
-            .target_kind = prof_column_code(row, 7),
-        };
-        ok = on_copy(context, &copy);
-    }
-    return end_rows(capture, row, ok, err);
+    struct live_rows rows = {.on_copy = on_copy, .context = context};
+    return read_live_rows(capture, fills ? PROF_OPS(MEMSET) : PROF_OPS(TRANSFER),
+                          PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                              PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(SOURCE_KIND) |
+                              PROF_FIELD(TARGET_KIND),
+                          after, limit, hand_over_copy, &rows, err);
+}
+
+static bool hand_over_allocation(void *user, const struct prof_event_row *row)
+{
+    const struct live_rows *rows = user;
+    struct prof_allocation allocation = prof_allocation_of_row(row);
+    return rows->on_allocation(rows->context, &allocation, row->stack);
 }
 
 enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t after, size_t limit,
                                        prof_live_on_allocation on_allocation, void *context,
                                        struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    enum prof_status status =
-        query_after(capture,
-                    "SELECT id, process, thread, device, context, start, \"end\", bytes, address, "
-                    "kind, stack FROM allocation WHERE id > ?1 ORDER BY id LIMIT ?2",
-                    after, limit, &row, err);
-    if (status)
-        return status;
-    bool ok = true;
-    while (ok && prof_row(row)) {
-        struct prof_allocation allocation = {
-            .id = prof_column_id(row, 0),
-            .process = prof_column_id(row, 1),
-            .thread = prof_column_id(row, 2),
-            .device = prof_column_id(row, 3),
-            .context = prof_column_id(row, 4),
-            .start_ns = prof_column_int(row, 5),
-            .end_ns = prof_column_int(row, 6),
-            .bytes = prof_column_size(row, 7),
-            .address = prof_column_int(row, 8),
-            .kind = prof_column_code(row, 9),
-        };
-        ok = on_allocation(context, &allocation, prof_column_id(row, 10));
-    }
-    return end_rows(capture, row, ok, err);
+    struct live_rows rows = {.on_allocation = on_allocation, .context = context};
+    return read_live_rows(capture, PROF_OPS(ALLOCATION), PROF_FIELDS_ALLOCATION | PROF_FIELD(STACK),
+                          after, limit, hand_over_allocation, &rows, err);
 }
 
 enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids, size_t count,

@@ -1,13 +1,12 @@
-/* Live memory over time: allocations in order of start, and a heap of the ends of those alive, give
- * every change in order while holding only what is alive. */
+/* Memory: what is live over time and at one moment, and pools. Allocations in order of start, and a
+ * heap of the ends of those alive, give every change in order while holding only what is alive. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/ordered.h"
-#include "libprof/analysis/scope.h"
-#include "libprof/analysis/spread.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_memory.h"
 #include "libprof/wire/memory.h"
 
 #define KINDS 256
@@ -27,51 +26,43 @@ struct pending {
 
 struct walk {
     struct prof_capture *capture;
-    struct prof_scope scope;
+    struct prof_scope scope, passes; /* what rows must pass: a borrowed copy */
     bool cut; /* keep allocations that cross the range's edges, instead of those that start in it */
-    struct prof_ordered *rows;
+    struct prof_event_cursor *rows;
     struct prof_allocation next;
     bool has_next;
     PROF_ARRAY(struct pending) alive; /* heap by end */
 };
 
-enum { START, ID, END, BYTES, KIND, PROCESS, THREAD, DEVICE, CONTEXT, ADDRESS };
-static const struct prof_ordered_query allocations = {
-    "start", "\"end\", bytes, kind, process, thread, device, context, address", "allocation",
-    "start NOT NULL", 0};
-
-static bool allocation_in_scope(const struct walk *w, const struct prof_allocation *a)
+/* Bytes of damaged rows count nothing. */
+static struct prof_allocation sound_allocation(const struct prof_event_row *row)
 {
-    bool in_time = w->cut ? a->start_ns < w->scope.end_ns &&
-                                (a->end_ns == PROF_UNKNOWN || a->end_ns > w->scope.begin_ns)
-                          : prof_scope_time(&w->scope, a->start_ns);
-    return in_time && prof_scope_place(&w->scope, 0, a->thread, a->process, a->device) &&
-           prof_scope_called(&w->scope, a->thread, a->start_ns, 0, PROF_UNKNOWN);
+    struct prof_allocation a = prof_allocation_of_row(row);
+    a.bytes = a.bytes > 0 ? a.bytes : 0;
+    return a;
 }
 
 static void fetch(struct walk *w)
 {
-    const struct prof_ordered_row *row;
+    const struct prof_event_row *row;
     w->has_next = false;
-    while ((row = prof_ordered_next(w->rows))) {
-        const int64_t *c = row->cells;
-        w->next = (struct prof_allocation){
-            .id = c[ID],
-            .process = prof_cell_id(c[PROCESS]),
-            .thread = prof_cell_id(c[THREAD]),
-            .device = prof_cell_id(c[DEVICE]),
-            .context = prof_cell_id(c[CONTEXT]),
-            .start_ns = c[START],
-            .end_ns = c[END],
-            .bytes = c[BYTES] > 0 ? c[BYTES] : 0,
-            .address = c[ADDRESS],
-            .kind = c[KIND] < 0 || c[KIND] >= KINDS ? 0 : (int)c[KIND],
-        };
-        if (allocation_in_scope(w, &w->next)) {
-            w->has_next = true;
-            return;
-        }
+    while (!w->has_next && (row = prof_event_cursor_next(w->rows))) {
+        w->next = sound_allocation(row);
+        w->has_next =
+            !w->cut || (w->next.start_ns < w->scope.end_ns &&
+                        (w->next.end_ns == PROF_UNKNOWN || w->next.end_ns > w->scope.begin_ns));
     }
+}
+
+/* Allocations in order of start. A kernel's name or a stream says nothing about memory: such a
+ * filter leaves nothing. */
+static struct prof_event_query allocations_in(const struct prof_scope *scope)
+{
+    bool none = scope->configs || scope->filter.stream || scope->filter.stream_count;
+    return (struct prof_event_query){.tables = none ? 0 : PROF_OPS(ALLOCATION),
+                                     .fields = PROF_FIELDS_ALLOCATION,
+                                     .scope = scope,
+                                     .where = "start NOT NULL"};
 }
 
 static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
@@ -82,27 +73,21 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
     enum prof_status status = prof_scope_open(&w->scope, capture, filter, err);
     if (status)
         return status;
-    status = prof_begin(capture, err);
-    if (status) {
+    w->passes = w->scope;
+    w->passes.by_time &= !cut;
+    struct prof_event_query query = allocations_in(&w->passes);
+    query.in_order = true;
+    status = prof_event_cursor_open(capture, &query, &w->rows, err);
+    if (status)
         prof_scope_close(&w->scope);
-        return status;
-    }
-    status = prof_ordered_open(capture, &allocations, 0, &w->rows, err);
-    if (status) {
-        prof_end(capture);
-        prof_scope_close(&w->scope);
-        return status;
-    }
-    /* A kernel's name or a stream says nothing about memory: such a filter leaves nothing. */
-    if (!w->scope.configs && !w->scope.filter.stream && !w->scope.filter.stream_count)
+    else
         fetch(w);
-    return PROF_OK;
+    return status;
 }
 
 static enum prof_status walk_close(struct walk *w, struct prof_error *err)
 {
-    enum prof_status status = prof_ordered_close(w->rows, err);
-    prof_end(w->capture);
+    enum prof_status status = prof_event_cursor_close(w->rows, err);
     prof_array_free(&w->alive);
     prof_scope_close(&w->scope);
     return status;
@@ -461,4 +446,186 @@ void prof_memory_timeline_free(struct prof_memory_timeline *result)
 {
     free(result->points);
     *result = (struct prof_memory_timeline){0};
+}
+
+/* ---- alive at one moment ----------------------------------------------------------------------
+ */
+
+struct alive {
+    struct prof_scope scope;
+    int kind;
+    int64_t at_ns;
+    int64_t total_bytes;
+    PROF_ARRAY(struct prof_allocation) alive;
+};
+
+static bool add_alive_row(void *user, const struct prof_event_row *row)
+{
+    struct alive *w = user;
+    struct prof_allocation a = sound_allocation(row);
+    bool lives = a.start_ns <= w->at_ns && (a.end_ns == PROF_UNKNOWN || a.end_ns > w->at_ns);
+    if (!lives || (w->kind >= 0 && a.kind != w->kind))
+        return true;
+    struct prof_allocation *slot = prof_array_add(&w->alive);
+    if (!slot)
+        return false;
+    *slot = a;
+    w->total_bytes = prof_add(w->total_bytes, a.bytes);
+    return true;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const struct prof_allocation *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+enum prof_status prof_memory_alive(struct prof_capture *capture, const struct prof_filter *filter,
+                                   int kind, int64_t at_ns, size_t limit, struct prof_alive *result,
+                                   struct prof_error *err)
+{
+    struct alive w = {.kind = kind, .at_ns = at_ns};
+    *result = (struct prof_alive){0};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (status)
+        return status;
+    w.scope.by_time = false;
+    struct prof_event_query query = allocations_in(&w.scope);
+    status = prof_event_rows(capture, &query, add_alive_row, &w, err);
+    prof_scope_close(&w.scope);
+    if (status) {
+        prof_array_free(&w.alive);
+        return status;
+    }
+    if (w.alive.count)
+        qsort(w.alive.data, w.alive.count, sizeof *w.alive.data, largest_first);
+    *result = (struct prof_alive){.rows = w.alive.data,
+                                  .count = w.alive.count < limit ? w.alive.count : limit,
+                                  .total = (int64_t)w.alive.count,
+                                  .total_bytes = w.total_bytes};
+    return PROF_OK;
+}
+
+void prof_alive_free(struct prof_alive *result)
+{
+    free(result->rows);
+    *result = (struct prof_alive){0};
+}
+
+/* ---- pools, out of the records of what happened to them ----------------------------------------
+ */
+
+struct pools {
+    struct prof_capture *capture;
+    struct prof_scope scope;
+    struct prof_map living; /* (process, address) mixed -> index */
+    PROF_ARRAY(struct prof_pool) pools;
+};
+
+enum {
+    POOL_START,
+    POOL_PROCESS,
+    POOL_ADDRESS,
+    POOL_OPERATION,
+    POOL_DEVICE,
+    POOL_BYTES,
+    POOL_USED,
+    POOL_THRESHOLD,
+    POOL_THREAD
+};
+static const char select_pools[] =
+    "SELECT start, process, pool, operation, device, bytes, used_bytes, threshold_bytes, thread "
+    "FROM memory_pool ORDER BY start, id";
+
+static struct prof_pool *pool_of(struct pools *w, int64_t process, int64_t address, bool is_new)
+{
+    uint64_t key = (uint64_t)address * 0x9e3779b97f4a7c15ull + (uint64_t)process;
+    uint64_t *known = prof_map_get(&w->living, key);
+    if (known && !is_new && w->pools.data[*known].destroyed_ns == PROF_UNKNOWN)
+        return &w->pools.data[*known];
+    struct prof_pool *pool = prof_array_add(&w->pools);
+    if (!pool || !prof_map_put(&w->living, key, w->pools.count - 1))
+        return NULL;
+    *pool = (struct prof_pool){
+        .process = process,
+        .address = address,
+        .made_ns = PROF_UNKNOWN,
+        .destroyed_ns = PROF_UNKNOWN,
+        .peak_bytes = PROF_UNKNOWN,
+        .peak_used_bytes = PROF_UNKNOWN,
+        .unused_bytes = PROF_UNKNOWN,
+        .threshold_bytes = PROF_UNKNOWN,
+    };
+    return pool;
+}
+
+static bool add_pool_row(void *user, sqlite3_stmt *row)
+{
+    struct pools *w = user;
+    int64_t start = prof_column_int(row, POOL_START), process = prof_column_id(row, POOL_PROCESS);
+    int64_t device = prof_column_id(row, POOL_DEVICE),
+            operation = prof_column_id(row, POOL_OPERATION);
+    if (!prof_scope_time(&w->scope, start) ||
+        !prof_scope_place(&w->scope, 0, prof_column_id(row, POOL_THREAD), process, device) ||
+        !prof_scope_called(&w->scope, prof_column_id(row, POOL_THREAD), start, 0, PROF_UNKNOWN))
+        return true;
+    struct prof_pool *pool =
+        pool_of(w, process, prof_column_id(row, POOL_ADDRESS), operation == WIRE_POOL_CREATED);
+    if (!pool)
+        return false;
+    int64_t bytes = prof_column_size(row, POOL_BYTES), used = prof_column_size(row, POOL_USED);
+    int64_t threshold = prof_column_int(row, POOL_THRESHOLD);
+    pool->device = device ? device : pool->device;
+    pool->trims += operation == WIRE_POOL_TRIMMED;
+    if (operation == WIRE_POOL_CREATED)
+        pool->made_ns = start;
+    else if (operation == WIRE_POOL_DESTROYED)
+        pool->destroyed_ns = start;
+    if (bytes > pool->peak_bytes) { /* PROF_UNKNOWN is below everything */
+        pool->peak_bytes = bytes;
+        pool->unused_bytes = PROF_UNKNOWN;
+    }
+    if (used > pool->peak_used_bytes)
+        pool->peak_used_bytes = used;
+    bool both = used >= 0 && used <= bytes; /* both are known */
+    if (both && bytes == pool->peak_bytes && bytes - used > pool->unused_bytes)
+        pool->unused_bytes = bytes - used;
+    if (threshold != PROF_UNKNOWN) /* UINT64_MAX, "give nothing back", is -1 in the file */
+        pool->threshold_bytes = threshold < 0 ? INT64_MAX : threshold;
+    return true;
+}
+
+static int by_pool_peak(const void *a, const void *b)
+{
+    const struct prof_pool *x = a, *y = b;
+    if (x->peak_bytes != y->peak_bytes)
+        return x->peak_bytes < y->peak_bytes ? 1 : -1;
+    return (x->made_ns > y->made_ns) - (x->made_ns < y->made_ns);
+}
+
+enum prof_status prof_pool_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_pool_summary *result, struct prof_error *err)
+{
+    struct pools w = {.capture = capture};
+    *result = (struct prof_pool_summary){0};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status && !prof_scope_only_kernels(&w.scope))
+        status = prof_scan(capture, select_pools, add_pool_row, &w, err);
+    if (!status && w.pools.count)
+        qsort(w.pools.data, w.pools.count, sizeof *w.pools.data, by_pool_peak);
+    if (status)
+        prof_array_free(&w.pools);
+    result->rows = w.pools.data;
+    result->count = w.pools.count;
+    prof_map_free(&w.living);
+    prof_scope_close(&w.scope);
+    return status;
+}
+
+void prof_pool_summary_free(struct prof_pool_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_pool_summary){0};
 }

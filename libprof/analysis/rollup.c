@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/group.h"
+#include "libprof/analysis/rollup.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
 
@@ -19,10 +20,8 @@ struct sum {
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_names by_name;
-    PROF_ARRAY(struct sum) sums;
-    PROF_ARRAY(struct prof_rollup_second) seconds;
-    struct prof_map by_second;
+    struct prof_groups sums;    /* by name */
+    struct prof_groups seconds; /* rows of the result */
 };
 
 enum { SECOND, STREAM, CONFIG, COUNT, SUM, MIN, MAX, HISTOGRAM };
@@ -31,13 +30,10 @@ static struct sum *rollup_sum_of(struct work *w, int64_t id)
 {
     const struct prof_config *config = prof_config(w->capture, id);
     const char *name = config && config->name ? config->name : "";
-    uint32_t *known = prof_names_get(&w->by_name, name, strlen(name));
-    if (known)
-        return &w->sums.data[*known];
-    struct sum *s = prof_array_add(&w->sums);
-    if (!s || !prof_names_put(&w->by_name, name, strlen(name), (uint32_t)w->sums.count - 1))
-        return NULL;
-    *s = (struct sum){.config = config, .min_ns = INT64_MAX, .max_ns = INT64_MIN};
+    bool fresh;
+    struct sum *s = prof_group_of_bytes(&w->sums, name, strlen(name), &fresh);
+    if (s && fresh)
+        *s = (struct sum){.config = config, .min_ns = INT64_MAX, .max_ns = INT64_MIN};
     return s;
 }
 
@@ -53,23 +49,18 @@ static void add_histogram(struct sum *s, sqlite3_stmt *row)
 static bool add_second(struct work *w, int64_t second, int64_t count, int64_t sum)
 {
     bool fresh;
-    uint32_t number = prof_group_number(&w->by_second, (uint64_t)second, &fresh);
-    if (number == PROF_NO_GROUP)
+    struct prof_rollup_second *s = prof_group_of_number(&w->seconds, (uint64_t)second, &fresh);
+    if (!s)
         return false;
-    if (fresh) {
-        struct prof_rollup_second *slot = prof_array_add(&w->seconds);
-        if (!slot)
-            return false;
-        *slot = (struct prof_rollup_second){.second = second};
-    }
-    struct prof_rollup_second *s = &w->seconds.data[number];
+    s->second = second;
     s->count = prof_add(s->count, count);
     s->sum_ns = prof_add(s->sum_ns, sum);
     return true;
 }
 
-static bool add_rollup_row(struct work *w, sqlite3_stmt *row)
+static bool add_rollup_row(void *user, sqlite3_stmt *row)
 {
+    struct work *w = user;
     int64_t second = sqlite3_column_int64(row, SECOND), config = prof_column_id(row, CONFIG);
     if (w->scope.by_time &&
         (second < w->scope.begin_ns / 1000000000 ||
@@ -125,31 +116,13 @@ static int by_second(const void *a, const void *b)
     return (x->second > y->second) - (x->second < y->second);
 }
 
-static enum prof_status scan_rollup(struct work *w, struct prof_error *err)
-{
-    sqlite3_stmt *row;
-    enum prof_status status = prof_query(w->capture,
-                                         "SELECT second, stream, config, count, sum, min, max, "
-                                         "histogram FROM rollup WHERE " PROF_SOUND_ROLLUP,
-                                         &row, err);
-    if (status)
-        return status;
-    while (prof_row(row)) {
-        if (!add_rollup_row(w, row)) {
-            sqlite3_finalize(row);
-            return prof_out_of_memory(err);
-        }
-    }
-    return prof_query_end(w->capture, row, err);
-}
-
 static bool make_rollup_rows(struct work *w, struct prof_rollup *result)
 {
     result->rows = calloc(w->sums.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->sums.count; i++) {
-        const struct sum *s = &w->sums.data[i];
+        const struct sum *s = prof_group_at(&w->sums, i);
         result->rows[result->count++] =
             (struct prof_rollup_row){s->config,          s->config ? s->config->name : NULL,
                                      s->count,           s->sum_ns,
@@ -159,30 +132,32 @@ static bool make_rollup_rows(struct work *w, struct prof_rollup *result)
         result->sum_ns = prof_add(result->sum_ns, s->sum_ns);
     }
     qsort(result->rows, result->count, sizeof *result->rows, by_rollup_sum);
-    if (w->seconds.count)
-        qsort(w->seconds.data, w->seconds.count, sizeof *w->seconds.data, by_second);
-    result->seconds = w->seconds.data;
     result->second_count = w->seconds.count;
-    w->seconds.data = NULL;
+    result->seconds = prof_groups_take(&w->seconds);
+    if (result->second_count)
+        qsort(result->seconds, result->second_count, sizeof *result->seconds, by_second);
     return true;
 }
 
 enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_filter *filter,
                              struct prof_rollup *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture};
+    struct work w = {.capture = capture,
+                     .sums = PROF_GROUPS(struct sum, 0),
+                     .seconds = PROF_GROUPS(struct prof_rollup_second, 0)};
     *result = (struct prof_rollup){0};
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status && w.scope.by_range)
         status = prof_fail(err, PROF_INVALID, "totals per second know no NVTX ranges");
     if (!status)
-        status = scan_rollup(&w, err);
+        status = prof_scan(capture,
+                           "SELECT second, stream, config, count, sum, min, max, histogram FROM "
+                           "rollup WHERE " PROF_SOUND_ROLLUP,
+                           add_rollup_row, &w, err);
     if (!status && !make_rollup_rows(&w, result))
         status = prof_out_of_memory(err);
-    prof_array_free(&w.sums);
-    free(w.seconds.data);
-    prof_names_free(&w.by_name);
-    prof_map_free(&w.by_second);
+    prof_groups_free(&w.sums);
+    prof_groups_free(&w.seconds);
     prof_scope_close(&w.scope);
     return status;
 }
@@ -192,4 +167,70 @@ void prof_rollup_free(struct prof_rollup *result)
     free(result->rows);
     free(result->seconds);
     *result = (struct prof_rollup){0};
+}
+
+/* ---- kernels of captures that have only these --------------------------------------------------
+ */
+
+/* Totals of a thousand ranks are worth a table, though no single kernel is known. */
+bool prof_has_sums_only(struct prof_capture *capture)
+{
+    sqlite3_stmt *row;
+    bool only = false;
+    if (prof_query(capture,
+                   "SELECT NOT EXISTS(SELECT 1 FROM kernel) AND EXISTS(SELECT 1 FROM rollup)", &row,
+                   NULL))
+        return false;
+    if (prof_row(row))
+        only = sqlite3_column_int(row, 0) != 0;
+    sqlite3_finalize(row);
+    return only;
+}
+
+static struct prof_kernel_row kernel_sum_row(const struct prof_rollup_row *sum)
+{
+    return (struct prof_kernel_row){
+        .name = sum->name,
+        .full_name = sum->config ? sum->config->full_name : NULL,
+        .duration_ns = {.count = sum->count,
+                        .sum = sum->sum_ns,
+                        .min = sum->min_ns,
+                        .max = sum->max_ns,
+                        .mean = sum->count ? (double)sum->sum_ns / (double)sum->count : NAN,
+                        .median = sum->median_ns,
+                        .p95 = NAN,
+                        .p99 = NAN,
+                        .stddev = NAN,
+                        .quantile_error = sqrt(2) - 1},
+        .queue_delay_ns = NAN,
+        .submit_delay_ns = NAN,
+        .launch_delay_ns = NAN,
+        .api_ns = NAN,
+    };
+}
+
+static int by_kernel_duration(const void *a, const void *b)
+{
+    const struct prof_kernel_row *x = a, *y = b;
+    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
+}
+
+enum prof_status prof_kernel_sums(struct prof_capture *capture, const struct prof_filter *filter,
+                                  struct prof_kernel_summary *result, struct prof_error *err)
+{
+    struct prof_rollup sums;
+    enum prof_status status = prof_rollup(capture, filter, &sums, err);
+    if (status)
+        return status;
+    result->rows = sums.count ? calloc(sums.count, sizeof *result->rows) : NULL;
+    if (sums.count && !result->rows)
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < sums.count; i++)
+        result->rows[result->count++] = kernel_sum_row(&sums.rows[i]);
+    result->kernels = sums.kernels;
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
+    if (!status)
+        result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
+    prof_rollup_free(&sums);
+    return status;
 }

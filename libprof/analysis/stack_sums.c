@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "libprof/analysis/call_tree.h"
-#include "libprof/analysis/capture.h"
+#include "libprof/analysis/events.h"
+#include "libprof/analysis/group.h"
 #include "libprof/analysis/launch_wrappers.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack_sums.h"
@@ -297,45 +298,48 @@ struct call_group {
 };
 
 struct calls {
-    struct prof_names keys; /* struct call_key -> group */
-    PROF_ARRAY(struct call_group) groups;
-    struct prof_names known; /* name and path -> row */
+    struct prof_capture *capture;
+    struct prof_groups groups; /* by struct call_key */
+    struct prof_names known;   /* name and path -> row */
     PROF_ARRAY(struct prof_call_row) rows;
 };
 
-static bool add_caller_event(struct calls *c, const struct prof_event *event)
+static bool add_caller_event(void *user, const struct prof_event_row *call)
 {
-    struct call_key key = {event->api_name_id, event->stack};
-    uint32_t *known = prof_names_get(&c->keys, (const char *)&key, sizeof key);
-    uint32_t at = known ? *known : (uint32_t)c->groups.count;
-    if (!known) {
-        struct call_group *group = prof_array_add(&c->groups);
-        if (!group || !prof_names_put(&c->keys, (const char *)&key, sizeof key, at))
-            return false;
-        *group = (struct call_group){event->name ? event->name : "unknown", event->stack, 0, 0, 0};
+    struct calls *c = user;
+    struct call_key key = {call->name, call->stack};
+    bool fresh;
+    if (call->duration_ns == PROF_UNKNOWN)
+        return true;
+    struct call_group *group = prof_group_of_bytes(&c->groups, &key, sizeof key, &fresh);
+    if (!group)
+        return false;
+    if (fresh) {
+        const char *name = prof_string(c->capture, call->name, NULL);
+        group->name = name ? name : "unknown";
+        group->stack = call->stack;
     }
-    struct call_group *group = &c->groups.data[at];
     group->count++;
-    group->total_ns = prof_add(group->total_ns, event->duration_ns);
-    if (event->duration_ns > group->max_ns)
-        group->max_ns = event->duration_ns;
+    group->total_ns = prof_add(group->total_ns, call->duration_ns);
+    if (call->duration_ns > group->max_ns)
+        group->max_ns = call->duration_ns;
     return true;
 }
 
-static enum prof_status read_calls(struct prof_capture *capture, const struct prof_filter *filter,
-                                   struct calls *c, struct prof_error *err)
+static enum prof_status read_calls(struct calls *c, const struct prof_filter *filter,
+                                   struct prof_error *err)
 {
-    struct prof_events *events;
-    struct prof_event event;
-    bool ok = true;
-    enum prof_status status =
-        prof_events_open(capture, filter, PROF_EVENTS(PROF_EVENT_API), &events, err);
-    if (status)
-        return status;
-    while (ok && prof_events_next(events, &event))
-        ok = event.duration_ns == PROF_UNKNOWN || add_caller_event(c, &event);
-    status = prof_events_close(events, err);
-    return ok ? status : prof_out_of_memory(err);
+    struct prof_scope scope;
+    struct prof_event_query query = {
+        .tables = PROF_OPS_CALLS,
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
+        .scope = &scope,
+    };
+    enum prof_status status = prof_scope_open(&scope, c->capture, filter, err);
+    if (!status)
+        status = prof_event_rows(c->capture, &query, add_caller_event, c, err);
+    prof_scope_close(&scope);
+    return status;
 }
 
 static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct call_group *group)
@@ -380,15 +384,16 @@ static int by_call_total(const void *a, const void *b)
 enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                 struct prof_call_sums *result, struct prof_error *err)
 {
-    struct calls c = {0};
+    struct calls c = {.capture = capture, .groups = PROF_GROUPS(struct call_group, 0)};
     struct prof_stacks *stacks = NULL;
     *result = (struct prof_call_sums){0};
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
     if (!status)
-        status = read_calls(capture, filter, &c, err);
+        status = read_calls(&c, filter, err);
     for (size_t i = 0; !status && i < c.groups.count; i++) {
-        result->total_ns = prof_add(result->total_ns, c.groups.data[i].total_ns);
-        if (!add_group(&c, stacks, &c.groups.data[i]))
+        const struct call_group *group = prof_group_at(&c.groups, i);
+        result->total_ns = prof_add(result->total_ns, group->total_ns);
+        if (!add_group(&c, stacks, group))
             status = prof_out_of_memory(err);
     }
     if (stacks)
@@ -403,9 +408,8 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
         qsort(c.rows.data, c.rows.count, sizeof *c.rows.data, by_call_total);
     result->rows = c.rows.data;
     result->count = c.rows.count;
-    prof_names_free(&c.keys);
+    prof_groups_free(&c.groups);
     prof_names_free(&c.known);
-    prof_array_free(&c.groups);
     if (status)
         prof_call_sums_free(result);
     return status;

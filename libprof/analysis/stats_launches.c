@@ -101,8 +101,8 @@ struct key {
 };
 
 struct group {
-    struct key key;
     struct prof_gather total, api, queue, kernel;
+    struct key key;
 };
 
 struct work {
@@ -110,9 +110,7 @@ struct work {
     struct prof_scope scope;
     struct prof_texts calls;
     struct prof_kernel_texts kernels;
-    struct prof_names by_key;
-    PROF_ARRAY(struct group) groups;
-    struct prof_spread_budget budget;
+    struct prof_groups groups;
 };
 
 static struct group *launch_group(struct work *w, const struct prof_event_row *op)
@@ -122,16 +120,12 @@ static struct group *launch_group(struct work *w, const struct prof_event_row *o
                       .device = stream ? stream->device : 0,
                       .api = prof_texts_number(&w->calls, w->capture, op->name),
                       .kernel = prof_kernel_number(&w->kernels, w->capture, op->config)};
+    bool fresh;
     if (key.api == PROF_NO_GROUP || key.kernel == PROF_NO_GROUP)
         return NULL;
-    uint32_t *known = prof_names_get(&w->by_key, (const char *)&key, sizeof key);
-    if (known)
-        return &w->groups.data[*known];
-    struct group *group = prof_array_add(&w->groups);
-    if (!group ||
-        !prof_names_put(&w->by_key, (const char *)&key, sizeof key, (uint32_t)w->groups.count - 1))
-        return NULL;
-    *group = (struct group){.key = key};
+    struct group *group = prof_group_of_bytes(&w->groups, &key, sizeof key, &fresh);
+    if (group)
+        group->key = key;
     return group;
 }
 
@@ -148,11 +142,10 @@ static bool add_launch_operation(void *user, const struct prof_event_row *op)
     if (!group)
         return false;
     complete(&launch);
-    prof_gather_add(&group->total, &w->budget, launch.total_ns);
-    prof_gather_add(&group->api, &w->budget, launch.api_ns);
-    prof_gather_add(&group->kernel, &w->budget, launch.kernel_ns);
-    if (launch.queue_ns != PROF_UNKNOWN)
-        prof_gather_add(&group->queue, &w->budget, launch.queue_ns);
+    prof_measure(&w->groups, &group->total, launch.total_ns);
+    prof_measure(&w->groups, &group->api, launch.api_ns);
+    prof_measure(&w->groups, &group->kernel, launch.kernel_ns);
+    prof_measure(&w->groups, &group->queue, launch.queue_ns);
     return true;
 }
 
@@ -169,13 +162,11 @@ static int by_launch_total(const void *a, const void *b)
 
 static bool make_launch_rows(struct work *w, struct prof_launch_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct group *group = &w->groups.data[i];
+        struct group *group = prof_group_at(&w->groups, i);
         const struct prof_thread *thread = prof_thread(w->capture, group->key.thread);
         result->rows[result->count++] = (struct prof_launch_row){
             .process = thread ? thread->process : 0,
@@ -196,7 +187,7 @@ static bool make_launch_rows(struct work *w, struct prof_launch_summary *result)
 enum prof_status prof_launch_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                      struct prof_launch_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture};
+    struct work w = {.capture = capture, .groups = PROF_GROUPS(struct group, 4)};
     struct prof_event_query query = {
         .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .scope = &w.scope};
     *result = (struct prof_launch_summary){0};
@@ -205,15 +196,8 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
         status = prof_event_rows(capture, &query, add_launch_operation, &w, err);
     if (!status && !make_launch_rows(&w, result))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++) {
-        struct group *group = &w.groups.data[i];
-        struct prof_gather *gathers[] = {&group->total, &group->api, &group->queue, &group->kernel};
-        for (size_t k = 0; k < sizeof gathers / sizeof gathers[0]; k++)
-            prof_gather_free(gathers[k]);
-    }
-    prof_array_free(&w.groups);
+    prof_groups_free(&w.groups);
     prof_kernel_texts_free(&w.kernels);
-    prof_names_free(&w.by_key);
     prof_texts_free(&w.calls);
     prof_scope_close(&w.scope);
     return status;

@@ -179,19 +179,13 @@ void prof_range_instances_free(struct prof_range_instances *result)
 /* ---- projections by name --------------------------------------------------------------------- */
 
 struct projection {
-    const struct prof_range_instance *first;
     struct prof_gather projected;
+    const struct prof_range_instance *first;
     int64_t range_ns, operations, levels, children;
 };
 
-struct projections {
-    struct prof_names by_text; /* style, domain, name */
-    PROF_ARRAY(struct projection) groups;
-    struct prof_spread_budget budget;
-};
-
 /* Instances name their group by its two texts; texts of equal content may differ in address. */
-static struct projection *projection_of(struct projections *w,
+static struct projection *projection_of(struct prof_groups *projections,
                                         const struct prof_range_instance *row)
 {
     const char *name = row->name ? row->name : "", *domain = row->domain ? row->domain : "";
@@ -202,25 +196,20 @@ static struct projection *projection_of(struct projections *w,
     key[0] = (char)('0' + (row->style == PROF_RANGE_START_END) + 2 * !row->name + 4 * !row->domain);
     memcpy(key + 1, domain, domains + 1);
     memcpy(key + domains + 2, name, names + 1);
-    struct projection *group = NULL;
-    uint32_t *known = prof_names_get(&w->by_text, key, names + domains + 2);
-    if (known) {
-        group = &w->groups.data[*known];
-    } else if ((group = prof_array_add(&w->groups))) {
-        *group = (struct projection){.first = row};
-        if (!prof_names_put(&w->by_text, key, names + domains + 2, (uint32_t)w->groups.count - 1))
-            group = NULL;
-    }
+    bool fresh;
+    struct projection *group = prof_group_of_bytes(projections, key, names + domains + 2, &fresh);
+    if (group && fresh)
+        group->first = row;
     free(key);
     return group;
 }
 
-static bool add_instance(struct projections *w, const struct prof_range_instance *row)
+static bool add_instance(struct prof_groups *projections, const struct prof_range_instance *row)
 {
-    struct projection *group = projection_of(w, row);
+    struct projection *group = projection_of(projections, row);
     if (!group)
         return false;
-    prof_gather_add(&group->projected, &w->budget, row->projected_ns);
+    prof_measure(projections, &group->projected, row->projected_ns);
     if (row->duration_ns != PROF_UNKNOWN)
         group->range_ns = prof_add(group->range_ns, row->duration_ns);
     group->operations += row->operations;
@@ -238,15 +227,14 @@ static int by_projected(const void *a, const void *b)
     return order ? order : (int)x->style - (int)y->style;
 }
 
-static bool make_projections(struct projections *w, struct prof_projection_summary *result)
+static bool make_projections(struct prof_groups *projections,
+                             struct prof_projection_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(projections->count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
-    for (size_t i = 0; i < w->groups.count; i++) {
-        struct projection *group = &w->groups.data[i];
+    for (size_t i = 0; i < projections->count; i++) {
+        struct projection *group = prof_group_at(projections, i);
         struct prof_spread spread = prof_gather_result(&group->projected);
         double count = (double)spread.count;
         result->rows[result->count++] = (struct prof_projection_row){
@@ -270,21 +258,18 @@ enum prof_status prof_projection_summary(struct prof_capture *capture,
                                          struct prof_projection_summary *result,
                                          struct prof_error *err)
 {
-    struct projections w = {0};
+    struct prof_groups projections = PROF_GROUPS(struct projection, 1);
     struct prof_range_instances all;
     *result = (struct prof_projection_summary){0};
     enum prof_status status = prof_range_instances(capture, filter, &all, err);
     bool ok = true;
     for (size_t i = 0; ok && i < all.count; i++) {
         if (all.rows[i].operations && !all.rows[i].outside)
-            ok = add_instance(&w, &all.rows[i]);
+            ok = add_instance(&projections, &all.rows[i]);
     }
-    if (!status && (!ok || !make_projections(&w, result)))
+    if (!status && (!ok || !make_projections(&projections, result)))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++)
-        prof_gather_free(&w.groups.data[i].projected);
-    prof_array_free(&w.groups);
-    prof_names_free(&w.by_text);
+    prof_groups_free(&projections);
     prof_range_instances_free(&all);
     return status;
 }
@@ -303,34 +288,19 @@ struct kernel_key {
 };
 
 struct kernel_group {
+    struct prof_gather duration;
     struct kernel_key key;
     int64_t instances;
     uint64_t *seen; /* a bit per instance of the range: it was launched there */
     size_t seen_words;
-    struct prof_gather duration;
 };
 
 struct kernels {
     struct ranges ranges;
     struct prof_kernel_texts names;
-    struct prof_names by_key;
-    PROF_ARRAY(struct kernel_group) groups;
+    struct prof_groups groups;
     uint32_t *ordinals; /* per range of the index: which instance of its group it is */
-    struct prof_spread_budget budget;
 };
-
-static uint32_t kernel_group_of(struct kernels *w, const struct kernel_key *key)
-{
-    uint32_t *known = prof_names_get(&w->by_key, (const char *)key, sizeof *key);
-    if (known)
-        return *known;
-    struct kernel_group *group = prof_array_add(&w->groups);
-    uint32_t number = (uint32_t)w->groups.count - 1;
-    if (!group || !prof_names_put(&w->by_key, (const char *)key, sizeof *key, number))
-        return PROF_NO_GROUP;
-    *group = (struct kernel_group){.key = *key};
-    return number;
-}
 
 /* Kernels of one range come apart from each other where several streams run at once, so that the
  * last range seen is not enough to tell a new one. False: out of memory. */
@@ -351,10 +321,12 @@ static bool add_range_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
                              const struct prof_event_row *op)
 {
     struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
-    uint32_t number = kernel_group_of(w, &key);
-    if (number == PROF_NO_GROUP || !see_instance(&w->groups.data[number], w->ordinals[node]))
+    bool fresh;
+    struct kernel_group *group = prof_group_of_bytes(&w->groups, &key, sizeof key, &fresh);
+    if (!group || !see_instance(group, w->ordinals[node]))
         return false;
-    prof_gather_add(&w->groups.data[number].duration, &w->budget, op->duration_ns);
+    group->key = key;
+    prof_measure(&w->groups, &group->duration, op->duration_ns);
     return true;
 }
 
@@ -393,13 +365,11 @@ static int by_kernel_sum(const void *a, const void *b)
 
 static bool make_kernel_rows(struct kernels *w, struct prof_range_kernel_summary *result)
 {
-    if (!w->groups.count)
-        return true;
-    result->rows = calloc(w->groups.count, sizeof *result->rows);
+    result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
     if (!result->rows)
         return false;
     for (size_t i = 0; i < w->groups.count; i++) {
-        struct kernel_group *group = &w->groups.data[i];
+        struct kernel_group *group = prof_group_at(&w->groups, i);
         const struct prof_range_group *range = &w->ranges.names.list.data[group->key.range];
         const struct prof_thread *thread = prof_thread(w->ranges.capture, group->key.thread);
         result->rows[result->count++] = (struct prof_range_kernel_row){
@@ -449,7 +419,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            struct prof_range_kernel_summary *result,
                                            struct prof_error *err)
 {
-    struct kernels w = {.ranges.capture = capture};
+    struct kernels w = {.ranges.capture = capture, .groups = PROF_GROUPS(struct kernel_group, 1)};
     *result = (struct prof_range_kernel_summary){0};
     enum prof_status status = prof_scope_open(&w.ranges.scope, capture, filter, err);
     if (!status)
@@ -460,13 +430,10 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     }
     if (!status && !make_kernel_rows(&w, result))
         status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.groups.count; i++) {
-        prof_gather_free(&w.groups.data[i].duration);
-        free(w.groups.data[i].seen);
-    }
-    prof_array_free(&w.groups);
+    for (size_t i = 0; i < w.groups.count; i++)
+        free(((struct kernel_group *)prof_group_at(&w.groups, i))->seen);
+    prof_groups_free(&w.groups);
     prof_kernel_texts_free(&w.names);
-    prof_names_free(&w.by_key);
     free(w.ordinals);
     close_ranges(&w.ranges);
     return status;

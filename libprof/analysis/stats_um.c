@@ -10,8 +10,7 @@
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_map by_address;
-    PROF_ARRAY(struct prof_migration_row) rows;
+    struct prof_groups rows; /* of the result, by address */
     struct prof_migration_row total;
 };
 
@@ -47,16 +46,12 @@ static void add_migration(struct prof_migration_row *row, const struct prof_even
 static struct prof_migration_row *migration_row(struct work *w, int64_t address)
 {
     bool fresh;
-    uint32_t number = prof_group_number(&w->by_address, (uint64_t)address, &fresh);
-    struct prof_migration_row *row =
-        fresh && number != PROF_NO_GROUP ? prof_array_add(&w->rows) : NULL;
-    if (number == PROF_NO_GROUP || (fresh && !row))
-        return NULL;
-    if (fresh) {
+    struct prof_migration_row *row = prof_group_of_number(&w->rows, (uint64_t)address, &fresh);
+    if (row && fresh) {
         *row = nothing;
         row->address = address;
     }
-    return &w->rows.data[number];
+    return row;
 }
 
 static bool add_migration_row(void *user, const struct prof_event_row *row)
@@ -84,7 +79,8 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
                                         struct prof_migration_summary *result,
                                         struct prof_error *err)
 {
-    struct work w = {.capture = capture, .total = nothing};
+    struct work w = {
+        .capture = capture, .rows = PROF_GROUPS(struct prof_migration_row, 0), .total = nothing};
     struct prof_event_query query = {
         .tables = PROF_OPS(MIGRATION),
         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(KIND) | PROF_FIELD(BYTES) |
@@ -97,18 +93,16 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
     /* A migration knows no thread, so that no NVTX range holds it. */
     if (!status && !prof_scope_only_kernels(&w.scope) && !w.scope.by_range)
         status = prof_event_rows(capture, &query, add_migration_row, &w, err);
-    if (status) {
-        prof_array_free(&w.rows);
-    } else {
-        if (w.rows.count)
-            qsort(w.rows.data, w.rows.count, sizeof *w.rows.data, by_migration_address);
-        result->rows = w.rows.data;
+    if (!status && w.rows.count) {
         result->count = w.rows.count;
-        result->total = w.total;
-        result->lowest = w.rows.count ? w.rows.data[0].address : PROF_UNKNOWN;
-        result->highest = w.rows.count ? w.rows.data[w.rows.count - 1].address : PROF_UNKNOWN;
+        result->rows = prof_groups_take(&w.rows);
+        qsort(result->rows, result->count, sizeof *result->rows, by_migration_address);
+        result->lowest = result->rows[0].address;
+        result->highest = result->rows[result->count - 1].address;
     }
-    prof_map_free(&w.by_address);
+    if (!status)
+        result->total = w.total;
+    prof_groups_free(&w.rows);
     prof_scope_close(&w.scope);
     return status;
 }

@@ -1,6 +1,6 @@
 /* The kernel summary of a capture that holds sums in place of kernels (perfkit merge --summary). */
-#ifndef PERFKIT_ANALYSIS_KERNEL_SUMS_H
-#define PERFKIT_ANALYSIS_KERNEL_SUMS_H
+#ifndef PERFKIT_ANALYSIS_ROLLUP_H
+#define PERFKIT_ANALYSIS_ROLLUP_H
 
 #include "libprof/include/prof.h"
 
