@@ -493,7 +493,7 @@ static void put_health(const struct tui_app *app, struct prof_json *json)
 static void put_json_header(const struct tui_app *app, struct prof_json *json)
 {
     const struct tui_model *model = app->model;
-    prof_json_int(json, "version", 2);
+    prof_json_int(json, "version", 3);
     prof_json_string(json, "capture", model->path);
     prof_json_string(json, "command", model->info.command);
     prof_json_string(json, "state", phases[model->phase]);
@@ -512,6 +512,7 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
                               struct prof_error *err)
 {
     struct prof_json json;
+    enum prof_status status = PROF_OK;
     int shown = app->view;
     prof_json_to_file(&json, out, 0);
     prof_json_object(&json, NULL);
@@ -523,11 +524,13 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
             continue;
         tui_app_show(app, view);
         tui_app_fill(app);
-        tui_table_json(&app->table, &json, tui_views[view].key);
+        if (!status)
+            status = tui_table_json(&app->table, &json, tui_views[view].key, err);
     }
     prof_json_end(&json);
     tui_app_show(app, shown);
-    enum prof_status status = prof_json_finish(&json, err);
+    enum prof_status finished = prof_json_finish(&json, status ? NULL : err);
+    status = status ? status : finished;
     if (!status && (fputc('\n', out) == EOF || fflush(out)))
         status = prof_fail_errno(err, PROF_IO, "cannot write to standard output");
     return status ? status : tui_app_whole(app, err);

@@ -76,7 +76,7 @@ static unsigned next_sort(struct tui_app *app, int step)
     for (size_t i = 0; count && i < count; i++) {
         column = (column + (step > 0 ? 1 : count - 1)) % count;
         const struct tui_column *c = &app->table.columns[column];
-        if (c->title && c->kind != TUI_SPARKLINE)
+        if (c->column.title && !c->spark)
             break;
     }
     place->rising = false;

@@ -10,6 +10,8 @@
 #include "libprof/base/utf8.h"
 #include "tui/table.h"
 
+#define MOST_COLUMNS 24
+
 void tui_table_begin(struct tui_table *table, const struct tui_column *columns, size_t count)
 {
     table->columns = columns;
@@ -87,25 +89,26 @@ static bool add_text(struct tui_table *table, const void *bytes, size_t size, si
 void tui_table_text(struct tui_table *table, size_t column, const char *text)
 {
     struct tui_value *value = last_row_value(table, column);
-    value->known = text && add_text(table, text, strlen(text) + 1, &value->text);
+    value->kind = text && add_text(table, text, strlen(text) + 1, &value->text) ? PROF_VALUE_TEXT
+                                                                                : PROF_VALUE_NONE;
 }
 
 void tui_table_number(struct tui_table *table, size_t column, int64_t number)
 {
     struct tui_value *value = last_row_value(table, column);
-    value->known = number != PROF_UNKNOWN;
-    value->number = number;
+    value->kind = number != PROF_UNKNOWN ? PROF_VALUE_INT : PROF_VALUE_NONE;
+    value->integer = number;
 }
 
 void tui_table_rank(struct tui_table *table, size_t column, int64_t rank)
 {
-    last_row_value(table, column)->number = rank;
+    last_row_value(table, column)->integer = rank;
 }
 
 void tui_table_real(struct tui_table *table, size_t column, double real)
 {
     struct tui_value *value = last_row_value(table, column);
-    value->known = !isnan(real);
+    value->kind = !isnan(real) ? PROF_VALUE_REAL : PROF_VALUE_NONE;
     value->real = real;
 }
 
@@ -114,7 +117,8 @@ void tui_table_spark(struct tui_table *table, size_t column, const uint32_t valu
 {
     struct tui_value *value = last_row_value(table, column);
     value->real = full;
-    value->known = add_text(table, values, TUI_SPARK * sizeof *values, &value->text);
+    if (add_text(table, values, TUI_SPARK * sizeof *values, &value->text))
+        value->kind = PROF_VALUE_TEXT;
 }
 
 void tui_table_blank(struct tui_table *table, size_t column)
@@ -179,22 +183,18 @@ const struct tui_value *tui_table_value(const struct tui_table *table, size_t ro
 
 const char *tui_table_text_of(const struct tui_table *table, const struct tui_value *value)
 {
-    return value->known ? table->texts.data + value->text : NULL;
+    return value->kind == PROF_VALUE_TEXT ? table->texts.data + value->text : NULL;
 }
 
 /* ---- order --------------------------------------------------------------------------------- */
-
-static bool column_is_text(enum tui_kind kind)
-{
-    return kind == TUI_TEXT || kind == TUI_NAME;
-}
 
 static bool holds(const struct tui_table *table, size_t row, const char *text)
 {
     if (!*text)
         return true;
     for (size_t c = 0; c < table->column_count; c++) {
-        const char *its = column_is_text(table->columns[c].kind) && table->columns[c].title
+        const struct tui_column *column = &table->columns[c];
+        const char *its = column->column.title && !column->spark
                               ? tui_table_text_of(table, tui_table_value(table, row, c))
                               : NULL;
         if (its && strcasestr(its, text))
@@ -213,19 +213,15 @@ struct sorting {
 static int compare_values(const struct sorting *s, const struct tui_value *a,
                           const struct tui_value *b)
 {
-    enum tui_kind kind = s->table->columns[s->column].kind;
     int sign = s->rising ? 1 : -1;
-    if (a->known != b->known)
-        return a->known ? -1 : 1;
-    if (!a->known)
-        return 0;
-    if (column_is_text(kind) && a->number != b->number)
-        return sign * (a->number > b->number ? 1 : -1);
-    if (column_is_text(kind)) /* words begin with A unless turned */
-        return -sign * strcmp(tui_table_text_of(s->table, a), tui_table_text_of(s->table, b));
-    if (kind == TUI_COUNT || kind == TUI_ID || kind == TUI_NS || kind == TUI_BYTES)
-        return sign * ((a->number > b->number) - (a->number < b->number));
-    return sign * ((a->real > b->real) - (a->real < b->real));
+    if (!a->kind || !b->kind)
+        return (a->kind == PROF_VALUE_NONE) - (b->kind == PROF_VALUE_NONE);
+    if (a->kind == PROF_VALUE_REAL)
+        return sign * ((a->real > b->real) - (a->real < b->real));
+    if (a->kind == PROF_VALUE_INT || a->integer != b->integer)
+        return sign * ((a->integer > b->integer) - (a->integer < b->integer));
+    /* words begin with A unless turned */
+    return -sign * strcmp(tui_table_text_of(s->table, a), tui_table_text_of(s->table, b));
 }
 
 static int compare_table_rows(const void *x, const void *y, void *context)
@@ -267,50 +263,48 @@ size_t tui_table_search(const struct tui_table *table, const char *text, size_t 
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void put_json_value(const struct tui_table *table, const struct tui_value *value,
-                           const struct tui_column *column, struct prof_json *json)
+static struct prof_report_value report_value(const struct tui_table *table,
+                                             const struct tui_value *value)
 {
-    switch (column->kind) {
-    case TUI_TEXT:
-    case TUI_NAME:
-        prof_json_string(json, column->key, tui_table_text_of(table, value));
-        break;
-    case TUI_COUNT:
-    case TUI_ID:
-    case TUI_NS:
-    case TUI_BYTES:
-        prof_json_known(json, column->key, value->known ? value->number : PROF_UNKNOWN);
-        break;
-    case TUI_RATE:
-    case TUI_SHARE:
-    case TUI_REAL:
-        prof_json_real(json, column->key, value->known ? value->real : NAN);
-        break;
-    case TUI_SPARKLINE:
-        break;
-    }
+    return (struct prof_report_value){.kind = value->kind,
+                                      .integer = value->integer,
+                                      .real = value->real,
+                                      .text = tui_table_text_of(table, value)};
 }
 
-void tui_table_json(const struct tui_table *table, struct prof_json *json, const char *key)
+enum prof_status tui_table_json(const struct tui_table *table, struct prof_json *json,
+                                const char *name, struct prof_error *err)
 {
-    prof_json_array(json, key);
-    for (size_t i = 0; i < table->order.count; i++) {
-        prof_json_object(json, NULL);
-        for (size_t c = 0; c < table->column_count; c++) {
-            if (table->columns[c].key)
-                put_json_value(table, tui_table_value(table, table->order.data[i], c),
-                               &table->columns[c], json);
-        }
-        prof_json_end(json);
+    struct prof_report_column columns[MOST_COLUMNS + 1] = {0};
+    size_t from[MOST_COLUMNS], used = 0, cells = 0;
+    for (size_t c = 0; c < table->column_count && used < MOST_COLUMNS; c++) {
+        if (!table->columns[c].column.key)
+            continue;
+        columns[used] = table->columns[c].column;
+        columns[used].storage = PROF_STORED_VALUE;
+        columns[used].offset = used * sizeof(struct prof_report_value);
+        from[used++] = c;
     }
-    prof_json_end(json);
+    struct prof_report_value *rows = calloc(table->order.count * used + 1, sizeof *rows);
+    if (!rows)
+        return prof_fail(err, PROF_NOMEM, "out of memory for the rows of %s", name);
+    for (size_t i = 0; i < table->order.count; i++)
+        for (size_t c = 0; c < used; c++)
+            rows[cells++] =
+                report_value(table, tui_table_value(table, table->order.data[i], from[c]));
+    const struct prof_report_table described = {
+        .name = name, .columns = columns, .row_bytes = used * sizeof *rows};
+    struct prof_report_output output = {.format = PROF_REPORT_JSON, .json = json};
+    enum prof_status status =
+        prof_report_put_rows(&output, &described, rows, table->order.count, err);
+    free(rows);
+    return status;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 /* Drawing a table: which columns a screen has room for, and how each kind of value reads. */
 
-#define MOST_COLUMNS 24
 #define LEAST_NAME 20
 
 struct layout {
@@ -319,10 +313,10 @@ struct layout {
 
 static bool column_is_shown(const struct tui_table *table, size_t column)
 {
-    if (!table->columns[column].title || !table->columns[column].if_known)
-        return table->columns[column].title != NULL;
+    if (!table->columns[column].column.title || !table->columns[column].if_known)
+        return table->columns[column].column.title != NULL;
     for (size_t row = 0; row < table->rows.count; row++) {
-        if (tui_table_value(table, row, column)->known)
+        if (tui_table_value(table, row, column)->kind)
             return true;
     }
     return false;
@@ -330,7 +324,7 @@ static bool column_is_shown(const struct tui_table *table, size_t column)
 
 static int width_of(const struct tui_column *column)
 {
-    return column->kind == TUI_NAME && !column->width ? LEAST_NAME : column->width;
+    return column->column.unit == PROF_UNIT_NAME && !column->width ? LEAST_NAME : column->width;
 }
 
 static int needed(const struct tui_table *table, const struct layout *layout)
@@ -366,8 +360,9 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     while (needed(table, layout) > width) {
         size_t worst = count;
         for (size_t c = 0; c < count; c++) {
-            if (layout->width[c] && table->columns[c].rank &&
-                (worst == count || table->columns[c].rank > table->columns[worst].rank))
+            int rank = table->columns[c].column.rank;
+            if (layout->width[c] && rank &&
+                (worst == count || rank > table->columns[worst].column.rank))
                 worst = c;
         }
         if (worst == count)
@@ -376,7 +371,7 @@ static void lay_out(const struct tui_table *table, int width, struct layout *lay
     }
     int left = width - needed(table, layout), x = 0;
     for (size_t c = 0; c < count; c++) {
-        if (layout->width[c] && table->columns[c].kind == TUI_NAME && left > 0) {
+        if (layout->width[c] && table->columns[c].column.unit == PROF_UNIT_NAME && left > 0) {
             int longest = longest_name(table, c, layout->width[c] + left);
             if (longest > layout->width[c])
                 layout->width[c] = longest;
@@ -397,11 +392,6 @@ size_t tui_table_column_at(const struct tui_table *table, int width, int x)
     return SIZE_MAX;
 }
 
-static bool column_is_left_aligned(enum tui_kind kind)
-{
-    return kind == TUI_TEXT || kind == TUI_NAME || kind == TUI_SPARKLINE;
-}
-
 static void put_aligned(struct tui_grid *grid, int x, int y, int width, bool left,
                         enum tui_style style, const char *text)
 {
@@ -420,65 +410,46 @@ static struct prof_text plain_number(double value)
     return text;
 }
 
-static struct prof_text number_text(const struct tui_value *value, enum tui_kind kind)
-{
-    struct prof_text unknown = prof_count(PROF_UNKNOWN), plain;
-    if (!value->known)
-        return unknown;
-    switch (kind) {
-    case TUI_COUNT:
-        return prof_count(value->number);
-    case TUI_ID:
-        prof_print_int(plain.text, value->number);
-        return plain;
-    case TUI_NS:
-        return prof_duration_ns(value->number);
-    case TUI_BYTES:
-        return prof_bytes_of(value->number);
-    case TUI_RATE:
-        return prof_rate(value->real);
-    case TUI_SHARE:
-        return prof_percent(value->real);
-    case TUI_REAL:
-        return plain_number(value->real);
-    default:
-        return unknown;
-    }
-}
-
-static void draw_name(const struct tui_table *table, struct tui_grid *grid, int x, int y, int width,
-                      const struct tui_row *row, const char *text, enum tui_style style)
+static void draw_name(struct tui_grid *grid, int x, int y, int width, const struct tui_row *row,
+                      const char *text, enum tui_style style)
 {
     int indent = row->depth * 2 < width - 8 ? row->depth * 2 : width - 8;
     int room = width - (indent > 0 ? indent : 0);
-    (void)table;
     char *fitted = text ? prof_report_fit(text, (size_t)(room > 8 ? room : 8)) : NULL;
     tui_grid_put(grid, x + width - room, y, room, style, fitted ? fitted : "n/a");
     free(fitted);
+}
+
+static struct prof_text number_text(const struct tui_table *table, const struct tui_value *value,
+                                    enum prof_report_unit unit)
+{
+    if (unit == PROF_UNIT_RATIO && value->kind == PROF_VALUE_REAL)
+        return plain_number(value->real);
+    return prof_report_number(unit, report_value(table, value));
 }
 
 static void draw_value(const struct tui_table *table, struct tui_grid *grid, int x, int y,
                        int width, size_t row, size_t column, enum tui_style style)
 {
     const struct tui_value *value = tui_table_value(table, row, column);
-    enum tui_kind kind = table->columns[column].kind;
+    const struct tui_column *described = &table->columns[column];
     const char *text = tui_table_text_of(table, value);
-    if (value->blank)
+    if (value->blank || (described->spark && !text))
         return;
-    if (kind == TUI_NAME)
-        draw_name(table, grid, x, y, width, &table->rows.data[row], text, style);
-    else if (kind == TUI_SPARKLINE && value->known)
+    if (described->spark)
         tui_grid_spark(grid, x, y, width, (const uint32_t *)(const void *)text, TUI_SPARK,
                        value->real);
-    else if (kind == TUI_TEXT && text && !*text)
+    else if (described->column.unit == PROF_UNIT_NAME)
+        draw_name(grid, x, y, width, &table->rows.data[row], text, style);
+    else if (described->column.unit == PROF_UNIT_WORD && text && !*text)
         return; /* an empty line of a page */
-    else if (kind == TUI_TEXT) {
+    else if (described->column.unit == PROF_UNIT_WORD) {
         char *cut = text ? prof_report_cut(text, (size_t)(width > 8 ? width : 8)) : NULL;
         tui_grid_put(grid, x, y, width, style, cut ? cut : "n/a");
         free(cut);
-    } else if (kind != TUI_SPARKLINE)
-        put_aligned(grid, x, y, width, false, value->known ? style : TUI_DIM,
-                    number_text(value, kind).text);
+    } else
+        put_aligned(grid, x, y, width, false, value->kind ? style : TUI_DIM,
+                    number_text(table, value, described->column.unit).text);
 }
 
 static void draw_titles(const struct tui_table *table, struct tui_grid *grid, int y,
@@ -493,9 +464,9 @@ static void draw_titles(const struct tui_table *table, struct tui_grid *grid, in
                            : grid->ascii                ? (rising ? "^" : "v")
                            : rising                     ? "\xe2\x96\xb4"
                                                         : "\xe2\x96\xbe";
-        snprintf(title, sizeof title, "%s%s", table->columns[c].title, mark);
+        snprintf(title, sizeof title, "%s%s", table->columns[c].column.title, mark);
         put_aligned(grid, layout->x[c], y, layout->width[c],
-                    column_is_left_aligned(table->columns[c].kind), TUI_HEADER, title);
+                    prof_report_is_left(&table->columns[c].column), TUI_HEADER, title);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/json.h"
+#include "report/table.h"
 #include "tui/model.h"
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -71,34 +72,27 @@ void tui_grid_print(const struct tui_grid *grid, FILE *out);
 /* What a view shows: rows of typed values under titled columns. The screen, sorting, filters and
  * --json are made from it, so that a view is only the code that fills it. */
 
-enum tui_kind {
-    TUI_TEXT,
-    TUI_NAME, /* a kernel's or range's: cut where it hurts least; takes the room that is left */
-    TUI_COUNT,
-    TUI_ID, /* a number that is a name: a pid */
-    TUI_NS,
-    TUI_BYTES,
-    TUI_RATE, /* bytes/s */
-    TUI_SHARE,
-    TUI_REAL,
-    TUI_SPARKLINE, /* not in JSON */
+/* A column as a report's tables describe theirs (rank 0: never left out of a narrow screen), and
+ * what the screen needs besides. */
+struct tui_column {
+    struct prof_report_column column; /* key NULL = not in JSON; title NULL = not on the screen */
+    int width;                        /* of a NAME: the smallest; 0 = 20 */
+    bool if_known;                    /* left out of the screen while no row has it */
+    bool spark;                       /* the last minute; not in JSON */
 };
 
-struct tui_column {
-    const char *key;   /* in JSON; NULL = not there */
-    const char *title; /* on the screen; NULL = not there */
-    enum tui_kind kind;
-    int width;     /* of a NAME: the least; 0 = 20 */
-    int rank;      /* the higher, the sooner it is left out of a narrow screen; 0 = never */
-    bool if_known; /* left out of the screen while no row has it */
-};
+#define TUI_COLUMN(key_, title_, unit_, width_, rank_, ...)                                        \
+    {                                                                                              \
+        .column = {.key = key_, .title = title_, .unit = PROF_UNIT_##unit_, .rank = rank_},        \
+        .width = width_, __VA_ARGS__                                                               \
+    }
 
 struct tui_value {
-    bool known;
-    bool blank;     /* unknown because there is no such thing: nothing is drawn */
-    double real;    /* SHARE, RATE, REAL; SPARKLINE: what fills a cell */
-    int64_t number; /* COUNT, ID, NS, BYTES; TEXT: its rank */
-    size_t text;    /* TEXT, NAME: offset in texts; SPARKLINE: its values */
+    enum prof_report_kind kind; /* NONE: not known */
+    bool blank;                 /* there is no such thing: nothing is drawn */
+    int64_t integer;            /* TEXT: its rank */
+    double real;                /* sparkline: what fills a cell */
+    size_t text;                /* offset in texts; sparkline: its values */
 };
 
 struct tui_row {
@@ -116,7 +110,7 @@ struct tui_table {
     PROF_ARRAY(size_t) order; /* rows as they are shown */
     PROF_ARRAY(size_t) notes; /* offsets: sentences under the table */
     bool in_order;            /* a tree or a text: never sorted */
-    size_t sort;              /* column it is sorted by unless somebody chose another */
+    size_t sort;              /* column it is sorted by unless the user chose another */
     bool failed;              /* out of memory: something is missing */
 };
 
@@ -168,7 +162,8 @@ void tui_table_draw(const struct tui_table *table, struct tui_grid *grid, int y,
 /* The column whose title is at `x` of a grid so wide; SIZE_MAX. */
 size_t tui_table_column_at(const struct tui_table *table, int width, int x);
 
-/* The rows as an array of objects, in the order of `order`. */
-void tui_table_json(const struct tui_table *table, struct prof_json *json, const char *key);
+/* The rows in the order of `order`, as a member of the object that is open. */
+enum prof_status tui_table_json(const struct tui_table *table, struct prof_json *json,
+                                const char *name, struct prof_error *err);
 
 #endif

@@ -33,17 +33,17 @@ enum {
 };
 
 static const struct tui_column stream_columns[] = {
-    [S_NAME] = {"stream", "Stream", TUI_NAME, 0, 0},
-    [S_PID] = {"pid", "pid", TUI_ID, 8, 1},
-    [S_DEVICE] = {"device", "device", TUI_TEXT, 20, 3},
-    [S_SPARK] = {NULL, "last minute", TUI_SPARKLINE, 30, 2},
-    [S_BUSY] = {"busy_share", "busy%", TUI_SHARE, 7, 0},
-    [S_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 0},
-    [S_COPIES] = {"memcpy_memset_per_s", "memcpy,set/s", TUI_REAL, 12, 2},
-    [S_IDLE] = {"idle_s", "idle s", TUI_COUNT, 7, 0},
-    [S_TIME] = {"total_ns", "all time", TUI_NS, 9, 4},
-    [S_PRIORITY] = {"priority", "prio", TUI_ID, 5, 6, .if_known = true},
-    [S_API] = {"api", "api", TUI_TEXT, 8, 5},
+    [S_NAME] = TUI_COLUMN("stream", "Stream", NAME, 0, 0),
+    [S_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 1),
+    [S_DEVICE] = TUI_COLUMN("device", "device", WORD, 20, 3),
+    [S_SPARK] = TUI_COLUMN(NULL, "last minute", WORD, 30, 2, .spark = true),
+    [S_BUSY] = TUI_COLUMN("busy_share", "busy%", SHARE, 7, 0),
+    [S_KERNELS] = TUI_COLUMN("kernels_per_s", "kern/s", RATIO, 8, 0),
+    [S_COPIES] = TUI_COLUMN("memcpy_memset_per_s", "memcpy,set/s", RATIO, 12, 2),
+    [S_IDLE] = TUI_COLUMN("idle_s", "idle s", COUNT, 7, 0),
+    [S_TIME] = TUI_COLUMN("all_ns", "all time", NS, 9, 4),
+    [S_PRIORITY] = TUI_COLUMN("priority", "prio", NUMBER, 5, 6, .if_known = true),
+    [S_API] = TUI_COLUMN("api", "api", WORD, 8, 5),
 };
 
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
@@ -152,20 +152,20 @@ enum {
 };
 
 static const struct tui_column copy_columns[] = {
-    [T_WAY] = {"kind", "Kind", TUI_TEXT, 9, 0},
-    [T_KINDS] = {"memory", "memory", TUI_TEXT, 19, 0},
-    [T_COUNT] = {"count_per_s", "count/s", TUI_REAL, 8, 0},
-    [T_BYTES] = {"bytes", "bytes", TUI_BYTES, 9, 0},
-    [T_BYTES_S] = {"bytes_per_s", "of wall", TUI_RATE, 10, 3},
-    [T_RATE] = {"rate", "while running", TUI_RATE, 13, 0},
-    [T_CEILING] = {"ceiling", "ceiling", TUI_RATE, 10, 2, .if_known = true},
-    [T_OF] = {"ceiling_share", "of it", TUI_SHARE, 7, 1, .if_known = true},
-    [T_TIME] = {"time_ns", "time", TUI_NS, 9, 2},
-    [T_RUN] = {"total_count", "all", TUI_COUNT, 10, 4},
-    [T_RUN_BYTES] = {"total_bytes", "all bytes", TUI_BYTES, 10, 5},
-    [T_RUN_NS] = {"total_ns", "all time", TUI_NS, 9, 6},
-    [T_UNFINISHED] = {"unfinished", NULL, TUI_COUNT, 0, 0},
-    [T_SIZES] = {"sizes", "sizes <4K <64K <1M <16M <256M more", TUI_TEXT, 36, 7},
+    [T_WAY] = TUI_COLUMN("name", "Kind", WORD, 9, 0),
+    [T_KINDS] = TUI_COLUMN("memory", "memory", WORD, 19, 0),
+    [T_COUNT] = TUI_COLUMN("count_per_s", "count/s", RATIO, 8, 0),
+    [T_BYTES] = TUI_COLUMN("bytes", "bytes", BYTES, 9, 0),
+    [T_BYTES_S] = TUI_COLUMN("bytes_per_s", "of wall", RATE, 10, 3),
+    [T_RATE] = TUI_COLUMN("rate_bytes_per_s", "while running", RATE, 13, 0),
+    [T_CEILING] = TUI_COLUMN("ceiling_bytes_per_s", "ceiling", RATE, 10, 2, .if_known = true),
+    [T_OF] = TUI_COLUMN("ceiling_share", "of it", SHARE, 7, 1, .if_known = true),
+    [T_TIME] = TUI_COLUMN("total_ns", "time", NS, 9, 2),
+    [T_RUN] = TUI_COLUMN("all_count", "all", COUNT, 10, 4),
+    [T_RUN_BYTES] = TUI_COLUMN("all_bytes", "all bytes", BYTES, 10, 5),
+    [T_RUN_NS] = TUI_COLUMN("all_ns", "all time", NS, 9, 6),
+    [T_UNFINISHED] = TUI_COLUMN("unfinished", NULL, COUNT, 0, 0),
+    [T_SIZES] = TUI_COLUMN("sizes", "sizes <4K <64K <1M <16M <256M more", WORD, 36, 7),
 };
 
 static double bytes_per_second_of(int64_t bytes, int64_t ns)
@@ -232,21 +232,21 @@ enum {
 };
 
 static const struct tui_column process_columns[] = {
-    [P_COMMAND] = {"command", NULL, TUI_TEXT, 0, 0},
-    [P_SHORT] = {NULL, "Process", TUI_NAME, 0, 0},
-    [P_PID] = {"pid", "pid", TUI_ID, 8, 0},
-    [P_RANK] = {"rank", "rank", TUI_ID, 4, 0, .if_known = true},
-    [P_LOCAL] = {"local_rank", "local", TUI_ID, 5, 6, .if_known = true},
-    [P_WORLD] = {"world_size", "of", TUI_ID, 4, 2, .if_known = true},
-    [P_STATE] = {"state", "state", TUI_TEXT, 11, 0},
-    [P_TIME] = {"kernel_ns", "kernels", TUI_NS, 9, 0},
-    [P_SHARE] = {"wall_share", "wall%", TUI_SHARE, 7, 0},
-    [P_KERNELS] = {"kernels_per_s", "kern/s", TUI_REAL, 8, 1},
-    [P_COPIED] = {"memcpy_bytes", "memcpy", TUI_BYTES, 10, 3},
-    [P_LIVE] = {"live_bytes", "memory", TUI_BYTES, 10, 1},
-    [P_HOST] = {"host", "host", TUI_TEXT, 14, 5, .if_known = true},
-    [P_RUN_KERNELS] = {"total_kernels", "all kernels", TUI_COUNT, 12, 6},
-    [P_RUN_NS] = {"total_kernel_ns", "all time", TUI_NS, 9, 7},
+    [P_COMMAND] = TUI_COLUMN("name", NULL, WORD, 0, 0),
+    [P_SHORT] = TUI_COLUMN(NULL, "Process", NAME, 0, 0),
+    [P_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 0),
+    [P_RANK] = TUI_COLUMN("rank", "rank", NUMBER, 4, 0, .if_known = true),
+    [P_LOCAL] = TUI_COLUMN("local_rank", "local", NUMBER, 5, 6, .if_known = true),
+    [P_WORLD] = TUI_COLUMN("world_size", "of", NUMBER, 4, 2, .if_known = true),
+    [P_STATE] = TUI_COLUMN("state", "state", WORD, 11, 0),
+    [P_TIME] = TUI_COLUMN("kernel_ns", "kernels", NS, 9, 0),
+    [P_SHARE] = TUI_COLUMN("wall_share", "wall%", SHARE, 7, 0),
+    [P_KERNELS] = TUI_COLUMN("kernels_per_s", "kern/s", RATIO, 8, 1),
+    [P_COPIED] = TUI_COLUMN("memcpy_bytes", "memcpy", BYTES, 10, 3),
+    [P_LIVE] = TUI_COLUMN("live_bytes", "memory", BYTES, 10, 1),
+    [P_HOST] = TUI_COLUMN("host", "host", WORD, 14, 5, .if_known = true),
+    [P_RUN_KERNELS] = TUI_COLUMN("all_kernels", "all kernels", COUNT, 12, 6),
+    [P_RUN_NS] = TUI_COLUMN("all_kernel_ns", "all time", NS, 9, 7),
 };
 
 static void tell_state(struct tui_table *table, const struct prof_process *p)
@@ -325,17 +325,17 @@ enum {
 };
 
 static const struct tui_column memory_columns[] = {
-    [M_WHAT] = {"what", "Memory", TUI_NAME, 32, 0},
-    [M_PID] = {"pid", "pid", TUI_ID, 8, 0},
-    [M_LIVE] = {"live_bytes", "live", TUI_BYTES, 10, 0},
-    [M_COUNT] = {"live", "number", TUI_COUNT, 8, 1},
-    [M_PEAK] = {"peak_bytes", "peak", TUI_BYTES, 10, 0},
-    [M_PEAK_AT] = {"peak_ns", "at", TUI_NS, 9, 3},
-    [M_RATE] = {"allocations_per_s", "alloc/s", TUI_REAL, 8, 0},
-    [M_BYTES_S] = {"bytes_per_s", "bytes/s", TUI_RATE, 10, 2},
-    [M_ALL] = {"allocations", "all", TUI_COUNT, 10, 4},
-    [M_FREED] = {"freed", "freed", TUI_COUNT, 10, 5},
-    [M_WHERE] = {"where", NULL, TUI_TEXT, 0, 0},
+    [M_WHAT] = TUI_COLUMN("name", "Memory", NAME, 32, 0),
+    [M_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 0),
+    [M_LIVE] = TUI_COLUMN("live_bytes", "live", BYTES, 10, 0),
+    [M_COUNT] = TUI_COLUMN("live_count", "number", COUNT, 8, 1),
+    [M_PEAK] = TUI_COLUMN("peak_bytes", "peak", BYTES, 10, 0),
+    [M_PEAK_AT] = TUI_COLUMN("peak_ns", "at", NS, 9, 3),
+    [M_RATE] = TUI_COLUMN("count_per_s", "alloc/s", RATIO, 8, 0),
+    [M_BYTES_S] = TUI_COLUMN("bytes_per_s", "bytes/s", RATE, 10, 2),
+    [M_ALL] = TUI_COLUMN("count", "all", COUNT, 10, 4),
+    [M_FREED] = TUI_COLUMN("freed", "freed", COUNT, 10, 5),
+    [M_WHERE] = TUI_COLUMN("where", NULL, WORD, 0, 0),
 };
 
 /* What lives by who allocated it, where stacks tell; else each allocation for itself. */
@@ -434,15 +434,15 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
 enum { A_PATH, A_KIND, A_HELD, A_SHARE, A_COUNT, A_BYTES, A_KEPT, A_GROWTH, A_VERDICT };
 
 static const struct tui_column path_columns[] = {
-    [A_PATH] = {"path", "allocated by", TUI_NAME, 0, 0},
-    [A_KIND] = {"kind", "memory", TUI_TEXT, 14, 1},
-    [A_HELD] = {"held_bytes", "at peak", TUI_BYTES, 9, 0},
-    [A_SHARE] = {"held_share", "share", TUI_SHARE, 7, 1},
-    [A_COUNT] = {"count", "allocations", TUI_COUNT, 11, 3},
-    [A_BYTES] = {"bytes", "bytes", TUI_BYTES, 9, 4},
-    [A_KEPT] = {"kept_bytes", "alive", TUI_BYTES, 9, 1},
-    [A_GROWTH] = {"growth_bytes", "a step", TUI_BYTES, 9, 2},
-    [A_VERDICT] = {"verdict", "verdict", TUI_TEXT, 7, 2},
+    [A_PATH] = TUI_COLUMN("path", "allocated by", NAME, 0, 0),
+    [A_KIND] = TUI_COLUMN("kind", "memory", WORD, 14, 1),
+    [A_HELD] = TUI_COLUMN("held_bytes", "at peak", BYTES, 9, 0),
+    [A_SHARE] = TUI_COLUMN("held_share", "share", SHARE, 7, 1),
+    [A_COUNT] = TUI_COLUMN("count", "allocations", COUNT, 11, 3),
+    [A_BYTES] = TUI_COLUMN("bytes", "bytes", BYTES, 9, 4),
+    [A_KEPT] = TUI_COLUMN("kept_bytes", "alive", BYTES, 9, 1),
+    [A_GROWTH] = TUI_COLUMN("growth_bytes", "a step", BYTES, 9, 2),
+    [A_VERDICT] = TUI_COLUMN("verdict", "verdict", WORD, 7, 2),
 };
 
 #define MOST 200

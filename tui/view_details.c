@@ -14,12 +14,12 @@
 enum { R_NAME, R_TOTAL, R_SHARE, R_SELF, R_COUNT, R_KERNELS };
 
 static const struct tui_column range_columns[] = {
-    [R_NAME] = {"name", "NVTX range", TUI_NAME, 0, 0},
-    [R_TOTAL] = {"gpu_ns", "GPU time", TUI_NS, 9, 0},
-    [R_SHARE] = {"share", "share", TUI_SHARE, 7, 0},
-    [R_SELF] = {"self_gpu_ns", "self", TUI_NS, 9, 0},
-    [R_COUNT] = {"operations", "operations", TUI_COUNT, 11, 1},
-    [R_KERNELS] = {"depth", NULL, TUI_COUNT, 0, 0},
+    [R_NAME] = TUI_COLUMN("name", "NVTX range", NAME, 0, 0),
+    [R_TOTAL] = TUI_COLUMN("gpu_ns", "GPU time", NS, 9, 0),
+    [R_SHARE] = TUI_COLUMN("gpu_share", "share", SHARE, 7, 0),
+    [R_SELF] = TUI_COLUMN("self_gpu_ns", "self", NS, 9, 0),
+    [R_COUNT] = TUI_COLUMN("operations", "operations", COUNT, 11, 1),
+    [R_KERNELS] = TUI_COLUMN("depth", NULL, COUNT, 0, 0),
 };
 
 struct tree {
@@ -157,14 +157,15 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_PHASE, F_SEEN, F_RULE, F_ORDER };
 
 static const struct tui_column finding_columns[] = {
-    [F_LEVEL] = {"severity", "", TUI_TEXT, 8, 0},
-    [F_TITLE] = {"title", "Finding", TUI_TEXT, 32, 0},
-    [F_SAVES] = {"bound_ns", "at most", TUI_NS, 9, 0},
-    [F_SHARE] = {"bound_share", "share", TUI_SHARE, 7, 0},
-    [F_PHASE] = {"phase", "phase", TUI_TEXT, 20, 0, true}, /* where several were analysed */
-    [F_SEEN] = {"seen", "what was seen (Enter: all of it)", TUI_NAME, 0, 1},
-    [F_RULE] = {"rule", NULL, TUI_TEXT, 0, 0},
-    [F_ORDER] = {NULL, NULL, TUI_COUNT, 0, 0}, /* as in the report */
+    [F_LEVEL] = TUI_COLUMN("severity", "", WORD, 8, 0),
+    [F_TITLE] = TUI_COLUMN("title", "Finding", WORD, 32, 0),
+    [F_SAVES] = TUI_COLUMN("bound_ns", "at most", NS, 9, 0),
+    [F_SHARE] = TUI_COLUMN("bound_share", "share", SHARE, 7, 0),
+    [F_PHASE] = TUI_COLUMN("phase", "phase", WORD, 20, 0,
+                           .if_known = true), /* where several were analysed */
+    [F_SEEN] = TUI_COLUMN("seen", "what was seen (Enter: all of it)", NAME, 0, 1),
+    [F_RULE] = TUI_COLUMN("rule", NULL, WORD, 0, 0),
+    [F_ORDER] = TUI_COLUMN(NULL, NULL, COUNT, 0, 0), /* as in the report */
 };
 
 static const char *const levels[] = {"info", "warning", "critical"};

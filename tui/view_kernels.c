@@ -31,24 +31,24 @@ enum {
 };
 
 static const struct tui_column columns[] = {
-    [NAME] = {"name", "Kernel", TUI_NAME, 0, 0},
-    [CALLS_S] = {"calls_per_s", "calls/s", TUI_REAL, 8, 0},
-    [TOTAL] = {"time_ns", "time", TUI_NS, 9, 0},
-    [GPU] = {"share", "kern%", TUI_SHARE, 7, 0},
-    [WALL] = {"wall_share", "wall%", TUI_SHARE, 7, 0},
-    [MEAN] = {"mean_ns", "mean", TUI_NS, 8, 0},
-    [P95] = {"p95_ns", "~p95", TUI_NS, 8, 1},
-    [SHAPE] = {"shape", "grid x block", TUI_TEXT, 20, 3},
-    [OCCUPANCY] = {"occupancy", "occ%", TUI_SHARE, 7, 4, .if_known = true},
-    [BOUND] = {"bound", "bound", TUI_TEXT, 8, 4, .if_known = true},
-    [ROOF] = {"roof_share", "roof%", TUI_SHARE, 7, 6, .if_known = true},
-    [SPARK] = {NULL, "last minute", TUI_SPARKLINE, 20, 5},
-    [CALLS] = {"calls", "calls", TUI_COUNT, 11, 2},
-    [RUN_CALLS] = {"total_calls", "all calls", TUI_COUNT, 12, 6},
-    [RUN_NS] = {"total_ns", "all time", TUI_NS, 9, 7},
-    [LEAST] = {"min_ns", "min", TUI_NS, 8, 8},
-    [MOST] = {"max_ns", "max", TUI_NS, 8, 9},
-    [CONFIGS] = {"configurations", NULL, TUI_COUNT, 0, 0},
+    [NAME] = TUI_COLUMN("name", "Kernel", NAME, 0, 0),
+    [CALLS_S] = TUI_COLUMN("count_per_s", "calls/s", RATIO, 8, 0),
+    [TOTAL] = TUI_COLUMN("total_ns", "time", NS, 9, 0),
+    [GPU] = TUI_COLUMN("share", "kern%", SHARE, 7, 0),
+    [WALL] = TUI_COLUMN("wall_share", "wall%", SHARE, 7, 0),
+    [MEAN] = TUI_COLUMN("average_ns", "mean", NS, 8, 0),
+    [P95] = TUI_COLUMN("p95_ns", "~p95", NS, 8, 1),
+    [SHAPE] = TUI_COLUMN("shape", "grid x block", WORD, 20, 3),
+    [OCCUPANCY] = TUI_COLUMN("occupancy", "occ%", SHARE, 7, 4, .if_known = true),
+    [BOUND] = TUI_COLUMN("bound", "bound", WORD, 8, 4, .if_known = true),
+    [ROOF] = TUI_COLUMN("roof_share", "roof%", SHARE, 7, 6, .if_known = true),
+    [SPARK] = TUI_COLUMN(NULL, "last minute", WORD, 20, 5, .spark = true),
+    [CALLS] = TUI_COLUMN("count", "calls", COUNT, 11, 2),
+    [RUN_CALLS] = TUI_COLUMN("all_count", "all calls", COUNT, 12, 6),
+    [RUN_NS] = TUI_COLUMN("all_ns", "all time", NS, 9, 7),
+    [LEAST] = TUI_COLUMN("min_ns", "min", NS, 8, 8),
+    [MOST] = TUI_COLUMN("max_ns", "max", NS, 8, 9),
+    [CONFIGS] = TUI_COLUMN("configs", NULL, COUNT, 0, 0),
 };
 
 double tui_wall_share(const struct tui_model *model, int64_t ns)
@@ -135,7 +135,7 @@ static void add_kernel_row(struct tui_table *table, const struct tui_view_input 
                    model->window.sum_ns > 0 ? (double)w->sum_ns / (double)model->window.sum_ns
                                             : NAN);
     tui_table_real(table, WALL, tui_wall_share(model, w->sum_ns));
-    tui_table_number(table, MEAN, rounded(tui_mean(w)));
+    tui_table_real(table, MEAN, tui_mean(w));
     tui_table_number(table, P95, rounded(tui_quantile(w, 0.95)));
     tui_table_format(table, SHAPE, k->configs > 1 ? "%s +%lld" : "%s",
                      prof_launch_shape(config ? &config->values : NULL).text,
@@ -168,7 +168,7 @@ void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *inpu
 
 /* All about one kernel: what bounds it, how long it takes, how it is launched, from where. */
 
-const struct tui_column tui_text_column[1] = {{"text", "", TUI_TEXT, 4000, 0, false}};
+const struct tui_column tui_text_column[1] = {TUI_COLUMN("text", "", WORD, 4000, 0)};
 
 static void show_histogram(struct tui_table *table, const struct tui_sum *sum, bool ascii)
 {

@@ -44,30 +44,31 @@ enum {
 
 /* What a driver does not tell takes no room: `if_known`. */
 static const struct tui_column device_columns[] = {
-    [D_NAME] = {"name", "Device", TUI_NAME, 0, 0},
-    [D_API] = {"api", "api", TUI_TEXT, 8, 6},
-    [D_KERNELS] = {"kernel_wall_share", "kern%", TUI_SHARE, 7, 0},
-    [D_UTIL] = {"gpu_share", "util%", TUI_SHARE, 7, 0},
-    [D_SM] = {"sm_share", "SM%", TUI_SHARE, 7, 2, .if_known = true},
-    [D_OCCUPANCY] = {"sm_occupancy", "occ%", TUI_SHARE, 7, 3, .if_known = true},
-    [D_TENSOR] = {"tensor_share", "tensor%", TUI_SHARE, 7, 2, .if_known = true},
-    [D_DRAM] = {"dram_share", "DRAM%", TUI_SHARE, 7, 2, .if_known = true},
-    [D_USED] = {"used_bytes", "used", TUI_BYTES, 9, 0, .if_known = true},
-    [D_TOTAL] = {"memory_bytes", "memory", TUI_BYTES, 9, 4},
-    [D_POWER] = {"power_w", "power W", TUI_TEXT, 9, 1, .if_known = true},
-    [D_CLOCK] = {"clock_mhz", "MHz", TUI_TEXT, 9, 3, .if_known = true},
-    [D_TEMP] = {"temperature_c", "temp C", TUI_COUNT, 6, 1, .if_known = true},
-    [D_THROTTLE] = {"throttle", "throttled", TUI_TEXT, 16, 5, .if_known = true},
-    [D_RX] = {"pcie_rx", "PCIe in", TUI_RATE, 10, 7, .if_known = true},
-    [D_TX] = {"pcie_tx", "PCIe out", TUI_RATE, 10, 7, .if_known = true},
-    [D_NVLINK_RX] = {"nvlink_rx", "NVLink in", TUI_RATE, 10, 8, .if_known = true},
-    [D_NVLINK_TX] = {"nvlink_tx", "NVLink out", TUI_RATE, 10, 8, .if_known = true},
-    [D_FP64] = {"fp64_share", "FP64%", TUI_SHARE, 7, 9, .if_known = true},
-    [D_FP32] = {"fp32_share", "FP32%", TUI_SHARE, 7, 9, .if_known = true},
-    [D_FP16] = {"fp16_share", "FP16%", TUI_SHARE, 7, 9, .if_known = true},
-    [D_MEM] = {"memory_share", "mem%", TUI_SHARE, 7, 10, .if_known = true},
-    [D_UNITS] = {"units", "units", TUI_COUNT, 6, 8},
-    [D_UUID] = {"uuid", NULL, TUI_TEXT, 0, 0},
+    [D_NAME] = TUI_COLUMN("name", "Device", NAME, 0, 0),
+    [D_API] = TUI_COLUMN("api", "api", WORD, 8, 6),
+    [D_KERNELS] = TUI_COLUMN("kernel_wall_share", "kern%", SHARE, 7, 0),
+    [D_UTIL] = TUI_COLUMN("gpu_share", "util%", SHARE, 7, 0),
+    [D_SM] = TUI_COLUMN("sm_share", "SM%", SHARE, 7, 2, .if_known = true),
+    [D_OCCUPANCY] = TUI_COLUMN("sm_occupancy", "occ%", SHARE, 7, 3, .if_known = true),
+    [D_TENSOR] = TUI_COLUMN("tensor_share", "tensor%", SHARE, 7, 2, .if_known = true),
+    [D_DRAM] = TUI_COLUMN("dram_share", "DRAM%", SHARE, 7, 2, .if_known = true),
+    [D_USED] = TUI_COLUMN("used_bytes", "used", BYTES, 9, 0, .if_known = true),
+    [D_TOTAL] = TUI_COLUMN("memory_bytes", "memory", BYTES, 9, 4),
+    [D_POWER] = TUI_COLUMN("power_w", "power W", WORD, 9, 1, .if_known = true),
+    [D_CLOCK] = TUI_COLUMN("clock_mhz", "MHz", WORD, 9, 3, .if_known = true),
+    [D_TEMP] = TUI_COLUMN("temperature_c", "temp C", COUNT, 6, 1, .if_known = true),
+    [D_THROTTLE] = TUI_COLUMN("throttle", "throttled", WORD, 16, 5, .if_known = true),
+    [D_RX] = TUI_COLUMN("pcie_rx_bytes_per_s", "PCIe in", RATE, 10, 7, .if_known = true),
+    [D_TX] = TUI_COLUMN("pcie_tx_bytes_per_s", "PCIe out", RATE, 10, 7, .if_known = true),
+    [D_NVLINK_RX] = TUI_COLUMN("nvlink_rx_bytes_per_s", "NVLink in", RATE, 10, 8, .if_known = true),
+    [D_NVLINK_TX] =
+        TUI_COLUMN("nvlink_tx_bytes_per_s", "NVLink out", RATE, 10, 8, .if_known = true),
+    [D_FP64] = TUI_COLUMN("fp64_share", "FP64%", SHARE, 7, 9, .if_known = true),
+    [D_FP32] = TUI_COLUMN("fp32_share", "FP32%", SHARE, 7, 9, .if_known = true),
+    [D_FP16] = TUI_COLUMN("fp16_share", "FP16%", SHARE, 7, 9, .if_known = true),
+    [D_MEM] = TUI_COLUMN("memory_share", "mem%", SHARE, 7, 10, .if_known = true),
+    [D_UNITS] = TUI_COLUMN("units", "units", COUNT, 6, 8),
+    [D_UUID] = TUI_COLUMN("uuid", NULL, WORD, 0, 0),
 };
 
 static double percent(int64_t value)
@@ -207,16 +208,16 @@ enum {
 };
 
 static const struct tui_column columns[] = {
-    [H_WHERE] = {"where", "Host", TUI_NAME, 26, 0},
-    [H_CPU] = {"cpu_ns", "cpu", TUI_NS, 8, 0, .if_known = true},
-    [H_SHARE] = {"cpu_share", "cpu%", TUI_SHARE, 7, 1, .if_known = true},
-    [H_IDLE] = {"idle_ns", "GPU idle", TUI_NS, 8, 0, .if_known = true},
-    [H_BLOCKED] = {"blocked_ns", "blocked", TUI_NS, 8, 2, .if_known = true},
-    [H_WAITING] = {"waiting_ns", "queued", TUI_NS, 8, 5, .if_known = true},
-    [H_LAUNCHED] = {"launched_ns", "launched", TUI_NS, 8, 0, .if_known = true},
-    [H_COUNT] = {"operations", "operations", TUI_COUNT, 10, 4, .if_known = true},
-    [H_WORK] = {"work", "most of it", TUI_TEXT, 24, 3, .if_known = true},
-    [H_THREADS] = {"threads", "threads", TUI_TEXT, 9, 6, .if_known = true},
+    [H_WHERE] = TUI_COLUMN("where", "Host", NAME, 26, 0),
+    [H_CPU] = TUI_COLUMN("running_ns", "cpu", NS, 8, 0, .if_known = true),
+    [H_SHARE] = TUI_COLUMN("cpu_share", "cpu%", SHARE, 7, 1, .if_known = true),
+    [H_IDLE] = TUI_COLUMN("idle_ns", "GPU idle", NS, 8, 0, .if_known = true),
+    [H_BLOCKED] = TUI_COLUMN("blocked_ns", "blocked", NS, 8, 2, .if_known = true),
+    [H_WAITING] = TUI_COLUMN("preempted_ns", "queued", NS, 8, 5, .if_known = true),
+    [H_LAUNCHED] = TUI_COLUMN("launched_ns", "launched", NS, 8, 0, .if_known = true),
+    [H_COUNT] = TUI_COLUMN("count", "operations", COUNT, 10, 4, .if_known = true),
+    [H_WORK] = TUI_COLUMN("most", "most of it", WORD, 24, 3, .if_known = true),
+    [H_THREADS] = TUI_COLUMN("thread", "threads", WORD, 9, 6, .if_known = true),
 };
 
 #define MOST_ROWS 200
@@ -358,8 +359,8 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
 enum { H_WHAT, H_VALUE };
 
 static const struct tui_column health_columns[] = {
-    [H_WHAT] = {"what", "Health", TUI_TEXT, 30, 0},
-    [H_VALUE] = {"value", "", TUI_NAME, 0, 0},
+    [H_WHAT] = TUI_COLUMN("what", "Health", WORD, 30, 0),
+    [H_VALUE] = TUI_COLUMN("value", "", NAME, 0, 0),
 };
 
 static void item(struct tui_table *table, enum tui_style style, const char *what, const char *value)

@@ -223,7 +223,7 @@ def counted(kind, key):
 
 
 def top_rows(view, key, where=lambda row: True):
-    return {"top rows": lambda o: sum(row[key] or 0 for row in o.top[view] if where(row))}
+    return {"top rows": lambda o: sum(row[key] or 0 for row in o.top[view]["rows"] if where(row))}
 
 
 def top_total(key):
@@ -301,25 +301,25 @@ TIME = r"([\d.,]+ (?:ns|us|ms|s))"
 
 QUANTITIES = [
     ("kernels that ended", "SELECT count(*) FROM kernel WHERE " + DONE,
-     both(column("kernels", "count"), top_total("kernels"), top_rows("kernels", "total_calls"),
+     both(column("kernels", "count"), top_total("kernels"), top_rows("kernels", "all_count"),
           stats("cuda_gpu_kern_sum", "Instances"), stats("cuda_gpu_kern_gb_sum", "Instances"),
           prometheus("perfkit_kernel_invocations_total"))),
     ("kernels", "SELECT count(*) FROM kernel",
      both(text(r"Kernels: %s (?:launch|execution)" % COUNT, 0), html("kernels"))),
     ("kernel time", "SELECT sum(duration) FROM kernel WHERE " + DONE,
-     both(column("kernels", "total_ns"), top_total("kernel_ns"), top_rows("kernels", "total_ns"),
-          top_rows("processes", "total_kernel_ns"), stats("cuda_gpu_kern_sum", "Total Time (ns)"),
+     both(column("kernels", "total_ns"), top_total("kernel_ns"), top_rows("kernels", "all_ns"),
+          top_rows("processes", "all_kernel_ns"), stats("cuda_gpu_kern_sum", "Total Time (ns)"),
           prometheus("perfkit_kernel_time_seconds_total", 1e9),
           text(r"Kernels: [\d,]+ (?:launch|execution)\w* of [\d,]+ kernels?(?: \([^)]*\))?, %s" % TIME))),
     ("memcpys", "SELECT count(*) FROM transfer",
      both(html("memcpys"), top_total("memcpys"), text(r"Memcpy and memset: %s memcpy" % COUNT, 0))),
     ("memcpys that ended", "SELECT count(*) FROM transfer WHERE " + DONE,
-     both(counted("memcpys", "count"), top_rows("transfers", "total_count", lambda row: row["kind"] != "memset"),
+     both(counted("memcpys", "count"), top_rows("transfers", "all_count", lambda row: row["name"] != "memset"),
           stats("cuda_gpu_mem_time_sum", "Count", 1, is_memcpy), prometheus("perfkit_memcpy_operations_total"))),
     ("memcpy bytes", "SELECT sum(bytes) FROM transfer",
      both(counted("memcpys", "bytes"), html("memcpy_bytes"), prometheus("perfkit_memcpy_bytes_total"),
           stats("cuda_gpu_mem_size_sum", "Total (MB)", 1e6, is_memcpy),
-          top_total("memcpy_bytes"), top_rows("transfers", "total_bytes", lambda row: row["kind"] != "memset"),
+          top_total("memcpy_bytes"), top_rows("transfers", "all_bytes", lambda row: row["name"] != "memset"),
           text(r"Memcpy and memset: [\d,]+ memcpys? \(%s" % SIZE, 0))),
     ("memcpy time", "SELECT sum(duration) FROM transfer WHERE " + DONE,
      both(counted("memcpys", "total_ns"), top_total("memcpy_ns"), prometheus("perfkit_memcpy_time_seconds_total", 1e9),
@@ -329,12 +329,12 @@ QUANTITIES = [
      both(html("memsets"), top_total("memsets"),
           text(r"Memcpy and memset:(?: [\d,]+ memcpys? \([^)]*\),)? %s memset" % COUNT, 0))),
     ("memsets that ended", "SELECT count(*) FROM memset WHERE " + DONE,
-     both(counted("memsets", "count"), top_rows("transfers", "total_count", lambda row: row["kind"] == "memset"),
+     both(counted("memsets", "count"), top_rows("transfers", "all_count", lambda row: row["name"] == "memset"),
           stats("cuda_gpu_mem_time_sum", "Count", 1, is_memset), prometheus("perfkit_memset_operations_total"))),
     ("memset bytes", "SELECT sum(bytes) FROM memset",
      both(counted("memsets", "bytes"), html("memset_bytes"), prometheus("perfkit_memset_bytes_total"),
           stats("cuda_gpu_mem_size_sum", "Total (MB)", 1e6, is_memset),
-          top_total("memset_bytes"), top_rows("transfers", "total_bytes", lambda row: row["kind"] == "memset"),
+          top_total("memset_bytes"), top_rows("transfers", "all_bytes", lambda row: row["name"] == "memset"),
           text(r"memsets? \(%s, [^)]*\)" % SIZE, 0))),
     ("memset time", "SELECT sum(duration) FROM memset WHERE " + DONE,
      both(counted("memsets", "total_ns"), top_total("memset_ns"), prometheus("perfkit_memset_time_seconds_total", 1e9),
@@ -383,12 +383,12 @@ QUANTITIES = [
       if len(o.json["gaps"]["rows"]) == sum(row["gap_count"] for row in o.json["devices"]["rows"]) else None}),
     ("shares of states", None, {"json": lambda o: round(sum(row["share"] for row in o.json["states"]["rows"]), 9),
                                 "devices": lambda o: len({row["device"] for row in o.json["states"]["rows"]})}),
-    ("findings", None, {"json": lambda o: len(o.json["findings"]["rows"]), "top": lambda o: len(o.top["findings"]) if o.finished else None,
+    ("findings", None, {"json": lambda o: len(o.json["findings"]["rows"]), "top": lambda o: len(o.top["findings"]["rows"]) if o.finished else None,
                         "text": lambda o: int(re.search(r"Findings: (\w+)", o.text).group(1).replace("none", "0").replace("n", "0")
                                               if re.search(r"Findings: (\d+|none)", o.text) else 0)}),
     ("bounds of findings", None,
      {"json": lambda o: sum(row["bound_ns"] or 0 for row in o.json["findings"]["rows"]),
-      "top": lambda o: sum(row["bound_ns"] or 0 for row in o.top["findings"]) if o.finished else None}),
+      "top": lambda o: sum(row["bound_ns"] or 0 for row in o.top["findings"]["rows"]) if o.finished else None}),
 ]
 
 

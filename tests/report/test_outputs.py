@@ -345,8 +345,8 @@ for name, shown in (("kernel_599_", "kernel_599_"), ("kernel_600_", "(others, 10
     found = json.loads(report("--json", "--kernel", name, crowded).stdout)["kernels"]["rows"]
     assert [(row["name"], row["count"]) for row in found] == [(shown, 1)], found
 with subprocess.Popen([perfkit, "top", "--json", crowded], stdout=subprocess.PIPE) as child:
-    rows = json.loads(child.stdout.read())["kernels"]
-assert len(rows) == 50001 and sum(row["total_calls"] for row in rows) == 60000
+    rows = json.loads(child.stdout.read())["kernels"]["rows"]
+assert len(rows) == 50001 and sum(row["all_count"] for row in rows) == 60000
 with subprocess.Popen([perfkit, "report", "--html", "crowded.html", crowded], stderr=subprocess.DEVNULL) as child:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

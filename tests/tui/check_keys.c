@@ -73,7 +73,7 @@ END_TEST
 /* Words that have a rank go by it, the highest first, and then by the order they came in. */
 START_TEST(words_by_rank)
 {
-    static const struct tui_column column[] = {{"severity", "", TUI_TEXT, 8, 0, false}};
+    static const struct tui_column column[] = {TUI_COLUMN("severity", "", WORD, 8, 0)};
     static const char *const words[] = {"info", "critical", "warning", "critical"};
     static const int64_t ranks[] = {0, 2, 1, 2};
     struct tui_table table = {0};

@@ -148,11 +148,20 @@ START_TEST(json_is_the_table)
     fclose(out);
     ck_assert_ptr_eq(strchr(text, '\n'), text + size - 1); /* one line */
     ck_assert_ptr_null(strchr(text, 27));
-    static const char *const parts[] = {
-        "\"state\":\"finished\"", "\"whole\":true",    "\"kernels\":[", "\"streams\":[",
-        "\"transfers\":[",        "\"memory\":[",      "\"ranges\":[",  "\"processes\":[",
-        "\"findings\":[",         "\"devices\":[",     "\"health\":[",  "\"host\":[",
-        "\"total_calls\":",       "\"gpu_share\":null"};
+    static const char *const parts[] = {"\"state\":\"finished\"",
+                                        "\"whole\":true",
+                                        "\"kernels\":{\"total_rows\":",
+                                        "\"streams\":{\"total_rows\":",
+                                        "\"transfers\":{\"total_rows\":",
+                                        "\"memory\":{\"total_rows\":",
+                                        "\"ranges\":{\"total_rows\":",
+                                        "\"processes\":{\"total_rows\":",
+                                        "\"findings\":{\"total_rows\":",
+                                        "\"devices\":{\"total_rows\":",
+                                        "\"health\":{\"total_rows\":",
+                                        "\"host\":{\"total_rows\":",
+                                        "\"all_count\":",
+                                        "\"gpu_share\":null"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ck_assert_msg(strstr(text, parts[i]) != NULL, "no %s in %s", parts[i], text);
     ck_assert_int_eq(app.view, TUI_VIEW_KERNELS);
@@ -280,9 +289,10 @@ END_TEST
 static bool known(const struct tui_app *of, const char *key)
 {
     size_t column = 0;
-    while (!of->table.columns[column].key || strcmp(of->table.columns[column].key, key) != 0)
+    while (!of->table.columns[column].column.key ||
+           strcmp(of->table.columns[column].column.key, key) != 0)
         column++;
-    return tui_table_value(&of->table, 0, column)->known;
+    return tui_table_value(&of->table, 0, column)->kind;
 }
 
 /* What a thread reads beside the keys is what a view reads itself, and is read once. */
