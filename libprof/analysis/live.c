@@ -248,11 +248,12 @@ static char *select_text(struct prof_capture *capture, const char *table)
     return text;
 }
 
-static bool run_live_sql(struct prof_capture *capture, char *sql)
+/* Returns SQLite's code. */
+static int run_live_sql(struct prof_capture *capture, char *sql)
 {
-    bool ok = sql && sqlite3_exec(capture->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    int code = sql ? sqlite3_exec(capture->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
-    return ok;
+    return code;
 }
 
 /* Tables of events; those without a start of their own follow the ranges that they belong to. */
@@ -279,8 +280,8 @@ static int64_t first_kept_begin(struct prof_capture *capture, const char *table,
         0);
 }
 
-static bool cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
-                      int64_t *begin)
+static int cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
+                     int64_t *begin)
 {
     if (query_live_number(
             capture,
@@ -288,22 +289,24 @@ static bool cut_table(struct prof_capture *capture, const char *table, bool has_
                             "name = %Q",
                             table),
             0))
-        return true; /* stands for one that this file does not have: empty */
+        return SQLITE_OK; /* stands for one that this file does not have: empty */
     int64_t last =
         query_live_number(capture, sqlite3_mprintf("SELECT max(id) FROM main.\"%w\"", table), 0);
     int64_t first = last - rows + 1;
     if (last <= rows)
-        return true;
+        return SQLITE_OK;
     int64_t from = has_start ? first_kept_begin(capture, table, first) : 0;
     *begin = from > *begin ? from : *begin;
     char *select = select_text(capture, table);
-    bool ok =
-        select &&
-        run_live_sql(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table)) &&
-        run_live_sql(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld",
-                                              table, select, (long long)first));
+    int code = SQLITE_NOMEM;
+    if (select)
+        code = run_live_sql(capture, sqlite3_mprintf("DROP VIEW IF EXISTS temp.\"%w\"", table));
+    if (!code)
+        code =
+            run_live_sql(capture, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS %s WHERE id >= %lld",
+                                                  table, select, (long long)first));
     sqlite3_free(select);
-    return ok;
+    return code;
 }
 
 enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
@@ -311,9 +314,10 @@ enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int6
 {
     *begin_ns = 0;
     for (size_t i = 0; i < sizeof event_tables / sizeof event_tables[0]; i++) {
-        if (!cut_table(capture, event_tables[i].name, event_tables[i].has_start,
-                       rows > 1 ? rows : 1, begin_ns))
-            return prof_store_fail(capture->store, "read", err);
+        int code = cut_table(capture, event_tables[i].name, event_tables[i].has_start,
+                             rows > 1 ? rows : 1, begin_ns);
+        if (code)
+            return prof_store_fail_code(capture->store, code, "read", err);
     }
     return PROF_OK;
 }

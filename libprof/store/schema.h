@@ -82,7 +82,7 @@ int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool upda
 
 /* Give a capture of an earlier version the tables and columns that came later: for good when it is
  * open for writing, else for this connection only. New tables are empty, new columns what `earlier`
- * says. False on an error of SQLite. */
-bool prof_schema_complete(sqlite3 *db, bool writable);
+ * says. Returns SQLite's code. */
+int prof_schema_complete(sqlite3 *db, bool writable);
 
 #endif

@@ -41,11 +41,13 @@ int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool upda
     return code;
 }
 
-static bool run(sqlite3 *db, char *sql)
+/* The functions below return SQLite's code; SQLITE_NOMEM where a statement has no memory. */
+
+static int run(sqlite3 *db, char *sql)
 {
-    bool ok = sql && sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    int code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
-    return ok;
+    return code;
 }
 
 /* ---- SQL functions of prof_column.earlier ---------------------------------------------------- */
@@ -68,24 +70,29 @@ static void class_of(sqlite3_context *context, int count, sqlite3_value **row)
     sqlite3_result_int(context, name ? (int)wire_call_class(name) : WIRE_CLASS_OTHER);
 }
 
-static bool add_functions(sqlite3 *db)
+static int add_functions(sqlite3 *db)
 {
     const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    return !sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL) &&
-           !sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL) &&
-           !sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+    int code = sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+    return code;
 }
 
 /* ---- captures of earlier versions ------------------------------------------------------------ */
 
 /* Which of the table's columns the file has; *count of them in all (0 = there is no such table). */
-static bool find_columns(sqlite3 *db, const struct prof_table *table, bool *present, int *count)
+static int find_columns(sqlite3 *db, const struct prof_table *table, bool *present, int *count)
 {
     sqlite3_stmt *row;
     *count = 0;
     memset(present, 0, MOST_COLUMNS * sizeof *present);
-    if (sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, 'main')", -1, &row, NULL))
-        return false;
+    int code =
+        sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, 'main')", -1, &row, NULL);
+    if (code)
+        return code;
     sqlite3_bind_text(row, 1, table->name, -1, SQLITE_STATIC);
     while (sqlite3_step(row) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -93,58 +100,62 @@ static bool find_columns(sqlite3 *db, const struct prof_table *table, bool *pres
             present[i] |= strcmp(name, table->columns[i].name) == 0;
         ++*count;
     }
-    return sqlite3_finalize(row) == SQLITE_OK;
+    return sqlite3_finalize(row);
 }
 
-static bool add_table(sqlite3 *db, const struct prof_table *table, bool writable)
+static int add_table(sqlite3 *db, const struct prof_table *table, bool writable)
 {
     char *columns = sqlite3_mprintf("%s", "");
     for (const struct prof_column *c = table->columns; columns && c->name; c++)
         columns = sqlite3_mprintf("%z%s\"%w\" %s", columns, c == table->columns ? "" : ", ",
                                   c->name, c->type);
-    return columns && run(db, sqlite3_mprintf("CREATE TABLE %s.\"%w\" (%z)",
-                                              writable ? "main" : "temp", table->name, columns));
+    if (!columns)
+        return SQLITE_NOMEM;
+    return run(db, sqlite3_mprintf("CREATE TABLE %s.\"%w\" (%z)", writable ? "main" : "temp",
+                                   table->name, columns));
 }
 
 /* Rows that lack a column that every row should have were written by an earlier version, too. */
-static bool drop_unfilled(sqlite3 *db, const struct prof_table *table, bool *present)
+static int drop_unfilled(sqlite3 *db, const struct prof_table *table, bool *present)
 {
-    bool ok = true;
-    for (int i = 0; ok && table->columns[i].name; i++) {
+    int code = SQLITE_OK;
+    for (int i = 0; !code && table->columns[i].name; i++) {
         const struct prof_column *c = &table->columns[i];
         if (!c->each_row || !present[i])
             continue;
         char *sql = sqlite3_mprintf("SELECT EXISTS(SELECT 1 FROM main.\"%w\" WHERE \"%w\" IS NULL)",
                                     table->name, c->name);
         sqlite3_stmt *row = NULL;
-        ok = sql && !sqlite3_prepare_v2(db, sql, -1, &row, NULL);
-        present[i] = !(ok && sqlite3_step(row) == SQLITE_ROW && sqlite3_column_int(row, 0));
-        ok = sqlite3_finalize(row) == SQLITE_OK && ok;
+        code = sql ? sqlite3_prepare_v2(db, sql, -1, &row, NULL) : SQLITE_NOMEM;
+        present[i] = !(!code && sqlite3_step(row) == SQLITE_ROW && sqlite3_column_int(row, 0));
+        int end = sqlite3_finalize(row);
+        code = code ? code : end;
         sqlite3_free(sql);
     }
-    return ok;
+    return code;
 }
 
-static bool add_columns(sqlite3 *db, const struct prof_table *table, const bool *present)
+static int add_columns(sqlite3 *db, const struct prof_table *table, const bool *present)
 {
     bool all[MOST_COLUMNS];
-    int count;
-    bool ok = find_columns(db, table, all, &count);
-    for (int i = 0; ok && table->columns[i].name; i++) {
+    int count, code = find_columns(db, table, all, &count);
+    for (int i = 0; !code && table->columns[i].name; i++) {
         const struct prof_column *c = &table->columns[i];
-        ok = all[i] || run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
-                                               table->name, c->name, c->type));
+        if (!all[i])
+            code = run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
+                                           table->name, c->name, c->type));
     }
-    for (int i = 0; ok && table->columns[i].name; i++) {
+    for (int i = 0; !code && table->columns[i].name; i++) {
         const struct prof_column *c = &table->columns[i];
-        ok = present[i] || !c->earlier ||
-             run(db, sqlite3_mprintf("UPDATE main.\"%w\" SET \"%w\" = %s WHERE \"%w\" IS NULL",
-                                     table->name, c->name, c->earlier, c->name));
+        if (!present[i] && c->earlier)
+            code =
+                run(db, sqlite3_mprintf("UPDATE main.\"%w\" SET \"%w\" = %s WHERE \"%w\" IS NULL",
+                                        table->name, c->name, c->earlier, c->name));
     }
-    return ok;
+    return code;
 }
 
-static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *present)
+static int hide_table(sqlite3 *db, const struct prof_table *table, const bool *present)
 {
     char *columns = sqlite3_mprintf("%s", "");
     for (int i = 0; columns && table->columns[i].name; i++) {
@@ -155,28 +166,30 @@ static bool hide_table(sqlite3 *db, const struct prof_table *table, const bool *
                                              : "NULL",
                                   present[i] ? "" : " AS ", table->columns[i].name);
     }
-    return columns &&
-           run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
+    if (!columns)
+        return SQLITE_NOMEM;
+    return run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
                                    table->name, columns, table->name));
 }
 
-bool prof_schema_complete(sqlite3 *db, bool writable)
+int prof_schema_complete(sqlite3 *db, bool writable)
 {
     bool present[MOST_COLUMNS];
-    if (!add_functions(db))
-        return false;
-    for (const struct prof_table *table = prof_tables; table->name; table++) {
+    int code = add_functions(db);
+    for (const struct prof_table *table = prof_tables; !code && table->name; table++) {
         int count;
-        bool whole = true, ok = find_columns(db, table, present, &count);
-        ok = ok && (count == 0 || drop_unfilled(db, table, present));
+        bool whole = true;
+        code = find_columns(db, table, present, &count);
+        if (!code && count)
+            code = drop_unfilled(db, table, present);
         for (int i = 0; i < MOST_COLUMNS && table->columns[i].name; i++)
             whole &= present[i];
-        if (ok && count == 0 && table->later)
-            ok = add_table(db, table, writable);
-        else if (ok && count != 0 && !whole)
-            ok = writable ? add_columns(db, table, present) : hide_table(db, table, present);
-        if (!ok)
-            return false;
+        if (code)
+            break;
+        if (count == 0 && table->later)
+            code = add_table(db, table, writable);
+        else if (count != 0 && !whole)
+            code = writable ? add_columns(db, table, present) : hide_table(db, table, present);
     }
-    return true;
+    return code;
 }

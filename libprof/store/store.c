@@ -446,8 +446,8 @@ enum prof_status prof_store_open(const char *path, struct prof_store **store,
     if (!code && has_views_for_tables((*store)->db))
         status = prof_fail(err, PROF_FORMAT, "%s is no capture of perfkit: it has views for tables",
                            path);
-    else if (code || !prof_schema_complete((*store)->db, false))
-        status = prof_store_fail(*store, "read", err);
+    else if (code || (code = prof_schema_complete((*store)->db, false)) != SQLITE_OK)
+        status = prof_store_fail_code(*store, code, "read", err);
 out:
     if (status) {
         prof_store_close(*store);
@@ -475,8 +475,11 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
         status = prof_sql_status(code) == PROF_OK || is_refused(code)
                      ? prof_fail(err, PROF_IO, "cannot write %s: is the folder writable?", path)
                      : prof_store_fail(*store, "write", err);
-    } else if (!prof_schema_complete((*store)->db, true))
-        status = prof_store_fail(*store, "open", err);
+    } else {
+        int code = prof_schema_complete((*store)->db, true);
+        if (code)
+            status = prof_store_fail_code(*store, code, "open", err);
+    }
     if (status) {
         prof_store_close(*store);
         *store = NULL;

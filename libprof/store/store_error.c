@@ -69,9 +69,9 @@ enum prof_status prof_store_fail_code(const struct prof_store *store, int code, 
                                       struct prof_error *err)
 {
     enum prof_status status = prof_sql_status(code);
-    if (status == PROF_OK) /* not SQLite failed: memory of our own, or a system call */
-        return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
-                               doing, prof_store_path(store));
+    if (status == PROF_OK) /* a caller that failed for another reason has not named it */
+        return prof_fail(err, PROF_SQL, "cannot %s %s: SQLite names no reason", doing,
+                         prof_store_path(store));
     if (status == PROF_CORRUPT)
         return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
                          prof_store_path(store));

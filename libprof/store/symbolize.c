@@ -30,6 +30,7 @@ struct work {
     struct prof_store *store;
     const struct prof_symbolize_options *options;
     struct prof_symbolize_result *result;
+    struct prof_error *err; /* filled by each function that fails */
     char *folders;
     int64_t start_s, last_symbol;
     PROF_ARRAY(char) texts;
@@ -49,6 +50,27 @@ static const char *work_text(const struct work *w, uint32_t offset)
     return w->texts.data + offset;
 }
 
+static enum prof_status symbolize_no_memory(struct work *w)
+{
+    return prof_fail(w->err, PROF_NOMEM, "cannot name the stacks of %s: out of memory",
+                     prof_store_path(w->store));
+}
+
+/* PROF_OK when SQLite's code is none of a failure. */
+static enum prof_status check_symbol_sql(struct work *w, int code)
+{
+    if (prof_sql_status(code) == PROF_OK)
+        return PROF_OK;
+    return prof_store_fail_code(w->store, code, "name the stacks of", w->err);
+}
+
+static enum prof_status run_symbol_insert(struct work *w, sqlite3_stmt *statement)
+{
+    int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return check_symbol_sql(w, code);
+}
+
 static bool keep_text(struct work *w, const char *text, uint32_t *offset)
 {
     size_t bytes = text ? strlen(text) + 1 : 1;
@@ -60,30 +82,30 @@ static bool keep_text(struct work *w, const char *text, uint32_t *offset)
     return w->texts.count < UINT32_MAX;
 }
 
-static bool prepare_symbol_query(struct work *w, const char *sql, sqlite3_stmt **statement)
+static enum prof_status prepare_symbol_query(struct work *w, const char *sql,
+                                             sqlite3_stmt **statement)
 {
-    return sqlite3_prepare_v2(w->db, sql, -1, statement, NULL) == SQLITE_OK;
+    return check_symbol_sql(w, sqlite3_prepare_v2(w->db, sql, -1, statement, NULL));
 }
 
-static bool run_symbol_sql(struct work *w, const char *sql)
+static enum prof_status run_symbol_sql(struct work *w, const char *sql)
 {
-    return sqlite3_exec(w->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    return check_symbol_sql(w, sqlite3_exec(w->db, sql, NULL, NULL, NULL));
 }
 
-static int64_t query_symbol_number(struct work *w, const char *sql)
+/* 0 where there is no row. */
+static enum prof_status query_symbol_number(struct work *w, const char *sql, int64_t *value)
 {
     sqlite3_stmt *row;
-    int64_t value = prepare_symbol_query(w, sql, &row) && sqlite3_step(row) == SQLITE_ROW
-                        ? sqlite3_column_int64(row, 0)
-                        : 0;
-    sqlite3_finalize(row);
-    return value;
+    PROF_TRY(prepare_symbol_query(w, sql, &row));
+    *value = sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
+    return check_symbol_sql(w, sqlite3_finalize(row));
 }
 
 /* ---- what to ask ----------------------------------------------------------------------------- */
 
-/* The number of a source, made when new; UINT32_MAX: no memory. Its texts are those from `texts`
- * on, and go when it is known. */
+/* The number of a source, made when new; UINT32_MAX: out of memory. Its texts are those from
+ * `texts` on, and go when it is known. */
 static uint32_t find_source(struct work *w, const struct source *source, size_t texts)
 {
     char key[2 * SYMBOLS_MOST_PATH];
@@ -158,10 +180,11 @@ static const char frames_sql[] =
     " FROM frame f LEFT JOIN module m ON m.id=f.module LEFT JOIN process p ON p.id=f.process"
     " WHERE f.kind=1";
 
-static bool read_unnamed_frames(struct work *w)
+static enum prof_status read_unnamed_frames(struct work *w)
 {
     sqlite3_stmt *row;
-    bool ok = prepare_symbol_query(w, frames_sql, &row);
+    bool ok = true;
+    PROF_TRY(prepare_symbol_query(w, frames_sql, &row));
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         struct frame *frame = prof_array_add(&w->frames);
         ok = frame != NULL;
@@ -171,7 +194,8 @@ static bool read_unnamed_frames(struct work *w)
         ok = sqlite3_column_type(row, 3) == SQLITE_NULL ? in_no_module(w, row, frame)
                                                         : in_module(w, row, frame);
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    int code = sqlite3_finalize(row);
+    return ok ? check_symbol_sql(w, code) : symbolize_no_memory(w);
 }
 
 static int by_source_and_address(const void *a, const void *b)
@@ -186,24 +210,27 @@ static int by_source_and_address(const void *a, const void *b)
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-static int64_t string_row(struct work *w, const struct symbol_answer *answer, uint32_t number)
+/* *row = 0: the answer has no such text. */
+static enum prof_status string_row(struct work *w, const struct symbol_answer *answer,
+                                   uint32_t number, int64_t *row)
 {
+    *row = 0;
     if (!number)
-        return 0;
+        return PROF_OK;
     const struct symbol_text *text = &answer->texts.data[number - 1];
     const char *bytes = answer->bytes.data ? answer->bytes.data + text->offset : "";
     uint32_t *known = prof_names_get(&w->strings, bytes, text->length);
-    if (known)
-        return *known;
+    if (known) {
+        *row = *known;
+        return PROF_OK;
+    }
     sqlite3_bind_text(w->add_string, COLUMN_AT(string, value), bytes, (int)text->length,
                       SQLITE_STATIC);
-    int rc = sqlite3_step(w->add_string);
-    sqlite3_reset(w->add_string);
-    int64_t row = sqlite3_last_insert_rowid(w->db);
-    return rc == SQLITE_DONE && row > 0 && row < UINT32_MAX &&
-                   prof_names_put(&w->strings, bytes, text->length, (uint32_t)row)
-               ? row
-               : -1;
+    PROF_TRY(run_symbol_insert(w, w->add_string));
+    *row = sqlite3_last_insert_rowid(w->db);
+    return prof_names_put(&w->strings, bytes, text->length, (uint32_t)*row)
+               ? PROF_OK
+               : symbolize_no_memory(w);
 }
 
 static void bind_positive(sqlite3_stmt *statement, int at, int64_t value)
@@ -214,34 +241,31 @@ static void bind_positive(sqlite3_stmt *statement, int at, int64_t value)
         sqlite3_bind_null(statement, at);
 }
 
-static bool write_level(struct work *w, int64_t frame, uint32_t number, int64_t function,
-                        int64_t file, uint32_t line)
+static enum prof_status write_level(struct work *w, int64_t frame, uint32_t number,
+                                    int64_t function, int64_t file, uint32_t line)
 {
     sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, frame), frame);
     sqlite3_bind_int64(w->add_symbol, COLUMN_AT(symbol, level), number);
     bind_positive(w->add_symbol, COLUMN_AT(symbol, function), function);
     bind_positive(w->add_symbol, COLUMN_AT(symbol, file), file);
     bind_positive(w->add_symbol, COLUMN_AT(symbol, line), line);
-    int rc = sqlite3_step(w->add_symbol);
-    sqlite3_reset(w->add_symbol);
-    return rc == SQLITE_DONE;
+    return run_symbol_insert(w, w->add_symbol);
 }
 
-static bool write_frame(struct work *w, struct frame *frame, const struct symbol_answer *answer,
-                        const struct symbol_span *span)
+static enum prof_status write_frame(struct work *w, struct frame *frame,
+                                    const struct symbol_answer *answer,
+                                    const struct symbol_span *span)
 {
     for (uint32_t i = 0; i < span->count; i++) {
         const struct symbols_level *level = &answer->levels.data[span->first + i];
-        int64_t function = string_row(w, answer, level->function);
-        int64_t file = string_row(w, answer, level->file);
-        if (function < 0 || file < 0 || !write_level(w, frame->id, i, function, file, level->line))
-            return false;
+        int64_t function, file;
+        PROF_TRY(string_row(w, answer, level->function, &function));
+        PROF_TRY(string_row(w, answer, level->file, &file));
+        PROF_TRY(write_level(w, frame->id, i, function, file, level->line));
     }
     sqlite3_bind_int64(w->add_frame, 1, frame->id);
-    int rc = sqlite3_step(w->add_frame);
-    sqlite3_reset(w->add_frame);
     frame->named = true;
-    return rc == SQLITE_DONE;
+    return run_symbol_insert(w, w->add_frame);
 }
 
 /* ---- one file -------------------------------------------------------------------------------- */
@@ -250,8 +274,9 @@ static const char *const qualities[] = {[SYMBOLS_EXPORTED] = "exported names",
                                         [SYMBOLS_NAMES] = "names",
                                         [SYMBOLS_LINES] = "names and lines"};
 
-static bool say_modules(struct work *w, const struct source *source,
-                        const struct symbol_answer *answer, const char *trouble)
+static enum prof_status write_module_symbols(struct work *w, const struct source *source,
+                                             const struct symbol_answer *answer,
+                                             const char *trouble)
 {
     char text[sizeof answer->note + 200];
     if (answer->quality == SYMBOLS_NOTHING)
@@ -269,9 +294,7 @@ static bool say_modules(struct work *w, const struct source *source,
     else
         sqlite3_bind_int64(w->set_module, 4, source->segment);
     sqlite3_bind_int(w->set_module, 5, answer->quality == SYMBOLS_NOTHING);
-    int rc = sqlite3_step(w->set_module);
-    sqlite3_reset(w->set_module);
-    return rc == SQLITE_DONE;
+    return run_symbol_insert(w, w->set_module);
 }
 
 /* Debug information that breaks its reader leaves the symbol table. */
@@ -285,8 +308,7 @@ static bool wants_to_stop(void *user)
 }
 
 static enum prof_status ask_helper(struct work *w, const struct source *source,
-                                   struct symbol_answer *answer, char trouble[128],
-                                   struct prof_error *err)
+                                   struct symbol_answer *answer, char trouble[128])
 {
     struct symbol_question question = {.helper = w->options->helper,
                                        .source = source->kind,
@@ -307,28 +329,28 @@ static enum prof_status ask_helper(struct work *w, const struct source *source,
         snprintf(answer->note, sizeof answer->note,
                  "it is of another kernel than this machine runs");
         answer->spans = calloc(w->addresses.count + 1, sizeof *answer->spans);
-        return answer->spans ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+        return answer->spans ? PROF_OK : symbolize_no_memory(w);
     }
-    enum prof_status status = symbol_ask(&question, answer, err);
+    enum prof_status status = symbol_ask(&question, answer, w->err);
     if (status || answer->stopped || !answer->broken || source->kind != SYMBOLS_ELF)
         return status;
     snprintf(trouble, 128, "%.127s", answer->note);
     symbol_answer_free(answer);
     question.flags = SYMBOLS_NO_DWARF;
-    return symbol_ask(&question, answer, err);
+    return symbol_ask(&question, answer, w->err);
 }
 
-static bool take_answer(struct work *w, struct frame *frames, size_t count,
-                        const struct symbol_answer *answer)
+static enum prof_status write_answer(struct work *w, const struct source *source,
+                                     struct frame *frames, size_t count,
+                                     const struct symbol_answer *answer, const char *trouble)
 {
     size_t place = 0;
-    bool ok = true;
-    for (size_t i = 0; ok && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         place += i && frames[i].address != frames[i - 1].address;
         if (answer->spans[place].count)
-            ok = write_frame(w, &frames[i], answer, &answer->spans[place]);
+            PROF_TRY(write_frame(w, &frames[i], answer, &answer->spans[place]));
     }
-    return ok;
+    return write_module_symbols(w, source, answer, *trouble ? trouble : NULL);
 }
 
 /* Keep the largest gaps, in order. */
@@ -352,8 +374,7 @@ static void note_symbol_gap(struct prof_symbolize_result *result, const char *pa
 }
 
 /* Frames [first, first + count) are of one source. */
-static enum prof_status name_file(struct work *w, size_t first, size_t count,
-                                  struct prof_error *err)
+static enum prof_status name_file(struct work *w, size_t first, size_t count)
 {
     struct frame *frames = w->frames.data + first;
     const struct source *source = &w->sources.data[frames->source];
@@ -361,19 +382,18 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
     char trouble[128];
     w->addresses.count = 0;
     if (!prof_array_reserve(&w->addresses, count))
-        return prof_fail(err, PROF_NOMEM, "out of memory");
+        return symbolize_no_memory(w);
     for (size_t i = 0; i < count; i++) {
         if (!i || frames[i].address != frames[i - 1].address)
             w->addresses.data[w->addresses.count++] = frames[i].address;
     }
-    enum prof_status status = ask_helper(w, source, &answer, trouble, err);
+    enum prof_status status = ask_helper(w, source, &answer, trouble);
     if (!status && answer.stopped) {
         symbol_answer_free(&answer);
         return PROF_OK;
     }
-    if (!status && (!take_answer(w, frames, count, &answer) ||
-                    !say_modules(w, source, &answer, *trouble ? trouble : NULL)))
-        status = prof_store_fail(w->store, "write", err);
+    if (!status)
+        status = write_answer(w, source, frames, count, &answer, trouble);
     bool file = source->kind == SYMBOLS_ELF || source->kind == SYMBOLS_VDSO;
     if (!status && answer.quality == SYMBOLS_NOTHING)
         note_symbol_gap(w->result, file ? work_text(w, source->path) : "code in no file",
@@ -385,7 +405,7 @@ static enum prof_status name_file(struct work *w, size_t first, size_t count,
     return status;
 }
 
-static enum prof_status name_files(struct work *w, struct prof_error *err)
+static enum prof_status name_files(struct work *w)
 {
     enum prof_status status = PROF_OK;
     for (size_t first = 0, count; !status && first < w->frames.count; first += count) {
@@ -397,30 +417,31 @@ static enum prof_status name_files(struct work *w, struct prof_error *err)
         w->path = work_text(w, w->sources.data[source].path);
         if (wants_to_stop(w))
             return PROF_OK;
-        status = name_file(w, first, count, err);
+        status = name_file(w, first, count);
     }
     return status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool load_symbol_strings(struct work *w)
+static enum prof_status load_symbol_strings(struct work *w)
 {
     sqlite3_stmt *row;
-    bool ok = prepare_symbol_query(
-        w,
-        "SELECT id, value FROM string WHERE id IN (SELECT function FROM symbol UNION "
-        "SELECT file FROM symbol)",
-        &row);
+    bool ok = true;
+    PROF_TRY(prepare_symbol_query(w,
+                                  "SELECT id, value FROM string WHERE id IN (SELECT function FROM "
+                                  "symbol UNION SELECT file FROM symbol)",
+                                  &row));
     while (ok && sqlite3_step(row) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(row, 1);
         ok = prof_names_put(&w->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
                             (uint32_t)sqlite3_column_int64(row, 0));
     }
-    return sqlite3_finalize(row) == SQLITE_OK && ok;
+    int code = sqlite3_finalize(row);
+    return ok ? check_symbol_sql(w, code) : symbolize_no_memory(w);
 }
 
-static bool same_kernel(struct work *w)
+static enum prof_status read_own_kernel(struct work *w)
 {
     char here[64] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -431,47 +452,55 @@ static bool same_kernel(struct work *w)
     }
     here[strcspn(here, "\n")] = '\0';
     sqlite3_stmt *row;
-    bool same = prepare_symbol_query(w, "SELECT boot_id FROM capture", &row) &&
-                sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && *here &&
-                strcmp((const char *)sqlite3_column_text(row, 0), here) == 0;
-    sqlite3_finalize(row);
-    return same;
+    PROF_TRY(prepare_symbol_query(w, "SELECT boot_id FROM capture", &row));
+    w->own_kernel = sqlite3_step(row) == SQLITE_ROW && sqlite3_column_text(row, 0) && *here &&
+                    strcmp((const char *)sqlite3_column_text(row, 0), here) == 0;
+    return check_symbol_sql(w, sqlite3_finalize(row));
 }
 
 /* Names from before make room where new ones came. */
-static bool begin(struct work *w)
+static enum prof_status begin_symbolize(struct work *w)
 {
-    w->start_s = query_symbol_number(w, "SELECT start_realtime_ns/1000000000 FROM capture");
-    w->last_symbol = query_symbol_number(w, "SELECT max(id) FROM symbol");
-    w->own_kernel = same_kernel(w);
-    return run_symbol_sql(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)") &&
-           load_symbol_strings(w) &&
-           !prof_schema_insert(w->db, SCHEMA_string, 1, false, &w->add_string) &&
-           !prof_schema_insert(w->db, SCHEMA_symbol, 1, false, &w->add_symbol) &&
-           prepare_symbol_query(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame) &&
-           prepare_symbol_query(
-               w,
-               "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
-               "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
-               &w->set_module);
+    PROF_TRY(
+        query_symbol_number(w, "SELECT start_realtime_ns/1000000000 FROM capture", &w->start_s));
+    PROF_TRY(query_symbol_number(w, "SELECT max(id) FROM symbol", &w->last_symbol));
+    PROF_TRY(read_own_kernel(w));
+    PROF_TRY(run_symbol_sql(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)"));
+    PROF_TRY(load_symbol_strings(w));
+    PROF_TRY(
+        check_symbol_sql(w, prof_schema_insert(w->db, SCHEMA_string, 1, false, &w->add_string)));
+    PROF_TRY(
+        check_symbol_sql(w, prof_schema_insert(w->db, SCHEMA_symbol, 1, false, &w->add_symbol)));
+    PROF_TRY(prepare_symbol_query(w, "INSERT OR IGNORE INTO named VALUES(?1)", &w->add_frame));
+    return prepare_symbol_query(
+        w,
+        "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
+        "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
+        &w->set_module);
 }
 
-static bool end(struct work *w)
+static enum prof_status end_symbolize(struct work *w)
 {
     char sql[128];
+    int64_t named, lines;
     snprintf(sql, sizeof sql,
              "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
              (long long)w->last_symbol);
-    if (w->last_symbol && !run_symbol_sql(w, sql))
-        return false;
+    if (w->last_symbol)
+        PROF_TRY(run_symbol_sql(w, sql));
+    PROF_TRY(query_symbol_number(w,
+                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                 "ON f.id=s.frame WHERE f.kind=1",
+                                 &named));
+    PROF_TRY(query_symbol_number(w,
+                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                 "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL",
+                                 &lines));
     w->result->frames = w->frames.count;
-    w->result->named = (uint64_t)query_symbol_number(
-        w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-           "ON f.id=s.frame WHERE f.kind=1");
-    w->result->lines = (uint64_t)query_symbol_number(
-        w, "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-           "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL");
-    return true;
+    w->result->named = (uint64_t)named;
+    w->result->lines = (uint64_t)lines;
+    PROF_TRY(run_symbol_sql(w, "DROP TABLE named"));
+    return run_symbol_sql(w, "COMMIT");
 }
 
 static bool join_folders(struct work *w)
@@ -502,33 +531,41 @@ static void free_symbolize_work(struct work *w)
 
 bool prof_symbolize_has(struct prof_store *store)
 {
-    struct work w = {.db = prof_store_db(store)};
-    return query_symbol_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1") != 0;
+    struct prof_error err;
+    struct work w = {.db = prof_store_db(store), .store = store, .err = &err};
+    int64_t has;
+    return query_symbol_number(&w, "SELECT 1 FROM frame WHERE kind=1 LIMIT 1", &has) == PROF_OK &&
+           has;
+}
+
+static enum prof_status name_capture_stacks(struct work *w)
+{
+    if (!join_folders(w))
+        return symbolize_no_memory(w);
+    PROF_TRY(begin_symbolize(w));
+    PROF_TRY(read_unnamed_frames(w));
+    qsort(w->frames.data, w->frames.count, sizeof *w->frames.data, by_source_and_address);
+    PROF_TRY(name_files(w));
+    return end_symbolize(w);
 }
 
 enum prof_status prof_symbolize(struct prof_store *store,
                                 const struct prof_symbolize_options *options,
                                 struct prof_symbolize_result *result, struct prof_error *err)
 {
-    struct work w = {
-        .db = prof_store_db(store), .store = store, .options = options, .result = result};
-    enum prof_status status = PROF_OK;
+    struct prof_error unwanted;
+    struct work w = {.db = prof_store_db(store),
+                     .store = store,
+                     .options = options,
+                     .result = result,
+                     .err = err ? err : &unwanted};
     *result = (struct prof_symbolize_result){0};
     if (!prof_symbolize_has(store))
         return PROF_OK;
-    if (!run_symbol_sql(&w, "BEGIN IMMEDIATE"))
-        return prof_store_fail(store, "write", err);
-    if (!join_folders(&w) || !begin(&w) || !read_unnamed_frames(&w))
-        status = prof_store_fail(store, "name the stacks of", err);
-    if (!status) {
-        qsort(w.frames.data, w.frames.count, sizeof *w.frames.data, by_source_and_address);
-        status = name_files(&w, err);
-    }
-    if (!status &&
-        (!end(&w) || !run_symbol_sql(&w, "DROP TABLE named") || !run_symbol_sql(&w, "COMMIT")))
-        status = prof_store_fail(store, "write", err);
+    PROF_TRY(run_symbol_sql(&w, "BEGIN IMMEDIATE"));
+    enum prof_status status = name_capture_stacks(&w);
     free_symbolize_work(&w);
     if (status)
-        run_symbol_sql(&w, "ROLLBACK");
+        sqlite3_exec(w.db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"
 #include "libprof/store/store.h"
 #include "tests/check_main.h"
@@ -208,5 +210,45 @@ START_TEST(stacks_of_perfkit_itself)
 }
 END_TEST
 
+/* ---- failures ---------------------------------------------------------------------------------- */
+
+/* A step that fails says why, whether SQLite failed or something else; the next step reads the same
+ * records again. */
+START_TEST(a_failure_is_named_where_it_happens)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = 1};
+    run_prepare(&run, NULL);
+    run_start(&run, three_stacks, NULL);
+    waitpid(run.target, &run.wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+
+    ingest->last_stack = UINT32_MAX; /* SQLite has no part in this one */
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_FULL);
+    ck_assert_msg(strstr(err.message, "different call stacks") != NULL, "%s", err.message);
+
+    static const char refuse[] = "CREATE TRIGGER refuse BEFORE INSERT ON allocation BEGIN "
+                                 "SELECT raise(ABORT, 'no allocations today'); END";
+    ck_assert_int_eq(sqlite3_exec(prof_store_db(store), refuse, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_SQL);
+    ck_assert_msg(strstr(err.message, "no allocations today") != NULL, "%s", err.message);
+
+    ck_assert_int_eq(sqlite3_exec(prof_store_db(store), "DROP TRIGGER refuse", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_finish(ingest, "complete", false, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_store_close(store);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM stack"), 4);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM allocation"), 1);
+    run_done(&run);
+}
+END_TEST
+
 CHECK_MAIN("stacks", what_stacks_share_is_there_once, an_address_is_of_what_was_there_then,
-           broken_records_do_no_harm, stacks_of_perfkit_itself)
+           broken_records_do_no_harm, stacks_of_perfkit_itself, a_failure_is_named_where_it_happens)

@@ -137,7 +137,7 @@ START_TEST(earlier_calls_get_a_class)
         sqlite3 *db;
         ck_assert_int_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
         ck_assert_int_eq(sqlite3_exec(db, old, NULL, NULL, NULL), SQLITE_OK);
-        ck_assert(prof_schema_complete(db, writable));
+        ck_assert_int_eq(prof_schema_complete(db, writable), SQLITE_OK);
         ck_assert_int_eq(sum_of(db, "SELECT sum(class * 100 + id) FROM api_call"),
                          WIRE_CLASS_ALLOC * 100 + 1 + WIRE_CLASS_SYNC * 100 + 2 + 3);
         ck_assert_int_eq(sum_of(db,
@@ -154,7 +154,7 @@ START_TEST(earlier_calls_get_a_class)
                                   "UPDATE api_call SET class = 3",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    ck_assert(prof_schema_complete(db, false));
+    ck_assert_int_eq(prof_schema_complete(db, false), SQLITE_OK);
     ck_assert_int_eq(sum_of(db, "SELECT sum(class) FROM api_call"), 9);
     sqlite3_close(db);
 }

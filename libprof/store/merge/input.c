@@ -20,7 +20,7 @@ static int64_t column_or_unknown(sqlite3_stmt *row, int at)
                                                        : sqlite3_column_int64(row, at);
 }
 
-static enum prof_status read_capture(struct merge_input *in)
+static enum prof_status read_capture(struct merge_input *in, struct prof_error *err)
 {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(
@@ -35,7 +35,7 @@ static enum prof_status read_capture(struct merge_input *in)
             "HAVING count(DISTINCT boot_id)=1 AND count(boot_id)=count(*)) "
             "FROM capture ORDER BY id LIMIT 1",
             -1, &row, NULL))
-        return prof_sql_status(sqlite3_errcode(in->db));
+        return prof_store_fail(in->store, "read", err);
     int64_t *const numbers[] = {&in->cpu_count,    &in->start_mono_ns, &in->start_realtime_ns,
                                 &in->start_raw_ns, &in->duration_ns,   &in->status,
                                 &in->signal};
@@ -52,7 +52,7 @@ static enum prof_status read_capture(struct merge_input *in)
         in->summary = sqlite3_column_int(row, 18) != 0;
         in->merged_boot_id = copy_column_text(row, 19);
     }
-    return prof_sql_status(sqlite3_finalize(row));
+    return sqlite3_finalize(row) ? prof_store_fail(in->store, "read", err) : PROF_OK;
 }
 
 static bool add_input_process(struct merge_input *in, sqlite3_stmt *row)
@@ -73,7 +73,7 @@ static bool add_input_process(struct merge_input *in, sqlite3_stmt *row)
     return true;
 }
 
-static enum prof_status read_processes(struct merge_input *in)
+static enum prof_status read_processes(struct merge_input *in, struct prof_error *err)
 {
     sqlite3_stmt *row;
     bool ok = true;
@@ -81,35 +81,31 @@ static enum prof_status read_processes(struct merge_input *in)
                            "SELECT pid, start, rank, world_size, spool NOT NULL, job FROM process "
                            "ORDER BY id",
                            -1, &row, NULL))
-        return prof_sql_status(sqlite3_errcode(in->db));
+        return prof_store_fail(in->store, "read", err);
     while (ok && sqlite3_step(row) == SQLITE_ROW)
         ok = add_input_process(in, row);
     int code = sqlite3_finalize(row);
-    return ok ? prof_sql_status(code) : PROF_NOMEM;
-}
-
-/* Thousands may be open at once: little memory for each. One state of a file that still grows. */
-static enum prof_status prepare_input(struct merge_input *in)
-{
-    return prof_sql_status(sqlite3_exec(in->db, "PRAGMA cache_size=6; BEGIN", NULL, NULL, NULL));
+    if (!ok)
+        return prof_fail(err, PROF_NOMEM, "cannot read %s: out of memory", in->path);
+    return code ? prof_store_fail_code(in->store, code, "read", err) : PROF_OK;
 }
 
 enum prof_status merge_input_open(struct merge_input *in, struct prof_error *err)
 {
-    enum prof_status status = prof_store_open(in->path, &in->store, err);
-    if (status)
-        return status;
+    PROF_TRY(prof_store_open(in->path, &in->store, err));
     in->db = prof_store_db(in->store);
-    status = prepare_input(in);
+    enum prof_status status = PROF_OK;
+    /* Thousands may be open at once: little memory for each. One state of a file that still grows.
+     */
+    if (sqlite3_exec(in->db, "PRAGMA cache_size=6; BEGIN", NULL, NULL, NULL))
+        status = prof_store_fail(in->store, "read", err);
     if (!status && !in->described) {
         in->described = true;
-        status = read_capture(in);
-        status = status ? status : read_processes(in);
+        status = read_capture(in, err);
+        status = status ? status : read_processes(in, err);
     }
-    if (status) {
-        prof_store_fail(in->store, "read", err);
+    if (status)
         merge_input_close(in);
-    }
     return status;
 }
 
