@@ -75,7 +75,8 @@ static bool write_run(gzFile out, const char *path)
     struct prof_error err = {0};
     struct prof_run run;
     char label[160] = "";
-    unsigned char *bytes = NULL, head[8];
+    unsigned char head[8];
+    char *bytes = NULL;
     size_t length = 0;
     if (prof_open(path, &capture, &err)) {
         fprintf(stderr, "gate_power: %s\n", err.message);
@@ -85,7 +86,8 @@ static bool write_run(gzFile out, const char *path)
     if (ok) {
         take_label(capture, label, sizeof label);
         round_run(&run);
-        ok = !prof_run_encode(&run, &bytes, &length, &err);
+        ok = !prof_run_encode(&run, &bytes, &err);
+        length = ok ? strlen(bytes) : 0;
         prof_run_free(&run);
     }
     prof_close(capture);
@@ -122,12 +124,12 @@ static int read_run(gzFile in, struct corpus_run *out)
     size_t label = get_word(head), length = get_word(head + 4);
     if (got != (int)sizeof head || label >= sizeof out->label || length > MOST_BYTES)
         return -1;
-    unsigned char *bytes = malloc(length + 1);
+    char *bytes = malloc(length + 1);
     bool ok = bytes && gzread(in, out->label, (unsigned)label) == (int)label &&
               gzread(in, bytes, (unsigned)length) == (int)length;
     if (ok)
-        out->label[label] = 0;
-    ok = ok && !prof_run_decode(bytes, length, &out->run, NULL);
+        out->label[label] = bytes[length] = 0;
+    ok = ok && !prof_run_decode(bytes, &out->run, NULL);
     free(bytes);
     return ok ? 1 : -1;
 }

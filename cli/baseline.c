@@ -229,7 +229,7 @@ static void put_session(struct prof_json *json, const struct prof_baseline_sessi
         prof_json_string(json, "identity", run->identity);
         prof_json_string(json, "capture", run->capture);
         prof_json_int(json, "recorded_s", run->recorded_s);
-        prof_json_uint(json, "bytes", run->metrics_bytes);
+        prof_json_uint(json, "bytes", strlen(run->metrics));
         prof_json_object(json, "environment");
         for (size_t f = 0; f < run->fact_count; f++)
             prof_json_string(json, run->facts[f].name, run->facts[f].value);

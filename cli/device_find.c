@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/device.h"
 #include "cli/installed.h"
 
@@ -506,8 +507,10 @@ static void complete_device_entry(struct device_entry *entry, const char *folder
     snprintf(file->name, sizeof file->name, "%s", entry->name);
     snprintf(file->uuid, sizeof file->uuid, "%s", entry->uuid);
     snprintf(file->driver, sizeof file->driver, "%s", entry->driver);
-    if (folder)
-        prof_ceiling_read(folder, file, NULL); /* without a file it has no rows */
+    struct prof_error err = {0};
+    enum prof_status status = folder ? prof_ceiling_read(folder, file, &err) : PROF_NOTFOUND;
+    if (status && status != PROF_NOTFOUND) /* it has no rows then */
+        cli_say("device", "note: %s", err.message);
     device_drop_impossible(entry);
 }
 

@@ -93,7 +93,7 @@ enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
             const struct prof_baseline_run *from = &session->runs[j];
             struct prof_error why = {0};
             struct prof_run run;
-            status = prof_run_decode(from->metrics, from->metrics_bytes, &run, &why);
+            status = prof_run_decode(from->metrics, &run, &why);
             if (status)
                 return prof_fail(err, status, "baseline '%s', session %lld: %s", baseline->name,
                                  (long long)session->id, why.message);
@@ -142,8 +142,7 @@ static bool put_facts(const struct prof_run *from, struct prof_baseline_run *to)
 static enum prof_status encode_run(const struct gate_runs *runs, size_t i,
                                    struct prof_baseline_run *to, struct prof_error *err)
 {
-    enum prof_status status =
-        prof_run_encode(&runs->data[i], &to->metrics, &to->metrics_bytes, err);
+    enum prof_status status = prof_run_encode(&runs->data[i], &to->metrics, err);
     if (status)
         return status;
     to->capture = runs->names[i] ? strdup(runs->names[i]) : NULL;

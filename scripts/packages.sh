@@ -89,7 +89,7 @@ unpack_packages() {
         leave_out "no $*: the package cannot be downloaded here"
 }
 
-BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libyajl-dev libdw-dev
+BUILD_PACKAGES="build-essential cmake ninja-build pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libcjson-dev libyajl-dev libdw-dev
                 opencl-headers ocl-icd-opencl-dev"
 RUN_PACKAGES="pocl-opencl-icd"
 TEST_PACKAGES="check python3 sqlite3"

@@ -73,6 +73,36 @@ size_t prof_report_utf8(const char *text, size_t left, uint32_t *code)
     return length;
 }
 
+/* Bytes of the sequence at text[i], 0 when there is none. */
+static size_t sequence_at(const char *text, size_t length, size_t i)
+{
+    uint32_t code;
+    return (unsigned char)text[i] < 0x80 ? 1 : prof_report_utf8(text + i, length - i, &code);
+}
+
+bool prof_is_utf8(const char *text, size_t length)
+{
+    size_t bytes, i = 0;
+    while (i < length && (bytes = sequence_at(text, length, i)))
+        i += bytes;
+    return i == length;
+}
+
+char *prof_escape_utf8(const char *text, size_t length)
+{
+    char *copy = malloc(4 * length + 1), *to = copy;
+    for (size_t i = 0, bytes; copy && i < length; i += bytes ? bytes : 1) {
+        bytes = sequence_at(text, length, i);
+        if (bytes)
+            to = mempcpy(to, text + i, bytes);
+        else
+            to += sprintf(to, "\\x%02x", (unsigned char)text[i]);
+    }
+    if (copy)
+        *to = '\0';
+    return copy;
+}
+
 int prof_report_head(const char *text, size_t most)
 {
     size_t length = strnlen(text, most), start = length;

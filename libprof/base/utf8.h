@@ -4,12 +4,20 @@
 #ifndef PERFKIT_BASE_UTF8_H
 #define PERFKIT_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of the well-formed UTF-8 sequence at `text` (RFC 3629), its code point in *code; 0 when
  * there is none. */
 size_t prof_report_utf8(const char *text, size_t left, uint32_t *code);
+
+/* True when every byte belongs to such a sequence. */
+bool prof_is_utf8(const char *text, size_t length);
+
+/* A copy in which each byte that belongs to none is \xNN: two texts that differ still do.
+ * malloc'ed, NUL-terminated; NULL = out of memory. */
+char *prof_escape_utf8(const char *text, size_t length);
 
 /* For "%.*s": how many bytes of `text`, at most `most`, end with a whole character. */
 int prof_report_head(const char *text, size_t most);

@@ -187,13 +187,11 @@ enum prof_status prof_run_extract(struct prof_capture *capture,
                                   struct prof_error *err);
 void prof_run_free(struct prof_run *run);
 
-/* A run as bytes, for keeping: 50 to 250 per metric, the same on every machine. Freed with free().
- * session and label are not in it. */
-enum prof_status prof_run_encode(const struct prof_run *run, unsigned char **bytes, size_t *length,
-                                 struct prof_error *err);
-/* PROF_CORRUPT, PROF_VERSION (of a later perfkit): any bytes may be given. */
-enum prof_status prof_run_decode(const unsigned char *bytes, size_t length, struct prof_run *run,
-                                 struct prof_error *err);
+/* A run as a JSON document, for keeping; docs/reference/kept-files.md describes it. Freed with
+ * free(). session and label are not in it. */
+enum prof_status prof_run_encode(const struct prof_run *run, char **text, struct prof_error *err);
+/* PROF_CORRUPT, PROF_VERSION (of a later perfkit): any text may be given. */
+enum prof_status prof_run_decode(const char *text, struct prof_run *run, struct prof_error *err);
 
 /* The metric as one text, "kernel:gemm<128> (264,1,1)x(256,1,1)", "copies:HtoD @step/upload": what
  * patterns in configurations are matched with. Like snprintf. */

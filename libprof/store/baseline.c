@@ -43,10 +43,9 @@ static int insert_run(const struct prof_baseline_file *file, int64_t baseline, i
         file,
         "INSERT INTO run(session, baseline, identity, capture, recorded_s, metrics) "
         "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(baseline, identity) DO NOTHING",
-        "iitti", session, baseline, run->identity, run->capture, run->recorded_s);
+        "iittit", session, baseline, run->identity, run->capture, run->recorded_s, run->metrics);
     if (!to)
         return -1;
-    sqlite3_bind_blob64(to, 6, run->metrics, run->metrics_bytes, SQLITE_STATIC);
     int code = sqlite3_step(to);
     sqlite3_finalize(to);
     if (code != SQLITE_DONE)
@@ -232,17 +231,12 @@ static bool read_facts(const struct prof_baseline_file *file, int64_t id,
 static bool read_run(const struct prof_baseline_file *file, sqlite3_stmt *row,
                      struct prof_baseline_run *run)
 {
-    const void *metrics = sqlite3_column_blob(row, 4);
-    size_t bytes = (size_t)sqlite3_column_bytes(row, 4);
     *run = (struct prof_baseline_run){
         .identity = copy_baseline_text(row, 1),
         .capture = copy_baseline_text(row, 2),
         .recorded_s = sqlite3_column_int64(row, 3),
-        .metrics = malloc(bytes ? bytes : 1),
-        .metrics_bytes = bytes,
+        .metrics = copy_baseline_text(row, 4),
     };
-    if (run->metrics && metrics)
-        memcpy(run->metrics, metrics, bytes);
     return run->metrics && run->identity && read_facts(file, sqlite3_column_int64(row, 0), run);
 }
 
@@ -350,7 +344,7 @@ enum prof_status prof_baseline_summaries(struct prof_baseline_file *file,
     sqlite3_stmt *row = prof_baseline_prepare(
         file,
         "SELECT name, (SELECT count(*) FROM session WHERE baseline = b.id), count(r.id), "
-        "ifnull(sum(length(r.metrics)), 0), "
+        "ifnull(sum(length(CAST(r.metrics AS BLOB))), 0), "
         "(SELECT min(saved_s) FROM session WHERE baseline = b.id), "
         "(SELECT max(saved_s) FROM session WHERE baseline = b.id) "
         "FROM baseline b LEFT JOIN run r ON r.baseline = b.id GROUP BY b.id ORDER BY name",

@@ -2,9 +2,8 @@
  * project (.perfkit/baselines.sqlite) holds named baselines; a baseline is a history of sessions
  * (one `perfkit baseline save`, one CI job), a session has one or several runs.
  *
- * A run is kept as its reduced metrics, which are opaque bytes here (prof_compare.h makes and reads
- * them), and as its environment in plain rows, so that `sqlite3` can answer what was measured
- * where.
+ * A run is kept as its reduced metrics, a JSON document (prof_compare.h makes and reads it; its
+ * content is not known here), and as its environment in plain rows.
  *
  * Every change is one transaction under SQLite's write lock: several processes may save at once,
  * and a process that is killed leaves the state before. Files that are not ours are never written
@@ -20,7 +19,7 @@
 #include "libprof/base/error.h"
 
 #define PROF_BASELINE_APPLICATION_ID 0x50464b42 /* "PFKB" */
-#define PROF_BASELINE_VERSION 1
+#define PROF_BASELINE_VERSION 2
 #define PROF_BASELINE_NAME_BYTES 200
 
 struct prof_baseline_file;
@@ -36,8 +35,7 @@ struct prof_baseline_run {
     int64_t recorded_s; /* when the run began, seconds since 1970 */
     struct prof_baseline_fact *facts;
     size_t fact_count;
-    unsigned char *metrics;
-    size_t metrics_bytes;
+    char *metrics; /* JSON */
 };
 
 struct prof_baseline_session {

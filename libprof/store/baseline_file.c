@@ -34,7 +34,7 @@ static const char schema[] =
     "  identity TEXT NOT NULL, -- host, boot and start of the capture\n"
     "  capture TEXT, -- path that was saved\n"
     "  recorded_s INTEGER, -- seconds since 1970\n"
-    "  metrics BLOB NOT NULL, -- made and read by libprof\n"
+    "  metrics TEXT NOT NULL, -- JSON\n"
     "  UNIQUE (baseline, identity));\n"
     "CREATE TABLE environment ( -- what it was measured on\n"
     "  run INTEGER NOT NULL, -- run.id\n"
@@ -262,6 +262,11 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
     int64_t version = query_baseline_number(file, "PRAGMA user_version");
     if (version < 0)
         return prof_baseline_fail(file, "read", err);
+    if (version < PROF_BASELINE_VERSION)
+        return prof_fail(err, PROF_VERSION,
+                         "%s was written by an earlier perfkit (version %lld, this one reads %d): "
+                         "move it away and save the baselines anew",
+                         file->path, (long long)version, PROF_BASELINE_VERSION);
     if (version > PROF_BASELINE_VERSION)
         return prof_fail(err, PROF_VERSION,
                          "%s was written by a newer perfkit (version %lld, this one reads up to "

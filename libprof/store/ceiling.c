@@ -1,4 +1,4 @@
-/* See ceiling.h. Text, so that a user can read, copy and correct what a device was measured at; one
+/* See ceiling.h. JSON, so that a user can read, copy and correct what a device was measured at; one
  * file per device, so that two devices measured at once do not write over each other. */
 #include <errno.h>
 #include <math.h>
@@ -8,20 +8,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/base/regular.h"
+#include "libprof/base/document.h"
+#include "libprof/base/utf8.h"
 #include "libprof/store/ceiling.h"
 #include "libprof/store/schema.h"
 
-#define MAGIC "perfkit-ceilings\t1"
-#define LINE_BYTES 512
+#define KEY "perfkit_ceilings" /* 1, the version */
+#define FIELD_BYTES 512
 
-/* A field: no tabs, no line breaks, not longer than its place. */
+/* UTF-8 without control characters, cut to the size of the field. */
 static void copy_field(char *to, size_t size, const char *from)
 {
-    size_t i = 0;
-    for (; from && from[i] && i + 1 < size; i++)
-        to[i] = (unsigned char)from[i] < ' ' || from[i] == 0x7f ? ' ' : from[i];
-    to[i] = '\0';
+    uint32_t code;
+    size_t used = 0, bytes;
+    for (; from && *from && used + 1 < size; from += bytes ? bytes : 1) {
+        bytes = prof_report_utf8(from, strnlen(from, 4), &code);
+        if (used + bytes >= size)
+            break;
+        if (!bytes || code < ' ' || code == 0x7f)
+            to[used++] = ' ';
+        else
+            memcpy(to + used, from, bytes), used += bytes;
+    }
+    to[used] = '\0';
 }
 
 bool prof_ceiling_set(struct prof_ceiling_file *file, const char *name, double value,
@@ -70,104 +79,91 @@ enum prof_status prof_ceiling_path(const char *folder, const struct prof_ceiling
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool same_field(const char *have, const char *want)
+static bool same_field(const cJSON *root, const char *key, const char *want)
 {
-    char clean[LINE_BYTES];
+    char clean[FIELD_BYTES];
+    const char *have = prof_document_text(root, key);
     copy_field(clean, sizeof clean, want);
-    return strcmp(have, clean) == 0;
+    return strcmp(have ? have : "", clean) == 0;
 }
 
-/* "ceiling", name, value, date, how. Rows that make no sense are left out. */
-static void read_ceiling_row(struct prof_ceiling_file *file, char *fields)
+/* Rows that make no sense are left out. */
+static void read_ceiling_rows(struct prof_ceiling_file *file, const cJSON *list)
 {
-    char *name = strsep(&fields, "\t"), *value = strsep(&fields, "\t");
-    char *date = strsep(&fields, "\t"), *end = NULL;
-    if (!name || !value || !date)
-        return;
-    double number = strtod(value, &end);
-    if (end != value && !*end)
-        prof_ceiling_set(file, name, number, strtoll(date, NULL, 10), fields);
-}
-
-/* True when the line is a row, or says of the device what we know of it. */
-static bool read_ceiling_line(struct prof_ceiling_file *file, char *line)
-{
-    char *rest = line, *word = strsep(&rest, "\t");
-    if (strcmp(word, "ceiling") == 0)
-        read_ceiling_row(file, rest);
-    else if (strcmp(word, "api") == 0)
-        return rest && same_field(rest, file->api);
-    else if (strcmp(word, "uuid") == 0)
-        return rest && same_field(rest, file->uuid);
-    else if (strcmp(word, "driver") == 0)
-        return rest && same_field(rest, file->driver);
-    else if (strcmp(word, "name") == 0)
-        return rest && (file->uuid[0] || same_field(rest, file->name));
-    return true; /* words of later versions */
+    const cJSON *row;
+    cJSON_ArrayForEach(row, list)
+    {
+        const char *name = prof_document_text(row, "name");
+        int64_t date_s;
+        if (name &&
+            prof_document_int(cJSON_GetObjectItemCaseSensitive(row, "measured_at_s"), &date_s))
+            prof_ceiling_set(file, name, prof_document_real(row, "value"), date_s,
+                             prof_document_text(row, "how"));
+    }
 }
 
 enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file *file,
                                    struct prof_error *err)
 {
-    char path[4096], line[LINE_BYTES];
+    char path[4096];
+    struct prof_error why = {0};
+    cJSON *root = NULL;
     enum prof_status status = prof_ceiling_path(folder, file, path, sizeof path, err);
+    file->count = 0;
     if (status)
         return status;
-    file->count = 0;
-    FILE *in = prof_read_regular(path);
-    if (!in)
-        return prof_fail_errno(err, errno == ENOENT || errno == ENOTDIR ? PROF_NOTFOUND : PROF_IO,
-                               "cannot read %s", path);
-    bool ours = fgets(line, sizeof line, in) && strcmp(line, MAGIC "\n") == 0;
-    while (ours && fgets(line, sizeof line, in)) {
-        line[strcspn(line, "\n")] = '\0';
-        ours = read_ceiling_line(file, line);
-    }
-    fclose(in);
-    if (!ours) {
-        file->count = 0;
-        return prof_fail(err, PROF_FORMAT,
-                         "%s holds no ceilings of this device: remove it, or measure again", path);
-    }
-    return PROF_OK;
+    status = prof_document_read(path, &root, &why);
+    if (status && status != PROF_FORMAT)
+        return prof_fail(err, status, "%s", why.message);
+    bool ours = prof_document_real(root, KEY) == 1 && same_field(root, "api", file->api) &&
+                same_field(root, "uuid", file->uuid) && same_field(root, "driver", file->driver) &&
+                (file->uuid[0] || same_field(root, "name", file->name));
+    if (ours)
+        read_ceiling_rows(file, cJSON_GetObjectItemCaseSensitive(root, "ceilings"));
+    cJSON_Delete(root);
+    if (ours)
+        return PROF_OK;
+    return prof_fail(err, PROF_FORMAT, "%s%s: measure again, with perfkit device --measure",
+                     status ? why.message : path,
+                     status ? "" : " holds no ceilings of this device that this perfkit reads");
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_ceiling_field(FILE *out, const char *word, const char *text)
+static void write_ceiling_field(cJSON *root, const char *key, const char *text, bool *failed)
 {
-    char clean[LINE_BYTES];
+    char clean[FIELD_BYTES];
     copy_field(clean, sizeof clean, text);
-    fprintf(out, "%s\t%s\n", word, clean);
+    prof_document_add_text(root, key, *clean ? clean : NULL, failed);
 }
 
 enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceiling_file *file,
                                     struct prof_error *err)
 {
-    char path[4096], fresh[4096 + 16];
+    char path[4096];
+    bool failed = false;
     enum prof_status status = prof_ceiling_path(folder, file, path, sizeof path, err);
     if (status)
         return status;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return prof_fail_errno(err, PROF_IO, "cannot make the folder %s", folder);
-    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-    FILE *out = fopen(fresh, "we");
-    if (!out)
-        return prof_fail_errno(err, PROF_IO, "cannot write %s", fresh);
-    fputs(MAGIC "\n", out);
-    write_ceiling_field(out, "api", file->api);
-    write_ceiling_field(out, "name", file->name);
-    write_ceiling_field(out, "uuid", file->uuid);
-    write_ceiling_field(out, "driver", file->driver);
-    for (size_t i = 0; i < file->count; i++)
-        fprintf(out, "ceiling\t%s\t%.17g\t%lld\t%s\n", file->rows[i].name, file->rows[i].value,
-                (long long)file->rows[i].date_s, file->rows[i].how);
-    bool written = fflush(out) == 0 && !ferror(out);
-    written = fclose(out) == 0 && written;
-    if (written && rename(fresh, path) == 0)
-        return PROF_OK;
-    status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    unlink(fresh);
+    cJSON *root = cJSON_CreateObject();
+    prof_document_add_int(root, KEY, 1, &failed);
+    write_ceiling_field(root, "api", file->api, &failed);
+    write_ceiling_field(root, "name", file->name, &failed);
+    write_ceiling_field(root, "uuid", file->uuid, &failed);
+    write_ceiling_field(root, "driver", file->driver, &failed);
+    cJSON *list = prof_document_add(root, "ceilings", cJSON_CreateArray(), &failed);
+    for (size_t i = 0; i < file->count; i++) {
+        cJSON *row = prof_document_add(list, NULL, cJSON_CreateObject(), &failed);
+        prof_document_add_text(row, "name", file->rows[i].name, &failed);
+        prof_document_add(row, "value", cJSON_CreateNumber(file->rows[i].value), &failed);
+        prof_document_add_int(row, "measured_at_s", file->rows[i].date_s, &failed);
+        write_ceiling_field(row, "how", file->rows[i].how, &failed);
+    }
+    status =
+        failed ? prof_fail(err, PROF_NOMEM, "out of memory") : prof_document_write(path, root, err);
+    cJSON_Delete(root);
     return status;
 }
 

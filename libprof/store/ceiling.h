@@ -1,9 +1,9 @@
-/* Ceilings that were measured on this machine, one small text file per device, and their way into
+/* Ceilings that were measured on this machine, one small JSON file per device, and their way into
  * captures.
  *
  * A file belongs to a device under one driver: its name is made from the API, the UUID (or, where
- * the API has none, the device's name) and the driver's version, and its first lines repeat them.
- * Lines of fields separated by tabs; docs/guide/roofline.md describes them. */
+ * the API has none, the device's name) and the driver's version, and it repeats them.
+ * docs/reference/kept-files.md describes it. */
 #ifndef PERFKIT_STORE_CEILING_H
 #define PERFKIT_STORE_CEILING_H
 
@@ -40,7 +40,7 @@ enum prof_status prof_ceiling_path(const char *folder, const struct prof_ceiling
                                    char *path, size_t size, struct prof_error *err);
 
 /* Fill file->rows from the file of this device. PROF_NOTFOUND: it was never measured. PROF_FORMAT:
- * not such a file, or another device's. */
+ * not such a file, another device's, or an earlier or later perfkit's. */
 enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file *file,
                                    struct prof_error *err);
 

@@ -501,12 +501,11 @@ START_TEST(kept_runs)
     struct program_runs base = program_runs(UNCHANGED, 1, RUNS), back = {{{0}}};
     struct program_runs cand = program_runs(SLOWER_KERNEL, 11, RUNS);
     for (int i = 0; i < RUNS; i++) {
-        unsigned char *bytes;
-        size_t length;
-        ck_assert(!prof_run_encode(&base.runs[i], &bytes, &length, NULL));
-        ck_assert_uint_lt(length, 100000);
-        ck_assert(!prof_run_decode(bytes, length, &back.runs[i], NULL));
-        free(bytes);
+        char *text;
+        ck_assert(!prof_run_encode(&base.runs[i], &text, NULL));
+        ck_assert_uint_lt(strlen(text), 100000);
+        ck_assert(!prof_run_decode(text, &back.runs[i], NULL));
+        free(text);
     }
     struct prof_comparison a = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
     struct prof_comparison b = judge(back.runs, RUNS, cand.runs, RUNS, &in_turns);

@@ -1,4 +1,5 @@
-/* What is kept of a run: sketches of times, and a run as bytes and back, also damaged ones. */
+/* What is kept of a run: sketches of times, and a run as a JSON document and back, also damaged
+ * ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,20 +124,21 @@ static struct prof_run sample(void)
     return run;
 }
 
-START_TEST(bytes_and_back)
+START_TEST(text_and_back)
 {
     struct prof_run run = sample(), back;
-    unsigned char *bytes, *again;
-    size_t length, other;
-    ck_assert(!prof_run_encode(&run, &bytes, &length, NULL));
-    ck_assert_uint_lt(length, 400);
-    ck_assert(!prof_run_decode(bytes, length, &back, NULL));
+    char *json, *again;
+    ck_assert(!prof_run_encode(&run, &json, NULL));
+    ck_assert_uint_lt(strlen(json), 1000);
+    ck_assert(!prof_run_decode(json, &back, NULL));
     ck_assert_str_eq(back.iteration, "step");
     ck_assert_int_eq(back.iterations, 12);
     ck_assert(back.complete && !back.why_incomplete && back.clock_hz == 1.7e9);
+    ck_assert_int_eq(back.wall_ns, PROF_UNKNOWN);
     ck_assert_uint_eq(back.environment_count, 2);
     ck_assert_str_eq(back.environment[0].value, "H200");
     ck_assert_ptr_null(back.environment[1].value);
+    ck_assert_int_eq(back.environment[1].level, PROF_ENVIRONMENT_SOFT);
     ck_assert_uint_eq(back.count, 3);
     const struct prof_metric *kernel = &back.metrics[0];
     ck_assert_str_eq(kernel->place, "step/forward");
@@ -149,44 +151,119 @@ START_TEST(bytes_and_back)
     ck_assert_str_eq(text, "kernel:gemm<128> (264,1,1)");
     prof_metric_text(&back.metrics[1], text, sizeof text);
     ck_assert_str_eq(text, "copies:HtoD @step");
-    ck_assert(!prof_run_encode(&back, &again, &other, NULL));
-    ck_assert(other == length && !memcmp(again, bytes, length));
+    ck_assert(!prof_run_encode(&back, &again, NULL));
+    ck_assert_str_eq(again, json);
     free(again);
-    free(bytes);
+    free(json);
     prof_run_free(&run);
     prof_run_free(&back);
 }
 END_TEST
 
+/* Numbers that a double rounds, and texts that are no UTF-8, come back as they were. */
+START_TEST(what_json_alone_would_lose)
+{
+    static const int64_t counts[] = {9007199254740991, 9007199254740993, -9007199254740993,
+                                     INT64_MAX - 1,    INT64_MIN,        2147483648};
+    static const double reals[] = {0.1, 1.0 / 3, 123456789.123456789, 5e-324,
+                                   1.7976931348623157e308};
+    struct prof_run run = sample(), back;
+    char *json;
+    bool failed = false;
+    run.metrics[1].name = prof_run_text(&run, "a\xff\n\"b", 5, &failed);
+    ck_assert(!failed);
+    ck_assert_str_eq(run.metrics[1].name, "a\\xff\n\"b");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        run.metrics[1].inside = counts[i];
+        run.metrics[0].sketch.sum = reals[i % 5];
+        run.metrics[0].sketch.quantile[3] = (float)reals[i % 3];
+        ck_assert(!prof_run_encode(&run, &json, NULL));
+        ck_assert(!prof_run_decode(json, &back, NULL));
+        ck_assert_int_eq(back.metrics[1].inside, counts[i]);
+        ck_assert_str_eq(back.metrics[1].name, "a\\xff\n\"b");
+        ck_assert(back.metrics[0].sketch.sum == reals[i % 5]);
+        ck_assert(back.metrics[0].sketch.quantile[3] == (float)reals[i % 3]);
+        free(json);
+        prof_run_free(&back);
+    }
+    prof_run_free(&run);
+}
+END_TEST
+
 /* Cut anywhere, and with any byte changed: an error or a run, never a crash; ASan and UBSan watch.
  */
-START_TEST(damaged_bytes)
+START_TEST(damaged_texts)
 {
     struct prof_run run = sample(), back;
-    unsigned char *bytes;
-    size_t length;
+    char *json;
     struct prof_error err = {0};
-    ck_assert(!prof_run_encode(&run, &bytes, &length, NULL));
+    ck_assert(!prof_run_encode(&run, &json, NULL));
+    size_t length = strlen(json);
     for (size_t cut = 0; cut < length; cut++) {
-        unsigned char *part = malloc(cut + 1);
-        memcpy(part, bytes, cut);
-        ck_assert_int_eq(prof_run_decode(part, cut, &back, &err), PROF_CORRUPT);
+        char *part = strndup(json, cut);
+        ck_assert_int_eq(prof_run_decode(part, &back, &err), PROF_CORRUPT);
         free(part);
     }
     for (size_t at = 0; at < length; at++) {
         for (int value = 0; value < 256; value += 5) {
-            unsigned char old = bytes[at];
-            bytes[at] = (unsigned char)value;
-            if (!prof_run_decode(bytes, length, &back, &err))
+            char old = json[at];
+            json[at] = (char)value;
+            if (!prof_run_decode(json, &back, &err))
                 prof_run_free(&back);
-            bytes[at] = old;
+            json[at] = old;
         }
     }
-    bytes[4] = 9;
-    ck_assert_int_eq(prof_run_decode(bytes, length, &back, &err), PROF_VERSION);
-    ck_assert(strstr(err.message, "later perfkit"));
-    free(bytes);
+    free(json);
     prof_run_free(&run);
+}
+END_TEST
+
+/* JSON, and an object, but not what a run says. */
+START_TEST(values_that_are_wrong)
+{
+#define HEAD "{\"perfkit_run\":1,\"iteration_source\":\"run\","
+    static const char *const right[] = {
+        HEAD "\"metrics\":[]}", HEAD "\"a word of tomorrow\":[1]}",
+        HEAD "\"metrics\":[{\"family\":\"syncs\",\"outside\":\"9007199254740993\"}]}"};
+    static const char *const wrong[] = {
+        "[]",
+        "1",
+        "\"run\"",
+        "{}",
+        "{\"perfkit_run\":1}",
+        "{\"perfkit_run\":\"x\"}",
+        "{\"perfkit_run\":1,\"iteration_source\":\"never\"}",
+        HEAD "\"iterations\":-1}",
+        HEAD "\"iterations\":1.5}",
+        HEAD "\"iterations\":1e300}",
+        HEAD "\"steady_ns\":\"12x\"}",
+        HEAD "\"steady_ns\":\"99999999999999999999\"}",
+        HEAD "\"clock_hz\":1e999}",
+        HEAD "\"clock_hz\":\"1\"}",
+        HEAD "\"iteration\":7}",
+        HEAD "\"metrics\":{}}",
+        HEAD "\"metrics\":[1]}",
+        HEAD "\"metrics\":[{\"family\":\"nothing\"}]}",
+        HEAD "\"metrics\":[{\"family\":\"syncs\"},{\"family\":\"syncs\"}]}",
+        HEAD "\"metrics\":[{\"family\":\"kernel\",\"grid\":[1,1],\"block\":[1,1,1]}]}",
+        HEAD "\"metrics\":[{\"family\":\"wall\",\"count\":1,\"sum\":1,\"log_mean\":1,"
+             "\"batches\":17}]}",
+        HEAD "\"metrics\":[{\"family\":\"wall\",\"count\":1,\"sum\":1,\"log_mean\":1,"
+             "\"batches\":1,\"batch\":[1e39]}]}",
+        HEAD "\"metrics\":[{\"family\":\"wall\",\"count\":1,\"sum\":1,\"log_mean\":1,"
+             "\"batches\":1,\"batch\":[1,2]}]}",
+        HEAD "\"environment\":[{\"name\":\"cpu\",\"level\":\"firm\"}]}",
+        HEAD "\"skipped\":1,\"skipped\":2}"};
+    struct prof_error err = {0};
+    struct prof_run run;
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        ck_assert_msg(!prof_run_decode(right[i], &run, &err), "%s: %s", right[i], err.message);
+        prof_run_free(&run);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(prof_run_decode(wrong[i], &run, &err) == PROF_CORRUPT, "%s", wrong[i]);
+    ck_assert_int_eq(prof_run_decode("{\"perfkit_run\":2}", &run, &err), PROF_VERSION);
+    ck_assert(strstr(err.message, "later perfkit"));
 }
 END_TEST
 
@@ -202,4 +279,5 @@ START_TEST(names)
 END_TEST
 
 CHECK_MAIN("run", sketch_of_known_values, quantiles_of_any_count, small_and_odd_sketches,
-           modes_drift_and_neighbours, bytes_and_back, damaged_bytes, names)
+           modes_drift_and_neighbours, text_and_back, what_json_alone_would_lose, damaged_texts,
+           values_that_are_wrong, names)

@@ -515,6 +515,11 @@ class Baselines(Case):
         listed = json.loads(self.perfkit("baseline", "list", "--json").stdout)
         self.assertEqual([(b["name"], b["sessions"], b["runs"]) for b in listed], [("main", 2, 3)])
         self.assertIn(b"main", self.perfkit("baseline", "list").stdout)
+        db = sqlite3.connect(self.path(".perfkit/baselines.sqlite"))
+        kept = json.loads(db.execute("SELECT metrics FROM run WHERE id = 1").fetchone()[0])
+        db.close()
+        self.assertEqual((kept["perfkit_run"], kept["iteration"]), (1, "step"))
+        self.assertIn("wall", [metric["family"] for metric in kept["metrics"]])
         shown = self.perfkit("baseline", "show", "main").stdout.decode()
         self.assertIn("job 7", shown)
         self.assertIn("device", shown)
@@ -567,14 +572,20 @@ class Baselines(Case):
         db.close()
         both(content_of(self.path("other")), "another program")
         both(content_of(file), "a capture")
+        db = sqlite3.connect(self.path("earlier"))
+        db.executescript("PRAGMA application_id = 0x50464b42; PRAGMA user_version = 1;"
+                         "CREATE TABLE run(metrics BLOB);")
+        db.close()
+        both(content_of(self.path("earlier")), "earlier perfkit")
         self.refused("gate", "--baseline", "mian", file, saying="there is no baseline 'mian'")
 
     def test_metrics_that_are_damaged(self):
         self.save(seeds=range(1, 4))
         db = sqlite3.connect(self.path(".perfkit/baselines.sqlite"))
         self.addCleanup(db.close)
-        for blob in (b"", b"x", os.urandom(64)):
-            db.execute("UPDATE run SET metrics = ? WHERE id = 2", (blob,))
+        for text in (b"", b"x", os.urandom(64), "[" * 100000, "{}", '{"perfkit_run": 1}',
+                     '{"perfkit_run": 1, "perfkit_run": 1}', "\0"):
+            db.execute("UPDATE run SET metrics = ? WHERE id = 2", (text,))
             db.commit()
             self.refused("gate", "--baseline", "main", self.capture(101), saying="session 2")
         whole = db.execute("SELECT metrics FROM run WHERE id = 1").fetchone()[0]

@@ -43,7 +43,7 @@ static struct prof_baseline_file *open_file(bool write)
 static enum prof_status save(struct prof_baseline_file *file, const char *name, const char *label,
                              int number, size_t *added)
 {
-    char identity[32], bytes[32];
+    char identity[32], metrics[32];
     struct prof_baseline_fact fact = {.name = "device", .value = "GPU 1"};
     snprintf(identity, sizeof identity, "host-%d", number);
     struct prof_baseline_run run = {
@@ -52,9 +52,9 @@ static enum prof_status save(struct prof_baseline_file *file, const char *name, 
         .recorded_s = 1000 + number,
         .facts = &fact,
         .fact_count = 1,
-        .metrics = (unsigned char *)bytes,
-        .metrics_bytes = (size_t)snprintf(bytes, sizeof bytes, "metrics %d", number),
+        .metrics = metrics,
     };
+    snprintf(metrics, sizeof metrics, "metrics %d", number);
     struct prof_baseline_session session = {.label = (char *)label, .runs = &run, .run_count = 1};
     return prof_baseline_append(file, name, &session, 1, added, &err);
 }
@@ -94,8 +94,7 @@ START_TEST(what_is_saved_is_read)
     ck_assert_int_lt(baseline.sessions[0].id, baseline.sessions[1].id);
     ck_assert_uint_eq(baseline.sessions[0].run_count, 2);
     struct prof_baseline_run *run = &baseline.sessions[0].runs[1];
-    ck_assert_uint_eq(run->metrics_bytes, 9);
-    ck_assert_int_eq(memcmp(run->metrics, "metrics 2", 9), 0);
+    ck_assert_str_eq(run->metrics, "metrics 2");
     ck_assert_int_eq(run->recorded_s, 1002);
     ck_assert_str_eq(run->facts[0].value, "GPU 1");
     prof_baseline_free(&baseline);

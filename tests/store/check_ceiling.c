@@ -78,7 +78,7 @@ START_TEST(hostile_names_stay_in_the_folder)
     struct prof_ceiling_file file = {.api = "opencl",
                                      .name = "../../etc/x\n\tceiling\tfp32\t1\t1\ty $(touch z) `'",
                                      .driver = "/.."};
-    ck_assert(prof_ceiling_set(&file, "fp32", 5, 1, "one\nceiling\tfp64\t9\t9\ttwo"));
+    ck_assert(prof_ceiling_set(&file, "fp32", 5, 1, "one\n\"},\xff{\"name\":\"fp64\" two"));
     ck_assert_int_eq(prof_ceiling_write(folder, &file, &err), PROF_OK);
     char path[256];
     ck_assert_int_eq(prof_ceiling_path(folder, &file, path, sizeof path, &err), PROF_OK);
@@ -87,7 +87,7 @@ START_TEST(hostile_names_stay_in_the_folder)
     struct prof_ceiling_file read = file;
     ck_assert_int_eq(prof_ceiling_read(folder, &read, &err), PROF_OK);
     ck_assert_uint_eq(read.count, 1);
-    ck_assert_str_eq(read.rows[0].how, "one ceiling fp64 9 9 two");
+    ck_assert_str_eq(read.rows[0].how, "one \"}, {\"name\":\"fp64\" two");
     ck_assert_int_eq(prof_ceiling_path(folder, &file, path, 8, &err), PROF_INVALID);
     leave();
 }
@@ -103,20 +103,35 @@ static void put(const struct prof_ceiling_file *file, const char *text)
     fclose(out);
 }
 
+#define HEAD "{\"perfkit_ceilings\": 1, \"api\": \"cuda\", \"driver\": \"1\", "
+
 START_TEST(damaged_files)
 {
+    static const char *const wrong[] = {
+        "",
+        "something else",
+        "[1]",
+        "{}",
+        "{\"perfkit_ceilings\": 2, \"api\": \"cuda\", \"driver\": \"1\", \"uuid\": \"GPU-1\"}",
+        HEAD "\"uuid\": \"GPU-2\", \"ceilings\": [{\"name\": \"fp32\", \"value\": 1, "
+             "\"measured_at_s\": 1}]}",
+        HEAD "\"uuid\": \"GPU-1\", \"uuid\": \"GPU-1\"}",
+        HEAD "\"uuid\": \"GPU-1\", \"ceilings\": [{\"name\": \"fp32\", \"value\": 1,",
+        "perfkit-ceilings\t1\napi\tcuda\nuuid\tGPU-1\ndriver\t1\nceiling\tfp32\t1\t1\t\n"};
     enter();
     struct prof_ceiling_file file = device("GPU-1", "1");
-    put(&file, "");
-    ck_assert_int_eq(prof_ceiling_read(folder, &file, &err), PROF_FORMAT);
-    put(&file, "something else\nceiling\tfp32\t1\t1\t\n");
-    ck_assert_int_eq(prof_ceiling_read(folder, &file, &err), PROF_FORMAT);
-    put(&file, "perfkit-ceilings\t1\nuuid\tGPU-2\nceiling\tfp32\t1\t1\t\n");
-    ck_assert_int_eq(prof_ceiling_read(folder, &file, &err), PROF_FORMAT);
-    ck_assert_uint_eq(file.count, 0);
-    put(&file, "perfkit-ceilings\t1\nuuid\tGPU-1\nword of tomorrow\t1\nceiling\nceiling\tfp32\n"
-               "ceiling\tfp32\tx\t1\ty\nceiling\tfp64\t-3\t1\ty\nceiling\tfp16\t1e999\t1\ty\n"
-               "ceiling\tl2_read\t7\t12\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        put(&file, wrong[i]);
+        ck_assert_msg(prof_ceiling_read(folder, &file, &err) == PROF_FORMAT, "%s", wrong[i]);
+        ck_assert_ptr_nonnull(strstr(err.message, "measure again, with perfkit device --measure"));
+        ck_assert_uint_eq(file.count, 0);
+    }
+    put(&file, HEAD "\"uuid\": \"GPU-1\", \"a word of tomorrow\": {}, \"ceilings\": [1, null, {}, "
+                    "{\"name\": \"fp32\"}, {\"name\": 7, \"value\": 1, \"measured_at_s\": 1}, "
+                    "{\"name\": \"fp32\", \"value\": \"1\", \"measured_at_s\": 1}, "
+                    "{\"name\": \"fp64\", \"value\": -3, \"measured_at_s\": 1}, "
+                    "{\"name\": \"fp16\", \"value\": 1e999, \"measured_at_s\": 1}, "
+                    "{\"name\": \"l2_read\", \"value\": 7, \"measured_at_s\": 12}]}");
     ck_assert_int_eq(prof_ceiling_read(folder, &file, &err), PROF_OK);
     ck_assert_uint_eq(file.count, 1);
     ck_assert_str_eq(file.rows[0].name, "l2_read");

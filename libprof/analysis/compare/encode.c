@@ -1,18 +1,26 @@
-/* A run as bytes and back. Own bytes rather than tables: a baseline keeps runs whole and asks
- * nothing of them, and a metric costs 100 bytes instead of a row per number. Little-endian, numbers
- * as LEB128 (signed ones zigzag), texts once, families by name so that a later version may order
- * them anew.
+/* A run as a JSON document and back: texts and numbers that any program can read, and SQLite in the
+ * file of baselines too. What is 0, empty or unknown is left out. docs/reference/kept-files.md
+ * describes it.
  *
- * Reading takes any bytes: counts are checked against what is left before room is made for them. */
+ * Reading takes any text: each value is checked for its type and range. */
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/compare/metric.h"
+#include "libprof/base/document.h"
+#include "libprof/base/utf8.h"
 
-#define MAGIC "PKRN"
-#define VERSION 2 /* 1: without iteration_ns */
+#define VERSION 1
+
+static const char *const iteration_sources[PROF_ITERATION_SOURCES] = {
+    [PROF_ITERATION_ASKED] = "asked",         [PROF_ITERATION_STEP] = "step",
+    [PROF_ITERATION_REPEATING] = "repeating", [PROF_ITERATION_RUN] = "run",
+    [PROF_ITERATION_LAUNCHES] = "launches",
+};
 
 /* ---- runs and their texts ----------------------------------------------------------------------
  */
@@ -23,7 +31,12 @@ const char *prof_run_text(struct prof_run *run, const char *text, size_t length,
         return NULL;
     if (!run->texts)
         run->texts = calloc(1, sizeof(struct prof_arena));
-    const char *copy = run->texts ? prof_arena_copy(run->texts, text, length) : NULL;
+    /* Here and not when it is written: a run that was kept has the same names as a new one. */
+    char *clean = prof_is_utf8(text, length) ? NULL : prof_escape_utf8(text, length);
+    const char *copy = NULL;
+    if (run->texts && (clean || prof_is_utf8(text, length)))
+        copy = prof_arena_copy(run->texts, clean ? clean : text, clean ? strlen(clean) : length);
+    free(clean);
     if (!copy)
         *failed = true;
     return copy;
@@ -50,381 +63,361 @@ void prof_run_free(struct prof_run *run)
 /* ---- writing -----------------------------------------------------------------------------------
  */
 
-struct writer {
-    PROF_ARRAY(unsigned char) out;
-    struct prof_names known; /* text -> number */
-    PROF_ARRAY(const char *) texts;
-    bool failed;
-};
-
-static void encode_bytes(struct writer *w, const void *bytes, size_t length)
+static void add_known_int(cJSON *to, const char *key, int64_t value, bool *failed)
 {
-    if (w->failed || !prof_array_reserve(&w->out, length)) {
-        w->failed = true;
-        return;
+    if (value == PROF_UNKNOWN)
+        prof_document_add(to, key, cJSON_CreateNull(), failed);
+    else if (value || !key)
+        prof_document_add_int(to, key, value, failed);
+}
+
+static void add_known_real(cJSON *to, const char *key, double value, bool *failed)
+{
+    if (!isnan(value))
+        prof_document_add(to, key, cJSON_CreateNumber(value), failed);
+}
+
+static void add_known_text(cJSON *to, const char *key, const char *text, bool *failed)
+{
+    if (text && *text)
+        prof_document_add_text(to, key, text, failed);
+}
+
+/* As the shortest decimal that reads back as the same float: half the digits. */
+static void add_floats(cJSON *to, const char *key, const float *values, int count, bool *failed)
+{
+    cJSON *list = NULL;
+    bool any = false;
+    char digits[32];
+    for (int i = 0; i < count; i++)
+        any |= values[i] != 0;
+    if (any)
+        list = prof_document_add(to, key, cJSON_CreateArray(), failed);
+    for (int i = 0; list && i < count; i++) {
+        for (int precision = 6; precision <= 9; precision++) {
+            snprintf(digits, sizeof digits, "%.*g", precision, (double)values[i]);
+            if (strtof(digits, NULL) == values[i])
+                break;
+        }
+        prof_document_add(list, NULL, cJSON_CreateNumber(strtod(digits, NULL)), failed);
     }
-    if (length)
-        memcpy(w->out.data + w->out.count, bytes, length);
-    w->out.count += length;
 }
 
-static void put_uint(struct writer *w, uint64_t value)
+static void add_shape(cJSON *to, const char *key, const int64_t shape[3], bool *failed)
 {
-    unsigned char bytes[10];
-    size_t count = 0;
-    do {
-        bytes[count++] = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        value >>= 7;
-    } while (value);
-    encode_bytes(w, bytes, count);
+    cJSON *list = prof_document_add(to, key, cJSON_CreateArray(), failed);
+    for (int i = 0; list && i < 3; i++)
+        add_known_int(list, NULL, shape[i], failed);
 }
 
-static void put_int(struct writer *w, int64_t value)
+static void add_sketch(cJSON *to, const struct prof_sketch *s, bool *failed)
 {
-    put_uint(w, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
-}
-
-static void put_word(struct writer *w, uint64_t bits, int bytes)
-{
-    unsigned char out[8];
-    for (int i = 0; i < bytes; i++)
-        out[i] = (unsigned char)(bits >> (8 * i));
-    encode_bytes(w, out, (size_t)bytes);
-}
-
-static void put_real(struct writer *w, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    put_word(w, bits, 8);
-}
-
-static void put_float(struct writer *w, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    put_word(w, bits, 4);
-}
-
-/* Texts go by number, 0 = NULL; the table of them stands in front. */
-static uint64_t text_number(struct writer *w, const char *text)
-{
-    if (!text)
-        return 0;
-    uint32_t *known = prof_names_get(&w->known, text, strlen(text));
-    if (known)
-        return *known + 1;
-    const char **slot = prof_array_add(&w->texts);
-    if (slot)
-        *slot = text;
-    if (!slot || !prof_names_put(&w->known, text, strlen(text), (uint32_t)w->texts.count - 1)) {
-        w->failed = true;
-        return 0;
-    }
-    return w->texts.count;
-}
-
-static void put_text(struct writer *w, const char *text)
-{
-    put_uint(w, text_number(w, text));
-}
-
-static void put_sketch(struct writer *w, const struct prof_sketch *s)
-{
-    put_int(w, s->count);
+    add_known_int(to, "count", s->count, failed);
     if (!s->count)
         return;
-    put_real(w, s->sum);
-    put_real(w, s->log_mean);
-    put_uint(w, (uint64_t)s->batches);
-    for (int i = 0; i < s->batches; i++)
-        put_float(w, s->batch[i]);
-    for (int i = 0; i < PROF_SKETCH_QUANTILES; i++)
-        put_float(w, s->quantile[i]);
+    add_known_real(to, "sum", s->sum, failed);
+    add_known_real(to, "log_mean", s->log_mean, failed);
+    add_known_int(to, "batches", s->batches, failed);
+    add_floats(to, "batch", s->batch, s->batches, failed);
+    add_floats(to, "quantile", s->quantile, PROF_SKETCH_QUANTILES, failed);
 }
 
-static void put_metric(struct writer *w, const struct prof_metric *m)
+static void add_metric(cJSON *to, const struct prof_metric *m, bool *failed)
 {
     const struct prof_metric_info *info = prof_metric_info(m->family);
-    put_text(w, info->name);
-    put_text(w, m->name);
-    put_text(w, m->place);
+    add_known_text(to, "family", info->name, failed);
+    add_known_text(to, "name", m->name, failed);
+    add_known_text(to, "place", m->place, failed);
     if (prof_metric_has_shape(m->family)) {
-        for (int i = 0; i < 3; i++)
-            put_int(w, m->grid[i]);
-        for (int i = 0; i < 3; i++)
-            put_int(w, m->block[i]);
+        add_shape(to, "grid", m->grid, failed);
+        add_shape(to, "block", m->block, failed);
     }
-    put_int(w, m->device);
-    put_int(w, m->order);
-    put_int(w, m->inside);
-    if (info->exact)
-        put_int(w, m->outside);
-    else {
-        put_real(w, m->iteration_ns);
-        put_sketch(w, &m->sketch);
+    add_known_int(to, "device", m->device, failed);
+    add_known_int(to, "order", m->order, failed);
+    add_known_int(to, "inside", m->inside, failed);
+    if (info->exact) {
+        add_known_int(to, "outside", m->outside, failed);
+    } else {
+        add_known_real(to, "iteration_ns", m->iteration_ns, failed);
+        add_sketch(to, &m->sketch, failed);
     }
 }
 
-static void put_run(struct writer *w, const struct prof_run *run)
+static void add_run(cJSON *to, const struct prof_run *run, bool *failed)
 {
-    put_text(w, run->iteration);
-    put_uint(w, run->iteration_source);
-    put_int(w, run->iterations);
-    put_int(w, run->skipped);
-    put_int(w, run->steady_ns);
-    put_int(w, run->wall_ns);
-    put_uint(w, run->complete);
-    put_text(w, run->why_incomplete);
-    put_real(w, run->clock_hz);
-    put_int(w, run->left_out);
-    put_uint(w, run->environment_count);
-    for (size_t i = 0; i < run->environment_count; i++) {
-        put_text(w, run->environment[i].name);
-        put_text(w, run->environment[i].value);
-        put_uint(w, run->environment[i].level);
+    prof_document_add_int(to, "perfkit_run", VERSION, failed);
+    add_known_text(to, "iteration", run->iteration, failed);
+    add_known_text(to, "iteration_source", iteration_sources[run->iteration_source], failed);
+    add_known_int(to, "iterations", run->iterations, failed);
+    add_known_int(to, "skipped", run->skipped, failed);
+    add_known_int(to, "steady_ns", run->steady_ns, failed);
+    add_known_int(to, "wall_ns", run->wall_ns, failed);
+    prof_document_add(to, "complete", cJSON_CreateBool(run->complete), failed);
+    add_known_text(to, "why_incomplete", run->why_incomplete, failed);
+    add_known_real(to, "clock_hz", run->clock_hz, failed);
+    add_known_int(to, "left_out", run->left_out, failed);
+    cJSON *list = prof_document_add(to, "environment", cJSON_CreateArray(), failed);
+    for (size_t i = 0; list && i < run->environment_count; i++) {
+        const struct prof_environment *e = &run->environment[i];
+        cJSON *row = prof_document_add(list, NULL, cJSON_CreateObject(), failed);
+        add_known_text(row, "name", e->name, failed);
+        prof_document_add_text(row, "value", e->value, failed);
+        add_known_text(row, "level", prof_environment_level_text(e->level), failed);
     }
-    put_uint(w, run->count);
-    for (size_t i = 0; i < run->count; i++)
-        put_metric(w, &run->metrics[i]);
+    list = prof_document_add(to, "metrics", cJSON_CreateArray(), failed);
+    for (size_t i = 0; list && i < run->count; i++)
+        add_metric(prof_document_add(list, NULL, cJSON_CreateObject(), failed), &run->metrics[i],
+                   failed);
 }
 
-static void put_head(struct writer *w, const struct writer *body)
+enum prof_status prof_run_encode(const struct prof_run *run, char **text, struct prof_error *err)
 {
-    encode_bytes(w, MAGIC, sizeof MAGIC - 1);
-    put_uint(w, VERSION);
-    put_uint(w, body->texts.count);
-    for (size_t i = 0; i < body->texts.count; i++) {
-        size_t length = strlen(body->texts.data[i]);
-        put_uint(w, length);
-        encode_bytes(w, body->texts.data[i], length);
-    }
-    encode_bytes(w, body->out.data, body->out.count);
-}
-
-enum prof_status prof_run_encode(const struct prof_run *run, unsigned char **bytes, size_t *length,
-                                 struct prof_error *err)
-{
-    struct writer body = {0}, whole = {0};
-    put_run(&body, run);
-    if (!body.failed)
-        put_head(&whole, &body);
-    bool failed = body.failed || whole.failed;
-    prof_array_free(&body.out);
-    prof_array_free(&body.texts);
-    prof_names_free(&body.known);
-    if (failed)
-        prof_array_free(&whole.out);
-    *bytes = whole.out.data;
-    *length = whole.out.count;
-    return failed ? prof_out_of_memory(err) : PROF_OK;
+    cJSON *root = cJSON_CreateObject();
+    bool failed = !root;
+    add_run(root, run, &failed);
+    *text = failed ? NULL : prof_document_print(root, false);
+    cJSON_Delete(root);
+    return *text ? PROF_OK : prof_out_of_memory(err);
 }
 
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
 struct reader {
-    const unsigned char *at, *end;
     struct prof_run *run;
-    PROF_ARRAY(const char *) texts;
     bool damaged, failed; /* failed: out of memory */
-    uint64_t version;
 };
 
-static uint64_t get_uint(struct reader *r)
+/* The member, NULL where it is not there or null; damaged when it is not of the type. */
+static const cJSON *read_member(struct reader *r, const cJSON *object, const char *key, int type)
 {
-    uint64_t value = 0;
-    for (int shift = 0; r->at < r->end && shift < 64; shift += 7) {
-        unsigned char byte = *r->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!item || cJSON_IsNull(item))
+        return NULL;
+    if ((item->type & type) == 0) {
+        r->damaged = true;
+        return NULL;
     }
-    r->damaged = true;
-    return 0;
+    return item;
 }
 
-static int64_t get_int(struct reader *r)
+static const char *read_text(struct reader *r, const cJSON *object, const char *key)
 {
-    uint64_t value = get_uint(r);
-    return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+    const cJSON *item = read_member(r, object, key, cJSON_String);
+    return item ? prof_run_text(r->run, item->valuestring, strlen(item->valuestring), &r->failed)
+                : NULL;
 }
 
-static uint64_t get_word(struct reader *r, int bytes)
+static int64_t read_int_item(struct reader *r, const cJSON *item)
 {
-    uint64_t bits = 0;
-    if (r->end - r->at < bytes) {
+    int64_t value = 0;
+    if (cJSON_IsNull(item))
+        return PROF_UNKNOWN;
+    if (item && !prof_document_int(item, &value))
+        r->damaged = true;
+    return value;
+}
+
+static int64_t read_int(struct reader *r, const cJSON *object, const char *key)
+{
+    return read_int_item(r, cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+static double read_real(struct reader *r, const cJSON *object, const char *key)
+{
+    const cJSON *item = read_member(r, object, key, cJSON_Number);
+    if (item && !isfinite(item->valuedouble))
+        r->damaged = true;
+    return item ? item->valuedouble : NAN;
+}
+
+/* The place of the word among `count`; damaged when it is none. */
+static unsigned read_word(struct reader *r, const cJSON *object, const char *key,
+                          const char *(*word_at)(unsigned i), unsigned count)
+{
+    const char *text = prof_document_text(object, key);
+    unsigned i = 0;
+    while (text && i < count && strcmp(text, word_at(i)) != 0)
+        i++;
+    if (!text || i == count) {
         r->damaged = true;
         return 0;
     }
-    for (int i = 0; i < bytes; i++)
-        bits |= (uint64_t)*r->at++ << (8 * i);
-    return bits;
+    return i;
 }
 
-static double get_real(struct reader *r)
+static const char *iteration_source_word(unsigned i)
 {
-    uint64_t bits = get_word(r, 8);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return iteration_sources[i];
 }
 
-static float get_finite(struct reader *r)
+static const char *environment_level_word(unsigned i)
 {
-    uint32_t bits = (uint32_t)get_word(r, 4);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    if (!isfinite(value))
-        r->damaged = true;
-    return value;
+    return prof_environment_level_text((enum prof_environment_level)i);
 }
 
-/* A count of things that take at least `least` bytes each; 0 where so many cannot follow. */
-static size_t get_count(struct reader *r, size_t least)
+static void read_shape(struct reader *r, const cJSON *object, const char *key, int64_t shape[3])
 {
-    uint64_t count = get_uint(r);
-    if (count > (uint64_t)(r->end - r->at) / least)
-        r->damaged = true;
-    return r->damaged ? 0 : (size_t)count;
-}
-
-static const char *get_text(struct reader *r)
-{
-    uint64_t number = get_uint(r);
-    if (number > r->texts.count)
-        r->damaged = true;
-    return !number || r->damaged ? NULL : r->texts.data[number - 1];
-}
-
-static void get_texts(struct reader *r)
-{
-    size_t count = get_count(r, 1);
-    for (size_t i = 0; i < count && !r->damaged && !r->failed; i++) {
-        size_t length = get_count(r, 1);
-        const char **slot = prof_array_add(&r->texts);
-        if (!slot) {
-            r->failed = true;
-            return;
-        }
-        *slot = prof_run_text(r->run, (const char *)r->at, length, &r->failed);
-        r->at += length;
+    const cJSON *item, *list = read_member(r, object, key, cJSON_Array);
+    int count = 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (count < 3)
+            shape[count] = read_int_item(r, item);
+        count++;
     }
+    if (count != 3)
+        r->damaged = true;
 }
 
-static void get_sketch(struct reader *r, struct prof_sketch *s)
+static void read_floats(struct reader *r, const cJSON *object, const char *key, float *values,
+                        int count)
 {
-    s->count = get_int(r);
+    const cJSON *item, *list = read_member(r, object, key, cJSON_Array);
+    int at = 0;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (at < count && cJSON_IsNumber(item) && fabs(item->valuedouble) <= FLT_MAX)
+            values[at] = (float)item->valuedouble;
+        else
+            r->damaged = true;
+        at++;
+    }
+    if (list && at != count)
+        r->damaged = true;
+}
+
+static void read_sketch(struct reader *r, const cJSON *object, struct prof_sketch *s)
+{
+    s->count = read_int(r, object, "count");
     if (!s->count)
         return;
-    s->sum = get_real(r);
-    s->log_mean = get_real(r);
-    uint64_t batches = get_uint(r);
-    if (s->count < 0 || batches > PROF_SKETCH_BATCHES || !isfinite(s->sum) ||
-        !isfinite(s->log_mean) || fabs(s->log_mean) > 100) {
+    s->sum = read_real(r, object, "sum");
+    s->log_mean = read_real(r, object, "log_mean");
+    int64_t batches = read_int(r, object, "batches");
+    if (s->count < 0 || batches < 0 || batches > PROF_SKETCH_BATCHES || isnan(s->sum) ||
+        !(fabs(s->log_mean) <= 100)) {
         r->damaged = true;
         return;
     }
     s->batches = (int)batches;
-    for (int i = 0; i < s->batches; i++)
-        s->batch[i] = get_finite(r);
-    for (int i = 0; i < PROF_SKETCH_QUANTILES; i++)
-        s->quantile[i] = get_finite(r);
+    read_floats(r, object, "batch", s->batch, s->batches);
+    read_floats(r, object, "quantile", s->quantile, PROF_SKETCH_QUANTILES);
 }
 
-static void get_metric(struct reader *r, struct prof_metric *m)
+static void read_metric(struct reader *r, const cJSON *object, struct prof_metric *m)
 {
-    const char *family = get_text(r);
+    const char *family = prof_document_text(object, "family");
     *m = (struct prof_metric){.family = family ? prof_metric_named(family) : PROF_METRICS};
-    m->name = get_text(r);
-    m->place = get_text(r);
-    if (m->family == PROF_METRICS || !m->name || !m->place) {
+    if (m->family == PROF_METRICS) {
         r->damaged = true;
         return;
     }
-    for (int i = 0; prof_metric_has_shape(m->family) && i < 3; i++)
-        m->grid[i] = get_int(r);
-    for (int i = 0; prof_metric_has_shape(m->family) && i < 3; i++)
-        m->block[i] = get_int(r);
-    m->device = get_int(r);
-    m->order = get_int(r);
-    m->inside = get_int(r);
-    if (prof_metric_info(m->family)->exact)
-        m->outside = get_int(r);
-    else {
-        m->iteration_ns = r->version > 1 ? get_real(r) : NAN;
-        r->damaged |= isinf(m->iteration_ns) || m->iteration_ns < 0;
-        get_sketch(r, &m->sketch);
+    m->name = read_text(r, object, "name");
+    m->place = read_text(r, object, "place");
+    m->name = m->name ? m->name : "";
+    m->place = m->place ? m->place : "";
+    if (prof_metric_has_shape(m->family)) {
+        read_shape(r, object, "grid", m->grid);
+        read_shape(r, object, "block", m->block);
+    }
+    m->device = read_int(r, object, "device");
+    m->order = read_int(r, object, "order");
+    m->inside = read_int(r, object, "inside");
+    if (prof_metric_info(m->family)->exact) {
+        m->outside = read_int(r, object, "outside");
+    } else {
+        m->iteration_ns = read_real(r, object, "iteration_ns");
+        r->damaged |= m->iteration_ns < 0;
+        read_sketch(r, object, &m->sketch);
     }
 }
 
-static void get_environment(struct reader *r)
+static void read_environment(struct reader *r, const cJSON *list)
 {
     struct prof_run *run = r->run;
-    size_t count = get_count(r, 3);
-    run->environment = calloc(count + 1, sizeof *run->environment);
+    const cJSON *row;
+    run->environment = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *run->environment);
     r->failed |= !run->environment;
-    for (size_t i = 0; i < count && !r->damaged && !r->failed; i++) {
+    cJSON_ArrayForEach(row, list)
+    {
+        if (r->damaged || r->failed)
+            return;
         struct prof_environment *e = &run->environment[run->environment_count++];
-        e->name = get_text(r);
-        e->value = get_text(r);
-        uint64_t level = get_uint(r);
-        if (!e->name || level > PROF_ENVIRONMENT_INFO)
-            r->damaged = true;
-        e->level = (enum prof_environment_level)level;
+        e->name = read_text(r, row, "name");
+        e->value = read_text(r, row, "value");
+        e->level = (enum prof_environment_level)read_word(r, row, "level", environment_level_word,
+                                                          PROF_ENVIRONMENT_INFO + 1);
+        r->damaged |= !e->name;
     }
 }
 
-static void get_run(struct reader *r)
+static void read_metrics(struct reader *r, const cJSON *list)
 {
     struct prof_run *run = r->run;
-    run->iteration = get_text(r);
-    uint64_t source = get_uint(r);
-    run->iteration_source = (enum prof_iteration_source)source;
-    run->iterations = get_int(r);
-    run->skipped = get_int(r);
-    run->steady_ns = get_int(r);
-    run->wall_ns = get_int(r);
-    run->complete = get_uint(r) == 1;
-    run->why_incomplete = get_text(r);
-    run->clock_hz = get_real(r);
-    run->left_out = get_int(r);
-    if (source >= PROF_ITERATION_SOURCES || run->iterations < 0)
-        r->damaged = true;
-    get_environment(r);
-    size_t count = get_count(r, 7);
-    run->metrics = r->failed || r->damaged ? NULL : calloc(count + 1, sizeof *run->metrics);
-    r->failed |= !r->damaged && !run->metrics;
-    while (run->count < count && !r->damaged && !r->failed)
-        get_metric(r, &run->metrics[run->count++]);
+    const cJSON *row;
+    run->metrics = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *run->metrics);
+    r->failed |= !run->metrics;
+    cJSON_ArrayForEach(row, list)
+    {
+        if (r->damaged || r->failed)
+            return;
+        read_metric(r, row, &run->metrics[run->count++]);
+    }
     if (run->count && !r->damaged)
         qsort(run->metrics, run->count, sizeof *run->metrics, prof_metric_order);
     for (size_t i = 1; i < run->count && !r->damaged; i++)
         r->damaged = !prof_metric_order(&run->metrics[i - 1], &run->metrics[i]);
 }
 
-enum prof_status prof_run_decode(const unsigned char *bytes, size_t length, struct prof_run *run,
-                                 struct prof_error *err)
+static void read_run_document(struct reader *r, const cJSON *root)
 {
+    struct prof_run *run = r->run;
+    run->iteration = read_text(r, root, "iteration");
+    run->iteration_source = (enum prof_iteration_source)read_word(
+        r, root, "iteration_source", iteration_source_word, PROF_ITERATION_SOURCES);
+    run->iterations = read_int(r, root, "iterations");
+    run->skipped = read_int(r, root, "skipped");
+    run->steady_ns = read_int(r, root, "steady_ns");
+    run->wall_ns = read_int(r, root, "wall_ns");
+    run->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "complete"));
+    run->why_incomplete = read_text(r, root, "why_incomplete");
+    run->clock_hz = read_real(r, root, "clock_hz");
+    run->left_out = read_int(r, root, "left_out");
+    r->damaged |= run->iterations < 0;
+    read_environment(r, read_member(r, root, "environment", cJSON_Array));
+    if (!r->damaged && !r->failed)
+        read_metrics(r, read_member(r, root, "metrics", cJSON_Array));
+}
+
+enum prof_status prof_run_decode(const char *text, struct prof_run *run, struct prof_error *err)
+{
+    struct reader r = {.run = run};
+    int64_t version = 0;
+    cJSON *root;
     prof_run_init(run);
-    size_t magic = sizeof MAGIC - 1;
-    if (length < magic || memcmp(bytes, MAGIC, magic))
-        return prof_fail(err, PROF_CORRUPT, "cannot read a kept run: it does not begin as one");
-    struct reader r = {.at = bytes + magic, .end = bytes + length, .run = run};
-    uint64_t version = get_uint(&r);
-    r.version = version;
-    if (!r.damaged && (!version || version > VERSION))
-        return prof_fail(err, PROF_VERSION,
-                         "cannot read a kept run of version %llu: a later perfkit wrote it",
-                         (unsigned long long)version);
-    get_texts(&r);
-    if (!r.damaged && !r.failed)
-        get_run(&r);
-    r.damaged |= r.at != r.end;
-    prof_array_free(&r.texts);
+    enum prof_status status = prof_document_parse(text, strlen(text), "a kept run", &root, err);
+    if (status == PROF_FORMAT) {
+        status = PROF_CORRUPT;
+        if (err)
+            err->status = status;
+    }
+    if (status)
+        return status;
+    prof_document_int(cJSON_GetObjectItemCaseSensitive(root, "perfkit_run"), &version);
+    if (version == VERSION)
+        read_run_document(&r, root);
+    else
+        r.damaged = true;
+    cJSON_Delete(root);
     if (!r.damaged && !r.failed)
         return PROF_OK;
     prof_run_free(run);
-    return r.failed ? prof_out_of_memory(err)
-                    : prof_fail(err, PROF_CORRUPT, "cannot read a kept run: it is damaged");
+    if (r.failed)
+        return prof_out_of_memory(err);
+    return version > VERSION
+               ? prof_fail(err, PROF_VERSION,
+                           "cannot read a kept run of version %lld: a later perfkit wrote it",
+                           (long long)version)
+               : prof_fail(err, PROF_CORRUPT, "cannot read a kept run: it is damaged");
 }

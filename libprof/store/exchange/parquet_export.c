@@ -49,19 +49,6 @@ static enum prof_status fail_parquet_reading(struct export *e)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static bool is_utf8(const char *text, size_t length)
-{
-    uint32_t code;
-    for (size_t i = 0; i < length;) {
-        size_t bytes =
-            (unsigned char)text[i] < 0x80 ? 1 : prof_report_utf8(text + i, length - i, &code);
-        if (!bytes)
-            return false;
-        i += bytes;
-    }
-    return true;
-}
-
 /* Into `clean`; false when out of memory. */
 static bool make_utf8(struct export *e, const char *text, size_t length)
 {
@@ -85,7 +72,7 @@ static bool write_parquet_text(struct table_export *t, size_t column, sqlite3_st
 {
     const char *text = sqlite3_column_blob(from, at);
     size_t length = (size_t)sqlite3_column_bytes(from, at);
-    if (is_utf8(text, length)) {
+    if (prof_is_utf8(text, length)) {
         parquet_text(t->file, column, text ? text : "", length);
         return true;
     }

@@ -2,7 +2,7 @@
 # differ from run to run and are not looked at.
 export XDG_DATA_HOME="$SCRATCH/data"
 shape() { sed -E 's/^(cpu:0) .*/\1 NAME/; s/^  [0-9]+ units.*/  ATTRIBUTES/; s/ +[0-9.,]+ [a-zA-Z/]+ +n\/a +n\/a$/: FIGURE/; s/(measured) 2.*/\1 DATE/'; }
-names() { sed -n 's/^ceiling\t\([a-z0-9_]*\)\t[0-9.e+]*\t[0-9]*\t.*/\1/p' "$SCRATCH"/data/perfkit/ceilings/*; }
+names() { python3 -c 'import json, sys; [print(row["name"]) for row in json.load(sys.stdin)["ceilings"]]' <"$(echo "$SCRATCH"/data/perfkit/ceilings/*)"; }
 perfkit device cpu | shape
 echo --- quick
 perfkit device cpu --measure --quick --only fp32,htod_pinned >quick.txt && grep -c 'multiply-add' quick.txt
@@ -15,6 +15,9 @@ perfkit device cpu --json | grep -c '"measured": [0-9]'
 echo --- by the variable, or the option
 PERFKIT_CEILINGS="$SCRATCH/elsewhere/deep" perfkit device cpu --measure --only launch >/dev/null; ls "$SCRATCH/elsewhere/deep" | wc -l
 perfkit device cpu --ceilings "$SCRATCH/empty" | tail -n 1
+echo --- a file of an earlier perfkit
+file=$(echo "$SCRATCH"/data/perfkit/ceilings/*); printf 'perfkit-ceilings\t1\napi\tcpu\n' >"$file"
+perfkit device cpu 2>&1 | sed "s/note: .*is not/note: FILE is not/" | shape; rm "$file"
 echo --- refused
 perfkit device gpu:0; echo $?
 perfkit device cpu:1; echo $?

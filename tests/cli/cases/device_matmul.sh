@@ -6,7 +6,8 @@ perfkit="$SCRATCH/bin/perfkit"
 device=$(perfkit device cpu --json | sed -n 's/^ *"name": "\(.*\)",$/\1/p' | head -n 1)
 measure() { { echo '#!/bin/sh'; echo "printf 'device\\t%s\\t\\thost\\n' '$device'"; echo "printf '$1'"; } >"$SCRATCH/bin/perfkit-measure"; chmod +x "$SCRATCH/bin/perfkit-measure"; }
 shape() { sed -E 's/^(cpu:0)  .*/\1 NAME/; s/^  [0-9]+ units.*/  ATTRIBUTES/; s/(measured) 2.*/\1 DATE/'; }
-rows() { cut -f 1-3,5 "$SCRATCH"/data/perfkit/ceilings/* | grep ^ceiling; }
+rows() { python3 -c 'import json, sys
+for row in json.load(sys.stdin)["ceilings"]: print(row["name"], row["value"], row["how"])' <"$(echo "$SCRATCH"/data/perfkit/ceilings/*)"; }
 measure 'ceiling\tdram_copy\t4e12\tcopy\nceiling\tdram_triad\t4.4e12\ttriad\nceiling\tfp32\t66e12\tchains\nsustained\tfp32\t64e12\t\nceiling\tmatmul_fp32\t51e12\tcuBLAS 1, 8 x 8 x 8\nsustained\tmatmul_fp32\t48e12\t\nsustained\tnot_known\t1\t\nlibrary\tfp32\t51e12\tcuBLAS 1, 8 x 8 x 8\nlibrary\tdram_copy\t4.2e12\tthe copy of the driver\n'
 "$perfkit" device cpu --measure --against-libraries | shape
 rows
