@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/include/prof_live.h"
 #include "report/columns.h"
 
 /* ---- kernels ------------------------------------------------------------------------------ */
@@ -26,6 +27,25 @@ CONFIG(shared_static, shared_static)
 CONFIG(shared_dynamic, shared_dynamic)
 CONFIG(local, local_bytes)
 
+/* Warps that fit on a unit of the device with this launch configuration, of all that it has room
+ * for. Not known where the kernel has several configurations, or devices that differ in it. */
+static struct prof_report_value kernel_occupancy(const struct prof_report_data *data,
+                                                 const void *row)
+{
+    const struct prof_device *devices;
+    size_t count = prof_devices(data->capture, &devices);
+    double share = count
+                       ? prof_live_occupancy(devices, ((const struct prof_kernel_row *)row)->config)
+                       : (double)NAN;
+    for (size_t i = 1; i < count; i++) {
+        double other =
+            prof_live_occupancy(&devices[i], ((const struct prof_kernel_row *)row)->config);
+        if (other < share || other > share)
+            share = (double)NAN;
+    }
+    return prof_report_real(share);
+}
+
 static const struct prof_report_column kernel_columns[] = {
     TIMES(prof_kernel_row),
     INT64("unfinished", "Unfinished", COUNT, 0, prof_kernel_row, unfinished),
@@ -36,6 +56,7 @@ static const struct prof_report_column kernel_columns[] = {
     REAL("api_ns", "Launch call", NS, 0, prof_kernel_row, api_ns),
     INT64("graph_nodes", "In graphs", COUNT, 4, prof_kernel_row, graph_nodes),
     STRING("created_by", "Made by", WORD, 5, prof_kernel_row, created_by),
+    COMPUTED("occupancy", "Occupancy", SHARE, 8, kernel_occupancy),
     INT64("configs", "Configs", COUNT, 0, prof_kernel_row, configs),
     COMPUTED("grid_x", "GrdX", NUMBER, 0, kernel_grid_x),
     COMPUTED("grid_y", "GrdY", NUMBER, 0, kernel_grid_y),
@@ -75,6 +96,7 @@ static const struct prof_report_column kernel_config_columns[] = {
     INT64("min_ns", "Min", NS, 1, prof_kernel_row, duration_ns.min),
     INT64("max_ns", "Max", NS, 1, prof_kernel_row, duration_ns.max),
     REAL("p95_ns", "p95", NS, 1, prof_kernel_row, duration_ns.p95),
+    COMPUTED("occupancy", "Occupancy", SHARE, 1, kernel_occupancy),
     COMPUTED("registers", "Reg/Trd", NUMBER, 1, kernel_registers),
     COMPUTED("shared_static_bytes", "StcSMem", BYTES, 1, kernel_shared_static),
     COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 1, kernel_shared_dynamic),
