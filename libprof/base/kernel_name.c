@@ -118,10 +118,20 @@ bool prof_name_is_matmul(const char *name)
 
 bool prof_name_is_vendor(const char *name)
 {
-    static const char *const begins[] = {"nvjet_",  "ampere_",      "volta_",     "turing_",
-                                         "hopper_", "maxwell_",     "gemmSN_",    "gemv2T_",
-                                         "gemv2N_", "sgemm_largek", "vector_fft", "regular_fft"};
-    static const char *const holds[] = {"_xmma_", "cudnn", "cublas", "cufft"};
+    static const char *const begins[] = {"nvjet_",
+                                         "ampere_",
+                                         "volta_",
+                                         "turing_",
+                                         "hopper_",
+                                         "maxwell_",
+                                         "gemmSN_",
+                                         "gemv2T_",
+                                         "gemv2N_",
+                                         "sgemm_largek",
+                                         "vector_fft",
+                                         "regular_fft",
+                                         "implicit_convolve_"};
+    static const char *const holds[] = {"_xmma_", "cudnn", "cublas", "cufft", "<cutlass_"};
     const char *own = name ? prof_name_without_type(name) : NULL;
     for (size_t i = 0; own && i < sizeof begins / sizeof begins[0]; i++) {
         if (!strncmp(own, begins[i], strlen(begins[i])))

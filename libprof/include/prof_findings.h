@@ -83,7 +83,9 @@ struct prof_finding {
     size_t devices;              /* that the rule speaks of; told is the one that it costs most */
     bool hint; /* no fault by itself (one kernel decides, memory is the limit): never more than
                   info, and told after faults */
-    double confidence; /* 0..1, that mending it helps: not a probability that was measured */
+    bool names_no_cause; /* says where the time goes and not why: told after those that say why. A
+                            hint where findings before it were given most of that time */
+    double confidence;   /* 0..1: the part of the bound that is to be expected. Estimated */
     char seen[600]; /* what was seen; each figure in it is one of the numbers. Names of the program
                        as they are */
     struct prof_number numbers[PROF_FINDING_NUMBERS];
@@ -103,8 +105,9 @@ struct prof_finding {
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */
     int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
-    /* What the severity goes by: the part of bound_ns that is not due to single iterations, and of
-     * what time of the phase, that of single iterations left out. PROF_UNKNOWN likewise. */
+    /* What the severity goes by, times the confidence: the part of bound_ns that is not due to
+     * single iterations, and of what time of the phase, that of single iterations left out.
+     * PROF_UNKNOWN likewise. */
     int64_t typical_ns, typical_phase_ns;
     /* Of all phases in which the rule found something. Their rows stand together, the worst phase's
      * first; phases that are less than 1 % of the run have none. */
@@ -127,8 +130,9 @@ struct prof_abstention {
 
 struct prof_waterfall;
 struct prof_findings {
-    struct prof_finding *rows; /* by severity, faults before hints, then by the rule's bound x
-                                  confidence, largest first; the phases of a rule together */
+    struct prof_finding *rows; /* by severity, faults before hints, those that name a cause before
+                                  others, then by the rule's bound x confidence, largest first; the
+                                  phases of a rule together */
     size_t count;
     struct prof_abstention *abstentions;
     size_t abstention_count;

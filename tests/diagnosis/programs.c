@@ -10,7 +10,8 @@
 #define MIB (INT64_C(1) << 20)
 #define MS INT64_C(1000000)
 
-static int k[8]; /* launch configurations, by the program's setup */
+#define PARTS 12
+static int k[PARTS]; /* launch configurations, by the program's setup */
 
 static void big_kernel(struct scene *s, enum version which)
 {
@@ -494,7 +495,7 @@ static void compile_first(struct scene *s, enum version which)
 static void two_parts(struct scene *s, enum version which)
 {
     k[0] = scene_config(s, "hot", 13200, 256, 32);
-    for (int i = 1; i < 7; i++)
+    for (int i = 1; i < PARTS; i++)
         k[i] = scene_config(s, which == BAD ? "cold" : "even", 13200 + i, 256, 32);
 }
 
@@ -502,7 +503,7 @@ static void hot(struct scene *s, enum version which, int number)
 {
     (void)number;
     scene_kernel(s, 0, k[0], which == BAD ? 600 * US : 60 * US);
-    for (int i = 1; i < 7; i++)
+    for (int i = 1; i < PARTS; i++)
         scene_kernel(s, 0, k[i], 60 * US);
     scene_sync(s);
 }
@@ -551,8 +552,8 @@ static void lowered_clock(struct scene *s, enum version which, int number)
     scene_sql(s,
               "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
               "VALUES(1, %lld, %d, 1980, %d)",
-              (long long)s->host + 1, which == BAD ? 1400 : 1980, which == BAD ? 4 : 0);
-    scene_kernel(s, 0, k[0], which == BAD ? 500 * US : 354 * US);
+              (long long)s->host + 1, which == BAD ? 1200 : 1980, which == BAD ? 4 : 0);
+    scene_kernel(s, 0, k[0], which == BAD ? 500 * US : 303 * US);
     scene_sync(s);
     if (which == NEAR)
         scene_sql(s,

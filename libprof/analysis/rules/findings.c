@@ -18,11 +18,14 @@ static const struct prof_rule *const families[] = {
     prof_rules_kernel, prof_rules_precision,  prof_rules_memory,
 };
 
-/* Limits of the severities and of what is told, see severity_over_phases: critical is 20 % of the
- * phases' time and 5 % of the run, a warning 5 % and 1 %. */
+/* Limits of the severities, see severity_over_phases: expected to save 20 % of the phases' time and
+ * 5 % of the run is critical, 5 % and 1 % a warning. What saves at most 1 % is not told. */
 #define CRITICAL 0.20
 #define WARNING 0.05
 #define INFO 0.01
+
+/* Confidence up to which a finding is a hint. */
+#define HINT 0.2
 
 static const struct prof_rule *rule_at(size_t index)
 {
@@ -245,7 +248,8 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->phases = 1;
         } else {
             price(draft, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
-            if (draft->names_no_cause && finding->bound_ns < finding->alone_ns / 2)
+            if (finding->confidence <= HINT ||
+                (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->severity = draft->most; /* until all phases are known */
@@ -282,17 +286,18 @@ static double share_of(int64_t ns, int64_t of)
     return of > 0 ? (double)ns / (double)of : 0;
 }
 
-/* How severe a rule's rows `first` to `end` are together: by what they save of the run, and by the
- * part of each phase's own time, averaged with what each saves as its weight. A phase that comes to
- * the other side of a limit in another run changes that little. */
+/* How severe a rule's rows `first` to `end` are together: by what they are expected to save (bound
+ * x confidence) of the run, and of each phase's own time, averaged with what each saves as its
+ * weight. A phase that comes to the other side of a limit in another run changes that little. */
 static enum prof_severity severity_over_phases(const struct prof_findings *result, size_t first,
                                                size_t end)
 {
     double sum = 0, weighted = 0;
     for (size_t i = first; i < end && !result->rows[i].hint; i++) {
         const struct prof_finding *row = &result->rows[i];
-        sum += (double)row->typical_ns;
-        weighted += (double)row->typical_ns * share_of(row->typical_ns, row->typical_phase_ns);
+        double expected = (double)row->typical_ns * row->confidence;
+        sum += expected;
+        weighted += expected * row->confidence * share_of(row->typical_ns, row->typical_phase_ns);
     }
     double of_run = result->typical_ns > 0 ? sum / (double)result->typical_ns : 0;
     double of_phases = sum > 0 ? weighted / sum : 0;
@@ -376,6 +381,8 @@ static int worst_finding_first(const void *a, const void *b)
         return x->severity > y->severity ? -1 : 1;
     if (x->hint != y->hint)
         return x->hint ? 1 : -1;
+    if (x->names_no_cause != y->names_no_cause)
+        return x->names_no_cause ? 1 : -1;
     if (bx != by)
         return bx > by ? -1 : 1;
     return by_rule(a, b);

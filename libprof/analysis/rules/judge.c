@@ -429,6 +429,17 @@ struct prof_shape *prof_next_shape(const struct prof_judge *judge, size_t *at)
     return NULL;
 }
 
+#define START_NS 1000
+
+int64_t prof_kernel_start_ns(const struct prof_judge *judge)
+{
+    const struct prof_shape *shape;
+    int64_t start = START_NS;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        start = prof_is_kernel(shape) && shape->min_ns < start ? shape->min_ns : start;
+    return start > 0 ? start : 0;
+}
+
 int64_t prof_collective_ns(const struct prof_judge *judge)
 {
     int64_t sum = 0;

@@ -24,9 +24,7 @@ struct prof_draft {
     uint32_t device;                     /* index into facts.devices */
     enum prof_severity most;             /* never shown as more than this */
     bool about_memory;                   /* not about time: no claims */
-    bool names_no_cause; /* tells that a kernel or waits take time, whatever the cause: a hint where
-                            findings before it, which name one, were given most of that time */
-    struct prof_edit edit; /* for the replay */
+    struct prof_edit edit;               /* for the replay */
     bool has_edit;
 };
 
@@ -110,6 +108,10 @@ bool prof_misses_work(struct prof_judge *judge);
 double prof_of_window(const struct prof_judge *judge, int64_t ns);
 
 bool prof_is_cuda(const struct prof_judge *judge);
+
+/* What a kernel takes that does nothing: what the shortest one of the judge's device takes, but no
+ * more than 1 us. No rule makes a kernel shorter. */
+int64_t prof_kernel_start_ns(const struct prof_judge *judge);
 
 /* Is it Python that launches on the judge's device? */
 bool prof_is_python(const struct prof_judge *judge);

@@ -1,6 +1,6 @@
 /* Rules about single kernels: grids that do not fill the device, occupancy, and the one that
  * decides. Each knows what part of a kernel's time its fault costs at most; the roof that a kernel
- * is known to stand under caps it. */
+ * is known to stand under caps it, and what any kernel takes to start is never saved. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,6 +14,7 @@ typedef double part_of(const struct prof_judge *judge, const struct prof_shape *
 
 struct hits {
     part_of *part;
+    int64_t start_ns; /* what is left of any kernel */
     double saved;
     int64_t time_ns, count;
     const struct prof_shape *worst;
@@ -21,12 +22,28 @@ struct hits {
     struct prof_spots spots;
 };
 
+/* What a kernel's start takes of its time, 0..1. */
+static double start_share(const struct prof_shape *shape, int64_t start_ns)
+{
+    return shape->sum_ns > 0
+               ? fmin((double)start_ns * (double)shape->count / (double)shape->sum_ns, 1)
+               : 1;
+}
+
+static double saved_part(const struct prof_judge *judge, const struct hits *hits,
+                         const struct prof_shape *shape)
+{
+    return shape->kind == PROF_OP_KERNEL
+               ? hits->part(judge, shape) * (1 - start_share(shape, hits->start_ns))
+               : 0;
+}
+
 static struct hits find_hits(const struct prof_judge *judge, part_of *part)
 {
-    struct hits hits = {.part = part};
+    struct hits hits = {.part = part, .start_ns = prof_kernel_start_ns(judge)};
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        double gone = shape->kind == PROF_OP_KERNEL ? part(judge, shape) : 0;
+        double gone = saved_part(judge, &hits, shape);
         if (!(gone > 0))
             continue;
         double saved = (double)shape->alone_ns * gone;
@@ -46,8 +63,7 @@ static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const
 {
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind == PROF_OP_KERNEL)
-            prof_claim_kernel(judge, draft, shape, hits->part(judge, shape));
+        prof_claim_kernel(judge, draft, shape, saved_part(judge, hits, shape));
     }
     prof_places(judge, draft, &hits->spots);
 }
@@ -96,7 +112,7 @@ static void small_grid(struct prof_judge *judge)
     if (!hits.worst)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
-    struct prof_draft *draft = prof_found(judge, 0.6);
+    struct prof_draft *draft = prof_found(judge, 0.4);
     prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
     prof_number(draft, "units", (double)units, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks", (double)blocks, PROF_NUMBER_COUNT);
@@ -167,31 +183,34 @@ static void tail_effect(struct prof_judge *judge)
 
 /* ---- occupancy ------------------------------------------------------------------------------- */
 
-#define LOW 0.5
-#define LOWISH 0.8
+#define LOW 0.8
 #define EMPTY_ROUND 0.2
+#define LATENCY_CONFIDENCE 0.4 /* x the threads that are missing */
 
-static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape,
-                           double below)
+static double part_latency(const struct prof_judge *judge, const struct prof_shape *shape)
 {
     struct prof_occupancy occupancy;
-    if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= below ||
-        prof_of_window(judge, shape->sum_ns) < 0.02 || prof_name_is_vendor(shape->config->name))
+    if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= LOW ||
+        prof_name_is_vendor(shape->config->name))
         return 0;
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
         return 0; /* more blocks a unit are fewer rounds: one fault, told once */
-    /* GPA: hiding latency gains a factor of 2 at most */
-    return fmin(0.5, below_roof(judge, shape));
+    /* GPA: hiding latency gains a factor of 2 at most; n times the threads a factor of n */
+    return fmin(fmin(0.5, 1 - occupancy.share), below_roof(judge, shape));
 }
 
-static double part_low(const struct prof_judge *judge, const struct prof_shape *shape)
+/* The more threads are missing, the more is to be expected: the mean, by what each kernel saves. */
+static double latency_confidence(const struct prof_judge *judge, const struct hits *hits)
 {
-    return part_latency(judge, shape, LOW);
-}
-
-static double part_lowish(const struct prof_judge *judge, const struct prof_shape *shape)
-{
-    return part_latency(judge, shape, LOWISH);
+    const struct prof_shape *shape;
+    struct prof_occupancy occupancy;
+    double sum = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        double gone = saved_part(judge, hits, shape);
+        if (gone > 0 && occupancy_of(judge, shape, &occupancy))
+            sum += gone * (double)shape->alone_ns * (1 - occupancy.share);
+    }
+    return hits->saved > 0 ? LATENCY_CONFIDENCE * sum / hits->saved : 0;
 }
 
 static void low_occupancy(struct prof_judge *judge)
@@ -201,13 +220,10 @@ static void low_occupancy(struct prof_judge *judge)
         prof_abstain(judge, "needs registers and threads per unit: CUDA only");
         return;
     }
-    struct hits hits = find_hits(judge, part_low);
-    bool low = hits.worst != NULL;
-    if (!low)
-        hits = find_hits(judge, part_lowish);
+    struct hits hits = find_hits(judge, part_latency);
     if (!hits.worst || !occupancy_of(judge, hits.worst, &worst))
         return;
-    struct prof_draft *draft = prof_found(judge, low ? 0.3 : 0.1);
+    struct prof_draft *draft = prof_found(judge, latency_confidence(judge, &hits));
     prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
     prof_number(draft, "registers", (double)hits.worst->config->registers, PROF_NUMBER_COUNT);
     prof_number(draft, "blocks_per_unit", (double)worst.blocks, PROF_NUMBER_COUNT);
@@ -220,19 +236,29 @@ static void low_occupancy(struct prof_judge *judge)
              "({registers|register|registers} a thread); {kernel_ns} in such kernels.",
              prof_short_name(prof_shape_name(hits.worst)).text,
              prof_occupancy_limit_text(worst.limit));
-    if (!low)
-        draft->most = PROF_SEVERITY_INFO;
     claim_hits(judge, draft, &hits);
 }
 
 /* ---- the kernel that dominates --------------------------------------------------------------- */
 
-#define HOT 0.2
+#define HOT 0.1
+#define HOT_CONFIDENCE                                                                             \
+    0.6 /* x the distance to the roof: near it each percent is harder to gain                      \
+         */
 
 /* Many kernels that are not told apart are no place to begin. */
 static bool is_the_rest(const struct prof_shape *shape)
 {
     return shape->config && shape->config->id == PROF_OTHER_CONFIGS;
+}
+
+/* Bytes that move faster than DRAM can are L2's: without a ceiling of L2 nobody knows their roof,
+ * and the arithmetic's is not the nearest. */
+static bool knows_roof(const struct prof_roofline_point *point)
+{
+    const struct prof_roof *l2 = &point->roofs[PROF_ROOF_L2];
+    return point->matmul_share >= 0 ||
+           (point->roof_share >= 0 && !(l2->rate > 0 && isnan(l2->share)));
 }
 
 #define MAX_FACTOR 100 /* beyond, a speed-up says nothing but that there is nothing else */
@@ -250,10 +276,13 @@ static void hot_kernel(struct prof_judge *judge)
     const struct prof_roofline_point *point = prof_roof_of(judge, hot);
     if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
         return; /* memory-bound tells of it */
-    double reached = point ? reached_of(point) : NAN;
+    double reached = point && knows_roof(point) ? reached_of(point) : NAN;
     bool product = point && point->matmul_share >= reached;
     double share = prof_of_window(judge, hot->alone_ns);
-    struct prof_draft *draft = prof_found(judge, isfinite(reached) ? 0.6 : 0.2);
+    double left = isfinite(reached) ? 1 - fmin(reached, 1) : 1;
+    /* That it takes the time is no fault, and a library's kernel is as it is. */
+    bool sure = isfinite(reached) && !prof_name_is_vendor(hot->config->name);
+    struct prof_draft *draft = prof_found(judge, sure ? HOT_CONFIDENCE * left : 0.2);
     prof_number(draft, "share", share, PROF_NUMBER_SHARE);
     prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
     prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
@@ -273,11 +302,9 @@ static void hot_kernel(struct prof_judge *judge)
     prof_say(draft, ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the "
                     "limit is ");
     prof_say(draft, limited ? "{limit_factor}x." : "more than {least_limit_factor}x.");
-    bool far = isfinite(reached) && reached < 0.5;
-    prof_claim_kernel(judge, draft, hot, isfinite(reached) ? 1 - fmin(reached, 1) : 1);
-    draft->names_no_cause = true;
-    if (!far)
-        draft->most = PROF_SEVERITY_INFO; /* that it takes the time is no fault */
+    prof_claim_kernel(judge, draft, hot,
+                      left * (1 - start_share(hot, prof_kernel_start_ns(judge))));
+    draft->finding.names_no_cause = true;
     struct prof_spot spot = prof_longest_spot(judge, hot);
     prof_place(judge, draft, &spot);
 }
@@ -297,7 +324,7 @@ const struct prof_rule prof_rules_kernel[] = {
               "Split-K or stream-K, a larger grid, streams; cudaOccupancyMaxPotentialBlockSize.",
           .opencl = "Smaller work-groups: CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE.",
           .pytorch = "Larger batches; torch.bmm instead of a loop.",
-          .bound = "Sum of time alone x (1 - blocks / units).",
+          .bound = "Sum of time alone, less what kernels take to start, x (1 - blocks / units).",
           .limits = "The parts of a block's work may not be divisible further.",
           .needs = "kernels with configuration, and the device's units"},
      .judge = small_grid},
@@ -311,8 +338,9 @@ const struct prof_rule prof_rules_kernel[] = {
               .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
               .opencl = "Another work-group size, or a loop over groups.",
               .pytorch = "A batch size that fills whole rounds.",
-              .bound = "Sum of time alone x (1 - rounds / rounds rounded up). Not more than a roof "
-                       "leaves that memory or counted arithmetic hits.",
+              .bound = "Sum of time alone, less what kernels take to start, x (1 - rounds / rounds "
+                       "rounded up). Not more than a roof leaves that memory or counted arithmetic "
+                       "hits.",
               .limits = "Blocks of unequal work hide or worsen it.",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = tail_effect},
@@ -320,8 +348,7 @@ const struct prof_rule prof_rules_kernel[] = {
          {.id = "low-occupancy",
           .title = "Registers, shared memory or block size keep threads away",
           .fires =
-              "Theoretical occupancy below 50 % in kernels of 2 % of the time or more; where "
-              "there are none, below 80 %, as info. Not where tail-effect reports a fifth of "
+              "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of "
               "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
               "cuDNN and cuFFT bring along, by their names: they are built so.",
           .why = "Few resident threads hide little latency. It does no harm where the kernel is "
@@ -332,17 +359,20 @@ const struct prof_rule prof_rules_kernel[] = {
                   "(preferred shared memory carveout).",
           .opencl = "reqd_work_group_size, smaller __local arrays.",
           .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
-          .bound = "Half of the kernels' time alone: hiding latency gains a factor of two at "
-                   "most. Not more than a roof leaves that memory or counted arithmetic hits.",
-          .limits = "Theoretical occupancy only; confidence is low without counters.",
+          .bound =
+              "The kernels' time alone, less what they take to start, x (1 - occupancy), half "
+              "of it at most: hiding latency gains a factor of two. Not more than a roof leaves "
+              "that memory or counted arithmetic hits.",
+          .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy).",
           .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
     {.page =
          {.id = "hot-kernel",
           .title = "One kernel dominates",
-          .fires = "A launch configuration has the device alone for 20 % of the time or more. "
-                   "Above info only where its roofline is known and less than half reached. Silent "
-                   "where memory bandwidth holds it back: memory-bound reports it.",
+          .fires = "A launch configuration has the device alone for 10 % of the time or more, and "
+                   "longer than any other. Info where its roof is not known, and of kernels that "
+                   "cuBLAS, cuDNN and cuFFT bring along. Silent where "
+                   "memory bandwidth holds it back: memory-bound reports it.",
           .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
                  "by how much, before you start.",
           .fix = "Look at this one first, with hardware counters or a kernel profiler.",
@@ -350,7 +380,8 @@ const struct prof_rule prof_rules_kernel[] = {
                   "a library's version of it.",
           .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
           .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
-          .bound = "Its time alone x (1 - share of the roof that it reaches; of a product of "
+          .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that it "
+                   "reaches; of a product of "
                    "matrices, share of what the vendor's library reaches), all of it where "
                    "neither is known.",
           .limits = "That a kernel takes the time is no fault by itself.",

@@ -10,9 +10,6 @@
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.
  */
 #define GRAPH_NODE_NS 600
-/* Of a kernel's recorded time at most so much is its start and end: what one takes that does
- * nothing else. */
-#define START_NS 1000
 #define SHORT_NS 10000
 #define ROW 8 /* launches of one kernel in a row that could be one */
 #define LONG_NS 100000
@@ -203,9 +200,7 @@ static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
 static void claim_starts(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_shape *shape;
-    int64_t start = START_NS;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        start = prof_is_kernel(shape) && shape->min_ns < start ? shape->min_ns : start;
+    int64_t start = prof_kernel_start_ns(judge);
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         int64_t mean = shape->sum_ns / shape->count, most = mean - GRAPH_NODE_NS;
         if (prof_is_kernel(shape) && most > 0 && start > 0)

@@ -9,8 +9,6 @@
 /* Of the roof of 32 bits: below, neither arithmetic nor bytes hold the kernel back, and narrower
  * numbers alone change little. */
 #define FAR 0.25
-/* Of the time: below, a change of type is not worth its trouble. */
-#define LARGE 0.1
 
 enum evidence {
     NONE,
@@ -111,12 +109,6 @@ static void claim_narrower(struct prof_judge *judge, struct prof_draft *draft, e
     }
 }
 
-static bool is_large(const struct prof_judge *judge, const struct narrowed *found,
-                     enum evidence evidence)
-{
-    return found->worst[evidence] && prof_of_window(judge, found->time_ns[evidence]) >= LARGE;
-}
-
 static void low_precision(struct prof_judge *judge)
 {
     const struct prof_device *device = judge->device->device;
@@ -130,11 +122,11 @@ static void low_precision(struct prof_judge *judge)
         prof_abstain(judge, "needs declared work or counters, and the device's ceilings");
     else if (found.moves_only && !found.worst[SURE] && !found.worst[MAYBE])
         prof_abstain(judge, "counters show next to no arithmetic where bytes take the time");
-    bool sure = is_large(judge, &found, SURE);
+    bool sure = found.worst[SURE] != NULL;
     enum evidence told = sure ? SURE : MAYBE;
-    if (!is_large(judge, &found, told))
-        return;
     const struct prof_roofline_point *worst = found.worst[told];
+    if (!worst)
+        return;
     int64_t others = sure ? found.kernels[NAMED] + found.kernels[MAYBE] : 0;
     int64_t with_others = found.time_ns[SURE] + found.time_ns[MAYBE] + found.time_ns[NAMED];
     struct prof_draft *draft = prof_found(judge, sure ? 0.4 : 0.2);
@@ -162,8 +154,6 @@ static void low_precision(struct prof_judge *judge)
     else
         prof_say(draft, ". If it works in FP32, which nothing recorded shows, FP16 or BF16 halve "
                         "both, where the result allows.");
-    if (!sure)
-        draft->most = PROF_SEVERITY_INFO;
     claim_narrower(judge, draft, sure ? NAMED : MAYBE);
     prof_places(judge, draft, &found.spots[told]);
 }
@@ -175,9 +165,8 @@ const struct prof_rule prof_rules_precision[] = {
          {.id = "low-precision",
           .title = "32-bit arithmetic where 16 bits might do",
           .fires =
-              "Kernels that compute in 32 bits or more at a quarter or more of what those allow "
-              "take "
-              "10 % of the time, on a GPU of compute capability 7.0 or newer; counters of the "
+              "Kernels that compute in 32 bits or more at a quarter or more of what those allow, "
+              "on a GPU of compute capability 7.0 or newer; counters of the "
               "pipes "
               "say so, or declared FLOP and the kernel's name (f32, float, sgemm). As info kernels "
               "that memory or arithmetic holds back, where neither gives the type. Kernels in "

@@ -192,7 +192,7 @@ static void blocking_copy(struct prof_judge *judge)
     double hidden = sums.alone_ns > kernel ? (double)kernel / (double)sums.alone_ns : 1;
     if (prof_shares_memory(judge))
         hidden = 0; /* the same processors copy and compute */
-    struct prof_draft *draft = prof_found(judge, 0.5);
+    struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
     prof_number(draft, "memcpy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);

@@ -10,7 +10,7 @@
 
 /* ---- explicit waits -------------------------------------------------------------------------- */
 
-#define SURE_WAITS 3 /* idle ones per iteration */
+#define SURE_WAITS 3.5 /* idle ones per iteration; three may be two in the next run */
 
 static void sync_stall(struct prof_judge *judge)
 {
@@ -44,7 +44,7 @@ static void sync_stall(struct prof_judge *judge)
              ", and {idle_waits|time|times} the device runs empty: it is idle {idle_ns} until the "
              "host launches again, {avoidable_share} of it avoidable with one wait per "
              "iteration.");
-    if (gaps < SURE_WAITS * steps)
+    if ((double)gaps < SURE_WAITS * (double)steps)
         draft->most = PROF_SEVERITY_INFO; /* in the next run it may be one */
     prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
     prof_places(judge, draft, &judge->device->spots[PROF_SLICE_SYNC]);
