@@ -34,37 +34,20 @@ struct walk {
     PROF_ARRAY(struct pending) alive; /* heap by end */
 };
 
-/* Bytes of damaged rows count nothing. */
-static struct prof_allocation sound_allocation(const struct prof_event_row *row)
-{
-    struct prof_allocation a = prof_allocation_of_row(row);
-    a.bytes = a.bytes > 0 ? a.bytes : 0;
-    return a;
-}
-
 static void fetch(struct walk *w)
 {
     const struct prof_event_row *row;
     w->has_next = false;
     while (!w->has_next && (row = prof_event_cursor_next(w->rows))) {
-        w->next = sound_allocation(row);
+        w->next = prof_allocation_of_row(row);
+        w->next.bytes = w->next.bytes > 0 ? w->next.bytes : 0; /* damaged */
         w->has_next =
             !w->cut || (w->next.start_ns < w->scope.end_ns &&
                         (w->next.end_ns == PROF_UNKNOWN || w->next.end_ns > w->scope.begin_ns));
     }
 }
 
-/* Allocations in order of start. A kernel's name or a stream says nothing about memory: such a
- * filter leaves nothing. */
-static struct prof_event_query allocations_in(const struct prof_scope *scope)
-{
-    bool none = scope->configs || scope->filter.stream || scope->filter.stream_count;
-    return (struct prof_event_query){.tables = none ? 0 : PROF_OPS(ALLOCATION),
-                                     .fields = PROF_FIELDS_ALLOCATION,
-                                     .scope = scope,
-                                     .where = "start NOT NULL"};
-}
-
+/* Allocations in order of start. */
 static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
                                   const struct prof_filter *filter, bool cut,
                                   struct prof_error *err)
@@ -75,8 +58,13 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
         return status;
     w->passes = w->scope;
     w->passes.by_time &= !cut;
-    struct prof_event_query query = allocations_in(&w->passes);
-    query.in_order = true;
+    /* A kernel's name or a stream says nothing about memory: such a filter leaves nothing. */
+    bool none = w->scope.configs || w->scope.filter.stream || w->scope.filter.stream_count;
+    struct prof_event_query query = {.tables = none ? 0 : PROF_OPS(ALLOCATION),
+                                     .fields = PROF_FIELDS_ALLOCATION,
+                                     .scope = &w->passes,
+                                     .where = "start NOT NULL",
+                                     .in_order = true};
     status = prof_event_cursor_open(capture, &query, &w->rows, err);
     if (status)
         prof_scope_close(&w->scope);
@@ -213,7 +201,7 @@ static void list_leak(struct prof_memory_summary *result, size_t limit,
     heap[at] = *a;
 }
 
-static int largest_leak(const void *a, const void *b)
+static int largest_allocation(const void *a, const void *b)
 {
     return smaller(a, b) ? 1 : -1;
 }
@@ -290,7 +278,7 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
     }
     result->total = memory_sum_row(&sums[KINDS], -1);
     qsort(result->rows, result->count, sizeof *result->rows, highest_peak);
-    qsort(result->leaks, result->leak_count, sizeof *result->leaks, largest_leak);
+    qsort(result->leaks, result->leak_count, sizeof *result->leaks, largest_allocation);
 out:
     for (int k = 0; sums && k <= KINDS; k++)
         prof_gather_free(&sums[k].bytes);
@@ -451,61 +439,36 @@ void prof_memory_timeline_free(struct prof_memory_timeline *result)
 /* ---- alive at one moment ----------------------------------------------------------------------
  */
 
-struct alive {
-    struct prof_scope scope;
-    int kind;
-    int64_t at_ns;
-    int64_t total_bytes;
-    PROF_ARRAY(struct prof_allocation) alive;
-};
-
-static bool add_alive_row(void *user, const struct prof_event_row *row)
-{
-    struct alive *w = user;
-    struct prof_allocation a = sound_allocation(row);
-    bool lives = a.start_ns <= w->at_ns && (a.end_ns == PROF_UNKNOWN || a.end_ns > w->at_ns);
-    if (!lives || (w->kind >= 0 && a.kind != w->kind))
-        return true;
-    struct prof_allocation *slot = prof_array_add(&w->alive);
-    if (!slot)
-        return false;
-    *slot = a;
-    w->total_bytes = prof_add(w->total_bytes, a.bytes);
-    return true;
-}
-
-static int largest_first(const void *a, const void *b)
-{
-    const struct prof_allocation *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
 enum prof_status prof_memory_alive(struct prof_capture *capture, const struct prof_filter *filter,
                                    int kind, int64_t at_ns, size_t limit, struct prof_alive *result,
                                    struct prof_error *err)
 {
-    struct alive w = {.kind = kind, .at_ns = at_ns};
+    struct prof_filter then = filter ? *filter : (struct prof_filter){0};
+    PROF_ARRAY(struct prof_allocation) alive = {0};
+    struct walk w;
+    then.begin_ns = at_ns;
+    then.end_ns = prof_add(at_ns, 1);
     *result = (struct prof_alive){0};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    enum prof_status status = walk_open(&w, capture, &then, true, err);
     if (status)
         return status;
-    w.scope.by_time = false;
-    struct prof_event_query query = allocations_in(&w.scope);
-    status = prof_event_rows(capture, &query, add_alive_row, &w, err);
-    prof_scope_close(&w.scope);
-    if (status) {
-        prof_array_free(&w.alive);
-        return status;
+    for (; !status && w.has_next; fetch(&w)) {
+        if (kind >= 0 && w.next.kind != kind)
+            continue;
+        result->total_bytes = prof_add(result->total_bytes, w.next.bytes);
+        if (!prof_array_push(&alive, w.next))
+            status = prof_out_of_memory(err);
     }
-    if (w.alive.count)
-        qsort(w.alive.data, w.alive.count, sizeof *w.alive.data, largest_first);
-    *result = (struct prof_alive){.rows = w.alive.data,
-                                  .count = w.alive.count < limit ? w.alive.count : limit,
-                                  .total = (int64_t)w.alive.count,
-                                  .total_bytes = w.total_bytes};
-    return PROF_OK;
+    enum prof_status end = walk_close(&w, status ? NULL : err);
+    status = status ? status : end;
+    if (alive.count)
+        qsort(alive.data, alive.count, sizeof *alive.data, largest_allocation);
+    result->rows = alive.data;
+    result->count = alive.count < limit ? alive.count : limit;
+    result->total = (int64_t)alive.count;
+    if (status)
+        prof_alive_free(result);
+    return status;
 }
 
 void prof_alive_free(struct prof_alive *result)
