@@ -17,7 +17,7 @@
 #include "cli/symbolize.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
-#include "samplers/cpu/perf_open.h"
+#include "samplers/cpu/perf_events.h"
 
 /* ---- the system ------------------------------------------------------------------------------ */
 

@@ -33,7 +33,10 @@ static enum stacks_kind stack_kind_of_call(enum cuda_domain domain, uint32_t cbi
 
 bool cuda_stacks_start(void)
 {
-    return !any_wanted() || cuda_correlation_reserve(CUDA_CALL_STACK);
+    if (!any_wanted())
+        return true;
+    cuda_correlation_use(CUDA_CALL_STACK);
+    return cuda_correlation_reserve(CUDA_CALL_STACK);
 }
 
 bool cuda_stacks_wants_callback(enum cuda_domain domain, uint32_t cbid)

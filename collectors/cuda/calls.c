@@ -72,11 +72,13 @@ static void note_call_class(const struct record_call *record, uint64_t correlati
                             uint8_t expects)
 {
     bool many = expects == WIRE_EXPECTS_MANY && is_balanced(klass);
+    if (!many && !wire_class_allocates(klass) && !wire_class_frees(klass) &&
+        !cuda_correlation_find(CUDA_CALL_THREAD, (uint32_t)correlation))
+        return;
     has_batches |= many;
-    if (many || wire_class_allocates(klass) || wire_class_frees(klass) ||
-        cuda_correlation_find(CUDA_CALL_THREAD, (uint32_t)correlation))
-        cuda_correlation_keep(CUDA_CALL_THREAD, (uint32_t)correlation,
-                              record->thread | (many ? CALL_IS_MANY : 0));
+    cuda_correlation_use(CUDA_CALL_THREAD);
+    cuda_correlation_keep(CUDA_CALL_THREAD, (uint32_t)correlation,
+                          record->thread | (many ? CALL_IS_MANY : 0));
 }
 
 /* What the call adds to the conservation counters. Allocations that succeed are counted where
@@ -195,6 +197,7 @@ static void runtime_call(const struct record_call *outer)
             stack = cuda_stacks_of(inner->correlation, 0);
         if (inner->correlation != outer->correlation && inner->correlation != 0) {
             cuda_correlation_of_call(inner->correlation);
+            cuda_correlation_use(CUDA_OUTER_CALL);
             cuda_correlation_keep(CUDA_OUTER_CALL, inner->correlation, outer->correlation);
         }
         if (driver->klass == WIRE_CLASS_BUILD) {

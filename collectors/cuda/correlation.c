@@ -6,7 +6,7 @@
  * A fact that is overwritten before it was read is reported in the capture's health: for stacks
  * when that happens, since each is needed once; for the others when a record needs it, since most
  * calls have none that does. Facts of launches that are counted one by one come late by design, and
- * are kept by exact_results.c too.
+ * are kept by exact_launches.c too.
  *
  * Apart from the columns: whether an id belongs to a recording window. The device may take seconds,
  * so that is kept for 64 times as many ids; a word for each would take 32 MiB of the program's
@@ -19,85 +19,74 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define READ (1u << 31)       /* in the value of a fact that is needed once */
 #define MAX_AGE (1u << 29)    /* ids; older facts are removed before their ids come again */
 #define WINDOW_IDS (1u << 22) /* seconds of launches */
 
-static struct correlation_column {
-    uint32_t slots; /* power of two */
-    bool needed_once;
-    uint32_t (*kept_elsewhere)(uint32_t id);
-    const char *lost_text;   /* NULL: not counted */
-    _Atomic uint64_t *words; /* id << 32 | value; 0 = empty */
-    _Atomic bool used;
-    _Atomic uint32_t lost;
-} columns[CUDA_FACTS] = {
-    [CUDA_OUTER_CALL] = {.slots = 65536,
-                         .kept_elsewhere = cuda_exact_outer,
-                         .lost_text = "records of the GPU came more than 65,536 calls after their "
-                                      "own: those of driver calls inside runtime calls are without "
-                                      "it, and so without its stack"},
-    [CUDA_CALL_THREAD] = {.slots = 65536}, /* a flush of launches */
-    [CUDA_LAUNCH_NAME] = {.slots = 65536,
-                          .kept_elsewhere = cuda_exact_name,
-                          .lost_text =
-                              "kernels came more than 65,536 calls after their launch, and "
-                              "after code had been unloaded: their names may be those of "
-                              "other kernels"},
-    /* Those of 0.3 s (a flush, and CUDA_HOLD_TICKS) at 542,000 launches a second fit. */
-    [CUDA_CALL_STACK] = {.slots = 1u << 18,
-                         .needed_once = true,
-                         .lost_text = "calls lost their stacks, because 262,144 others came before "
-                                      "their records"},
+#define CALLS 65536u /* a flush of launches */
+/* Those of 0.3 s (a flush, and CUDA_HOLD_TICKS) at 542,000 launches a second fit. */
+#define STACKS (1u << 18)
+
+struct cuda_fact_column cuda_fact_columns[CUDA_FACTS] = {
+    [CUDA_OUTER_CALL].mask = CALLS - 1,
+    [CUDA_CALL_THREAD].mask = CALLS - 1,
+    [CUDA_LAUNCH_NAME].mask = CALLS - 1,
+    [CUDA_CALL_STACK].mask = STACKS - 1,
 };
+
+static const struct {
+    uint32_t (*kept_elsewhere)(uint32_t id);
+    const char *lost; /* NULL: not counted */
+} overwritten[CUDA_FACTS] = {
+    [CUDA_OUTER_CALL] = {cuda_exact_outer,
+                         "records of the GPU came more than 65,536 calls after their own: those of "
+                         "driver calls inside runtime calls are without it, and so without its "
+                         "stack"},
+    [CUDA_LAUNCH_NAME] = {cuda_exact_name,
+                          "kernels came more than 65,536 calls after their launch, and after code "
+                          "had been unloaded: their names may be those of other kernels"},
+    [CUDA_CALL_STACK] = {NULL, "calls lost their stacks, because 262,144 others came before their "
+                               "records"},
+};
+
+static size_t column_bytes(const struct cuda_fact_column *c)
+{
+    return sizeof *c->words * ((size_t)c->mask + 1);
+}
 
 bool cuda_correlation_reserve(enum cuda_fact fact)
 {
-    struct correlation_column *c = &columns[fact];
-    return c->words || (c->words = cuda_reserve(sizeof *c->words * c->slots));
+    struct cuda_fact_column *c = &cuda_fact_columns[fact];
+    return c->words || (c->words = cuda_reserve(column_bytes(c)));
 }
 
-void cuda_correlation_keep(enum cuda_fact fact, uint32_t id, uint32_t value)
+void cuda_correlation_use(enum cuda_fact fact)
 {
-    struct correlation_column *c = &columns[fact];
-    uint64_t word = (uint64_t)id << 32 | value;
-    if (!id || !value)
-        return;
-    if (!atomic_load_explicit(&c->used, memory_order_relaxed))
-        atomic_store_explicit(&c->used, true, memory_order_relaxed);
-    if (!c->needed_once) {
-        atomic_store_explicit(&c->words[id % c->slots], word, memory_order_release);
-        return;
-    }
-    uint64_t before =
-        atomic_exchange_explicit(&c->words[id % c->slots], word, memory_order_acq_rel);
-    if (before && !(before & READ))
-        atomic_fetch_add_explicit(&c->lost, 1, memory_order_relaxed);
+    atomic_store_explicit(&cuda_fact_columns[fact].used, true, memory_order_relaxed);
 }
 
-static uint32_t find_overwritten_fact(struct correlation_column *c, uint32_t id)
+static uint32_t find_overwritten_fact(enum cuda_fact fact, uint32_t id)
 {
-    uint32_t value = c->kept_elsewhere ? c->kept_elsewhere(id) : 0;
-    if (!value && !c->needed_once && c->lost_text)
-        atomic_fetch_add_explicit(&c->lost, 1, memory_order_relaxed);
+    uint32_t value = overwritten[fact].kept_elsewhere ? overwritten[fact].kept_elsewhere(id) : 0;
+    if (!value && fact != CUDA_CALL_STACK && overwritten[fact].lost)
+        atomic_fetch_add_explicit(&cuda_fact_columns[fact].lost, 1, memory_order_relaxed);
     return value;
 }
 
 uint32_t cuda_correlation_find(enum cuda_fact fact, uint32_t id)
 {
-    struct correlation_column *c = &columns[fact];
+    struct cuda_fact_column *c = &cuda_fact_columns[fact];
     if (!id || !atomic_load_explicit(&c->used, memory_order_relaxed))
         return 0;
-    uint64_t word = atomic_load_explicit(&c->words[id % c->slots], memory_order_acquire);
-    if (word >> 32 != id)
-        return word && (int32_t)((uint32_t)(word >> 32) - id) > 0 ? find_overwritten_fact(c, id)
-                                                                  : 0;
-    if (!c->needed_once)
+    uint64_t word = atomic_load_explicit(&c->words[id & c->mask], memory_order_acquire);
+    uint32_t owner = (uint32_t)(word >> 32);
+    if (owner != id)
+        return word && (int32_t)(owner - id) > 0 ? find_overwritten_fact(fact, id) : 0;
+    if (fact != CUDA_CALL_STACK)
         return (uint32_t)word;
     uint64_t seen = word; /* left as it is where another one has taken its place just now */
-    if (!(word & READ))
-        atomic_compare_exchange_strong(&c->words[id % c->slots], &seen, word | READ);
-    return (uint32_t)word & ~READ;
+    if (!(word & CUDA_FACT_READ))
+        atomic_compare_exchange_strong(&c->words[id & c->mask], &seen, word | CUDA_FACT_READ);
+    return (uint32_t)word & ~CUDA_FACT_READ;
 }
 
 /* ---- Ids in 64 bits: the helper thread ------------------------------------------------------- */
@@ -120,9 +109,9 @@ uint64_t cuda_correlation(uint32_t id)
     return id ? widen(outer ? outer : id) : 0;
 }
 
-static void remove_old_facts(struct correlation_column *c)
+static void remove_old_facts(struct cuda_fact_column *c)
 {
-    for (uint32_t i = 0; i < c->slots; i++) {
+    for (uint32_t i = 0; i <= c->mask; i++) {
         uint64_t word = atomic_load_explicit(&c->words[i], memory_order_relaxed);
         int32_t age = (int32_t)((uint32_t)newest - (uint32_t)(word >> 32));
         if (word && age > (int32_t)MAX_AGE)
@@ -137,8 +126,8 @@ void cuda_correlation_tick(bool last)
         return;
     aged = newest;
     for (size_t i = 0; i < CUDA_FACTS; i++) {
-        if (atomic_load_explicit(&columns[i].used, memory_order_relaxed))
-            remove_old_facts(&columns[i]);
+        if (atomic_load_explicit(&cuda_fact_columns[i].used, memory_order_relaxed))
+            remove_old_facts(&cuda_fact_columns[i]);
     }
 }
 
@@ -146,10 +135,10 @@ void cuda_correlation_end(void)
 {
     char text[256];
     for (size_t i = 0; i < CUDA_FACTS; i++) {
-        uint32_t count = atomic_exchange(&columns[i].lost, 0);
+        uint32_t count = atomic_exchange(&cuda_fact_columns[i].lost, 0);
         if (!count)
             continue;
-        snprintf(text, sizeof text, "%u %s", count, columns[i].lost_text);
+        snprintf(text, sizeof text, "%u %s", count, overwritten[i].lost);
         collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, text, count);
     }
 }
@@ -240,9 +229,9 @@ bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
 void cuda_correlation_forked(void)
 {
     for (size_t i = 0; i < CUDA_FACTS; i++) {
-        cuda_wipe(columns[i].words, sizeof *columns[i].words * columns[i].slots);
-        atomic_store(&columns[i].used, false);
-        atomic_store(&columns[i].lost, 0);
+        cuda_wipe(cuda_fact_columns[i].words, column_bytes(&cuda_fact_columns[i]));
+        atomic_store(&cuda_fact_columns[i].used, false);
+        atomic_store(&cuda_fact_columns[i].lost, 0);
     }
     cuda_wipe(bits, sizeof *bits);
     newest = aged = front = before = 0;

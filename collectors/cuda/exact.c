@@ -19,13 +19,8 @@
 #include <time.h>
 
 #include "collectors/core/collector.h"
-#include "collectors/cuda/exact_captures.h"
-#include "collectors/cuda/exact_idle.h"
-#include "collectors/cuda/exact_ranges.h"
-#include "collectors/cuda/exact_results.h"
+#include "collectors/cuda/exact.h"
 #include "collectors/cuda/exact_subjects.h"
-#include "collectors/cuda/exact_turns.h"
-#include "collectors/cuda/exact_wanted.h"
 #include "collectors/cuda/parts.h"
 
 #define TRIES 12u           /* launches that may fail before a configuration is given up */

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collectors/cuda/remedy.h"
 #include "collectors/cuda/cupti_api.h"
-#include "collectors/cuda/exact_ranges.h"
+#include "collectors/cuda/exact.h"
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
+#include "collectors/cuda/profiler_api.h"
 
 #define DEVICES 64u /* what is prepared serves all contexts of one */
 #define RANGES 2u   /* kernels to make room for: a second one shows that the first was not alone */

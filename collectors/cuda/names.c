@@ -72,6 +72,7 @@ bool cuda_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
 
 static void begin_launch_names(void)
 {
+    cuda_correlation_use(CUDA_LAUNCH_NAME);
     if (!atomic_exchange(&launches_wanted, true))
         cuda_callback_enable(CUDA_LAUNCH_NAMES);
 }

@@ -1,7 +1,7 @@
 /* What the files of collectors/cuda share. parts.c has the table of the parts; inject.c starts
  * CUPTI and the parts; buffers.c gives CUPTI memory; flush.c fetches full buffers on the helper
- * thread; decode.c, calls.c and streams.c turn them into wire records, with memory.c and waits.c
- * for what the device did not do; classes.c has the API functions; kinds.c switches what is
+ * thread; decode.c, calls.c, memory.c and streams.c turn them into wire records, with what
+ * correlation.c knows of each call; classes.c has the API functions; kinds.c switches what is
  * recorded; callback.c gets CUPTI's callbacks and calls the parts that want them.
  *
  * Threads: request and complete (buffers.c), the callback (callback.c) and the opening of a
@@ -10,6 +10,7 @@
 #ifndef PERFKIT_COLLECTORS_CUDA_PARTS_H
 #define PERFKIT_COLLECTORS_CUDA_PARTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,10 +107,37 @@ enum cuda_fact {
     CUDA_CALL_STACK,  /* number of the stack (call_stacks.c) */
     CUDA_FACTS
 };
+struct cuda_fact_column {
+    _Atomic uint64_t *words; /* id << 32 | value, at the low bits of the id; 0 = empty */
+    uint32_t mask;
+    _Atomic bool used;
+    _Atomic uint32_t lost;
+};
+extern struct cuda_fact_column cuda_fact_columns[CUDA_FACTS];
+#define CUDA_FACT_READ (1u << 31) /* in the value of a stack, which is needed once */
+
 bool cuda_correlation_start(void);
 bool cuda_correlation_reserve(enum cuda_fact fact); /* maps a column; false: no memory */
-/* Any thread. `id` is CUPTI's; 0 for either has no effect. */
-void cuda_correlation_keep(enum cuda_fact fact, uint32_t id, uint32_t value);
+void cuda_correlation_use(
+    enum cuda_fact fact); /* before a cuda_correlation_keep: it is looked up */
+
+/* Any thread, on the launch path. `id` is CUPTI's; 0 for either has no effect. */
+static inline void cuda_correlation_keep(enum cuda_fact fact, uint32_t id, uint32_t value)
+{
+    struct cuda_fact_column *column = &cuda_fact_columns[fact];
+    _Atomic uint64_t *at = &column->words[id & column->mask];
+    uint64_t word = (uint64_t)id << 32 | value, before;
+    if (!id || !value)
+        return;
+    if (fact != CUDA_CALL_STACK) {
+        atomic_store_explicit(at, word, memory_order_release);
+        return;
+    }
+    before = atomic_exchange_explicit(at, word, memory_order_acq_rel);
+    if (before && !(before & CUDA_FACT_READ))
+        atomic_fetch_add_explicit(&column->lost, 1, memory_order_relaxed);
+}
+
 /* 0 = not known. Any thread; counts what has been overwritten too early. */
 uint32_t cuda_correlation_find(enum cuda_fact fact, uint32_t id);
 /* Helper: the 64-bit correlation of an id; of a call's own record, and of any record, led back to
@@ -167,17 +195,13 @@ void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
                                    const CUpti_CallbackData *call);
 void cuda_launch_names_forked(void);
 
-/* ---- memory.c, waits.c */
+/* ---- memory.c */
 bool cuda_memory_start(void);
 void cuda_memory_record(const struct record_memory *record);
 void cuda_memory_age(bool all); /* a tick went by: records that waited for their call are sent */
 void cuda_memory_forked(void);
 void cuda_pool_record(const struct record_pool *record);
 void cuda_managed_record(const struct record_managed *record);
-void cuda_sync_record(const struct record_sync *record);
-void cuda_event_record(const struct record_event *record);
-void cuda_overhead_record(const struct record_overhead *record);
-void cuda_jit_record(const struct record_jit *record);
 
 /* ---- failures.c */
 bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid);
@@ -197,7 +221,7 @@ uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
-/* ---- exact.c, exact_results.c: --counters=exact. The program's thread, but where helper is said.
+/* ---- exact.c, exact_launches.c: --counters=exact. The program's thread, but where helper is said.
  */
 void cuda_exact_start(void); /* within cuInit */
 bool cuda_exact_wants_callback(enum cuda_domain domain, uint32_t cbid);
@@ -211,7 +235,7 @@ uint32_t cuda_exact_name(uint32_t id);
 void cuda_exact_end(void); /* the last records are read. Helper. */
 void cuda_exact_forked(void);
 
-/* ---- driver.c */
+/* ---- cupti_api.c: functions of the driver */
 /* NULL: the driver has no such function (names: before CUDA 12.3, CtxRecordEvent: before 12.5). Any
  * thread, after the start. */
 extern struct cuda_driver {

@@ -153,4 +153,8 @@ struct range_image_info {
     size_t ranges; /* out */
 };
 
+/* remedy.c: what the user can do about an error. */
+/* A sentence for the result of a call, or NULL where CUPTI's own name of it has to do. */
+const char *counter_remedy(int result);
+
 #endif

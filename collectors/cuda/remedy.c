@@ -2,7 +2,6 @@
 #include <stddef.h>
 
 #include "collectors/cuda/profiler_api.h"
-#include "collectors/cuda/remedy.h"
 
 #define HELD "another tool holds the GPU's counters: end it, or pause DCGM (dcgmi profile --pause)"
 

@@ -3,7 +3,100 @@
  * Times: an opening takes its time last and a closing first, so that what we do ourselves lies
  * outside the range. The id of a started range says which domain and which spool it belongs to:
  *     domain index (16 bits) | generation (8) | recorded (1) | opened a window (1) | number (38) */
+#include <string.h>
+
+#include "collectors/core/option_text.h"
 #include "collectors/nvtx/nvtx.h"
+
+/* ---- Capture ranges --------------------------------------------------------------------------
+ *
+ * --capture-range=nvtx:NAME[@DOMAIN]: ranges of that name open a window when they begin and close
+ * it when they end. perfkit run hands name and domain over with '%' and ',' as %XX; without a
+ * domain the default domain is meant, "*" is any. Without the option one flag is tested per range.
+ */
+
+#define MAX_STARTED 64u /* ranges by start and end that hold windows open at a time */
+
+bool nvtx_capturing;
+
+static char wanted_name[512];
+static char wanted_domain[256];
+static bool any_domain;
+static _Atomic uint32_t started;
+static _Atomic uint64_t started_ids[MAX_STARTED]; /* 0 = free */
+
+void nvtx_capture_start(void)
+{
+    if (atomic_exchange(&started, 1) || option_capture() != WIRE_WINDOW_RANGE ||
+        !collector_option("capture-name", wanted_name, sizeof wanted_name))
+        return;
+    if (!collector_option("capture-domain", wanted_domain, sizeof wanted_domain))
+        wanted_domain[0] = '\0';
+    any_domain = strcmp(wanted_domain, "*") == 0;
+    option_decode(wanted_name);
+    option_decode(wanted_domain);
+    nvtx_capturing = true;
+}
+
+static bool opens_capture_range(int32_t type, const void *message)
+{
+    struct nvtx_text wide;
+    const struct nvtx_object *registered;
+    bool same;
+    switch (type) {
+    case PK_NVTX_MESSAGE_ASCII:
+        return message && strcmp(message, wanted_name) == 0;
+    case PK_NVTX_MESSAGE_UNICODE:
+        nvtx_narrow(&wide, message);
+        same = wide.text && wide.length == strlen(wanted_name) &&
+               memcmp(wide.text, wanted_name, wide.length) == 0;
+        nvtx_narrow_done(&wide);
+        return same;
+    case PK_NVTX_MESSAGE_REGISTERED:
+        registered = nvtx_object_of(message, NVTX_STRING);
+        return registered && strcmp(registered->text, wanted_name) == 0;
+    default:
+        return false;
+    }
+}
+
+bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const void *message)
+{
+    if (!any_domain && strcmp(domain ? domain->text : "", wanted_domain) != 0)
+        return false;
+    if (!opens_capture_range(type, message) || !nvtx_begin())
+        return false;
+    collector_window(true, WIRE_WINDOW_RANGE);
+    return true;
+}
+
+static void close_capture_range(void)
+{
+    collector_window(false, WIRE_WINDOW_RANGE);
+}
+
+static bool swap_started(uint64_t from, uint64_t to)
+{
+    for (unsigned i = 0; i < MAX_STARTED; i++) {
+        uint64_t found = from;
+        if (atomic_compare_exchange_strong(&started_ids[i], &found, to))
+            return true;
+    }
+    return false;
+}
+
+/* Started ranges may end on any thread, or twice. True when `id` found a place. */
+static bool keep_capture_range(pk_nvtx_range_id id)
+{
+    return swap_started(0, id);
+}
+
+static bool take_capture_range(pk_nvtx_range_id id)
+{
+    return swap_started(id, 0);
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 #define COUNTED_BITS 38u
 #define ID_RECORDED ((uint64_t)1 << 39)
@@ -48,7 +141,7 @@ int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool c
     bool kept = captures, recorded = event != NULL;
     int level = nvtx_depth_push(nvtx_domain_index(domain), &recorded, &kept);
     if (captures && !kept)
-        nvtx_capture_closes(); /* an outer range of this thread holds the window open */
+        close_capture_range(); /* an outer range of this thread holds the window open */
     if (event && !recorded)
         collector_count(WIRE_COUNT_OUTSIDE, 1);
     if (!recorded)
@@ -90,7 +183,7 @@ int nvtx_pop(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payl
         emit_end(WIRE_RANGE_POP, domain_id, 0, now);
     }
     if (captures)
-        nvtx_capture_closes();
+        close_capture_range();
     return level;
 }
 
@@ -102,10 +195,10 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
     uint64_t id = (uint64_t)(index & 0xffffu) << (NUMBER_BITS + GENERATION_BITS) |
                   (uint64_t)(nvtx_generation() & ((1u << GENERATION_BITS) - 1)) << NUMBER_BITS |
                   ID_NUMBER(number) | (event ? ID_RECORDED : 0);
-    if (captures && nvtx_capture_keep(id | ID_CAPTURES))
+    if (captures && keep_capture_range(id | ID_CAPTURES))
         id |= ID_CAPTURES;
     else if (captures)
-        nvtx_capture_closes();
+        close_capture_range();
     if (event) {
         uint32_t domain_id = nvtx_domain_id(domain);
         collector_count(WIRE_COUNT_RANGE_STARTED, 1);
@@ -126,8 +219,8 @@ void nvtx_end(pk_nvtx_range_id id)
         collector_count(WIRE_COUNT_RANGE_ENDED, 1);
         emit_end(WIRE_RANGE_END, nvtx_domain_id(nvtx_domain_at(ID_DOMAIN(id))), id, now);
     }
-    if ((id & ID_CAPTURES) && nvtx_capture_take(id))
-        nvtx_capture_closes();
+    if ((id & ID_CAPTURES) && take_capture_range(id))
+        close_capture_range();
 }
 
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event)

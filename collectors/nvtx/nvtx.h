@@ -107,17 +107,13 @@ enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_UNRECORDED, NVTX_POP_OURS };
  * was the parent's, before a fork. NONE: nothing is open. */
 enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level, bool *captures);
 
-/* ---- capture.c: the ranges of --capture-range=nvtx:NAME ------------------------------------- */
+/* ---- events.c: the ranges of --capture-range=nvtx:NAME ------------------------------------- */
 
 extern bool nvtx_capturing;    /* there is such an option; nothing else is looked at without it */
 void nvtx_capture_start(void); /* reads the option */
 /* Is this the range? Then its window is opened, before the range itself is recorded. `message` as
  * in event attributes, of `type` PK_NVTX_MESSAGE_*. */
 bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const void *message);
-void nvtx_capture_closes(void);
-/* Started ranges may end on any thread, or twice. True when `id` found a place. */
-bool nvtx_capture_keep(pk_nvtx_range_id id);
-bool nvtx_capture_take(pk_nvtx_range_id id);
 
 /* ---- inject.c ------------------------------------------------------------------------------ */
 
@@ -160,14 +156,15 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
 void nvtx_end(pk_nvtx_range_id id);
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
 
-/* ---- torch.c: the texts of PyTorch's profiler ------------------------------------------------ */
+/* ---- text.c: the texts of PyTorch's profiler ------------------------------------------------ */
 
 extern bool nvtx_torch;      /* it was switched on from outside: its texts are taken apart */
 void nvtx_torch_start(void); /* reads the option */
 /* How much of the text is the operator's name; its sequence number goes into *event. */
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event);
 
-/* ---- handlers.c, cuda.c: write the handlers into one client's tables ------------------------- */
+/* ---- handlers.c, objects.c: write the handlers into one client's tables -------------------------
+ */
 
 void nvtx_fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
                unsigned handler_count);

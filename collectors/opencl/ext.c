@@ -7,7 +7,7 @@
  * where a second platform differs, its program gets the driver's own address and a note is left. */
 #include <string.h>
 
-#include "collectors/opencl/ext.h"
+#include "collectors/opencl/hooks.h"
 #include "collectors/opencl/ocl.h"
 
 typedef void (*function)(void);

@@ -3,7 +3,6 @@
  * make it stale; a local-memory argument changes the memory a group needs and does so too. */
 #include <sys/mman.h>
 
-#include "collectors/opencl/kernel.h"
 #include "collectors/opencl/ocl.h"
 
 static struct ocl_table kernels;

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/opencl/ext.h"
-#include "collectors/opencl/kernel.h"
+#include "collectors/opencl/hooks.h"
 #include "collectors/opencl/ocl.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -4,8 +4,8 @@
  * queue.c   queues, the FIFO of events in flight           harvest.c  times of finished commands
  * clock.c   which clock a device stamps, anchors           device.c   devices and contexts
  * hide.c    what the program must not notice               ext.c      extension entry points
- * launch.c, transfer.c, image.c, svm.c, memory.c, sync.c   the wrappers by kind of command
- * table.c   handle -> state, lock-free to read             region.c   address -> size
+ * launch.c, transfer.c, svm.c, memory.c, sync.c            the wrappers by kind of command
+ * table.c   handle -> state, lock-free to read
  *
  * Rules: no lock is held across a driver call, but for the harvest of a queue, which no thread
  * waits for longer than its timeout; what a lock protects is in order between any two instructions,
@@ -98,8 +98,6 @@ struct ocl_regions {
 bool ocl_region_add(struct ocl_regions *regions, const void *address, size_t bytes, uint64_t id);
 /* Take one count off the region that begins at address; false when there is none. */
 bool ocl_region_take(struct ocl_regions *regions, const void *address, struct ocl_region *out);
-/* The region that holds address. */
-bool ocl_region_find(struct ocl_regions *regions, const void *address, struct ocl_region *out);
 
 /* ---- devices, contexts, kernels -------------------------------------------------------------- */
 
@@ -296,5 +294,25 @@ static inline uint64_t ocl_region_bytes(const size_t region[3])
 {
     return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
 }
+
+/* ---- launch.c: kernels -----------------------------------------------------------------------
+ *
+ * A launch needs the kernel's name and memory needs, queried from the driver once. */
+
+/* What is known of a kernel object; replaced in place when the handle is used again. */
+struct ocl_kernel {
+    _Atomic uint32_t epoch;         /* 0 or another epoch: query again */
+    _Atomic uint32_t name;          /* string id */
+    _Atomic uint64_t local_bytes;   /* per work-group, set arguments included; UINT64_MAX unknown */
+    _Atomic uint64_t private_bytes; /* per work-item; UINT64_MAX unknown */
+
+    /* The last launch's sizes and configuration: a loop of launches needs no look-up. Even
+     * version: whole; readers compare the version before and after. */
+    _Atomic uint32_t version;
+    _Atomic uint32_t config; /* config id, 0 = none */
+    _Atomic uint64_t sizes[7];
+};
+
+void ocl_kernel_forked(void);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/python/interpreter.h"
-#include "collectors/python/python.h"
 
 struct python_interpreter python_interpreter;
 _Atomic unsigned python_phase;

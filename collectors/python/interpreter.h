@@ -96,9 +96,6 @@ struct python_walk {
     struct python_loop loops[PYTHON_MAX];
 };
 
-/* State of the calling thread whose frames may be read now, or 0. */
-uint64_t python_own_thread(void);
-
 /* The frames of a thread. The second form reads by way of `read`, which may refuse. */
 void python_walk(uint64_t thread, struct python_walk *walk);
 void python_walk_by(python_reader read, uint64_t thread, struct python_walk *walk);
@@ -116,5 +113,32 @@ int python_check(uint64_t thread, const char **why);
  * or for now. An address that is used again for other code gets another id. */
 uint32_t python_code_id(uint64_t code);
 void python_code_forget(void);
+
+/* ---- find.c, walk.c: for stacks --------------------------------------------------------------
+ *
+ * Python frames of the calling thread, merged into its native stack. Reads the interpreter's own
+ * structures (CPython 3.10 to 3.13, found by symbol, nothing linked): no call that could run Python
+ * code, no reference counting, no lock, no allocation. A thread's frames are changed by the thread
+ * alone, so they may be read while it holds the interpreter's lock or not.
+ *
+ * Abstains, and says so in the trust block: other versions, free-threaded builds, an interpreter
+ * whose structures fail the check of layout (check.c). Frames of a subinterpreter are left out. */
+
+/* Look whether an interpreter is in the process. Takes the dynamic loader's lock: to be called from
+ * a constructor or on the helper thread, never on the launch path. Cheap once one is found. */
+void python_look(void);
+
+/* Is there one whose frames can be read, as far as is known? One load. */
+bool python_here(void);
+
+/* Merge. entries[0..count): the thread's native frames, innermost first (libprof/wire: kind in the
+ * top bits); cfas[i]: the stack pointer of frame i's caller after the return into it, 0 = not
+ * known. out[room] gets the merged stack, innermost first: the Python frames replace the
+ * interpreter's loop that runs them, native frames of the interpreter's own code are left out, and
+ * Python frames outside of all native ones found follow at the end. A thread without Python frames
+ * gets its native ones unchanged. Returns how many entries the whole stack has: more than `room` =
+ * the outermost are missing in out. */
+size_t python_merge(const uint64_t *entries, const uint64_t *cfas, size_t count, uint64_t *out,
+                    size_t room);
 
 #endif

@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collectors/stacks/bounds.h"
+#include "collectors/stacks/unwind.h"
 
 #define PAGE 4096u            /* probed in steps of this; pages may be larger */
 #define MAX_OWN (64ull << 20) /* probed at once: 16384 system calls, about 1 ms, once */

@@ -93,4 +93,14 @@ enum cfi_stepped cfi_step(const struct cfi_tables *tables, const struct cfi_row 
  * to its first operation and its length, or NULL. For callers that recognize common expressions. */
 const unsigned char *cfi_block(const struct cfi_tables *tables, int64_t offset, uint64_t *bytes);
 
+/* ---- expression.c ----------------------------------------------------------------------------
+ *
+ * DWARF expressions of call frame information. */
+
+/* The value of `bytes` of operations at `code`, begun with `initial` on its stack (NULL = nothing).
+ * False: not understood, or needs what is not known. */
+bool cfi_evaluate(const unsigned char *code, uint64_t bytes, const uint64_t *initial,
+                  const struct cfi_registers *registers, cfi_read *read, void *context,
+                  uint64_t *value);
+
 #endif

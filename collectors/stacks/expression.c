@@ -2,7 +2,7 @@
  * frame whose stack was realigned, registers that a signal frame saved, the two shapes of PLT
  * entries. The stack is small and the number of operations limited: a hostile expression ends soon.
  */
-#include "collectors/stacks/expression.h"
+#include "collectors/stacks/cfi.h"
 #include "collectors/stacks/cursor.h"
 
 #define DEPTH 16u

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "collectors/core/collector.h"
-#include "collectors/stacks/bounds.h"
 #include "collectors/stacks/modules.h"
 #include "collectors/stacks/stacks.h"
 #include "collectors/stacks/unwind.h"

@@ -8,7 +8,6 @@
  * Code without tables (generated, assembler) is passed by its frame pointer, if what rbp points to
  * looks like a frame; on aarch64 all code is, whose ABI has frame pointers. What is followed must
  * lead upwards within the stack (bounds.c): a wrong turn ends the walk. */
-#include "collectors/stacks/bounds.h"
 #include "collectors/stacks/unwind.h"
 #include "libprof/wire/stack.h"
 
@@ -127,7 +126,7 @@ static bool row_fits_rule(const struct cfi_row *row, struct rule *rule)
 }
 
 /* The rule of the instruction at pc by the tables of its module. */
-static struct rule by_tables(const struct cfi_tables *tables, uint64_t pc, uint32_t module)
+static struct rule rule_from_tables(const struct cfi_tables *tables, uint64_t pc, uint32_t module)
 {
     struct rule rule = {.kind = RULE_NO_TABLES, .module = module};
     struct cfi_row row;
@@ -147,7 +146,7 @@ static struct rule by_tables(const struct cfi_tables *tables, uint64_t pc, uint3
     return rule;
 }
 #else
-static struct rule by_tables(const struct cfi_tables *tables, uint64_t pc, uint32_t module)
+static struct rule rule_from_tables(const struct cfi_tables *tables, uint64_t pc, uint32_t module)
 {
     (void)tables;
     (void)pc;
@@ -155,15 +154,15 @@ static struct rule by_tables(const struct cfi_tables *tables, uint64_t pc, uint3
 }
 #endif
 
-static __attribute__((noinline)) struct rule learn(struct walk *walk, uint64_t pc, uint64_t key,
-                                                   uint32_t slot)
+static __attribute__((noinline)) struct rule learn_rule(struct walk *walk, uint64_t pc,
+                                                        uint64_t key, uint32_t slot)
 {
     uint32_t module = stacks_module_at(walk->modules, pc);
     if (module == 0)
         return (struct rule){.kind = RULE_UNKNOWN};
     struct rule rule = {.kind = RULE_NO_SLOT, .module = module};
     if (module != MODULE_BEYOND)
-        rule = by_tables(&walk->modules->slots[module - 1].tables, pc, module);
+        rule = rule_from_tables(&walk->modules->slots[module - 1].tables, pc, module);
     uint64_t word = pack(&rule);
     atomic_store_explicit(&walk->rules->slots[slot].rule, word, memory_order_relaxed);
     /* Release: a thread that finds the rule also sees the module that it names. */
@@ -178,7 +177,8 @@ static uint64_t salt_of(const struct stacks_modules *modules)
 
 /* Unloading is not reported here: is the module that a rule was learned of still there? Checked for
  * each run of frames in one module, 30 ns. */
-static __attribute__((noinline)) bool is_there(struct walk *walk, uint32_t module, uint64_t pc)
+static __attribute__((noinline)) bool module_is_loaded(struct walk *walk, uint32_t module,
+                                                       uint64_t pc)
 {
     if (module == walk->sure || module == MODULE_BEYOND || module == 0)
         return true;
@@ -197,14 +197,14 @@ static inline struct rule known_rule(struct walk *walk)
     uint64_t check = atomic_load_explicit(&walk->rules->slots[slot].key, memory_order_acquire);
     if (__builtin_expect((word ^ check) == key && word != 0, 1))
         return unpack(word);
-    return learn(walk, pc, key, slot);
+    return learn_rule(walk, pc, key, slot);
 }
 
 static inline struct rule rule_of(struct walk *walk)
 {
     struct rule rule = known_rule(walk);
     if (__builtin_expect(stacks_unloads_seen, 1) ||
-        is_there(walk, rule.module, lookup_address(walk)))
+        module_is_loaded(walk, rule.module, lookup_address(walk)))
         return rule;
     stacks_module_at(walk->modules,
                      lookup_address(walk)); /* sees that it is gone: another generation */
@@ -224,7 +224,7 @@ static inline bool return_to(struct walk *walk, uint64_t cfa)
     return true;
 }
 
-static inline bool step_by_rule(struct walk *walk, const struct rule *rule)
+static inline bool step_by_distance(struct walk *walk, const struct rule *rule)
 {
     uint64_t cfa =
         (rule->kind == RULE_STACK ? walk->sp : walk->frame) + (uint64_t)(int64_t)rule->distance;
@@ -235,7 +235,7 @@ static inline bool step_by_rule(struct walk *walk, const struct rule *rule)
     return return_to(walk, cfa);
 }
 
-static bool by_realigned(struct walk *walk, const struct rule *rule)
+static bool step_from_realigned(struct walk *walk, const struct rule *rule)
 {
     uint64_t cfa, frame;
     if (!load(walk, walk->frame + (uint64_t)(int64_t)rule->distance, &cfa) ||
@@ -254,7 +254,7 @@ static bool is_code(struct walk *walk, uint64_t pc, bool generated)
 
 /* No tables: what the frame pointer leads to, if that is a frame. In generated code the caller may
  * be generated too; of assembler in a module the caller must be in one. */
-static bool by_frame_pointer(struct walk *walk, bool generated)
+static bool step_to_frame_pointer(struct walk *walk, bool generated)
 {
     uint64_t frame, pc, at = walk->frame;
     if (at < walk->sp || !load(walk, at, &frame) || !load(walk, at + 8, &pc))
@@ -274,7 +274,7 @@ static bool by_frame_pointer(struct walk *walk, bool generated)
 
 #if defined(__x86_64__)
 /* After a step by tables: a signal frame may lead to another stack. */
-static bool go_on(struct walk *walk, const struct cfi_registers *registers, bool signal)
+static bool continue_at(struct walk *walk, const struct cfi_registers *registers, bool signal)
 {
     uint64_t sp = registers->value[CFI_RSP];
     if ((!signal && sp <= walk->sp) || registers->value[CFI_RIP] > UNWIND_ADDRESS)
@@ -291,8 +291,8 @@ static bool go_on(struct walk *walk, const struct cfi_registers *registers, bool
     return true;
 }
 
-static enum cfi_stepped step_by_row(struct walk *walk, uint32_t module,
-                                    struct cfi_registers *registers)
+static enum cfi_stepped step_by_tables(struct walk *walk, uint32_t module,
+                                       struct cfi_registers *registers)
 {
     struct cfi_row row;
     const struct cfi_tables *tables = &walk->modules->slots[module - 1].tables;
@@ -301,17 +301,17 @@ static enum cfi_stepped step_by_row(struct walk *walk, uint32_t module,
         !cfi_find(tables, lookup_address(walk), &row))
         return CFI_FAILED;
     enum cfi_stepped result = cfi_step(tables, &row, registers, read_walked_stack, walk);
-    return result == CFI_STEPPED && !go_on(walk, registers, row.signal) ? CFI_FAILED : result;
+    return result == CFI_STEPPED && !continue_at(walk, registers, row.signal) ? CFI_FAILED : result;
 }
 
 /* A frame whose rule needs more than the stack pointer and rbp, of which nothing else is known. */
-static enum cfi_stepped by_step(struct walk *walk, uint32_t module)
+static enum cfi_stepped step_by_tables_from_pointers(struct walk *walk, uint32_t module)
 {
     struct cfi_registers registers = {
         .known = 1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RIP,
         .value = {[CFI_RSP] = walk->sp, [CFI_RBP] = walk->frame, [CFI_RIP] = walk->pc},
     };
-    return step_by_row(walk, module, &registers);
+    return step_by_tables(walk, module, &registers);
 }
 #endif
 
@@ -353,10 +353,10 @@ static inline bool advance_walk(struct walk *walk, enum stopped *why)
     switch (rule.kind) {
     case RULE_STACK:
     case RULE_FRAME:
-        ok = step_by_rule(walk, &rule);
+        ok = step_by_distance(walk, &rule);
         break;
     case RULE_REALIGNED:
-        ok = by_realigned(walk, &rule);
+        ok = step_from_realigned(walk, &rule);
         break;
     case RULE_OUTERMOST:
         *why = STOPPED_DONE;
@@ -367,13 +367,13 @@ static inline bool advance_walk(struct walk *walk, enum stopped *why)
         return false;
 #if defined(__x86_64__)
     case RULE_TABLES: {
-        enum cfi_stepped stepped = by_step(walk, rule.module);
+        enum cfi_stepped stepped = step_by_tables_from_pointers(walk, rule.module);
         *why = stepped == CFI_OUTERMOST ? STOPPED_DONE : STOPPED_NEEDS_REGISTERS;
         return stepped == CFI_STEPPED;
     }
 #endif
     default:
-        ok = by_frame_pointer(walk, rule.kind == RULE_UNKNOWN);
+        ok = step_to_frame_pointer(walk, rule.kind == RULE_UNKNOWN);
     }
     *why = STOPPED_LOST;
     return ok;
@@ -421,14 +421,14 @@ static enum stopped walk_by_tables(struct walk *walk)
         if (rule.kind == RULE_NO_SLOT) {
             walk->out->no_slot = true;
         } else if (rule.kind == RULE_NO_TABLES || rule.kind == RULE_UNKNOWN) {
-            if (by_frame_pointer(walk, rule.kind == RULE_UNKNOWN)) {
+            if (step_to_frame_pointer(walk, rule.kind == RULE_UNKNOWN)) {
                 registers.value[CFI_RSP] = walk->sp;
                 registers.value[CFI_RBP] = walk->frame;
                 registers.value[CFI_RIP] = walk->pc;
                 stepped = CFI_STEPPED;
             }
         } else {
-            stepped = step_by_row(walk, rule.module, &registers);
+            stepped = step_by_tables(walk, rule.module, &registers);
         }
         if (stepped != CFI_STEPPED) {
             walk->out->cfa[walk->out->count++] = 0;

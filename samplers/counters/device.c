@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libprof/base/clock.h"
 #include "samplers/counters/device.h"
 #include "samplers/counters/pm_api.h"
-#include "libprof/base/clock.h"
 
 /* A whole burst must fit: once the image has become full, the rest of the burst is gone (CUPTI 13.0
  * on an H200), whatever is done with the image. About 55 kB a sample. */

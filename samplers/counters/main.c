@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "samplers/counters/sampler.h"
-#include "samplers/counters/self_test.h"
 
 static const char usage[] =
     "usage: perfkit_sampler --self-test [-d device] [-n bursts] [-b burst_ms] [-p pause_ms]\n"

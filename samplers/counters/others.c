@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "samplers/counters/others.h"
+#include "samplers/counters/sampler.h"
 
 #define MAX_PROCESSES 128u
 

@@ -6,7 +6,7 @@
  *
  * Moments are spread at random: bursts at a fixed distance would see the same part of every step of
  * a program whose steps are as long. */
-#include "samplers/counters/pace.h"
+#include "samplers/counters/sampler.h"
 
 #define SPREAD 0.5  /* of the distance of two bursts */
 #define FORGET 0.25 /* of the expected cost, with each cheaper burst */

@@ -4,19 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectors/cuda/profiler_api.h"
 #include "samplers/counters/pm_api.h"
-#include "collectors/cuda/remedy.h"
 
 struct pm_api pm;
 
-static const struct symbol {
+struct symbol {
     const char *name;
-    size_t at; /* offset in struct pm_api */
-} symbols[] = {
-#define X(name, parameters) {"cupti" #name, offsetof(struct pm_api, name)},
-    PM_FUNCTIONS(X)
-#undef X
+    size_t at; /* offset in the table */
 };
+
+/* Fill a table of functions. Returns the first that the library lacks; NULL = it has all. */
+static const char *fill_function_table(void *library, const struct symbol *symbols, size_t count,
+                                       void *table)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *function = dlsym(library, symbols[i].name);
+        if (!function)
+            return symbols[i].name;
+        memcpy((char *)table + symbols[i].at, &function, sizeof function);
+    }
+    return NULL;
+}
 
 static void *open_cupti_library(const char *chosen)
 {
@@ -38,6 +47,11 @@ static void *open_cupti_library(const char *chosen)
 
 bool pm_load(const char *chosen, char *why, size_t size)
 {
+    static const struct symbol symbols[] = {
+#define X(name, parameters) {"cupti" #name, offsetof(struct pm_api, name)},
+        PM_FUNCTIONS(X)
+#undef X
+    };
     void *library = open_cupti_library(chosen);
     if (!library) {
         snprintf(why, size,
@@ -45,17 +59,12 @@ bool pm_load(const char *chosen, char *why, size_t size)
                  "folder on LD_LIBRARY_PATH");
         return false;
     }
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *function = dlsym(library, symbols[i].name);
-        if (!function) {
-            snprintf(why, size,
-                     "libcupti has no %s: sampling of counters needs CUPTI 12.6 or newer",
-                     symbols[i].name);
-            return false;
-        }
-        memcpy((char *)&pm + symbols[i].at, &function, sizeof function);
-    }
-    return true;
+    const char *missing =
+        fill_function_table(library, symbols, sizeof symbols / sizeof symbols[0], &pm);
+    if (missing)
+        snprintf(why, size, "libcupti has no %s: sampling of counters needs CUPTI 12.6 or newer",
+                 missing);
+    return !missing;
 }
 
 void pm_explain(int result, const char *call, char *why, size_t size)
@@ -69,4 +78,41 @@ void pm_explain(int result, const char *call, char *why, size_t size)
     if (!pm.GetResultString || pm.GetResultString(result, &name) != PM_OK || !name)
         name = "unknown CUPTI error";
     snprintf(why, size, "%s: %s (%d)", call, name, result);
+}
+
+/* ---- libcuda ---------------------------------------------------------------------------------
+ *
+ * libcuda by dlopen. */
+
+#define CUDA_NO_DEVICE 100
+
+struct cuda_api cuda_driver;
+const char *const cuda_no_gpu = "CUDA finds no GPU: look at CUDA_VISIBLE_DEVICES and nvidia-smi";
+
+bool cuda_driver_load(char *why, size_t size)
+{
+    static const struct symbol symbols[] = {
+#define X(name, parameters) {"cu" #name, offsetof(struct cuda_api, name)},
+        CUDA_FUNCTIONS(X)
+#undef X
+    };
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(why, size, "libcuda.so.1 was not found: there is no NVIDIA driver here");
+        return false;
+    }
+    const char *missing =
+        fill_function_table(library, symbols, sizeof symbols / sizeof symbols[0], &cuda_driver);
+    if (missing) {
+        snprintf(why, size, "libcuda has no %s: a newer NVIDIA driver is needed", missing);
+        return false;
+    }
+    int result = cuda_driver.Init(0);
+    if (result == 0)
+        return true;
+    if (result == CUDA_NO_DEVICE)
+        snprintf(why, size, "%s", cuda_no_gpu);
+    else
+        snprintf(why, size, "cuInit failed (%d)", result);
+    return false;
 }

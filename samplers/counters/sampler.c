@@ -16,15 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "samplers/counters/cuda_api.h"
+#include "libprof/base/clock.h"
+#include "libprof/spool/control.h"
 #include "samplers/counters/device.h"
-#include "samplers/counters/others.h"
-#include "samplers/counters/pace.h"
 #include "samplers/counters/pm_api.h"
 #include "samplers/counters/sampler.h"
 #include "samplers/counters/spool_out.h"
-#include "libprof/base/clock.h"
-#include "libprof/spool/control.h"
 
 #define MAX_GPUS 16u
 #define MAX_FAILURES 3u

@@ -8,11 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "samplers/counters/cuda_api.h"
+#include "libprof/base/clock.h"
 #include "samplers/counters/device.h"
 #include "samplers/counters/pm_api.h"
-#include "samplers/counters/self_test.h"
-#include "libprof/base/clock.h"
+#include "samplers/counters/sampler.h"
 
 #define BUSY_BYTES_PER_NS 200.0 /* DRAM reads above this: a copy runs */
 

@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "samplers/counters/spool_out.h"
 #include "libprof/base/clock.h"
 #include "libprof/spool/lifecycle.h"
+#include "samplers/counters/spool_out.h"
 
 #define LIMIT_BYTES (64ull << 20) /* several minutes of samples that are not read */
 #define GROW_CHUNKS 8u

@@ -4,11 +4,30 @@
 
 #include <linux/perf_event.h>
 
-#include "samplers/cpu/perf_open.h"
-#include "samplers/cpu/sample_out.h"
+#include "libprof/spool/control.h"
+#include "libprof/wire/sampler.h"
+#include "libprof/wire/stack.h"
+#include "samplers/counters/spool_out.h"
+#include "samplers/cpu/perf_events.h"
 #include "samplers/cpu/tasks.h"
 #include "samplers/cpu/unwind.h"
-#include "libprof/spool/control.h"
+
+/* Samples as wire records, in the sampler's spool. */
+struct cpu_out {
+    struct spool_out spool;
+    struct prof_names stacks; /* process and frames -> id */
+    uint64_t samples;
+};
+
+struct cpu_sample {
+    enum wire_cpu_kind kind;
+    uint64_t start_ns, duration_ns, weight_ns;
+    uint32_t tid, cpu; /* cpu: WIRE_CPU_UNKNOWN = not known */
+};
+
+bool cpu_out_open(struct cpu_out *out, const char *directory);
+
+void cpu_out_close(struct cpu_out *out);
 
 struct cpu_records {
     const struct cpu_perf *perf;

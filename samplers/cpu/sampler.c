@@ -10,11 +10,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "samplers/cpu/perf_queue.h"
-#include "samplers/cpu/records.h"
-#include "samplers/cpu/sampler.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+#include "samplers/cpu/perf_events.h"
+#include "samplers/cpu/records.h"
+#include "samplers/cpu/sampler.h"
 
 #define ROUND_MS 100
 /* A record's time is taken a moment before it can be seen in its buffer. */

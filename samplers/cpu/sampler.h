@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "samplers/cpu/perf_open.h"
+#include "samplers/cpu/perf_events.h"
 
 struct cpu_sampler;
 

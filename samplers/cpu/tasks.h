@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "samplers/cpu/perf_open.h"
 #include "collectors/stacks/cfi.h"
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
+#include "samplers/cpu/perf_events.h"
 
 #define CPU_NAME_BYTES 16u
 #define CPU_BUILD_ID_BYTES 20u

@@ -3,8 +3,8 @@
 #ifndef PERFKIT_SAMPLERS_CPU_UNWIND_H
 #define PERFKIT_SAMPLERS_CPU_UNWIND_H
 
-#include "samplers/cpu/tasks.h"
 #include "collectors/stacks/cfi.h"
+#include "samplers/cpu/tasks.h"
 
 /* Where a thread was, as the kernel copied it. */
 struct cpu_copy {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "samplers/counters/others.h"
+#include "samplers/counters/sampler.h"
 #include "tests/check_main.h"
 
 #define DIRECTORY "/dev/shm/perfkit-x"

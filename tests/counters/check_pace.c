@@ -2,7 +2,7 @@
  * the duty that was asked for, and never at fixed distances. */
 #include <math.h>
 
-#include "samplers/counters/pace.h"
+#include "samplers/counters/sampler.h"
 #include "tests/check_main.h"
 
 #define INTERVAL 20000u

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/cuda/exact_subjects.h"
+#include "collectors/cuda/profiler_api.h"
 #include "samplers/counters/pm_api.h"
 #include "samplers/counters/sets.h"
-#include "collectors/cuda/exact_subjects.h"
-#include "collectors/cuda/kernel_name.h"
-#include "collectors/cuda/profiler_api.h"
 #include "tests/check_main.h"
 
 /* The metrics of a set on a chip; returns how many. */

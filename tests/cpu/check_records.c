@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "samplers/cpu/perf_queue.h"
+#include "samplers/cpu/perf_events.h"
 #include "samplers/cpu/records.h"
 #include "libprof/base/clock.h"
 #include "tests/check_main.h"

@@ -15,8 +15,16 @@ static const char *lost(void)
     return core.health;
 }
 
+static void use_all(void)
+{
+    ck_assert(cuda_correlation_reserve(CUDA_CALL_STACK));
+    for (enum cuda_fact fact = 0; fact < CUDA_FACTS; fact++)
+        cuda_correlation_use(fact);
+}
+
 START_TEST(later_calls_overwrite)
 {
+    use_all();
     cuda_correlation_keep(CUDA_OUTER_CALL, 7, 6);
     cuda_correlation_keep(CUDA_CALL_THREAD, 7, 100);
     ck_assert_uint_eq(cuda_correlation(7), 6);
@@ -40,6 +48,7 @@ END_TEST
 START_TEST(ids_that_come_again)
 {
     const uint32_t step = 1u << 29;
+    use_all();
     cuda_correlation_of_call(7);
     cuda_correlation_keep(CUDA_OUTER_CALL, 7, 6);
     cuda_correlation_keep(CUDA_LAUNCH_NAME, 7, 5);
@@ -82,7 +91,7 @@ START_TEST(threads_write_while_one_reads)
     static bool found[WRITERS * KEPT + 1];
     pthread_t writers[WRITERS];
     unsigned long stacks = 0, names = 0, count = 0;
-    ck_assert(cuda_correlation_reserve(CUDA_CALL_STACK));
+    use_all();
     for (unsigned i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_create(&writers[i], NULL, keep_facts, NULL), 0);
     for (uint32_t id = 1, done = 0; done < 2;) {

@@ -11,7 +11,6 @@
 
 #include "collectors/core/collector.h"
 #include "collectors/python/interpreter.h"
-#include "collectors/python/python.h"
 #include "collectors/stacks/stacks.h"
 #include "collectors/stacks/unwind.h"
 #include "libprof/base/clock.h"

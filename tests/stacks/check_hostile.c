@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectors/stacks/bounds.h"
-#include "collectors/stacks/expression.h"
+#include "collectors/stacks/cfi.h"
 #include "collectors/stacks/unwind.h"
 #include "tests/stacks/chain.h"
 #include "tests/stacks/fake_core.h"

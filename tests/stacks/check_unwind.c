@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectors/stacks/bounds.h"
 #include "collectors/stacks/unwind.h"
 #include "tests/stacks/chain.h"
 #include "tests/stacks/fake_core.h"
