@@ -86,28 +86,28 @@ static unsigned first_of(unsigned i)
     return (unsigned)__builtin_parity(i);
 }
 
-static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *asked,
+static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *args,
                                 unsigned count, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     for (unsigned i = 0; !status && i < 2 * count; i++) {
         cli_say("ab", "warm-up %u of %u: %s", i + 1, 2 * count, side_names[i % 2]);
-        status = gate_record_warm(recorder, asked->lines[i % 2], err);
+        status = gate_record_warm(recorder, args->lines[i % 2], err);
     }
     return status;
 }
 
 /* Pairs until there are `runs` of each. */
-static enum prof_status record_up_to(struct gate_recorder *recorder, const struct options *asked,
+static enum prof_status record_up_to(struct gate_recorder *recorder, const struct options *args,
                                      unsigned runs, struct gate_runs sides[2],
                                      struct prof_error *err)
 {
-    struct prof_run_options iterations = gate_iterations(&asked->gate);
+    struct prof_run_options iterations = gate_iterations(&args->gate);
     enum prof_status status = PROF_OK;
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
         cli_say("ab", "run %u of %u: %s", turn + 1, 2 * runs, side_names[side]);
-        status = gate_record(recorder, side_names[side], pair + 1, asked->lines[side], &iterations,
+        status = gate_record(recorder, side_names[side], pair + 1, args->lines[side], &iterations,
                              SESSION, &sides[side], err);
         if (status && !recorder->signal) {
             char message[sizeof err->message];
@@ -118,59 +118,58 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
     return status;
 }
 
-/* Record and judge; where that does not decide, once more with more runs. */
-static enum prof_status compare_recorded(struct gate_recorder *recorder,
-                                         const struct options *asked,
+/* Record and compare; where that is undecided, once more with more runs. */
+static enum prof_status compare_recorded(struct gate_recorder *recorder, const struct options *args,
                                          const struct gate_config *config,
                                          struct gate_runs sides[2], struct prof_comparison *result,
                                          struct prof_error *err)
 {
-    unsigned looks = asked->max_runs > asked->runs ? 2 : 1;
+    unsigned looks = args->max_runs > args->runs ? 2 : 1;
     enum prof_status status = PROF_OK;
     for (unsigned look = 0; !status && look < looks; look++) {
-        if (look && !prof_comparison_wants(result, asked->max_runs))
+        if (look && !prof_comparison_wants(result, args->max_runs))
             break;
         prof_comparison_free(result);
-        status = record_up_to(recorder, asked, look ? asked->max_runs : asked->runs, sides, err);
+        status = record_up_to(recorder, args, look ? args->max_runs : args->runs, sides, err);
         status = status ? status
-                        : gate_compare(&asked->gate, config, &sides[BASE], &sides[CAND], true,
-                                       looks, result, err);
+                        : gate_compare(&args->gate, config, &sides[BASE], &sides[CAND], true, looks,
+                                       result, err);
     }
     return status;
 }
 
-static int write_ab_report(const struct options *asked, const struct gate_config *config,
+static int write_ab_report(const struct options *args, const struct gate_config *config,
                            const struct gate_runs sides[2], const struct prof_comparison *result)
 {
     char texts[2][400];
     for (int side = BASE; side <= CAND; side++)
         snprintf(texts[side], sizeof texts[side], "%s of: %.300s",
-                 prof_counted((int64_t)sides[side].count, "run", "runs").text, asked->lines[side]);
+                 prof_counted((int64_t)sides[side].count, "run", "runs").text, args->lines[side]);
     struct prof_gate_report report = {
         .comparison = result,
         .base = texts[BASE],
         .cand = texts[CAND],
         .files = (const char *const *)sides[CAND].names,
-        .file_count = asked->keep ? sides[CAND].count : 0,
+        .file_count = args->keep ? sides[CAND].count : 0,
     };
-    return gate_write_results("ab", &asked->gate, config, &report);
+    return gate_write_results("ab", &args->gate, config, &report);
 }
 
-static bool check_ab_options(const struct options *asked, unsigned *warmup)
+static bool check_ab_options(const struct options *args, unsigned *warmup)
 {
     char *end = NULL;
-    *warmup = asked->warmup ? (unsigned)strtoul(asked->warmup, &end, 10) : 1;
-    if (!asked->lines[BASE] || !asked->lines[CAND]) {
+    *warmup = args->warmup ? (unsigned)strtoul(args->warmup, &end, 10) : 1;
+    if (!args->lines[BASE] || !args->lines[CAND]) {
         cli_say("ab", "give both commands: --base CMD --cand CMD");
         return false;
     }
-    if (asked->max_runs && asked->max_runs < asked->runs) {
+    if (args->max_runs && args->max_runs < args->runs) {
         cli_say("ab", "--max-runs %u is less than the %u of --runs: give more, or leave it out",
-                asked->max_runs, asked->runs);
+                args->max_runs, args->runs);
         return false;
     }
-    if (end && (*asked->warmup < '0' || *asked->warmup > '9' || *end || *warmup > 1000)) {
-        cli_say("ab", "--warmup: '%s' is not a count: give 0 to 1000", asked->warmup);
+    if (end && (*args->warmup < '0' || *args->warmup > '9' || *end || *warmup > 1000)) {
+        cli_say("ab", "--warmup: '%s' is not a count: give 0 to 1000", args->warmup);
         return false;
     }
     return true;
@@ -178,7 +177,7 @@ static bool check_ab_options(const struct options *asked, unsigned *warmup)
 
 static int ab_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP};
+    struct options args = {.runs = DEFAULT_RUNS, .gate.skip = CLI_NO_SKIP};
     struct cli_operands none;
     struct gate_config config;
     struct gate_recorder recorder;
@@ -187,18 +186,18 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
     struct prof_error err = {0};
     int exit_status;
     unsigned warmup;
-    if (!cli_parse(command, argc, argv, &asked, &none, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &none, &exit_status))
         return exit_status;
-    if (!check_ab_options(&asked, &warmup) ||
-        !gate_configure(command->name, &asked.gate, NULL, &config))
+    if (!check_ab_options(&args, &warmup) ||
+        !gate_configure(command->name, &args.gate, NULL, &config))
         return CLI_USAGE;
-    enum prof_status status = gate_record_open(&recorder, command->name, asked.keep, &err);
-    status = status ? status : warm_up(&recorder, &asked, warmup, &err);
-    status = status ? status : compare_recorded(&recorder, &asked, &config, sides, &result, &err);
+    enum prof_status status = gate_record_open(&recorder, command->name, args.keep, &err);
+    status = status ? status : warm_up(&recorder, &args, warmup, &err);
+    status = status ? status : compare_recorded(&recorder, &args, &config, sides, &result, &err);
     if (status)
         cli_say(command->name, "%s", err.message);
     gate_record_close(&recorder);
-    exit_status = status ? CLI_USAGE : write_ab_report(&asked, &config, sides, &result);
+    exit_status = status ? CLI_USAGE : write_ab_report(&args, &config, sides, &result);
     prof_comparison_free(&result);
     gate_runs_free(&sides[BASE]);
     gate_runs_free(&sides[CAND]);

@@ -69,7 +69,7 @@ static const struct cli_text_row statuses[] = {
 };
 
 struct call {
-    const struct options *asked;
+    const struct options *args;
     const struct gate_config *config;
     int count; /* of the operands behind the verb */
     char **values;
@@ -99,14 +99,12 @@ static void print_clean(const char *text)
     free(clean);
 }
 
-/* ---- save -------------------------------------------------------------------------------------
- */
+/* ---- save ------------------------------------------------------------------------------------ */
 
 static int load_runs(struct call *call, struct gate_runs *runs)
 {
-    const char *iteration =
-        call->asked->iteration ? call->asked->iteration : call->config->iteration;
-    unsigned skip = call->asked->skip == CLI_NO_SKIP ? call->config->skip : call->asked->skip;
+    const char *iteration = call->args->iteration ? call->args->iteration : call->config->iteration;
+    unsigned skip = call->args->skip == CLI_NO_SKIP ? call->config->skip : call->args->skip;
     struct prof_run_options iterations = CLI_RUN_OPTIONS(*iteration ? iteration : NULL, skip);
     for (int i = 1; i < call->count; i++) {
         if (gate_runs_add_capture(runs, call->values[i], &iterations, 0, &call->err))
@@ -127,17 +125,17 @@ static enum prof_status save_runs(struct call *call, const struct gate_runs *run
     struct prof_baseline_file *file = NULL;
     const char *name = call->values[0];
     size_t added = 0;
-    enum prof_status status = gate_runs_session(runs, call->asked->label, &session, &call->err);
+    enum prof_status status = gate_runs_session(runs, call->args->label, &session, &call->err);
     if (status)
         return status;
     status = open_baseline_file(call, true, &file);
     status = status ? status : prof_baseline_append(file, name, &session, 1, &added, &call->err);
     prof_baseline_close(file);
     prof_baseline_session_free(&session);
-    if (!status && added < runs->count && !call->asked->quiet)
+    if (!status && added < runs->count && !call->args->quiet)
         cli_say("baseline", "%zu of %zu runs had been saved in '%s' before and were left out",
                 runs->count - added, runs->count, name);
-    if (!status && added && !call->asked->quiet)
+    if (!status && added && !call->args->quiet)
         cli_say("baseline", "saved %s in '%s' (%s)",
                 prof_counted((int64_t)added, "run", "runs").text, name, call->config->baselines);
     return status;
@@ -158,8 +156,7 @@ static int save_baseline(struct call *call)
     return exit_status;
 }
 
-/* ---- list -------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static int print_list_json(const struct prof_baseline_list *list)
 {
@@ -192,7 +189,7 @@ static int list(struct call *call)
     if (status)
         return CLI_USAGE;
     int exit_status = CLI_OK;
-    if (call->asked->json) {
+    if (call->args->json) {
         exit_status = print_list_json(&all);
     } else {
         char first[32], last[32];
@@ -212,8 +209,7 @@ static int list(struct call *call)
     return exit_status;
 }
 
-/* ---- show -------------------------------------------------------------------------------------
- */
+/* ---- show ------------------------------------------------------------------------------------ */
 
 static void put_session(struct prof_json *json, const struct prof_baseline_session *session)
 {
@@ -306,7 +302,7 @@ static int show_baseline(struct call *call)
     if (load_named(call, &baseline))
         return CLI_USAGE;
     int exit_status = CLI_OK;
-    if (call->asked->json) {
+    if (call->args->json) {
         exit_status = show_json(&baseline);
     } else {
         show_sessions(&baseline);
@@ -317,8 +313,7 @@ static int show_baseline(struct call *call)
     return exit_status;
 }
 
-/* ---- rm, export, import -----------------------------------------------------------------------
- */
+/* ---- rm, export, import ---------------------------------------------------------------------- */
 
 static int rm(struct call *call)
 {
@@ -335,9 +330,9 @@ static int rm(struct call *call)
     if (open_baseline_file(call, true, &file))
         return CLI_USAGE;
     enum prof_status status =
-        prof_baseline_remove(file, call->values[0], call->asked->keep, &removed, &call->err);
+        prof_baseline_remove(file, call->values[0], call->args->keep, &removed, &call->err);
     prof_baseline_close(file);
-    if (!status && !call->asked->quiet)
+    if (!status && !call->args->quiet)
         cli_say("baseline", "removed %s of '%s'",
                 prof_counted((int64_t)removed, "session", "sessions").text, call->values[0]);
     return status ? CLI_USAGE : CLI_OK;
@@ -360,8 +355,8 @@ static int export_baseline(struct call *call)
     if (load_named(call, &baseline))
         return CLI_USAGE;
     enum prof_status status =
-        prof_baseline_export(&baseline, call->values[1], call->asked->force, &call->err);
-    if (!status && !call->asked->quiet)
+        prof_baseline_export(&baseline, call->values[1], call->args->force, &call->err);
+    if (!status && !call->args->quiet)
         cli_say("baseline", "wrote %s: %s of '%s'", call->values[1],
                 prof_counted((int64_t)baseline.session_count, "session", "sessions").text,
                 call->values[0]);
@@ -381,7 +376,7 @@ static enum prof_status import_baseline(struct call *call, struct prof_baseline_
     status =
         prof_baseline_append(to, as, baseline.sessions, baseline.session_count, &added, &call->err);
     prof_baseline_free(&baseline);
-    if (!status && !call->asked->quiet)
+    if (!status && !call->args->quiet)
         cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
                 as);
     return status;
@@ -414,8 +409,7 @@ static int import_all(struct call *call)
     return status ? CLI_USAGE : CLI_OK;
 }
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -446,21 +440,21 @@ static int find_verb(const char *word)
 
 static int baseline_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.skip = CLI_NO_SKIP};
+    struct options args = {.skip = CLI_NO_SKIP};
     struct cli_operands operands;
     struct gate_config config;
     struct prof_error err = {0};
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     int verb = find_verb(operands.values[0]);
     if (verb < 0)
         return CLI_USAGE;
-    if (gate_config_read(asked.config, asked.baselines, &config, &err)) {
+    if (gate_config_read(args.config, args.baselines, &config, &err)) {
         cli_say(command->name, "%s", err.message);
         return CLI_USAGE;
     }
-    struct call call = {.asked = &asked,
+    struct call call = {.args = &args,
                         .config = &config,
                         .count = operands.count - 1,
                         .values = operands.values + 1};

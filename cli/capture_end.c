@@ -1,5 +1,5 @@
-/* Nothing is thrown away before the capture is safely in its place: on a full
- * disk the spool folder stays, and `perfkit recover` does the same steps again later. */
+/* Nothing is removed before the capture is safe at its final path: on a full disk the spool folder
+ * stays, and `perfkit recover` does the same steps again later. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void pause_ms(long milliseconds)
     nanosleep(&pause, NULL);
 }
 
-/* Once more while the disk is full: somebody may be making room. */
+/* Once more while the disk is full: room may be made meanwhile. */
 static bool patient(struct capture_end *end, enum prof_status status, const struct prof_error *err)
 {
     if (status != PROF_FULL)
@@ -339,8 +339,8 @@ static bool print_filtered(const char *command, const struct prof_trust *trust, 
     return true;
 }
 
-/* What was asked for beside the trace and did not come (counters, samples): a run of which all
- * calls are there is told complete, and who waits for the rest must hear of it. */
+/* What was requested beside the trace and is missing (counters, samples): a run with all of its
+ * calls counts as complete, so this says what it lacks. */
 static void print_degraded(const char *command, const struct prof_trust *trust)
 {
     for (size_t i = 0; i < trust->statement_count; i++) {
@@ -402,9 +402,9 @@ void capture_summary(const char *command, const char *path, const char *shown, c
         nothing = true;
     bool contended = print_contention(command, &trust);
     if (print_filtered(command, &trust, info->kernel_filter))
-        nothing = false;                      /* that is the reason */
-    bool told = contended || !trust.complete; /* why, by another line */
-    if (nothing && (reason || !told))
+        nothing = false;                          /* that is the reason */
+    bool reported = contended || !trust.complete; /* why, by another line */
+    if (nothing && (reason || !reported))
         print_nothing_recorded(command, &trust, info->trace, reason);
     else if (nothing)
         cli_say(command, "nothing was recorded%s", ending);

@@ -1,5 +1,5 @@
 /* The last part of every recording, for `run` and for `recover`: read what is left in the spools,
- * finish the capture, bring it to its place, remove the spool folder. */
+ * finish the capture, move it to its final path, remove the spool folder. */
 #ifndef PERFKIT_CLI_CAPTURE_END_H
 #define PERFKIT_CLI_CAPTURE_END_H
 
@@ -20,7 +20,7 @@ struct capture_end {
     bool abandon;      /* processes still run: do not wait for their last record */
     bool keep_spool;
     bool (*stop)(void); /* naming stacks may take long: true ends it. NULL = never */
-    pid_t pid;          /* ingest has not been told yet how this one ended; 0 = it has */
+    pid_t pid;          /* the process whose end ingest does not know yet; 0 = none */
     int wait_status;
     uint64_t full_since_ns; /* private: start with 0 */
 };

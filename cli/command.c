@@ -1,6 +1,6 @@
 /* The one parser of command lines. It knows nothing of any command: types, defaults and words come
  * from the option tables. Values are checked here, so that commands see only good ones, and a
- * mistake is answered with what is wrong and how to mend it. */
+ * message says what is wrong and how to fix it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ const struct cli_option cli_help_option = {
 #define LINE 2048
 #define TEXT (4 * LINE) /* so many bytes of a message are looked at */
 
-/* What is wrong stands in front and how to mend it at the end: a long name loses its middle. */
+/* What is wrong comes first and the fix last: a long name loses its middle. */
 static void put_shortened(char *out, size_t room, const char *text)
 {
     size_t length = strlen(text), half = (room - sizeof " ... ") / 2;
@@ -55,7 +55,7 @@ void cli_say(const char *command, const char *format, ...)
     put_shortened(line + used, sizeof line - used - 1, clean);
     used = strlen(line);
     line[used++] = '\n';
-    /* Nobody may be left to read it; there is nowhere else to say that. */
+    /* Standard error may be closed; there is nowhere else to report that. */
     if (write(STDERR_FILENO, line, used) < 0) {
     }
     errno = saved;
@@ -239,7 +239,7 @@ static bool bad_word(const struct cli_command *command, const struct cli_option 
 
 #define LONGEST_NS (100000000ull * 1000000000u) /* three years */
 
-/* How numbers are read, what they may be at most, and what is said of what is no such number. */
+/* How numbers are read, what they may be at most, and the message for what is no such number. */
 static const struct {
     bool (*parse)(const char *text, uint64_t *out);
     uint64_t most;

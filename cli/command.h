@@ -75,7 +75,7 @@ struct cli_command {
     const char *const *verbs; /* what the first operand may be, ends with NULL; NULL = anything */
     unsigned least, most;     /* operands */
     enum cli_status usage_status;
-    bool verbatim; /* the first operand ends the options (it is somebody else's command line) */
+    bool verbatim; /* the first operand ends the options (it is another program's command line) */
     int (*run)(const struct cli_command *command, int argc, char **argv);
 };
 

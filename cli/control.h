@@ -21,8 +21,8 @@ enum prof_status control_make(struct control *control, const char *folder, bool 
 /* Open the page of a running capture. */
 enum prof_status control_find(struct control *control, const char *folder, struct prof_error *err);
 
-/* Open or close the window. *changed_ns: since when it is so. PROF_BUSY when another writer does
- * not let go. */
+/* Open or close the window. *changed_ns: since when it is so. PROF_BUSY when another writer keeps
+ * the lock. */
 enum prof_status control_set(struct control *control, bool open, enum wire_window_reason reason,
                              uint64_t *changed_ns, struct prof_error *err);
 

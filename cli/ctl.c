@@ -160,10 +160,6 @@ void control_close(struct control *control)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* perfkit ctl: starts and stops the recording of a program that runs under `perfkit run`. It writes
- * into the capture's control page and then waits until every process has looked at it, so that a
- * script may go on with what it wants recorded. */
-
 #define PATIENCE_NS 3000000000ull /* for processes that are busy: they look every 100 ms */
 #define LOOK_NS 10000000l
 

@@ -127,7 +127,7 @@ static bool refused(struct reading *reading, const char *name, double value)
     return true;
 }
 
-/* A ceiling that is measured anew, and what is sustained of it, which is told after it. */
+/* A ceiling that is measured again, and what is sustained of it, which is reported after it. */
 static bool read_ceiling(struct reading *reading, const char *name, double value, const char *how)
 {
     char row[sizeof reading->entry->measured.rows[0].name];
@@ -225,9 +225,6 @@ static enum prof_status device_measure(struct device_entry *entry,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* perfkit device: what this machine's devices are and what they can do. With --measure their
- * ceilings are measured and kept, so that captures made afterwards carry them. */
-
 #define SHAPE 1 /* of the JSON */
 #define TEXT_CELLS 25
 
@@ -266,7 +263,7 @@ static const struct cli_option device_options[] = {
     {0},
 };
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- what is requested ----------------------------------------------------------------------- */
 
 /* "cuda", "opencl:0", "cpu" */
 static bool entry_matches_operand(const struct device_entry *entry, const char *operand)
@@ -439,8 +436,8 @@ static void print_devices_text(const struct device_list *list)
     }
 }
 
-/* What the figure of a library is held against: of copies the roof of the memory, which is the best
- * of all that passes over it. */
+/* What the figure of a library is compared with: for copies the roof of the memory, the best of all
+ * that use it. */
 static double our_best(const struct device_entry *entry, enum prof_ceiling_kind kind)
 {
     double best = ceiling_pair(entry, kind).measured;

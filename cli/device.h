@@ -33,8 +33,8 @@ struct prof_ceiling device_peak(const struct device_entry *entry, enum prof_ceil
 /* The value in the kind's unit. */
 struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
 
-/* All devices of this machine, each API asked in a child of its own, with what was measured of them
- * before in `folder`; of that, what is above their peaks is left out. */
+/* All devices of this machine, each API queried in a child of its own, with what was measured of
+ * them before in `folder`; of that, what is above their peaks is left out. */
 void device_find_all(struct device_list *list, const char *folder);
 
 /* ---- where ceilings are kept ----------------------------------------------------------------- */

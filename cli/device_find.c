@@ -1,4 +1,4 @@
-/* The devices of this machine. Drivers are asked in children, which write into memory that they
+/* The devices of this machine. Drivers are queried in children, which write into memory that they
  * share with us: one that crashes or hangs costs its own devices only. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 /* ---- ceilings -------------------------------------------------------------------------------- */
 
-/* The ceilings of one device: its theoretical peaks, and that nothing measured stands above them.
- * A benchmark that a compiler saw through gives a figure that looks like any other; once kept,
+/* The ceilings of one device: its theoretical peaks, and that nothing measured is above them. A
+ * benchmark that the compiler optimised away gives a figure that looks like any other; once kept,
  * every roofline of the device would be drawn under it. */
 
 /* The next entry, blank, with everything unknown; NULL when the list is full. */
@@ -412,9 +412,6 @@ static void device_add_opencl(struct device_list *list)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* The devices of this machine. Drivers are asked in children, which write into memory that they
- * share with us: one that crashes or hangs costs its own devices only. */
-
 static int64_t read_khz(const char *path)
 {
     long long value = 0;
@@ -490,7 +487,7 @@ static const char *text_or_null(const char *text)
     return *text ? text : NULL;
 }
 
-/* Constant texts of the child stand at the same addresses here: a fork, no exec. */
+/* Constant texts of the child have the same addresses here: a fork, no exec. */
 static void complete_device_entry(struct device_entry *entry, const char *folder, int64_t id)
 {
     struct prof_device *d = &entry->device;

@@ -52,8 +52,7 @@ static const struct cli_text_row examples[] = {
     {0},
 };
 
-/* ---- flame graph ------------------------------------------------------------------------------
- */
+/* ---- flame graph ----------------------------------------------------------------------------- */
 
 struct pair {
     struct prof_capture *captures[2];
@@ -66,12 +65,12 @@ static enum prof_status write_flame(void *context, FILE *out, struct prof_error 
     return prof_gate_flamegraph(pair->captures[0], pair->captures[1], out, pair->is_empty, err);
 }
 
-static enum prof_status flamegraph(const struct options *asked, char *const files[2],
+static enum prof_status flamegraph(const struct options *args, char *const files[2],
                                    struct prof_error *err)
 {
-    const struct prof_filter iterations = CLI_ITERATION_FILTER(asked->iteration, asked->skip);
-    const char *path = asked->flamegraph;
-    bool quiet = asked->quiet;
+    const struct prof_filter iterations = CLI_ITERATION_FILTER(args->iteration, args->skip);
+    const char *path = args->flamegraph;
+    bool quiet = args->quiet;
     struct pair pair = {{NULL, NULL}, {false, false}};
     if (cli_is_database(path))
         return prof_fail(err, PROF_EXISTS,
@@ -99,16 +98,15 @@ static enum prof_status flamegraph(const struct options *asked, char *const file
     return status;
 }
 
-/* ---- comparison -------------------------------------------------------------------------------
- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-static enum prof_status compare_files(const struct options *asked, char *const files[2],
+static enum prof_status compare_files(const struct options *args, char *const files[2],
                                       struct gate_runs sides[2], struct prof_comparison *result,
                                       struct prof_error *err)
 {
     struct gate_options none = {0};
     struct gate_config config = {0};
-    struct prof_run_options iterations = CLI_RUN_OPTIONS(asked->iteration, asked->skip);
+    struct prof_run_options iterations = CLI_RUN_OPTIONS(args->iteration, args->skip);
     for (int side = 0; side < 2; side++) {
         enum prof_status status =
             gate_runs_add_capture(&sides[side], files[side], &iterations, 0, err);
@@ -122,7 +120,7 @@ static enum prof_status compare_files(const struct options *asked, char *const f
     return status;
 }
 
-static enum prof_status write_diff_report(const struct options *asked, char *const files[2],
+static enum prof_status write_diff_report(const struct options *args, char *const files[2],
                                           const struct prof_comparison *result,
                                           struct prof_error *err)
 {
@@ -133,30 +131,30 @@ static enum prof_status write_diff_report(const struct options *asked, char *con
         .cand = files[1],
         .files = (const char *const *)&files[1],
         .file_count = 1,
-        .top = asked->top,
+        .top = args->top,
         .width = width || !isatty(STDOUT_FILENO) ? width : terminal_width(stdout),
         .colour = terminal_colour(stdout),
     };
-    const char *format = asked->json ? "json" : formats[asked->format];
+    const char *format = args->json ? "json" : formats[args->format];
     return prof_gate_writer(prof_diff_writers, format)->write(&report, stdout, err);
 }
 
 static int diff_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.skip = CLI_NO_SKIP};
+    struct options args = {.skip = CLI_NO_SKIP};
     struct cli_operands files;
     struct gate_runs sides[2] = {0};
     struct prof_comparison result = {0};
     struct prof_error err = {0};
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &files, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
         return exit_status;
     enum prof_status status;
-    if (asked.flamegraph) {
-        status = flamegraph(&asked, files.values, &err);
+    if (args.flamegraph) {
+        status = flamegraph(&args, files.values, &err);
     } else {
-        status = compare_files(&asked, files.values, sides, &result, &err);
-        status = status ? status : write_diff_report(&asked, files.values, &result, &err);
+        status = compare_files(&args, files.values, sides, &result, &err);
+        status = status ? status : write_diff_report(&args, files.values, &result, &err);
     }
     if (status)
         cli_say(command->name, "%s", err.message);

@@ -198,8 +198,6 @@ static void doctor_system(struct doctor *doctor)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* perfkit doctor: what can be recorded on this machine, and what to do about the rest. */
-
 static void (*const checks[])(struct doctor *doctor) = {
     doctor_collector,
     doctor_cuda,

@@ -55,7 +55,7 @@ static void probe_driver(void *context, char *reply, size_t size)
 /* Where the collector looks by itself, in its order; then, marked so, where CUPTI may be as well.
  */
 static const struct {
-    const char *place; /* a name for the loader, or a pattern of paths; "~" stands for CUDA_HOME */
+    const char *place; /* a name for the loader, or a pattern of paths; "~" means CUDA_HOME */
     bool collector;
 } cupti_places[] = {
     {"libcupti.so.13", true},
@@ -201,7 +201,7 @@ void doctor_cuda(struct doctor *doctor)
 
 /* ---- OpenCL ---------------------------------------------------------------------------------- */
 
-/* The OpenCL loader, the drivers it is told of (ICD files), their devices, and whether the loader
+/* The OpenCL loader, the drivers that its ICD files name, their devices, and whether the loader
  * brings in a layer: old ones know nothing of layers and say nothing about it. */
 
 #define LOADER OPENCL_LOADER_NAME

@@ -24,7 +24,7 @@
 /* Running an export or import for a person: it may take a minute, may be interrupted, and says at
  * the end what the other shape could not hold. */
 
-/* Progress on a terminal, and whether a signal asked to stop. */
+/* Progress on a terminal, and whether a signal requested the end. */
 struct exchange_shown {
     const char *command, *what;
     bool quiet, drawn;
@@ -89,7 +89,7 @@ static int exchange_end(const struct exchange_shown *shown, const char *output,
 {
     if (shown->drawn)
         fprintf(stderr, "\r\033[K");
-    if (interrupted && status) { /* nothing is left behind: end as the signal asked */
+    if (interrupted && status) { /* nothing is left behind: end by the signal */
         cli_say(shown->command, "interrupted: %s was not written", output);
         raise(interrupted);
         return CLI_FAILED;
@@ -174,20 +174,20 @@ static const struct cli_text_row export_examples[] = {
 
 static int export_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct export_options asked = {0};
+    struct export_options args = {0};
     struct cli_operands operands;
     struct prof_error err = {0};
     char newest[PATH_MAX];
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    int files = asked.output ? operands.count : operands.count - 1;
+    int files = args.output ? operands.count : operands.count - 1;
     if (files < 0 || files > 1) {
         cli_say(command->name, files < 0 ? "where to? name the file to write"
                                          : "OUT is named twice: give it once");
         return CLI_USAGE;
     }
-    const char *output = asked.output ? asked.output : operands.values[files];
+    const char *output = args.output ? args.output : operands.values[files];
     const char *path = operands.values[0];
     if (!files && is_capture_file(AT_FDCWD, output)) {
         cli_say(command->name, "where to? %s is a capture: name the file to write, too", output);
@@ -201,8 +201,7 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
         path = newest;
     }
     prof_store_settle(path);
-    return exchange_run(command, calls[asked.shape], path, output, asked.force, asked.quiet,
-                        "rows");
+    return exchange_run(command, calls[args.shape], path, output, args.force, args.quiet, "rows");
 }
 
 const struct cli_command export_command = {
@@ -254,17 +253,17 @@ static const struct cli_text_row import_examples[] = {
 
 static int import_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct import_options asked = {0};
+    struct import_options args = {0};
     struct cli_operands operands;
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    if (!asked.output) {
+    if (!args.output) {
         cli_say(command->name, "where to? name the capture to write with -o");
         return CLI_USAGE;
     }
-    return exchange_run(command, prof_import, operands.values[0], asked.output, asked.force,
-                        asked.quiet, "events");
+    return exchange_run(command, prof_import, operands.values[0], args.output, args.force,
+                        args.quiet, "events");
 }
 
 const struct cli_command import_command = {
@@ -449,38 +448,38 @@ static void print_merge_result(const char *name, const struct prof_merge_result 
 
 static int merge_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct merge_options asked = {0};
+    struct merge_options args = {0};
     struct cli_operands operands;
     struct prof_merge_result result;
     struct prof_error err = {0};
     struct exchange_shown shown;
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    if (!asked.output) {
+    if (!args.output) {
         cli_say(command->name, "where to? name the capture to write with -o");
         return CLI_USAGE;
     }
-    if (!exchange_is_file(command, asked.output))
+    if (!exchange_is_file(command, args.output))
         return CLI_USAGE;
     open_many();
-    exchange_begin(&shown, command->name, "events", asked.quiet);
+    exchange_begin(&shown, command->name, "events", args.quiet);
     struct prof_merge_options options = {
-        .file = {.overwrite = asked.force, .progress = exchange_show, .user = &shown},
-        .summary = asked.summary,
-        .subset = asked.subset,
+        .file = {.overwrite = args.force, .progress = exchange_show, .user = &shown},
+        .summary = args.summary,
+        .subset = args.subset,
     };
     enum prof_status status =
-        prof_merge((const char *const *)operands.values, (size_t)operands.count, asked.output,
+        prof_merge((const char *const *)operands.values, (size_t)operands.count, args.output,
                    &options, &result, &err);
-    exit_status = exchange_end(&shown, asked.output, status, &err);
+    exit_status = exchange_end(&shown, args.output, status, &err);
     if (exit_status)
         return exit_status;
     bool complete = result.complete;
     print_missing_parts(command->name, &result);
-    if (!asked.quiet) {
+    if (!args.quiet) {
         print_clocks(command->name, &result);
-        print_merge_result(command->name, &result, asked.output);
+        print_merge_result(command->name, &result, args.output);
     }
     prof_merge_result_free(&result);
     return complete ? CLI_OK : CLI_REFUSED;

@@ -182,7 +182,7 @@ static enum prof_status find_streams(struct prof_capture *capture, const char *t
 
 /* ---- NVTX ranges and kernels ----------------------------------------------------------------- */
 
-/* NAME[@DOMAIN], split at the first @ that no backslash stands before. */
+/* NAME[@DOMAIN], split at the first @ without a backslash before it. */
 static enum prof_status split_range_filter(const char *text, struct cli_filter *out,
                                            struct prof_error *err)
 {

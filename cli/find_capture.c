@@ -25,7 +25,7 @@
 /* ---- the newest of a folder ------------------------------------------------------------------ */
 
 /* `perfkit report` without a file means what was recorded last. Other programs keep SQLite files
- * too, so the application id in the header decides, not the name. */
+ * too, so the application id in the header counts, not the name. */
 
 #define SUFFIX ".sqlite"
 #define APPLICATION_ID_AT 68 /* in the header of an SQLite file, big-endian */
@@ -92,9 +92,9 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
 
 /* ---- spool folders --------------------------------------------------------------------------- */
 
-/* After a SIGKILL nobody tells the user the name of the spool folder, so it is looked up: in the
- * places where `run` makes one unless told otherwise, by the lock that a living perfkit holds; and
- * in captures, which name their folder while they grow. */
+/* After a SIGKILL the user does not know the name of the spool folder, so it is looked up: in the
+ * places where `run` makes one without --spool-dir, by the lock that a living perfkit holds; and in
+ * captures, which name their folder while they grow. */
 
 /* Ours, and a living perfkit holds the lock, or none does. */
 static bool is_wanted_spool(const char *folder, bool running)

@@ -1,5 +1,5 @@
-/* perfkit gate: judges captures against a baseline. One candidate run that looks worse is suspect,
- * not guilty: with --rerun more are recorded, and all are judged once more together (two stages;
+/* perfkit gate: compares captures with a baseline. One candidate run that looks worse is suspect,
+ * no proof: with --rerun more are recorded, and all are compared once more together (two stages;
  * the second uses all data at the same risk, so looking twice costs nothing). */
 #include <limits.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ const struct cli_text_row gate_statuses[] = {
     {0},
 };
 
-/* The exit status that a comparison asks for. */
+/* The exit status of a comparison. */
 static int exit_status_of(const struct prof_comparison *comparison, bool strict)
 {
     if (comparison->verdict == PROF_VERDICT_FAIL)
@@ -100,8 +100,7 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
                         (struct prof_runs){cand->data, cand->count}, &how, result, err);
 }
 
-/* ---- notes ------------------------------------------------------------------------------------
- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 struct notes {
     char **texts;
@@ -130,8 +129,7 @@ static void list_notes(const struct gate_config *config, struct notes *notes)
     }
 }
 
-/* ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static bool save_gate_output(const char *command, const char *writer,
                              const struct prof_gate_report *report, const char *path)
@@ -205,10 +203,6 @@ int gate_write_results(const char *command, const struct gate_options *options,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* perfkit gate: judges captures against a baseline. One candidate run that looks worse is suspect,
- * not guilty: with --rerun more are recorded, and all are judged once more together (two stages;
- * the second uses all data at the same risk, so looking twice costs nothing). */
-
 #define DEFAULT_UNITS 3
 
 struct options {
@@ -269,8 +263,7 @@ static const struct cli_text_row examples[] = {
     {0},
 };
 
-/* ---- the two sides ----------------------------------------------------------------------------
- */
+/* ---- the two sides --------------------------------------------------------------------------- */
 
 struct sides {
     struct prof_baseline baseline;
@@ -278,15 +271,15 @@ struct sides {
     char base_text[400], cand_text[400];
 };
 
-static enum prof_status load_baseline(const struct options *asked, const struct gate_config *config,
+static enum prof_status load_baseline(const struct options *args, const struct gate_config *config,
                                       struct sides *sides, struct prof_error *err)
 {
     struct prof_baseline_file *file;
-    size_t sessions = asked->sessions ? asked->sessions : config->sessions ? config->sessions : 20;
+    size_t sessions = args->sessions ? args->sessions : config->sessions ? config->sessions : 20;
     enum prof_status status = prof_baseline_open(config->baselines, false, &file, err);
     if (status)
         return status;
-    status = prof_baseline_load(file, asked->baseline, sessions, &sides->baseline, err);
+    status = prof_baseline_load(file, args->baseline, sessions, &sides->baseline, err);
     prof_baseline_close(file);
     return status ? status : gate_runs_add_baseline(&sides->base, &sides->baseline, err);
 }
@@ -330,87 +323,86 @@ static void describe_sides(struct sides *sides, size_t given, const char *rerun)
     snprintf(sides->cand_text, sizeof sides->cand_text, "%.199s%.199s", files, recorded);
 }
 
-/* ---- judging ----------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
-static enum prof_status record_more(const struct options *asked, struct gate_recorder *recorder,
+static enum prof_status record_more(const struct options *args, struct gate_recorder *recorder,
                                     struct sides *sides, size_t units, struct prof_error *err)
 {
-    struct prof_run_options iterations = gate_iterations(&asked->gate);
+    struct prof_run_options iterations = gate_iterations(&args->gate);
     enum prof_status status = PROF_OK;
     while (!status && sides->cand.count < units) {
         unsigned number = (unsigned)sides->cand.count + 1;
-        cli_say("gate", "run %u of at most %u: %s", number, asked->max_units, asked->rerun);
+        cli_say("gate", "run %u of at most %u: %s", number, args->max_units, args->rerun);
         status =
-            gate_record(recorder, "cand", number, asked->rerun, &iterations, 0, &sides->cand, err);
+            gate_record(recorder, "cand", number, args->rerun, &iterations, 0, &sides->cand, err);
     }
     return status;
 }
 
-static enum prof_status compare_with_baseline(const struct options *asked,
+static enum prof_status compare_with_baseline(const struct options *args,
                                               const struct gate_config *config,
                                               struct gate_recorder *recorder, struct sides *sides,
                                               struct prof_comparison *result,
                                               struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
-    if (asked->rerun && !sides->cand.count)
-        status = record_more(asked, recorder, sides, 1, err);
+    if (args->rerun && !sides->cand.count)
+        status = record_more(args, recorder, sides, 1, err);
     /* Fewer than three runs cannot fail by times: then the second look is the only one. */
     unsigned looks =
-        asked->rerun && sides->cand.count >= 3 && sides->cand.count < asked->max_units ? 2 : 1;
+        args->rerun && sides->cand.count >= 3 && sides->cand.count < args->max_units ? 2 : 1;
     status = status ? status
-                    : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, looks,
+                    : gate_compare(&args->gate, config, &sides->base, &sides->cand, false, looks,
                                    result, err);
-    if (status || !asked->rerun || !prof_comparison_open(result) ||
-        sides->cand.count >= asked->max_units)
+    if (status || !args->rerun || !prof_comparison_open(result) ||
+        sides->cand.count >= args->max_units)
         return status;
     prof_comparison_free(result);
-    status = record_more(asked, recorder, sides, asked->max_units, err);
+    status = record_more(args, recorder, sides, args->max_units, err);
     return status ? status
-                  : gate_compare(&asked->gate, config, &sides->base, &sides->cand, false, looks,
+                  : gate_compare(&args->gate, config, &sides->base, &sides->cand, false, looks,
                                  result, err);
 }
 
-static int run_gate(const struct options *asked, const struct gate_config *config,
+static int run_gate(const struct options *args, const struct gate_config *config,
                     struct sides *sides, struct prof_error *err)
 {
     struct gate_recorder recorder = {0};
     struct prof_comparison result = {0};
     enum prof_status status = PROF_OK;
     size_t given = sides->cand.count;
-    if (asked->rerun)
-        status = gate_record_open(&recorder, "gate", asked->keep, err);
-    status = status ? status : compare_with_baseline(asked, config, &recorder, sides, &result, err);
+    if (args->rerun)
+        status = gate_record_open(&recorder, "gate", args->keep, err);
+    status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, err);
     if (status)
         cli_say("gate", "%s", err->message);
-    if (asked->rerun)
+    if (args->rerun)
         gate_record_close(&recorder);
     int exit_status = CLI_USAGE;
     if (!status) {
-        describe_sides(sides, given, asked->rerun);
+        describe_sides(sides, given, args->rerun);
         struct prof_gate_report report = {
             .comparison = &result,
             .base = sides->base_text,
             .cand = sides->cand_text,
             .base_name = sides->baseline.name,
             .files = (const char *const *)sides->cand.names,
-            .file_count = asked->keep ? sides->cand.count : given,
+            .file_count = args->keep ? sides->cand.count : given,
         };
-        exit_status = gate_write_results("gate", &asked->gate, config, &report);
+        exit_status = gate_write_results("gate", &args->gate, config, &report);
     }
     prof_comparison_free(&result);
     return exit_status;
 }
 
-static bool check_gate_options(const struct options *asked, const struct cli_operands *files)
+static bool check_gate_options(const struct options *args, const struct cli_operands *files)
 {
     const char *wrong = NULL;
-    if (!asked->baseline)
+    if (!args->baseline)
         wrong = "against what? give --baseline NAME (perfkit baseline list shows them)";
-    else if (!files->count && !asked->rerun)
+    else if (!files->count && !args->rerun)
         wrong = "give the captures to compare, or --rerun CMD to record them";
-    else if (asked->keep && !asked->rerun)
+    else if (args->keep && !args->rerun)
         wrong = "--keep goes with --rerun only: leave it out";
     if (wrong)
         cli_say("gate", "%s", wrong);
@@ -419,25 +411,25 @@ static bool check_gate_options(const struct options *asked, const struct cli_ope
 
 static int gate_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct options asked = {.max_units = DEFAULT_UNITS, .gate.skip = CLI_NO_SKIP};
+    struct options args = {.max_units = DEFAULT_UNITS, .gate.skip = CLI_NO_SKIP};
     struct cli_operands files;
     struct gate_config config;
     struct prof_error err = {0};
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &files, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
         return exit_status;
-    if (!check_gate_options(&asked, &files) ||
-        !gate_configure(command->name, &asked.gate, asked.baselines, &config))
+    if (!check_gate_options(&args, &files) ||
+        !gate_configure(command->name, &args.gate, args.baselines, &config))
         return CLI_USAGE;
     struct sides sides = {0};
-    enum prof_status status = load_baseline(&asked, &config, &sides, &err);
-    struct prof_run_options iterations = gate_iterations(&asked.gate);
+    enum prof_status status = load_baseline(&args, &config, &sides, &err);
+    struct prof_run_options iterations = gate_iterations(&args.gate);
     status = status ? status : load_files(&files, &iterations, &sides, &err);
     if (status) {
         cli_say(command->name, "%s", err.message);
         exit_status = CLI_USAGE;
     } else {
-        exit_status = run_gate(&asked, &config, &sides, &err);
+        exit_status = run_gate(&args, &config, &sides, &err);
     }
     gate_runs_free(&sides.base);
     gate_runs_free(&sides.cand);

@@ -27,7 +27,7 @@ struct gate_config {
     unsigned sessions;               /* of a baseline, the last so many; 0 = all */
     struct prof_override *overrides; /* in the order in which they apply */
     size_t override_count, override_room;
-    /* Overrides that have expired: told, and not applied. */
+    /* Overrides that have expired: reported, and not applied. */
     struct gate_expired {
         unsigned line;
         char *match, *date;
@@ -89,8 +89,8 @@ void gate_runs_free(struct gate_runs *runs);
 struct gate_recorder {
     const char *command;   /* of perfkit, for messages */
     char folder[PATH_MAX]; /* where the captures go */
-    bool keep;             /* the user asked for them: they stay */
-    bool interrupted;      /* somebody ended it; see gate_record_close */
+    bool keep;             /* the user wants to keep them */
+    bool interrupted;      /* a signal ended it; see gate_record_close */
     int signal;
 };
 
@@ -195,8 +195,8 @@ enum prof_status gate_compare(const struct gate_options *options, const struct g
                               bool interleaved, unsigned looks, struct prof_comparison *result,
                               struct prof_error *err);
 
-/* Fill in what report the options ask for, write it to standard output and into files. Returns the
- * exit status: by the verdict, or CLI_USAGE when something could not be written. */
+/* Fill in the report that the options select, write it to standard output and into files. Returns
+ * the exit status: by the verdict, or CLI_USAGE when something could not be written. */
 int gate_write_results(const char *command, const struct gate_options *options,
                        const struct gate_config *config, struct prof_gate_report *report);
 

@@ -1,5 +1,6 @@
 /* What perfkit.gate may say, as tables: a key that is not in them is an error, since a slip in a
- * configuration would otherwise switch off a check in silence. What is let pass needs a reason. */
+ * configuration would otherwise switch off a check without a message. An exception needs a reason.
+ */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 /* ---- the folders of a project ---------------------------------------------------------------- */
 
 /* A command works from any folder of a project, as git does. No higher than its top: a folder above
- * it, as /tmp, may be anybody's, and a file found there would be obeyed. */
+ * it, as /tmp, may belong to another user, and a file found there would be obeyed. */
 
 #define LEVELS 64
 
@@ -81,7 +82,7 @@ enum key {
     KEY_EXPIRES,
 };
 
-/* Where a key may stand. */
+/* Where a key may be. */
 enum place {
     IN_FILE = 1,     /* before any section */
     IN_FAMILY = 2,   /* [kernel], [peak-bytes], ... */
@@ -247,8 +248,8 @@ static enum prof_status check_value(const struct maker *m, const struct key_row 
     return fail_setting(m, s->line, text);
 }
 
-/* A pattern is for the whole text of a metric, METRIC:NAME ...: one for a name alone would fit
- * nothing, and what it was to change would stay as it is in silence. */
+/* A pattern is for the whole text of a metric, METRIC:NAME ...: one for a name alone would match
+ * nothing, and what it was to change would stay as it is without a message. */
 static bool fits_any_family(const char *pattern)
 {
     char start[40];
@@ -385,7 +386,7 @@ static bool is_past(const char *date)
            strcmp(date, today) < 0;
 }
 
-/* The whole section: [kernel], [[override]], [[ignore]] or what stands before the first. */
+/* The whole section: [kernel], [[override]], [[ignore]] or what is before the first. */
 static enum prof_status make_override(const struct maker *m, unsigned index)
 {
     const struct settings_section *section = &m->settings->sections[index];
@@ -529,7 +530,7 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
                             struct prof_error *err)
 {
     struct maker m = {settings, config, err};
-    /* Of several that fit a metric the last counts: the general ones first, wherever they stand. */
+    /* Of several that fit a metric the last counts: the general ones first, wherever they are. */
     static const unsigned order[] = {IN_FILE, IN_FAMILY, IN_OVERRIDE | IN_IGNORE};
     enum prof_status status = check_sections(&m);
     status = status ? status : check_keys(&m);
@@ -543,14 +544,14 @@ static enum prof_status use(const struct settings *settings, struct gate_config 
     return status;
 }
 
-/* Where there are none yet, they will stand at the top of the project. */
-static void find_baselines(const char *asked, struct gate_config *config)
+/* Where there are none yet, they will be at the top of the project. */
+static void find_baselines(const char *file, struct gate_config *config)
 {
     char place[PATH_MAX], *name;
-    if (!asked && config->baselines[0])
+    if (!file && config->baselines[0])
         return;
-    if (asked) {
-        snprintf(config->baselines, sizeof config->baselines, "%s", asked);
+    if (file) {
+        snprintf(config->baselines, sizeof config->baselines, "%s", file);
     } else if (project_find(GATE_FOLDER, place, sizeof place) ||
                project_find(".git", place, sizeof place)) {
         name = strrchr(place, '/');

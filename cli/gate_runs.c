@@ -1,5 +1,5 @@
-/* Captures become runs here, and runs become rows of a baseline. What tells one capture from
- * another is where and when it was recorded, not its path: files are copied and renamed. */
+/* Captures become runs here, and runs become rows of a baseline. A capture is identified by where
+ * and when it was recorded, not by its path: files are copied and renamed. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -16,8 +16,7 @@
 #include "libprof/base/array.h"
 #include "libprof/store/store.h"
 
-/* ---- in ---------------------------------------------------------------------------------------
- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 /* Takes the run, name and identity, also when it fails. */
 static enum prof_status add_gate_run(struct gate_runs *runs, struct prof_run run, const char *path,
@@ -105,8 +104,7 @@ enum prof_status gate_runs_add_baseline(struct gate_runs *runs,
     return status;
 }
 
-/* ---- out --------------------------------------------------------------------------------------
- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 /* Of the project in this folder: 40 digits, with "-dirty" where files differ from it. NULL: no git,
  * no project. */
@@ -205,11 +203,10 @@ void gate_runs_free(struct gate_runs *runs)
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* Runs of a command, one after the other, each by a `perfkit run` of its own: what is judged is
- * then recorded exactly as a user records it. */
+/* Runs of a command, one after the other, each by a `perfkit run` of its own: they are recorded
+ * exactly as a user records them. */
 
-/* ---- signals ----------------------------------------------------------------------------------
- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /* Those of the terminal reach the program by themselves. */
 static const struct {
@@ -220,8 +217,8 @@ enum { WATCHED = sizeof watched / sizeof watched[0] };
 
 /* What the handler needs: of the one recorder that there is. */
 static struct sigaction before[WATCHED];
-static volatile sig_atomic_t child; /* that runs now, 0 = none */
-static volatile sig_atomic_t asked; /* the signal that asked for the end, 0 = none */
+static volatile sig_atomic_t child;      /* that runs now, 0 = none */
+static volatile sig_atomic_t end_signal; /* the signal that requested the end, 0 = none */
 static const char *volatile folder, *volatile capture; /* to be removed; NULL = none */
 
 static bool is_of_terminal(int number)
@@ -232,13 +229,13 @@ static bool is_of_terminal(int number)
     return false;
 }
 
-/* While a program runs, it is asked to end as well, and `run_to_end` ends perfkit when it has:
+/* While a program runs, it gets the signal as well, and `run_to_end` ends perfkit when it has:
  * whatever it made of that, no further run is started. Between two runs nothing may be left on
  * disk. */
 static void on_end_signal(int number)
 {
     int saved = errno;
-    asked = number;
+    end_signal = number;
     if (child > 0) {
         if (!is_of_terminal(number))
             kill((pid_t)child, number);
@@ -256,7 +253,7 @@ static void on_end_signal(int number)
 static void watch_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_end_signal, .sa_flags = SA_RESTART};
-    asked = 0;
+    end_signal = 0;
     for (size_t i = 0; i < WATCHED; i++) {
         sigaction(watched[i].number, NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN) /* as under nohup */
@@ -270,8 +267,7 @@ static void unwatch(void)
         sigaction(watched[i].number, &before[i], NULL);
 }
 
-/* ---- runs --------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 enum prof_status gate_record_open(struct gate_recorder *recorder, const char *command,
                                   const char *keep, struct prof_error *err)
@@ -338,8 +334,8 @@ static enum prof_status run_to_end(struct gate_recorder *recorder, char *const a
     child = 0;
     if (pid < 0)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot start a process");
-    recorder->signal = asked ? (int)asked : WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-    recorder->interrupted = asked;
+    recorder->signal = end_signal ? (int)end_signal : WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    recorder->interrupted = end_signal;
     if (recorder->signal)
         return prof_fail(err, PROF_SYSTEM, "'%.200s' was ended by signal %d (%s)", line,
                          recorder->signal, strsignal(recorder->signal));

@@ -470,8 +470,7 @@ static void generate_fish(FILE *out)
     }
 }
 
-/* ---- the files --------------------------------------------------------------------------------
- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static FILE *open_in(const char *folder, const char *below, const char *name)
 {

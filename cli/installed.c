@@ -101,8 +101,8 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
 
 /* ---- questions to libraries ------------------------------------------------------------------ */
 
-/* Questions to vendor libraries are asked in a child process: what is loaded may crash, hang,
- * print, start threads or change signal handlers, and nothing of that may reach perfkit. */
+/* Vendor libraries are queried in a child process: what is loaded may crash, hang, print, start
+ * threads or change signal handlers, and nothing of that may reach perfkit. */
 
 #define PROBE_MS 10000
 
@@ -166,7 +166,8 @@ bool probe_run(void (*probe)(void *context, char *reply, size_t size), void *con
 
 /* CUDA toolkits bring a libOpenCL.so.1 of their own that knows no layers, and put it before the
  * distribution's in the loader's cache: OpenCL programs then run, and nothing of them is recorded.
- * No API tells, so the library is asked for the name of the variable it would have to read. */
+ * No API reports it, so the library is searched for the name of the variable it would have to read.
+ */
 
 static const char *const usual_folders[] = {
     "/usr/lib/x86_64-linux-gnu",

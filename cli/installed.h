@@ -29,7 +29,7 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err);
 
 /* ---- questions to libraries ------------------------------------------------------------------ */
 
-/* Ask a library something in a child process. */
+/* Query a library in a child process. */
 
 #define PROBE_REPLY 400 /* bytes that a probe may answer */
 

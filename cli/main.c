@@ -88,9 +88,6 @@ const struct cli_command version_command = {
 
 /* ---- help, and every other command ----------------------------------------------------------- */
 
-/* The perfkit command: finds the subcommand in the table and runs it. Everything a command is
- * (options, help, exit statuses) is in its own file; this one only dispatches. */
-
 static int help_run(const struct cli_command *command, int argc, char **argv);
 
 static const struct cli_option no_options[] = {{0}};
@@ -189,8 +186,8 @@ static int help_run(const struct cli_command *command, int argc, char **argv)
 }
 
 /* A closed standard descriptor would be taken by the first file we open, and a message would then
- * be written into that file. Opened the wrong way round, so that what is printed to a closed stdout
- * fails and is told. Close-on-exec: the program that `run` starts finds it closed. */
+ * be written into that file. Opened the wrong way round, so that printing to a closed stdout fails
+ * and is reported. Close-on-exec: the program that `run` starts finds it closed. */
 static void guard_standard_descriptors(void)
 {
     static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
@@ -205,8 +202,7 @@ static void guard_standard_descriptors(void)
     }
 }
 
-/* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to be told.
- */
+/* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to report. */
 static int flushed(const char *command, int status)
 {
     bool short_of_memory = prof_take_note(PROF_NOMEM, NULL);
@@ -240,8 +236,8 @@ int main(int argc, char **argv)
     const struct cli_command *command = cli_find(name);
     if (!command)
         return unknown_command(name);
-    if (!command->verbatim) /* a file over the limit is an error to be told; a program that is
-                             * started keeps its own dispositions */
+    if (!command->verbatim) /* a file over the limit is an error to report; a program that is
+                               started keeps its own dispositions */
         signal(SIGXFSZ, SIG_IGN);
     return flushed(name, command->run(command, argc - 1, argv + 1));
 }

@@ -1,6 +1,6 @@
 /* Names of files that commands write. The patterns of -o: `srun perfkit run -o out-%r.sqlite --
- * ...` starts one perfkit a rank, and each must choose another name without being told. The letters
- * are those of Nsight Systems. */
+ * ...` starts one perfkit a rank, and each must choose another name by itself. The letters are
+ * those of Nsight Systems. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "report/report.h"
 
 struct name {
-    const char *asked;
+    const char *pattern;
     char *out;
     size_t used;
     struct prof_error *err;
@@ -34,7 +34,7 @@ static enum prof_status add_name_text(struct name *name, const char *text, size_
     return PROF_OK;
 }
 
-/* What somebody else chose and the user does not see before it is a file's name. */
+/* Text that the user did not choose and first sees in a file's name. */
 static enum prof_status add_foreign(struct name *name, const char *text)
 {
     size_t from = name->used;
@@ -70,16 +70,16 @@ static enum prof_status add_rank(struct name *name)
         return prof_fail(name->err, PROF_INVALID,
                          "-o %s: %s=%s is no rank: it is a number from 0 on, below the number of "
                          "ranks where that is known; correct it, or use %%p",
-                         name->asked, misread, getenv(misread));
+                         name->pattern, misread, getenv(misread));
     if (rank.rank < 0)
         return prof_fail(name->err, PROF_INVALID,
                          "-o %s: there is no rank in the environment (RANK, OMPI_COMM_WORLD_RANK, "
                          "PMI_RANK, SLURM_PROCID ...): let the launcher start perfkit, or use %%p",
-                         name->asked);
+                         name->pattern);
     return add_name_number(name, rank.rank);
 }
 
-/* `at` stands behind "%q". */
+/* `at` is behind "%q". */
 static enum prof_status add_variable(struct name *name, const char **at)
 {
     char variable[256];
@@ -88,7 +88,7 @@ static enum prof_status add_variable(struct name *name, const char **at)
         return prof_fail(
             name->err, PROF_INVALID,
             "-o %s: %%q needs the name of an environment variable in braces: %%q{NAME}",
-            name->asked);
+            name->pattern);
     memcpy(variable, *at + 1, length);
     variable[length] = '\0';
     *at += length + 2;
@@ -97,7 +97,7 @@ static enum prof_status add_variable(struct name *name, const char **at)
         return prof_fail(
             name->err, PROF_INVALID,
             "-o %s: the variable %s is empty or not set: set it, or choose another name",
-            name->asked, variable);
+            name->pattern, variable);
     return add_foreign(name, value);
 }
 
@@ -117,16 +117,16 @@ static enum prof_status add_pattern(struct name *name, const char **at)
         return add_variable(name, at);
     default:
         return prof_fail(name->err, PROF_INVALID, "-o %s: %%%.1s is no pattern: there are %s",
-                         name->asked, *at - 1, OUTPUT_PATTERNS);
+                         name->pattern, *at - 1, OUTPUT_PATTERNS);
     }
 }
 
-enum prof_status output_name(const char *asked, char out[PATH_MAX], struct prof_error *err)
+enum prof_status output_name(const char *pattern, char out[PATH_MAX], struct prof_error *err)
 {
-    struct name name = {.asked = asked, .out = out, .err = err};
+    struct name name = {.pattern = pattern, .out = out, .err = err};
     enum prof_status status = PROF_OK;
     out[0] = '\0';
-    for (const char *at = asked; *at && !status;) {
+    for (const char *at = pattern; *at && !status;) {
         size_t plain = strcspn(at, "%");
         status = plain ? add_name_text(&name, at, plain) : PROF_OK;
         at += plain;
@@ -138,8 +138,8 @@ enum prof_status output_name(const char *asked, char out[PATH_MAX], struct prof_
     return status;
 }
 
-/* An output file replaces an older report without asking. That is right for reports and wrong for
- * everything that cannot be made again, so commands ask here first what stands under the name. */
+/* An output file replaces an older report without a question. That is right for reports and wrong
+ * for everything that cannot be made again, so commands check here first what has that name. */
 bool cli_is_database(const char *path)
 {
     static const char magic[] = "SQLite format 3";

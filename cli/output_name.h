@@ -9,13 +9,13 @@
 
 #include "libprof/base/error.h"
 
-/* `asked` with %h (host), %p (process id of this perfkit), %r (rank of the distributed run),
- * %q{NAME} (an environment variable) and %% replaced. Text of the host and of variables stands as
- * it is, but for control characters, which become '_'. PROF_INVALID with the remedy: an unknown
+/* `pattern` with %h (host), %p (process id of this perfkit), %r (rank of the distributed run),
+ * %q{NAME} (an environment variable) and %% replaced. Text of the host and of variables stays as it
+ * is, but for control characters, which become '_'. PROF_INVALID with the remedy: an unknown
  * pattern, a variable that is not set, no rank, a name that is too long. */
-enum prof_status output_name(const char *asked, char name[PATH_MAX], struct prof_error *err);
+enum prof_status output_name(const char *pattern, char name[PATH_MAX], struct prof_error *err);
 
-/* As help and messages tell them. */
+/* As help and messages list them. */
 #define OUTPUT_PATTERNS                                                                            \
     "%h (host), %p (process id of perfkit), %r (rank), %q{NAME} (environment variable), %% (a "    \
     "per "                                                                                         \
@@ -23,8 +23,8 @@ enum prof_status output_name(const char *asked, char name[PATH_MAX], struct prof
 
 /* A file that a command writes beside its standard output. */
 struct cli_output_file {
-    const char *option, *path; /* path NULL = not asked for */
-    const char *writer;        /* of report/, where the command asks for one by name */
+    const char *option, *path; /* path NULL = not requested */
+    const char *writer;        /* of report/, where the command names one */
 };
 
 /* May `command` write all of them? Each may replace an older report, but no capture and no history

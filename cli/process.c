@@ -119,7 +119,7 @@ unsigned process_count_with(const char *variable)
 /* ---- signals --------------------------------------------------------------------------------- */
 
 /* A signal from the terminal goes to the whole foreground group, so the target has it already; one
- * from kill(2) to perfkit's pid has reached perfkit alone. si_code tells them apart: the kernel's
+ * from kill(2) to perfkit's pid has reached perfkit alone. si_code distinguishes them: the kernel's
  * own are SI_KERNEL, those of processes SI_USER and below. Handing on is done in the handler, so
  * that a busy ingest does not delay it. */
 
@@ -129,7 +129,7 @@ unsigned process_count_with(const char *variable)
 enum policy {
     HAND_ON,        /* when a process sent it */
     HAND_ON_ALWAYS, /* timers that were set before exec */
-    REQUEST,        /* as HAND_ON, and asks perfkit to end once the target has ended */
+    REQUEST,        /* as HAND_ON, and requests that perfkit ends once the target has ended */
     DROP,           /* never the target's business, and must not end perfkit */
     CHILD,          /* wakes the main loop */
     CONTINUE,
@@ -246,7 +246,8 @@ void signals_release(pid_t target)
 {
     target_pid = target;
     phase = target > 0 ? SIGNALS_RUNNING : SIGNALS_STARTING;
-    /* Also what perfkit's caller had blocked: the target has that mask, perfkit must hear. */
+    /* Also what perfkit's caller had blocked: the target has that mask, perfkit must get the
+     * signals. */
     sigset_t mask;
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
@@ -305,7 +306,7 @@ static bool in_foreground(void)
     return foreground;
 }
 
-/* A process that continues perfkit once somebody has continued the target alone: perfkit, stopped,
+/* A process that continues perfkit once the target alone has been continued: perfkit, stopped,
  * cannot see that. */
 static pid_t watch_stopped(pid_t target)
 {
@@ -334,7 +335,7 @@ void signals_stop_with(pid_t target, int signal)
     if (process_state(target) != 'T')
         return; /* continued already */
     if (!stop_asked && !in_foreground())
-        return; /* somebody stopped the target alone, and will continue it alone */
+        return; /* another process stopped the target alone, and will continue it alone */
     continued = 0;
     pid_t watcher = watch_stopped(target);
     bool catchable = signal != SIGSTOP && sigaction(signal, &by_default, &ours) == 0;
@@ -347,8 +348,8 @@ void signals_stop_with(pid_t target, int signal)
         while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR) {
         }
     }
-    /* Nobody stopped us (a process group without a shell): then nobody continues us either, and
-     * the target is left as its user put it. */
+    /* No stop signal came (a process group without a shell): then none continues us either, and the
+     * target is left as its user put it. */
     if (continued) {
         continued = 0;
         continue_if_stopped(target);
@@ -383,7 +384,7 @@ _Noreturn void signals_end_as(int wait_status)
 
 /* ---- starting the target --------------------------------------------------------------------- */
 
-/* fork and exec with a pipe that tells whether exec worked: the pipe closes by itself when it did.
+/* fork and exec with a pipe that shows whether exec worked: the pipe closes by itself when it did.
  * Nothing is changed for the target: same process group, terminal, descriptors, umask and limits;
  * everything perfkit opened is close-on-exec. */
 

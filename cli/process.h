@@ -12,7 +12,7 @@
 
 /* Small questions about processes, answered from /proc. */
 
-/* Field 22 of /proc/PID/stat: tells a reused pid apart. 0 = unknown. */
+/* Field 22 of /proc/PID/stat: differs for a reused pid. 0 = unknown. */
 uint64_t process_start_ticks(pid_t pid);
 
 /* 0 = unknown. */
@@ -30,7 +30,7 @@ unsigned process_count_with(const char *variable);
 /* Start the target so that it finds what it would have found without perfkit. */
 
 /* Descriptors above stderr that perfkit was started with. They belong to the target: call before
- * opening anything, and let go of them once the target has its own copies. */
+ * opening anything, and close them once the target has its own copies. */
 struct inherited_fds {
     int *fds;
     int count;
@@ -96,7 +96,7 @@ void signals_wait(int milliseconds);
  * see that the target then is. */
 void signals_stop_with(pid_t target, int signal);
 
-/* Somebody continued perfkit without it having been stopped: hand that on when still needed. */
+/* perfkit was continued without having been stopped: hand that on when still needed. */
 void signals_hand_on_continue(pid_t target);
 
 /* End as a process with this wait status ended: exit with its status, or die by its signal without

@@ -1,7 +1,7 @@
 /* perfkit recover: does for a perfkit that was killed what it would have done at the end. Ingest
  * kept its place in the capture file itself, so every record arrives once, however often this is
  * begun. While processes of the program still run, finishing would lose what they do next; the user
- * is asked to choose. */
+ * has to choose. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -166,7 +166,7 @@ static bool is_finished(const char *path)
     return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED;
 }
 
-/* Has the capture of another run taken the place of this folder's? */
+/* Has the capture of another run replaced this folder's? */
 static bool is_anothers(const struct recover *recover, const char *path)
 {
     struct prof_capture *capture;
@@ -265,7 +265,7 @@ static bool remove_stillborn(const char *name, const char *path, bool quiet)
     return true;
 }
 
-/* A capture file stands for its spool folder, also when a living perfkit serves that. */
+/* A capture file means its spool folder, also when a living perfkit serves that. */
 static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
 {
     struct stat info;
@@ -280,7 +280,7 @@ static const char *spool_of_operand(const char *operand, char folder[PATH_MAX])
     return strcpy(folder, running.folder);
 }
 
-/* Where the capture goes, when nobody else has taken that name since. */
+/* Where the capture goes, when no other file has taken that name since. */
 static enum prof_status find_capture(struct recover *recover, const char *path,
                                      struct prof_error *err)
 {

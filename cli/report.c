@@ -266,9 +266,9 @@ static const char *roofline_writer(const char *path)
 
 enum { OUTPUT_FILES = 16 };
 
-/* The files that are asked for, ended by one without an option: options named as a writer is, and
- * --roofline, whose writer goes by the file. */
-static void list_files(const struct report_options *asked,
+/* The files that the options name, ended by one without an option: options named as a writer is,
+ * and --roofline, whose writer goes by the file. */
+static void list_files(const struct report_options *args,
                        struct cli_output_file files[OUTPUT_FILES])
 {
     size_t count = 0;
@@ -277,7 +277,7 @@ static void list_files(const struct report_options *asked,
         bool roofline = !strcmp(option->name, "roofline");
         if (option->type != CLI_FILE || (!roofline && !prof_report_find(option->name)))
             continue;
-        const char *path = *(const char *const *)((const char *)asked + option->offset);
+        const char *path = *(const char *const *)((const char *)args + option->offset);
         const char *writer = roofline ? roofline_writer(path) : option->name;
         if (path && count < OUTPUT_FILES - 1)
             files[count++] = (struct cli_output_file){option->name, path, writer};
@@ -285,31 +285,30 @@ static void list_files(const struct report_options *asked,
 }
 
 /* format_words and enum prof_report_format are in one order, but for the word of none. */
-static enum prof_report_findings chosen_findings(const struct report_options *asked)
+static enum prof_report_findings chosen_findings(const struct report_options *args)
 {
-    if (asked->findings != UINT_MAX)
-        return (enum prof_report_findings)asked->findings;
-    return asked->all ? PROF_REPORT_FINDINGS_ALL : PROF_REPORT_FINDINGS_TOP;
+    if (args->findings != UINT_MAX)
+        return (enum prof_report_findings)args->findings;
+    return args->all ? PROF_REPORT_FINDINGS_ALL : PROF_REPORT_FINDINGS_TOP;
 }
 
-static enum prof_report_format stats_format(const struct report_options *asked)
+static enum prof_report_format stats_format(const struct report_options *args)
 {
-    return asked->format == FORMAT_NONE ? PROF_REPORT_TEXT
-                                        : (enum prof_report_format)(asked->format - 1);
+    return args->format == FORMAT_NONE ? PROF_REPORT_TEXT
+                                       : (enum prof_report_format)(args->format - 1);
 }
 
-static enum prof_status write_stats(struct prof_capture *capture,
-                                    const struct report_options *asked,
+static enum prof_status write_stats(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
     struct ticker ticker = {.start_ns = prof_now_ns(), .what = "--stats"};
     options.progress = isatty(STDOUT_FILENO) ? NULL : show_report_progress;
     options.progress_context = &ticker;
     enum prof_status status =
-        prof_report_write_stats(capture, &options, asked->stats, stats_format(asked), stdout, err);
+        prof_report_write_stats(capture, &options, args->stats, stats_format(args), stdout, err);
     tick_end(&ticker);
     struct prof_trust trust;
-    if (!status && asked->format && stats_format(asked) == PROF_REPORT_CSV &&
+    if (!status && args->format && stats_format(args) == PROF_REPORT_CSV &&
         !prof_trust(capture, &trust, NULL)) {
         if (!trust.complete) /* the format has no room for it */
             cli_say("report", "the capture is not known to be complete: `perfkit report` says why");
@@ -325,34 +324,32 @@ static const char *stat_name(const void *table, size_t i)
 }
 
 /* What can be said of --stats without a capture: true to go on, false with the exit status. */
-static bool stats_named(const struct cli_command *command, const struct report_options *asked,
+static bool stats_named(const struct cli_command *command, const struct report_options *args,
                         int *exit_status)
 {
     struct prof_error err = {0};
-    if (!asked->stats)
+    if (!args->stats)
         return true;
-    if (!strcmp(asked->stats, "list")) {
+    if (!strcmp(args->stats, "list")) {
         *exit_status = CLI_OK;
-        if (prof_report_list_stats(stats_format(asked), stdout, &err)) {
+        if (prof_report_list_stats(stats_format(args), stdout, &err)) {
             cli_say(command->name, "%s", err.message);
             *exit_status = CLI_FAILED;
         }
         return false;
     }
-    if (!prof_report_stats_check(asked->stats, &err))
+    if (!prof_report_stats_check(args->stats, &err))
         return true;
-    const char *near =
-        strchr(asked->stats, ',') ? NULL : cli_nearest(asked->stats, stat_name, NULL);
+    const char *near = strchr(args->stats, ',') ? NULL : cli_nearest(args->stats, stat_name, NULL);
     cli_say(command->name, "--stats: %s%s%s%s: `--stats list` lists them", err.message,
             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     *exit_status = CLI_USAGE;
     return false;
 }
 
-/* A figure that has nothing to draw keeps no other file from being written: what is missing is told
- * at the end, by *err. */
-static enum prof_status write_files(struct prof_capture *capture,
-                                    const struct report_options *asked,
+/* A figure that has nothing to draw keeps no other file from being written: what is missing is
+ * reported at the end, by *err. */
+static enum prof_status write_files(struct prof_capture *capture, const struct report_options *args,
                                     const struct cli_output_file files[OUTPUT_FILES],
                                     const struct prof_report_options *options,
                                     struct prof_error *err)
@@ -362,7 +359,7 @@ static enum prof_status write_files(struct prof_capture *capture,
         struct prof_error own = {0};
         enum prof_status status =
             files[i].path
-                ? write_file(capture, files[i].writer, files[i].path, *options, asked->quiet, &own)
+                ? write_file(capture, files[i].writer, files[i].path, *options, args->quiet, &own)
                 : PROF_OK;
         if (status && missed)
             cli_say("report", "%s", err->message);
@@ -373,13 +370,13 @@ static enum prof_status write_files(struct prof_capture *capture,
         if (status && status != PROF_NOTFOUND)
             return status;
     }
-    if (!asked->plots)
+    if (!args->plots)
         return missed;
     size_t pictures;
     struct prof_error own = {0};
-    enum prof_status status = prof_report_plots(capture, options, asked->plots, &pictures, &own);
-    if (!status && !asked->quiet)
-        cli_say("report", "wrote %s: %s", asked->plots,
+    enum prof_status status = prof_report_plots(capture, options, args->plots, &pictures, &own);
+    if (!status && !args->quiet)
+        cli_say("report", "wrote %s: %s", args->plots,
                 prof_counted((int64_t)pictures, "picture", "pictures").text);
     if (!status)
         return missed;
@@ -389,87 +386,86 @@ static enum prof_status write_files(struct prof_capture *capture,
     return status;
 }
 
-static enum prof_status show_report(struct prof_capture *capture,
-                                    const struct report_options *asked,
+static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
     options.width = terminal_columns_set();
     if (!options.width && isatty(STDOUT_FILENO))
         options.width = terminal_width(stdout);
     options.colour = terminal_colour(stdout);
-    if (asked->stats)
-        return write_stats(capture, asked, options, err);
-    if (asked->ranks)
-        return prof_report_write_ranks(capture, &options, stats_format(asked), stdout, err);
-    if (asked->memory)
-        return prof_report_write_memory(capture, &options, stats_format(asked), stdout, err);
-    const char *format = asked->format == FORMAT_NONE ? "text" : format_words[asked->format];
+    if (args->stats)
+        return write_stats(capture, args, options, err);
+    if (args->ranks)
+        return prof_report_write_ranks(capture, &options, stats_format(args), stdout, err);
+    if (args->memory)
+        return prof_report_write_memory(capture, &options, stats_format(args), stdout, err);
+    const char *format = args->format == FORMAT_NONE ? "text" : format_words[args->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
 
 static enum prof_status write_reports(struct prof_capture *capture, struct prof_capture *baseline,
-                                      const struct report_options *asked,
+                                      const struct report_options *args,
                                       const struct cli_output_file files[OUTPUT_FILES],
                                       const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_report_options options = {.filter = filter,
-                                          .top = asked->top,
-                                          .all = asked->all,
+                                          .top = args->top,
+                                          .all = args->all,
                                           .baseline = baseline,
-                                          .findings = chosen_findings(asked),
-                                          .roofline = (enum prof_roofline_group)asked->roofline_of,
-                                          .weight = (enum prof_flame_weight)asked->weight};
-    bool any_file = asked->plots != NULL;
+                                          .findings = chosen_findings(args),
+                                          .roofline = (enum prof_roofline_group)args->roofline_of,
+                                          .weight = (enum prof_flame_weight)args->weight};
+    bool any_file = args->plots != NULL;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
-    enum prof_status status = write_files(capture, asked, files, &options, err);
+    enum prof_status status = write_files(capture, args, files, &options, err);
     if (status && status != PROF_NOTFOUND)
         return status;
-    bool one_part = asked->stats || asked->ranks || asked->memory;
-    if (any_file && asked->format == FORMAT_NONE && !one_part)
+    bool one_part = args->stats || args->ranks || args->memory;
+    if (any_file && args->format == FORMAT_NONE && !one_part)
         return status;
     struct prof_error own = {0};
-    enum prof_status shown = show_report(capture, asked, options, &own);
+    enum prof_status shown = show_report(capture, args, options, &own);
     if (shown)
         *err = own;
     return shown ? shown : status;
 }
 
-/* What is asked for and would be passed over in silence. */
-static bool options_agree(const char *command, const struct report_options *asked,
+/* Options that would be ignored without a message. */
+static bool options_agree(const char *command, const struct report_options *args,
                           const struct cli_output_file files[OUTPUT_FILES])
 {
-    if (asked->baseline && !asked->html) {
+    if (args->baseline && !args->html) {
         cli_say(command, "--baseline is for the page: give --html OUT too, or use `perfkit diff`");
         return false;
     }
-    if (asked->json && asked->format != FORMAT_NONE && asked->format != FORMAT_JSON) {
-        cli_say(command, "--json and --format %s: give one of them", format_words[asked->format]);
+    if (args->json && args->format != FORMAT_NONE && args->format != FORMAT_JSON) {
+        cli_say(command, "--json and --format %s: give one of them", format_words[args->format]);
         return false;
     }
-    if (!!asked->ranks + !!asked->stats + !!asked->memory > 1) {
+    if (!!args->ranks + !!args->stats + !!args->memory > 1) {
         cli_say(command, "--ranks, --memory and --stats: give one of them");
         return false;
     }
-    if (asked->roofline_of != UINT_MAX && !asked->roofline) {
+    if (args->roofline_of != UINT_MAX && !args->roofline) {
         cli_say(command, "--roofline-of says what --roofline draws: give --roofline OUT.svg too");
         return false;
     }
-    if (asked->weight != UINT_MAX && !asked->flamegraph) {
+    if (args->weight != UINT_MAX && !args->flamegraph) {
         cli_say(command, "--weight says what --flamegraph weighs by: give --flamegraph OUT too");
         return false;
     }
-    if (asked->plots && is_standard(asked->plots)) {
+    if (args->plots && is_standard(args->plots)) {
         cli_say(command, "--plots writes several files: give it a folder");
         return false;
     }
-    bool list = asked->stats && !strcmp(asked->stats, "list"), any_file = asked->plots != NULL;
+    bool list = args->stats && !strcmp(args->stats, "list"), any_file = args->plots != NULL;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
     if (list && any_file)
         cli_say(command, "--stats list only lists names: write the files with a command of their "
                          "own");
-    else if (list && cli_filter_any(&asked->filter))
+    else if (list && cli_filter_any(&args->filter))
         cli_say(command,
                 "--stats list only lists names, which are those of every part of a capture");
     else
@@ -478,29 +474,28 @@ static bool options_agree(const char *command, const struct report_options *aske
 }
 
 /* Options as the rest of this file wants them. False: what is wrong was said. */
-static bool check_report_options(const char *command, struct report_options *asked,
+static bool check_report_options(const char *command, struct report_options *args,
                                  struct cli_output_file *files)
 {
-    list_files(asked, files);
-    if (!options_agree(command, asked, files))
+    list_files(args, files);
+    if (!options_agree(command, args, files))
         return false;
-    if (asked->json)
-        asked->format = FORMAT_JSON;
-    if (asked->weight == UINT_MAX)
-        asked->weight = PROF_FLAME_DEVICE_NS;
-    if (asked->roofline_of == UINT_MAX)
-        asked->roofline_of = PROF_ROOFLINE_KERNELS;
+    if (args->json)
+        args->format = FORMAT_JSON;
+    if (args->weight == UINT_MAX)
+        args->weight = PROF_FLAME_DEVICE_NS;
+    if (args->roofline_of == UINT_MAX)
+        args->roofline_of = PROF_ROOFLINE_KERNELS;
 
-    int on_standard = asked->format != FORMAT_NONE || asked->stats || asked->ranks || asked->memory;
+    int on_standard = args->format != FORMAT_NONE || args->stats || args->ranks || args->memory;
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         on_standard += is_standard(files[i].path);
     if (on_standard > 1) {
         cli_say(command, "standard output takes one report: give the others a file name");
         return false;
     }
-    if (asked->roofline && !roofline_writer(asked->roofline)) {
-        cli_say(command, "--roofline %s: the name must end with .svg, .png or .gp",
-                asked->roofline);
+    if (args->roofline && !roofline_writer(args->roofline)) {
+        cli_say(command, "--roofline %s: the name must end with .svg, .png or .gp", args->roofline);
         return false;
     }
     return cli_outputs_are_free(command, files, OUTPUT_FILES);
@@ -528,32 +523,32 @@ static enum prof_status open_capture(const char *command, const struct cli_opera
 
 static int report_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct report_options asked = {.filter = CLI_NO_FILTER};
+    struct report_options args = {.filter = CLI_NO_FILTER};
     struct cli_output_file files[OUTPUT_FILES];
     struct cli_operands operands;
     struct prof_error err = {0};
     int exit_status;
     /* CLI_CHOICE stores the index into the words it was given: shift to ours, where 0 = none. */
-    asked.format = asked.roofline_of = asked.weight = asked.findings = UINT_MAX;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    args.format = args.roofline_of = args.weight = args.findings = UINT_MAX;
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    asked.format++;
-    if (!check_report_options(command->name, &asked, files))
+    args.format++;
+    if (!check_report_options(command->name, &args, files))
         return CLI_USAGE;
-    if (!stats_named(command, &asked, &exit_status))
+    if (!stats_named(command, &args, &exit_status))
         return exit_status;
     struct prof_capture *capture = NULL, *baseline = NULL;
     struct cli_filter filter = {0};
     exit_status = CLI_USAGE;
     enum prof_status status = open_capture(command->name, &operands, &capture, &err);
     if (!status)
-        status = cli_filter_find(capture, &asked.filter, &filter, &err);
-    if (!status && asked.baseline)
-        status = prof_open(asked.baseline, &baseline, &err);
+        status = cli_filter_find(capture, &args.filter, &filter, &err);
+    if (!status && args.baseline)
+        status = prof_open(args.baseline, &baseline, &err);
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_reports(capture, baseline, &asked, files, filter.any ? &filter.filter : NULL,
+        status = write_reports(capture, baseline, &args, files, filter.any ? &filter.filter : NULL,
                                &err);
     }
     cli_filter_free(&filter);

@@ -1,9 +1,8 @@
-/* perfkit run: records a program. This file holds the options and the order of things; each step is
- * in a file of its own (run_output, run_environment, run_spawn, run_signals, spool_folder,
- * run_record), and what can be recorded beside calls and device work is a row of run_features. Two
- * rules decide every error here: before the program starts, anything wrong ends perfkit with 125
- * and leaves nothing behind; once it runs, nothing that befalls perfkit may touch it, and perfkit
- * ends the way it ended. */
+/* perfkit run: records a program. This file holds the options and the order of things; the steps
+ * are in run_environment.c, process.c, spool_folder.c and run_output.c, and what can be recorded
+ * beside calls and device work is a row of run_features. Two rules hold for every error here:
+ * before the program starts, anything wrong ends perfkit with 125 and leaves nothing behind; once
+ * it runs, no failure of perfkit may touch it, and perfkit ends the way it ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -432,11 +431,11 @@ static int check_run_options(struct run *run, char **argv)
         cli_say(run->name, "the command is empty: give the name of a program");
         return CLI_RUN_NOT_FOUND;
     }
-    if (options->output && output_name(options->output, run->asked, &err)) {
+    if (options->output && output_name(options->output, run->output_path, &err)) {
         cli_say(run->name, "%s", err.message);
         return CLI_RUN_FAILED;
     }
-    run->options.output = options->output ? run->asked : NULL;
+    run->options.output = options->output ? run->output_path : NULL;
     return CLI_OK;
 }
 

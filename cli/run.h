@@ -21,7 +21,7 @@
 
 /* ---- the target's executable ----------------------------------------------------------------- */
 
-/* What the file of the target's command tells about how it can be followed. */
+/* What the file of the target's command says about how it can be recorded. */
 
 struct elf_facts {
     char path[PATH_MAX]; /* the file looked at: the command, or the interpreter of a script */
@@ -77,9 +77,9 @@ struct run_injection {
 bool environment_build(struct run_environment *environment, const struct run_injection *injection);
 void environment_free(struct run_environment *environment);
 
-/* The command has started: free the variables. Without LD_PRELOAD nothing in the program can say
- * that somebody set them anew, so environment_look does, as far as /proc shows it: the collector
- * that could not get in is a line of the trust block. */
+/* The command has started: free the variables. Without LD_PRELOAD nothing in the program can report
+ * that the variables were set again, so environment_look does, as far as /proc shows it: the
+ * collector that could not get in is a line of the trust block. */
 void environment_watch(struct run_environment *environment, const char *collector);
 void environment_look(struct run_environment *environment, pid_t pid, struct prof_ingest *ingest);
 
@@ -102,14 +102,14 @@ struct run_output {
     bool made; /* `final` exists because of us */
 };
 
-/* Choose the name: `asked` (-o), or <program>.sqlite, <program>-2.sqlite ... in the current folder.
- * Only looks; output_create makes the file. */
-enum prof_status output_choose(struct run_output *output, const char *asked, const char *program,
+/* Choose the name: `wanted` (-o), or <program>.sqlite, <program>-2.sqlite ... in the current
+ * folder. Only looks; output_create makes the file. */
+enum prof_status output_choose(struct run_output *output, const char *wanted, const char *program,
                                bool force, struct prof_error *err);
 
 /* Make the capture and reserve its name. `spool` is where it grows when the folder is on a network.
  * An automatic name taken meanwhile gives way to the next one. */
-enum prof_status output_create(struct run_output *output, const char *asked, const char *program,
+enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
                                bool force, const char *spool, struct prof_store **store,
                                struct prof_error *err);
 
@@ -124,7 +124,7 @@ enum prof_status output_move(const char *live, const char *final, struct prof_er
 
 /* ---- what is recorded ------------------------------------------------------------------------ */
 
-/* What `perfkit run` records and when, beyond --trace: the options, their checks, their way to the
+/* What `perfkit run` records and when, besides --trace: the options, their checks, their way to the
  * collector, and the clock of --delay and --duration. */
 
 #define SCOPE_ALWAYS UINT64_MAX /* --duration was not given: it cannot be reached by a time */
@@ -141,7 +141,7 @@ struct scope_options {
 extern const char *const scope_cupti[], *const scope_graph[], *const scope_managed[];
 
 struct scope {
-    const struct scope_options *asked;
+    const struct scope_options *options;
     struct control control;
     char dump[PATH_MAX];  /* absolute */
     bool made_dump;       /* the folder was not there before */
@@ -169,11 +169,10 @@ void scope_ready(struct scope *scope);
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
 int scope_step(struct scope *scope);
 
-/* What to say of a capture without a record, as far as the windows tell; NULL = they were no
- * hindrance. */
+/* Why a capture has no record, as far as the windows explain it; NULL = they do not. */
 const char *scope_why_nothing(const struct scope *scope, char *text, size_t size);
 
-/* ---- options and state of the features ------------------------------------------------------ */
+/* ---- options and state of the features ------------------------------------------------------- */
 
 #define STACKS_ALL "launch,alloc,sync"
 #define STACKS_MOST_DEPTH 250u /* as the collector's */
@@ -199,11 +198,11 @@ struct counters_options {
 
 struct counters {
     pid_t pid; /* 0 = there is none */
-    int stop;  /* its end tells the sampler to stop */
+    int stop;  /* its end makes the sampler stop */
 };
 
 struct cpu_options {
-    unsigned hz;      /* 0 = not asked for */
+    unsigned hz;      /* 0 = not requested */
     unsigned stack;   /* index into cpu_stack_words */
     unsigned blocked; /* index into cpu_blocked_words */
 };
@@ -221,7 +220,7 @@ struct watched_device {
     bool known;         /* the capture has it */
     int64_t used_bytes; /* of the last sample that was kept */
     uint64_t kept_ns;   /* when that was */
-    uint64_t clocks_ns; /* when its clocks were asked for */
+    uint64_t clocks_ns; /* when its clocks were read */
     /* As long as the device is not known, its first sample: how full it was before the program. */
     struct prof_ingest_memory before;
     bool has_before;
@@ -241,7 +240,7 @@ struct network_watch {
     uint64_t begin_ns;
 };
 
-/* ---- the run -------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 
@@ -264,7 +263,7 @@ struct run {
     struct elf_facts target;
     struct inherited_fds inherited;
     struct spool_folder spool;
-    char asked[PATH_MAX]; /* options.output with its patterns replaced */
+    char output_path[PATH_MAX]; /* options.output with its patterns replaced */
     struct run_output output;
     struct run_environment environment;
     struct scope scope;

@@ -141,7 +141,7 @@ static void inject(struct run_environment *environment, const char *domain)
     strcat(environment->injected, domain);
 }
 
-/* One path only is possible: perfkit's wins, and the capture says what it took the place of. */
+/* One path only is possible: perfkit's wins, and the capture says what it replaced. */
 static bool override_variable(struct run_environment *environment, const char *item,
                               const char *name, const char *path)
 {
@@ -355,7 +355,7 @@ void environment_look(struct run_environment *environment, pid_t pid, struct pro
 /* Reads the target's ELF headers before it is started. A preloaded library would stop a program
  * built with AddressSanitizer (its runtime insists on being first) or for another C library, and
  * makes the loader of a 32-bit program complain on stderr; static and set-user-id programs ignore
- * it. All of that is known from a few hundred bytes, and told in the trust block. */
+ * it. All of that is known from a few hundred bytes, and reported in the trust block. */
 
 #define MOST_HEADERS 64
 #define MOST_DYNAMIC 512

@@ -143,19 +143,19 @@ static enum prof_status automatic(struct run_output *output, const char *program
                      MOST_NAMES);
 }
 
-enum prof_status output_choose(struct run_output *output, const char *asked, const char *program,
+enum prof_status output_choose(struct run_output *output, const char *wanted, const char *program,
                                bool force, struct prof_error *err)
 {
-    if (!asked)
+    if (!wanted)
         return automatic(output, program, force, err);
     struct stat info;
-    if (strlen(asked) >= PATH_MAX)
+    if (strlen(wanted) >= PATH_MAX)
         return prof_fail(err, PROF_INVALID, "the name given with -o is too long");
-    if (asked[strlen(asked) - 1] == '/' || (stat(asked, &info) == 0 && S_ISDIR(info.st_mode)))
-        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name with -o", asked);
+    if (wanted[strlen(wanted) - 1] == '/' || (stat(wanted, &info) == 0 && S_ISDIR(info.st_mode)))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name with -o", wanted);
     char folder[PATH_MAX], name[PATH_MAX];
-    strcpy(folder, asked);
-    strcpy(name, asked);
+    strcpy(folder, wanted);
+    strcpy(name, wanted);
     enum prof_status status = resolve(output, dirname(folder), basename(name), err);
     if (status || force)
         return status;
@@ -163,14 +163,14 @@ enum prof_status output_choose(struct run_output *output, const char *asked, con
     if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
                          "%s exists already: choose another name, or overwrite it with --force",
-                         asked);
+                         wanted);
     if (!status)
         status = find_side_file(output->final, err);
     if (status == PROF_EXISTS)
         return prof_fail(err, PROF_EXISTS,
                          "%s-wal is left from an older capture: choose another name, or overwrite "
                          "it with --force",
-                         asked);
+                         wanted);
     return status;
 }
 
@@ -232,19 +232,19 @@ static enum prof_status make_live_store(struct run_output *output, const char *s
     return status ? status : prof_store_create(output->live, false, store, err);
 }
 
-enum prof_status output_create(struct run_output *output, const char *asked, const char *program,
+enum prof_status output_create(struct run_output *output, const char *wanted, const char *program,
                                bool force, const char *spool, struct prof_store **store,
                                struct prof_error *err)
 {
     enum prof_status status;
     do {
-        status = output_choose(output, asked, program, force, err);
+        status = output_choose(output, wanted, program, force, err);
         if (status == PROF_OK && force)
             status = set_aside(output, err);
         if (status)
             return status;
         status = make_live_store(output, spool, store, err);
-    } while (status == PROF_EXISTS && !asked && !force);
+    } while (status == PROF_EXISTS && !wanted && !force);
     if (status)
         output_discard(output);
     if (err && (status == PROF_IO || status == PROF_FULL) && !strstr(err->message, "ulimit")) {
@@ -348,13 +348,13 @@ enum prof_status output_move(const char *live, const char *final, struct prof_er
 /* ---- recording ------------------------------------------------------------------------------- */
 
 /* While the program runs and after: records become rows, the sources that perfkit samples itself
- * are read, processes that outlive the command are waited for, and the capture is finished. Nothing
- * that befalls perfkit here may touch the program. */
+ * are read, processes that outlive the command are waited for, and the capture is finished. No
+ * failure of perfkit here may touch the program. */
 
 #define STEP_MS 200 /* at most this far behind */
 #define EAGER_MS 10
 #define MUCH_BACKLOG (1u << 20)
-#define PATIENCE_NS 1000000000ull /* before saying for whom perfkit waits */
+#define PATIENCE_NS 1000000000ull /* before naming the processes that perfkit waits for */
 
 static void step_ingest(struct run *run)
 {
@@ -405,7 +405,7 @@ static bool look_at_target(struct run *run)
     return false;
 }
 
-/* Ingest learns how the command ended. On a full disk it is told again later. */
+/* Ingest learns how the command ended. On a full disk this is repeated later. */
 static void ingest_program_end(struct run *run)
 {
     struct prof_error err = {0};
@@ -450,14 +450,14 @@ static unsigned others_alive(const struct run *run)
 bool run_wait_for_others(struct run *run)
 {
     uint64_t since = prof_now_ns();
-    bool told = run->options.quiet;
+    bool reported = run->options.quiet;
     int pause = EAGER_MS;
     unsigned alive;
     while ((alive = others_alive(run)) > 0) {
         if (run->options.wait == WAIT_PRIMARY || signals_end_requested())
             return true;
-        if (!told && prof_now_ns() - since > PATIENCE_NS) {
-            told = true;
+        if (!reported && prof_now_ns() - since > PATIENCE_NS) {
+            reported = true;
             cli_say(run->name,
                     "%s has ended, %u of its processes still run and are recorded: Ctrl-C ends "
                     "the recording (--wait=primary does so by itself)",

@@ -174,17 +174,17 @@ static void make_arguments(struct arguments *arguments, const struct counters_op
  */
 static bool make_environment(struct arguments *arguments)
 {
-    static char nobody[] = "PERFKIT_DIR=";
+    static char no_folder[] = "PERFKIT_DIR=";
     size_t count = 0, kept = 0;
     while (environ[count])
         count++;
     arguments->environment = calloc(count + 2, sizeof *arguments->environment);
     for (size_t i = 0; arguments->environment && i < count; i++) {
-        if (strncmp(environ[i], nobody, sizeof nobody - 1) != 0)
+        if (strncmp(environ[i], no_folder, sizeof no_folder - 1) != 0)
             arguments->environment[kept++] = environ[i];
     }
     if (arguments->environment)
-        arguments->environment[kept] = nobody;
+        arguments->environment[kept] = no_folder;
     return arguments->environment;
 }
 
@@ -200,7 +200,7 @@ static _Noreturn void become_sampler(const struct arguments *arguments,
     _exit(127);
 }
 
-/* Until the other end is closed, the user has asked to end, or for START_MS. */
+/* Until the other end is closed, the user wants to end, or for START_MS. */
 static bool wait_ready(int fd)
 {
     struct pollfd end = {.fd = fd};
@@ -240,9 +240,9 @@ static int spawn_sampler(struct counters *counters, const struct arguments *argu
     return saved;
 }
 
-/* Start the sampler, where one is asked for, and wait until it samples, has said why it cannot, or
- * the user wants perfkit to end (signals_pending_end). What goes wrong is a note of the capture:
- * the run goes on. */
+/* Start the sampler, where the options select one, and wait until it samples, has said why it
+ * cannot, or the user wants perfkit to end (signals_pending_end). What goes wrong is a note of the
+ * capture: the run goes on. */
 static void start_counters(struct run *run)
 {
     const struct counters_options *options = &run->options.counters;
@@ -323,7 +323,7 @@ const struct run_feature run_counters = {.name = "counters",
                                          .start = start_counters,
                                          .stop = stop_counters};
 
-/* ---- --cpu-sample --------------------------------------------------------------------------- */
+/* ---- --cpu-sample ---------------------------------------------------------------------------- */
 
 enum { STACK_DWARF, STACK_FP };
 const char *const cpu_stack_words[] = {[STACK_DWARF] = "dwarf", [STACK_FP] = "fp", NULL};
@@ -409,7 +409,7 @@ static void start_memory_watch(struct run *run)
     struct stat info;
     const char *trace = run->options.trace;
     run->memory = (struct memory_watch){.wanted = !trace || strstr(trace, "cuda")};
-    /* In a container the driver tells the host's pids, or none. */
+    /* In a container the driver reports the host's pids, or none. */
     run->memory.pids_are_real =
         stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == FIRST_PID_NAMESPACE;
 }
@@ -458,7 +458,7 @@ static void sample_device_memory(struct memory_watch *watch, struct watched_devi
     device->kept_ns = sample.mono_ns;
 }
 
-/* Clocks are those of a GPU at work: nothing is asked before the program has found it. */
+/* Clocks are those of a GPU at work: they are not read before the program has found it. */
 static void look_at_clocks(struct memory_watch *watch, struct watched_device *device,
                            struct prof_ingest *ingest)
 {
@@ -500,7 +500,7 @@ const struct run_feature run_memory = {.name = "memory",
                                        .step = step_memory_watch,
                                        .stop = stop_memory_watch};
 
-/* ---- network -------------------------------------------------------------------------------- */
+/* ---- network --------------------------------------------------------------------------------- */
 
 #define SYS_CLASS "/sys/class"
 
@@ -521,7 +521,7 @@ static const struct prof_network_port *find_port_before(const struct network_wat
 }
 
 /* Writes a row for each port that carried something, where the program had ranks. Counters that
- * went back were reset by somebody: then nothing is known. */
+ * went back were reset: then nothing is known. */
 static void stop_network_watch(struct run *run, bool ran)
 {
     const struct network_watch *watch = &run->network;

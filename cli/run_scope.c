@@ -1,5 +1,5 @@
-/* Combinations that cannot mean anything are refused before the program starts: a
- * capture that comes out empty after an hour is the dearest mistake. */
+/* Combinations that cannot mean anything are refused before the program starts: a capture that is
+ * empty after an hour is the most expensive mistake. */
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
@@ -111,10 +111,10 @@ static bool check_kernel_scope(const char *command, const char *pattern, const c
     return false;
 }
 
-/* Both decide when the recording begins. */
-static bool conflict(const char *command, const char *a, const char *b, const char *mend)
+/* Both set when the recording begins. */
+static bool conflict(const char *command, const char *a, const char *b, const char *fix)
 {
-    cli_say(command, "%s and %s do not go together: %s", a, b, mend);
+    cli_say(command, "%s and %s do not go together: %s", a, b, fix);
     return false;
 }
 
@@ -197,7 +197,7 @@ enum prof_status scope_prepare(struct scope *scope, const struct scope_options *
 {
     bool open_now = !options->dormant && !options->delay_ns;
     bool limited = !open_now || options->duration_ns || options->range;
-    scope->asked = options;
+    scope->options = options;
     enum prof_status status =
         control_make(&scope->control, folder, open_now, limited, options->range, err);
     if (!status && !open_now && options->delay_ns) /* not dormant: time is what it waits for */
@@ -222,24 +222,24 @@ size_t scope_append_escaped(char *text, size_t used, size_t size, const char *fr
 static bool hand_over_scope(const struct run *run, char *text, size_t size)
 {
     const struct scope *scope = &run->scope;
-    const struct scope_options *asked = scope->asked;
+    const struct scope_options *options = scope->options;
     size_t used = 0;
-    if (asked->range && !is_nvtx(asked->range)) {
+    if (options->range && !is_nvtx(options->range)) {
         APPEND(",capture=" PROFILER_WORD);
-    } else if (asked->range) {
+    } else if (options->range) {
         size_t bytes;
-        const char *domain = split_scope_range(asked->range, &bytes);
+        const char *domain = split_scope_range(options->range, &bytes);
         APPEND(",capture=nvtx,capture-name=");
-        used = scope_append_escaped(text, used, size, asked->range + strlen(NVTX_WORD), bytes);
+        used = scope_append_escaped(text, used, size, options->range + strlen(NVTX_WORD), bytes);
         APPEND(",capture-domain=");
         used = scope_append_escaped(text, used, size, domain, strlen(domain));
     }
-    if (asked->cupti)
-        APPEND(",cupti=%s", scope_cupti[asked->cupti]);
-    if (asked->graph)
-        APPEND(",cuda-graph=%s", scope_graph[asked->graph]);
-    if (asked->managed)
-        APPEND(",cuda-managed=%s", scope_managed[asked->managed]);
+    if (options->cupti)
+        APPEND(",cupti=%s", scope_cupti[options->cupti]);
+    if (options->graph)
+        APPEND(",cuda-graph=%s", scope_graph[options->graph]);
+    if (options->managed)
+        APPEND(",cuda-managed=%s", scope_managed[options->managed]);
     if (scope->dump[0])
         APPEND(",cupti-dump=%s", scope->dump);
     return used < size;
@@ -247,20 +247,20 @@ static bool hand_over_scope(const struct run *run, char *text, size_t size)
 
 static bool note_scope(const struct run *run, char *text, size_t size)
 {
-    const struct scope_options *asked = run->scope.asked;
+    const struct scope_options *options = run->scope.options;
     size_t used = 0;
     text[0] = '\0';
-    if (asked->dormant)
+    if (options->dormant)
         APPEND("dormant: recorded only between `perfkit ctl start` and `stop`");
-    else if (asked->delay_ns || asked->duration_ns || asked->range)
+    else if (options->delay_ns || options->duration_ns || options->range)
         APPEND("recorded only");
-    if (asked->delay_ns)
-        APPEND(" from %.9g s after the start", (double)asked->delay_ns / 1e9);
-    if (asked->duration_ns)
-        APPEND("%s for %.9g s", asked->delay_ns ? "," : "", (double)asked->duration_ns / 1e9);
-    if (asked->range)
-        APPEND("%s within --capture-range=%s", asked->delay_ns || asked->duration_ns ? "," : "",
-               asked->range);
+    if (options->delay_ns)
+        APPEND(" from %.9g s after the start", (double)options->delay_ns / 1e9);
+    if (options->duration_ns)
+        APPEND("%s for %.9g s", options->delay_ns ? "," : "", (double)options->duration_ns / 1e9);
+    if (options->range)
+        APPEND("%s within --capture-range=%s", options->delay_ns || options->duration_ns ? "," : "",
+               options->range);
     return used > 0;
 }
 
@@ -269,20 +269,20 @@ static bool note_scope(const struct run *run, char *text, size_t size)
 static void start_clock(struct run *run)
 {
     struct scope *scope = &run->scope;
-    const struct scope_options *asked = scope->asked;
+    const struct scope_options *options = scope->options;
     uint64_t now = prof_now_ns();
     atomic_store(&scope->control.page->target, (uint32_t)run->pid);
-    if (asked->delay_ns)
-        scope->opens_at_ns = now + asked->delay_ns;
-    if (asked->duration_ns)
-        scope->closes_at_ns = now + asked->delay_ns + asked->duration_ns;
+    if (options->delay_ns)
+        scope->opens_at_ns = now + options->delay_ns;
+    if (options->duration_ns)
+        scope->closes_at_ns = now + options->delay_ns + options->duration_ns;
 }
 
 void scope_undo(struct scope *scope)
 {
     control_close(&scope->control);
     if (scope->made_dump)
-        rmdir(scope->asked->dump);
+        rmdir(scope->options->dump);
 }
 
 void scope_ready(struct scope *scope)
@@ -292,7 +292,7 @@ void scope_ready(struct scope *scope)
     atomic_store(&page->change[0], page->start_ns << 8 | (atomic_load(&page->change[0]) & 255u));
 }
 
-/* A writer that does not let go is met again at the next step. */
+/* A lock that another writer holds is tried again at the next step. */
 static bool switch_scope(struct scope *scope, bool open_now, uint64_t *changed_ns)
 {
     return control_set(&scope->control, open_now, WIRE_WINDOW_TIME, changed_ns, NULL) == PROF_OK;
@@ -304,7 +304,7 @@ int scope_step(struct scope *scope)
     if (scope->opens_at_ns && now >= scope->opens_at_ns && switch_scope(scope, true, &changed)) {
         scope->opens_at_ns = 0;
         if (scope->closes_at_ns) /* counted from when it really opened */
-            scope->closes_at_ns = changed + scope->asked->duration_ns;
+            scope->closes_at_ns = changed + scope->options->duration_ns;
     }
     if (!scope->opens_at_ns && scope->closes_at_ns && now >= scope->closes_at_ns &&
         switch_scope(scope, false, &changed))
@@ -318,20 +318,20 @@ int scope_step(struct scope *scope)
 
 const char *scope_why_nothing(const struct scope *scope, char *text, size_t size)
 {
-    const struct scope_options *asked = scope->asked;
+    const struct scope_options *options = scope->options;
     uint64_t state = atomic_load(&scope->control.page->state);
     bool turned = control_generation(state) > 0;
     if (control_windows(state) == 0)
-        return asked->dormant ? "nothing was recorded: the capture was dormant and `perfkit ctl "
-                                "start` never came"
-                              : "nothing was recorded: the program ended before --delay was over";
-    if (asked->range && is_nvtx(asked->range)) {
+        return options->dormant ? "nothing was recorded: the capture was dormant and `perfkit ctl "
+                                  "start` never came"
+                                : "nothing was recorded: the program ended before --delay was over";
+    if (options->range && is_nvtx(options->range)) {
         size_t bytes;
-        const char *domain = split_scope_range(asked->range, &bytes);
+        const char *domain = split_scope_range(options->range, &bytes);
         bool any = strcmp(domain, "*") == 0, named = *domain && !any;
         snprintf(text, size,
                  "nothing was recorded: no NVTX range '%.*s' began in %s%s%s%s: check the name%s",
-                 (int)bytes, asked->range + strlen(NVTX_WORD),
+                 (int)bytes, options->range + strlen(NVTX_WORD),
                  any     ? "any domain"
                  : named ? "the domain '"
                          : "the default domain",
@@ -339,7 +339,7 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
                  any ? "" : ", and the domain (@* behind the name is any domain)");
         return text;
     }
-    if (asked->range)
+    if (options->range)
         return "nothing was recorded: no GPU or NVTX call was seen between cudaProfilerStart and "
                "cudaProfilerStop: does the program call them?";
     if (turned)
@@ -383,7 +383,7 @@ static bool is_rate(const char *text, const char *end)
     return rest == end && every >= 1 && every <= MOST_EVERY;
 }
 
-/* Does a kind stand before its word already? */
+/* Is there a kind before its word already? */
 static bool is_repeated(const char *kinds, const char *word, size_t name)
 {
     for (const char *other = kinds; other < word; other += strcspn(other, ",") + 1) {
@@ -475,7 +475,7 @@ const struct run_feature run_stacks = {.name = "stacks",
                                        .hand_over = hand_over_stacks,
                                        .note = note_stacks_options};
 
-/* ---- --pytorch ------------------------------------------------------------------------------ */
+/* ---- --pytorch ------------------------------------------------------------------------------- */
 
 const char *const pytorch_words[] = {"ops", "modules", NULL};
 

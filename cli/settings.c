@@ -1,6 +1,6 @@
 /* A reader for small settings files. A library for TOML would bring dates, nested tables and arrays
- * that no setting of ours has, and none that distributions carry tells the line of a key, which is
- * what somebody needs who mends the file from the log of a CI job. */
+ * that no setting of ours has, and none that distributions carry gives the line of a key, which a
+ * user needs to fix the file from the log of a CI job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

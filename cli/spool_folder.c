@@ -306,8 +306,8 @@ static bool is_spool_file(const char *name)
            name_has_suffix(name, ".blocks.tmp");
 }
 
-/* By which `recover` knows what the folder is of: they go last, so that it can still tell that all
- * is done where perfkit is killed while it removes the rest. */
+/* By which `recover` knows what the folder is of: they go last, so that it still sees that all is
+ * done where perfkit is killed while it removes the rest. */
 static bool is_needed_last(const char *name)
 {
     return strcmp(name, CAPTURE_FILE) == 0 || strcmp(name, OWNER_FILE) == 0;

@@ -35,10 +35,10 @@ enum prof_status spool_folder_adopt(struct spool_folder *folder, const char *pat
  * then as it was. */
 bool spool_folder_plain_collector(const struct spool_folder *folder, char collector[PATH_MAX]);
 
-/* Which capture a folder feeds. The start tells it from another that took its place. */
+/* Which capture a folder feeds. The start distinguishes it from another that replaced it. */
 struct spool_capture {
     char live[PATH_MAX], final[PATH_MAX];
-    uint64_t start_ns; /* capture's start_mono_ns; 0 = not told */
+    uint64_t start_ns; /* capture's start_mono_ns; 0 = not known */
 };
 enum prof_status spool_folder_write_capture(const struct spool_folder *folder, const char *live,
                                             const char *final, uint64_t start_ns,
@@ -49,8 +49,8 @@ enum prof_status spool_folder_read_capture(const struct spool_folder *folder,
 /* Processes that were started to record into it and still run, by their environment. */
 unsigned spool_folder_users(const struct spool_folder *folder);
 
-/* A perfkit run inside a recorded program tells the outer one (its folder by PERFKIT_DIR, or NULL)
- * where that part of the program goes. */
+/* A perfkit run inside a recorded program notes in the outer one (its folder by PERFKIT_DIR, or
+ * NULL) where that part of the program goes. */
 void spool_folder_note_in_outer(const char *outer, const char *final);
 /* How many did, and the first one's capture. */
 unsigned spool_folder_inner(const struct spool_folder *folder, char first[PATH_MAX]);

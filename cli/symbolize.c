@@ -76,9 +76,6 @@ enum prof_status stack_names(const char *command, struct prof_store *store,
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* perfkit symbolize: names for the stacks of a capture, once more. `perfkit run` does it at its
- * end; this is for a capture whose debug files came later, or that was made on another machine. */
-
 struct symbolize_options {
     const char *folders;
     bool quiet;
@@ -169,7 +166,7 @@ static void print_symbolize_result(const char *name, const char *path,
 }
 
 static enum prof_status symbolize(const char *name, const char *path,
-                                  const struct symbolize_options *asked, const char *const *folders,
+                                  const struct symbolize_options *args, const char *const *folders,
                                   struct prof_error *err)
 {
     struct prof_store *store;
@@ -177,13 +174,12 @@ static enum prof_status symbolize(const char *name, const char *path,
     enum prof_status status = prof_store_reopen(path, &store, err);
     if (status)
         return status;
-    status =
-        stack_names(name, store, folders, asked->quiet, symbolize_is_interrupted, &result, err);
+    status = stack_names(name, store, folders, args->quiet, symbolize_is_interrupted, &result, err);
     enum prof_status end = prof_store_publish(store, status ? NULL : err);
     if (!status && end != PROF_BUSY) /* it is read now: the next report joins it */
         status = end;
     prof_store_close(store);
-    if (!status && !asked->quiet)
+    if (!status && !args->quiet)
         print_symbolize_result(name, path, &result);
     if (!status && result.stopped)
         cli_say(name, "interrupted: what was found until then is kept");
@@ -192,14 +188,14 @@ static enum prof_status symbolize(const char *name, const char *path,
 
 static int symbolize_run(const struct cli_command *command, int argc, char **argv)
 {
-    struct symbolize_options asked = {0};
+    struct symbolize_options args = {0};
     struct cli_operands operands;
     struct prof_error err = {0};
     struct prof_capture *capture;
     const char *folders[MOST_FOLDERS + 1];
     char newest[PATH_MAX];
     int exit_status;
-    if (!cli_parse(command, argc, argv, &asked, &operands, &exit_status))
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     const char *path = operands.count ? operands.values[0] : newest;
     if (!operands.count && newest_capture(".", newest, &err)) {
@@ -216,14 +212,14 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
         cli_say(command->name, "%s is being recorded: its stacks are named at the end", path);
         return CLI_USAGE;
     }
-    char *list = asked.folders ? strdup(asked.folders) : NULL;
+    char *list = args.folders ? strdup(args.folders) : NULL;
     split_debug_folders(list, folders);
-    if (!asked.quiet)
+    if (!args.quiet)
         print_absent_files(command->name, folders);
     struct sigaction action = {.sa_handler = on_symbolize_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    enum prof_status status = symbolize(command->name, path, &asked, folders, &err);
+    enum prof_status status = symbolize(command->name, path, &args, folders, &err);
     free(list);
     if (status)
         cli_say(command->name, "%s", err.message);

@@ -12,7 +12,7 @@
 /* Where perfkit_symbolizer is; false: it was not installed, `out` is then the folder of perfkit. */
 bool stack_names_helper(char out[PATH_MAX]);
 
-/* prof_symbolize with progress on a terminal, after a second. `stop` (NULL = never) is asked
+/* prof_symbolize with progress on a terminal, after a second. `stop` (NULL = never) is called
  * between files. */
 enum prof_status stack_names(const char *command, struct prof_store *store,
                              const char *const *folders, bool quiet, bool (*stop)(void),

@@ -112,7 +112,7 @@ static const struct cli_text_row top_variables[] = {
     {0},
 };
 
-/* ---- what to show -------------------------------------------------------------------------- */
+/* ---- what to show ---------------------------------------------------------------------------- */
 
 /* Bits of views; 0 = a name that there is none of. */
 static unsigned views_of(const char *text, int *first)
@@ -144,7 +144,7 @@ static void pause_for(long ns)
     nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }
 
-/* ---- without a screen ---------------------------------------------------------------------- */
+/* ---- without a screen ------------------------------------------------------------------------ */
 
 /* Until everything that is there was read. */
 static enum prof_status read_whole_capture(struct tui_app *app, struct prof_error *err)
@@ -209,7 +209,7 @@ static enum prof_status stream(struct tui_app *app, const struct top_options *op
     return status;
 }
 
-/* ---- the command --------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static enum prof_status on_screen(struct tui_app *app, const struct top_options *options,
                                   int *ended_by, struct prof_error *err)
@@ -425,7 +425,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     }
     if (ended_by && ended_by != SIGINT)
-        raise(ended_by); /* as whoever sent it expects */
+        raise(ended_by); /* as its sender expects */
     return CLI_OK;
 }
 

@@ -24,9 +24,9 @@ struct top_capture {
 /* A capture file. One that is being recorded is found where it grows. */
 void top_named(const char *file, struct top_capture *capture);
 
-/* The running capture of this user; asks on the terminal which, when there are several and `ask`.
- * PROF_NOTFOUND without one, PROF_INVALID when it cannot be told which: the message lists them. */
-enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_error *err);
+/* The running capture of this user; a question on the terminal chooses among several if `choose`.
+ * PROF_NOTFOUND without one, PROF_INVALID when it is not clear which: the message lists them. */
+enum prof_status top_running(bool choose, struct top_capture *capture, struct prof_error *err);
 
 /* Start `perfkit run -o FILE -- COMMAND` in a process group of its own, its input /dev/null and
  * what it prints in a file (`output`, NULL: FILE with .out). `file`: of the capture, NULL: as

@@ -107,10 +107,10 @@ static int prompt_for_capture(const struct list *list)
     }
 }
 
-static enum prof_status choose_capture(const struct list *list, bool ask,
+static enum prof_status choose_capture(const struct list *list, bool choose,
                                        struct top_capture *capture, struct prof_error *err)
 {
-    int which = list->count == 1 ? 0 : ask && list->count ? prompt_for_capture(list) : -1;
+    int which = list->count == 1 ? 0 : choose && list->count ? prompt_for_capture(list) : -1;
     if (!list->count)
         return prof_fail(
             err, PROF_NOTFOUND,
@@ -124,13 +124,13 @@ static enum prof_status choose_capture(const struct list *list, bool ask,
     return PROF_OK;
 }
 
-enum prof_status top_running(bool ask, struct top_capture *capture, struct prof_error *err)
+enum prof_status top_running(bool choose, struct top_capture *capture, struct prof_error *err)
 {
     struct list *list = calloc(1, sizeof *list);
     if (!list)
         return prof_fail(err, PROF_NOMEM, "out of memory");
     spool_find_running(list_running_capture, list);
-    enum prof_status status = choose_capture(list, ask, capture, err);
+    enum prof_status status = choose_capture(list, choose, capture, err);
     free(list);
     return status;
 }
@@ -140,13 +140,13 @@ bool top_is_served(void *context, const char *spool)
     struct stat info;
     (void)context;
     if (!spool)
-        return true; /* not told */
+        return true; /* not known */
     if (stat(spool, &info) != 0)
         return errno != ENOENT;
     return info.st_uid != geteuid() || spool_is_running(spool);
 }
 
-/* ---- starting ------------------------------------------------------------------------------ */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static _Noreturn void become_recorder(char **command, const struct top_capture *capture, int output)
 {
@@ -261,7 +261,7 @@ enum prof_status top_start(char **command, const char *file, const char *output,
 
 /* ---- what perfkit costs ---------------------------------------------------------------------- */
 
-/* The counters of dropped records stand at the head of each spool. */
+/* The counters of dropped records are at the head of each spool. */
 
 #define LEAST_SPAN_NS 500000000ull /* shorter ones say little of a load */
 

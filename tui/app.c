@@ -36,13 +36,12 @@ bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
     for (int i = 0; i < TUI_VIEWS; i++)
         app->places[i].sort = SIZE_MAX;
     for (int i = 0; i < 2 * TUI_VIEWS; i++)
-        app->tail_rows[i] = i < TUI_VIEWS ? FIRST_TAIL : FIRST_TAIL / 2; /* pages ask more of it */
+        app->tail_rows[i] = i < TUI_VIEWS ? FIRST_TAIL : FIRST_TAIL / 2; /* pages need more of it */
     app->drill_place.sort = SIZE_MAX;
     return app->model != NULL;
 }
 
-/* ---- reading a finished capture beside the keys ------------------------------------------------
- */
+/* ---- reading a finished capture beside the keys ---------------------------------------------- */
 
 /* It has all of its own, and of the app only the model, which does not change meanwhile. */
 struct tui_reader {
@@ -92,7 +91,7 @@ static void *read_beside(void *argument)
     if (reader->fill)
         reader->fill(&reader->reading.table, &reader->input);
     else
-        tui_kept_ask_bounds(&reader->kept, reader->input.tail, &reader->input.filter);
+        tui_kept_read_bounds(&reader->kept, reader->input.tail, &reader->input.filter);
     atomic_store(&reader->done, true);
     return NULL;
 }
@@ -165,7 +164,7 @@ void tui_app_show(struct tui_app *app, int view)
     app->stale = true;
 }
 
-/* ---- details ------------------------------------------------------------------------------- */
+/* ---- details --------------------------------------------------------------------------------- */
 
 static bool can_open(const struct tui_model *model)
 {
@@ -237,7 +236,7 @@ static void adapt(struct tui_app *app, int64_t cost_ns)
         *rows *= 2;
 }
 
-/* ---- filling ------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static struct tui_place *app_cursor(struct tui_app *app)
 {
@@ -281,7 +280,7 @@ static void fill_with(struct tui_app *app, struct tui_view_input *input)
     app_sort_table(app);
 }
 
-/* When the view that is shown may ask the end of the file for what is kept; NULL = it wants
+/* When the view that is shown may read what is kept from the end of the file; NULL = it wants
  * nothing. */
 static uint64_t *kept_due(struct tui_app *app)
 {
@@ -294,23 +293,23 @@ static uint64_t *kept_due(struct tui_app *app)
                                                                 : NULL;
 }
 
-static void ask_kept(struct tui_app *app, struct tui_view_input *input)
+static void read_kept(struct tui_app *app, struct tui_view_input *input)
 {
     uint64_t now = prof_now_ns(), *due = kept_due(app);
-    struct tui_view_input asked = *input;
-    if (!due || now < *due || app->reader || !open_tail(app, &asked))
+    struct tui_view_input look = *input;
+    if (!due || now < *due || app->reader || !open_tail(app, &look))
         return;
     if (app->beside && model_is_finished(app->model) && app->view == TUI_VIEW_KERNELS &&
-        start_reader(app, &asked, NULL)) {
+        start_reader(app, &look, NULL)) {
         if (end_reader(app))
             fill_with(app, input);
         return;
     }
     if (app->view == TUI_VIEW_KERNELS)
-        tui_kept_ask_bounds(&app->kept, asked.tail, &asked.filter);
+        tui_kept_read_bounds(&app->kept, look.tail, &look.filter);
     else
-        tui_kept_ask_places(&app->kept, asked.tail);
-    prof_close(asked.tail);
+        tui_kept_read_places(&app->kept, look.tail);
+    prof_close(look.tail);
     int64_t cost = (int64_t)(prof_now_ns() - now), pause = cost * KEPT_PAUSE;
     adapt(app, cost);
     *due = now + (uint64_t)(pause > LEAST_KEPT_NS ? pause : LEAST_KEPT_NS);
@@ -369,7 +368,7 @@ void tui_app_fill(struct tui_app *app)
     if (!view->details && !app->drilled) {
         app->stale = false;
         fill_with(app, &input);
-        ask_kept(app, &input);
+        read_kept(app, &input);
         return;
     }
     if (!app->stale && (now < app->next_detail_ns || finished || !can_open(app->model)))
@@ -386,7 +385,7 @@ void tui_app_fill(struct tui_app *app)
     app->stale = !opened && can_open(app->model);
 }
 
-/* A capture that began anew has other kernels. */
+/* A capture that began again has other kernels. */
 static void find_target(struct tui_app *app)
 {
     if (!app->drilled || app->view != TUI_VIEW_KERNELS)

@@ -4,14 +4,14 @@
 
 #include "tui/views.h"
 
-/* Keys beyond characters. */
+/* Keys that are no characters. */
 enum tui_key {
     TUI_KEY_NONE = 0,
     TUI_KEY_ENTER = '\n',
     TUI_KEY_ESCAPE = 27,
     TUI_KEY_TAB = '\t',
     TUI_KEY_BACKSPACE = 127,
-    TUI_KEY_UP = 0x110000, /* beyond Unicode */
+    TUI_KEY_UP = 0x110000, /* above Unicode */
     TUI_KEY_DOWN,
     TUI_KEY_LEFT,
     TUI_KEY_RIGHT,

@@ -44,7 +44,7 @@ static unsigned move_selection(struct tui_app *app, long by)
     return TUI_REDRAW;
 }
 
-/* ---- sorting ------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 static unsigned apply_sort_keys(struct tui_app *app)
 {
@@ -86,7 +86,7 @@ static unsigned next_sort(struct tui_app *app, int step)
     return apply_sort_keys(app);
 }
 
-/* ---- search and filter --------------------------------------------------------------------- */
+/* ---- search and filter ----------------------------------------------------------------------- */
 
 static unsigned find_next(struct tui_app *app, size_t from)
 {
@@ -149,7 +149,7 @@ static unsigned type(struct tui_app *app, int key)
     return follow_line(app);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static unsigned drill(struct tui_app *app)
 {

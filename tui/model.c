@@ -1,5 +1,5 @@
-/* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened
- * again; deleted, replaced, left behind by a recorder that died. What is read in a look is in the
+/* The life of a watched capture: opened, read, closed while its writer ends it, opened again;
+ * deleted, replaced, left behind by a recorder that died. What is read in a look is in the
  * model_*.c of its kind. */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +49,7 @@ void tui_kept_check(struct tui_kept *kept, int64_t start_mono_ns, bool finished)
     kept->of_finished = finished;
 }
 
-/* ---- what bounds kernels ----------------------------------------------------------------------
- */
+/* ---- what bounds kernels --------------------------------------------------------------------- */
 
 const struct tui_bound *tui_kept_bound(const struct tui_kept *kept, const char *kernel)
 {
@@ -73,8 +72,8 @@ static void keep_point(struct tui_kept *kept, const struct prof_roofline_point *
         kept->bounds.count--;
 }
 
-void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
-                         const struct prof_filter *filter)
+void tui_kept_read_bounds(struct tui_kept *kept, struct prof_capture *tail,
+                          const struct prof_filter *filter)
 {
     struct prof_roofline roofline;
     if (prof_roofline(tail, filter, PROF_ROOFLINE_KERNELS, &roofline, NULL))
@@ -96,16 +95,15 @@ void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from)
     memset(&from->bounds, 0, sizeof from->bounds);
 }
 
-/* ---- which lines stacks are of ----------------------------------------------------------------
- */
+/* ---- which lines stacks are of --------------------------------------------------------------- */
 
 const char *tui_kept_place(struct tui_kept *kept, int64_t stack)
 {
     const uint64_t *known = stack > 0 ? prof_map_get(&kept->stacks, (uint64_t)stack) : NULL;
     if (known)
         return kept->places.data[*known];
-    bool asked = kept->wanted.count >= MOST_WANTED;
-    int64_t *wanted = stack > 0 && !asked ? prof_array_add(&kept->wanted) : NULL;
+    bool full = kept->wanted.count >= MOST_WANTED;
+    int64_t *wanted = stack > 0 && !full ? prof_array_add(&kept->wanted) : NULL;
     if (wanted)
         *wanted = stack;
     return NULL;
@@ -128,7 +126,7 @@ static void keep_stack_line(struct tui_kept *kept, struct prof_capture *tail, in
     prof_map_put(&kept->stacks, (uint64_t)stack, kept->places.count - 1);
 }
 
-void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail)
+void tui_kept_read_places(struct tui_kept *kept, struct prof_capture *tail)
 {
     for (size_t i = 0; i < kept->wanted.count; i++)
         keep_stack_line(kept, tail, kept->wanted.data[i]);
@@ -301,8 +299,8 @@ static bool take_devices(struct tui_model *model)
     return true;
 }
 
-/* Configurations never change once they are defined, until there are so many that the last one
- * stands for the rest. */
+/* Configurations never change once they are defined, until there are so many that the last one is
+ * for the rest. */
 static bool take_configs(struct tui_model *model)
 {
     const struct prof_config *list;
@@ -348,10 +346,6 @@ static void tui_lookups_free(struct tui_model *model)
 }
 
 /* ---- the life of a capture ------------------------------------------------------------------- */
-
-/* The life of a watched capture: opened, looked at, let go of while its writer ends it, opened
- * again; deleted, replaced, left behind by a recorder that died. What is read in a look is in the
- * model_*.c of its kind. */
 
 /* Longer than naming call stacks and making one file of it take as a rule; after that another
  * reader, not the writer, keeps the file in WAL mode. */
@@ -468,7 +462,7 @@ static bool check_file(struct tui_model *model)
     if (!there(model, &info)) {
         if (model->ever_read && errno == ENOENT)
             let_go(model, TUI_GONE);
-        return !model->ever_read; /* the first look tells the error */
+        return !model->ever_read; /* the first look reports the error */
     }
     bool same = info.st_ino == model->inode && info.st_dev == model->device_number;
     if (model->ever_read && (!same || model->phase == TUI_GONE))
@@ -491,11 +485,11 @@ bool tui_model_tick(struct tui_model *model)
     if (model->phase != TUI_WATCHING)
         return false;
     if (!model->capture && prof_open(model->path, &model->capture, NULL))
-        return false; /* the next look tells */
+        return false; /* the next look reports it */
     return prof_live_state(model->capture) != PROF_STATE_RECORDING;
 }
 
-/* POSIX locks belong to the process: whoever in it closes the file takes them from every
+/* POSIX locks belong to the process: any thread of it that closes the file drops those of every
  * connection. So there is one connection at a time. */
 void tui_model_rest(struct tui_model *model)
 {
@@ -508,7 +502,7 @@ bool tui_model_is_live(const struct tui_model *model)
     return model->phase == TUI_WATCHING || model->phase == TUI_LET_GO;
 }
 
-/* ---- a look -------------------------------------------------------------------------------- */
+/* ---- a look ---------------------------------------------------------------------------------- */
 
 static int64_t last_mark(const struct prof_live_marks *marks)
 {
@@ -528,7 +522,7 @@ static enum tui_phase next_model_phase(const struct tui_model *model)
 }
 
 /* Time of the capture: the clock's while it grows, else its end. */
-static void tell_time(struct tui_model *model, uint64_t now)
+static void set_model_time(struct tui_model *model, uint64_t now)
 {
     const struct prof_info *info = prof_info(model->capture);
     bool growing = model->state == PROF_STATE_RECORDING && next_model_phase(model) == TUI_WATCHING;
@@ -539,7 +533,7 @@ static void tell_time(struct tui_model *model, uint64_t now)
     model->wall_ns = growing ? model->now_ns : prof_wall_ns(model->capture, NULL);
 }
 
-static void tell_progress(struct tui_model *model, uint64_t now)
+static void set_model_progress(struct tui_model *model, uint64_t now)
 {
     double all = 0, done = 0;
     const struct prof_live_marks *there = &model->there, *read = &model->marks;
@@ -582,11 +576,11 @@ static enum prof_status read_within_budget(struct tui_model *model, int64_t budg
     if (!status)
         status = tui_lookups_take(model, err);
     if (!status) {
-        tell_time(model, now);
+        set_model_time(model, now);
         status = read_new_rows(model, budget_ns ? (int64_t)now + budget_ns : INT64_MAX, err);
     }
     if (!status) {
-        tell_progress(model, now);
+        set_model_progress(model, now);
         model->looked_ns = now;
     }
     prof_live_end(model->capture);
@@ -609,7 +603,8 @@ static enum prof_status open_again(struct tui_model *model, struct prof_error *e
     }
     if (!status || !model->ever_read || status == PROF_NOMEM)
         return status;
-    /* It was a capture a moment ago: moved, replaced, or being made anew. The next look tells. */
+    /* It was a capture a moment ago: moved, replaced, or being made again. The next look shows
+     * which. */
     model->error = *err;
     return PROF_OK;
 }
@@ -648,7 +643,8 @@ enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, stru
     if (phase == TUI_LET_GO)
         let_go(model, phase);
     else if (phase == TUI_ABANDONED || (phase == TUI_FINISHED && model->caught_up))
-        let_go(model, phase); /* in nobody's way: `perfkit recover`, a new recording of that name */
+        let_go(model,
+               phase); /* it must not block `perfkit recover` or a new recording of that name */
     model->phase = phase;
     if (phase == TUI_FINISHED && !model->window_chosen)
         model->window_s = 0;

@@ -1,6 +1,6 @@
 /* What perfkit top knows of a capture: totals since its start and the last minute by second, fed
- * with what is new since the last look. No view asks the file; no name of the capture is borrowed,
- * so that the file can be let go of between two looks. One thread at a time. */
+ * with what is new since the last look. No view reads the file; no name of the capture is borrowed,
+ * so that the file can be closed between two looks. One thread at a time. */
 #ifndef PERFKIT_TUI_MODEL_H
 #define PERFKIT_TUI_MODEL_H
 
@@ -13,8 +13,8 @@
 
 /* ---- what is kept between looks -------------------------------------------------------------- */
 
-/* What views show beside the model and is asked of the end of the capture now and then: what bounds
- * each kernel, which lines hold memory. Kept between looks, so that asking costs little. */
+/* What views show beside the model and is read from the end of the capture now and then: what
+ * bounds each kernel, which lines hold memory. Kept between looks, so that reading costs little. */
 
 struct tui_bound {
     enum prof_bound bound;
@@ -29,8 +29,8 @@ struct tui_kept {
     bool has_bounds;
     struct prof_map stacks;                /* stack.id -> number in places */
     PROF_ARRAY(char *) places;             /* owned */
-    PROF_ARRAY(int64_t) wanted;            /* stacks that were asked for and are not known */
-    uint64_t bounds_due_ns, places_due_ns; /* when to ask again */
+    PROF_ARRAY(int64_t) wanted;            /* stacks that views want and that are not known */
+    uint64_t bounds_due_ns, places_due_ns; /* when to read again */
 };
 
 void tui_kept_free(struct tui_kept *kept);
@@ -42,18 +42,14 @@ const struct tui_bound *tui_kept_bound(const struct tui_kept *kept, const char *
 /* "step (train.c:36)"; NULL: not known, perhaps next time. */
 const char *tui_kept_place(struct tui_kept *kept, int64_t stack);
 
-/* Ask. `tail` as in struct tui_view_input. */
-void tui_kept_ask_bounds(struct tui_kept *kept, struct prof_capture *tail,
-                         const struct prof_filter *filter);
+/* Read. `tail` as in struct tui_view_input. */
+void tui_kept_read_bounds(struct tui_kept *kept, struct prof_capture *tail,
+                          const struct prof_filter *filter);
 /* Move what `from` knows of kernels. */
 void tui_kept_take_bounds(struct tui_kept *kept, struct tui_kept *from);
-void tui_kept_ask_places(struct tui_kept *kept, struct prof_capture *tail);
+void tui_kept_read_places(struct tui_kept *kept, struct prof_capture *tail);
 
 /* ---- the model ------------------------------------------------------------------------------- */
-
-/* What perfkit top knows of a capture: totals since its start and the last minute by second, fed
- * with what is new since the last look. No view asks the file; no name of the capture is borrowed,
- * so that the file can be let go of between two looks. One thread at a time. */
 
 #define TUI_MOST_SECONDS (INT64_MAX / 4000000000) /* a damaged capture may say any number */
 #define TUI_RING_SECONDS 64                       /* what windows and sparklines are made from */
@@ -99,10 +95,10 @@ struct tui_stream {
     struct prof_stream values;         /* api static, name owned */
     int64_t kernels, kernel_ns;        /* since the start */
     int64_t window_kernels, window_ns; /* of the window */
-    int64_t copies, copy_ns;           /* since the start, fills too */
+    int64_t copies, copy_ns;           /* since the start, memsets too */
     int64_t window_copies, window_copy_ns;
-    int64_t last_second;          /* of its last kernel or copy; PROF_UNKNOWN */
-    uint32_t spark_us[TUI_SPARK]; /* kernels and copies */
+    int64_t last_second;          /* of its last kernel, memcpy or memset; PROF_UNKNOWN */
+    uint32_t spark_us[TUI_SPARK]; /* kernels, memcpys and memsets */
 };
 
 struct tui_process {
@@ -159,7 +155,7 @@ enum tui_phase {
     TUI_LET_GO,    /* the writer closes it: nothing is open */
     TUI_FINISHED,  /* complete, recovered or merged */
     TUI_GONE,      /* the file was deleted; what was read stays */
-    TUI_ABANDONED, /* says it is being recorded, and nobody writes to it */
+    TUI_ABANDONED, /* says it is being recorded, and no process writes to it */
 };
 
 struct tui_second; /* a row of the ring */
@@ -176,9 +172,9 @@ struct tui_model {
     enum prof_state state;
     struct prof_error error; /* of the last look; message "" = none */
     bool ever_read;
-    bool replaced; /* another file took its place: everything began anew */
+    bool replaced; /* another file replaced it: everything began again */
     bool (*is_served)(void *context,
-                      const char *spool); /* does a perfkit write? NULL = not asked */
+                      const char *spool); /* does a perfkit write? NULL = not checked */
     void *served_context;
 
     /* About the capture; texts owned. */
@@ -253,8 +249,8 @@ struct tui_model *tui_model_new(const char *path);
 void tui_model_free(struct tui_model *model);
 
 /* Read what is new, at most about `budget_ns` long (0 = all there is). PROF_OK also when there is
- * nothing to read at present: `phase` and `error` tell. Anything else (a file that is no capture,
- * damage, no memory) ends the watching. No transaction is open afterwards. */
+ * nothing to read at present: `phase` and `error` say why. Anything else (a file that is no
+ * capture, damage, no memory) ends the watching. No transaction is open afterwards. */
 enum prof_status tui_model_look(struct tui_model *model, int64_t budget_ns, struct prof_error *err);
 
 /* Between two looks, at least twice a second: closes the file once its writer wants to end it. True
@@ -274,7 +270,7 @@ const struct tui_config *tui_model_config(const struct tui_model *model, int64_t
 /* The device's row by id (not physical). */
 const struct tui_device *tui_model_device(const struct tui_model *model, int64_t id);
 
-/* Is it, or was it, being recorded by somebody who still does? */
+/* Is it, or was it, being recorded by a process that still lives? */
 bool tui_model_is_live(const struct tui_model *model);
 
 /* ---- parts of the model, for its own files  */

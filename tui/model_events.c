@@ -8,7 +8,7 @@
 
 /* ---- memcpys and memsets --------------------------------------------------------------------- */
 
-/* Copies and fills, row by row as they come: there is no summary of them in the file. Grouped by
+/* Memcpys and memsets, row by row as they come: there is no summary of them in the file. Grouped by
  * direction and memory kinds as `perfkit report` does, with sizes in a few classes. */
 
 #define COPY_CHUNK 4096
@@ -256,13 +256,13 @@ void tui_copies_window(struct tui_model *model)
 /* ---- live memory ----------------------------------------------------------------------------- */
 
 /* Live memory: allocations as they come, in order of time with the ends of those that are known to
- * have been freed. A row is written when memory is allocated and completed when it is freed: what
- * lives is asked after again at each look. */
+ * have been freed. A row is written when memory is allocated and completed when it is freed: live
+ * ones are read again at each look. */
 
 #define ALLOCATION_CHUNK 2048
-#define MOST_ASKED 16384u /* live ones asked after in one look; the rest in the next ones */
+#define MOST_READ 16384u /* live ones read again in one look; the rest in the next ones */
 
-/* ---- the heap of ends ---------------------------------------------------------------------- */
+/* ---- the heap of ends ------------------------------------------------------------------------ */
 
 static bool push_allocation_end(struct tui_model *model, struct tui_end end)
 {
@@ -293,7 +293,7 @@ static struct tui_end pop_allocation_end(struct tui_model *model)
     return first;
 }
 
-/* ---- changes in order of time -------------------------------------------------------------- */
+/* ---- changes in order of time ---------------------------------------------------------------- */
 
 /* A sum that was cut off above and is subtracted from again. */
 static int64_t at_least_0(int64_t bytes)
@@ -391,7 +391,7 @@ static bool allocate(struct tui_model *model, const struct read_allocation *read
     return live;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct chunk {
     struct read_allocation rows[ALLOCATION_CHUNK];
@@ -438,25 +438,27 @@ static bool read_live_allocations(struct tui_model *model, struct chunk *chunk, 
     return chunk->seen < ALLOCATION_CHUNK;
 }
 
-/* Those of the live ones that were freed meanwhile. True when all were asked after. */
-static bool ask_again(struct tui_model *model, enum prof_status *status, struct prof_error *err)
+/* Those of the live ones that were freed meanwhile. True when all were read. */
+static bool read_live_again(struct tui_model *model, enum prof_status *status,
+                            struct prof_error *err)
 {
     size_t count = model->live.count, from = model->next_live < count ? model->next_live : 0;
-    size_t asked = count - from < MOST_ASKED ? count - from : MOST_ASKED, kept = from;
-    int64_t *ids = malloc((asked + 1) * sizeof *ids), *ends = malloc((asked + 1) * sizeof *ends);
-    for (size_t i = 0; ids && i < asked; i++)
+    size_t count_read = count - from < MOST_READ ? count - from : MOST_READ, kept = from;
+    int64_t *ids = malloc((count_read + 1) * sizeof *ids),
+            *ends = malloc((count_read + 1) * sizeof *ends);
+    for (size_t i = 0; ids && i < count_read; i++)
         ids[i] = model->live.data[from + i].id;
-    *status = ids && ends ? prof_live_ends(model->capture, ids, asked, ends, err)
+    *status = ids && ends ? prof_live_ends(model->capture, ids, count_read, ends, err)
                           : prof_fail(err, PROF_NOMEM, "out of memory");
     for (size_t i = 0; !*status && i < count - from; i++) {
         struct tui_allocation a = model->live.data[from + i];
-        if (i >= asked || ends[i] == PROF_UNKNOWN)
+        if (i >= count_read || ends[i] == PROF_UNKNOWN)
             model->live.data[kept++] = a;
         else if (!push_allocation_end(model, (struct tui_end){ends[i], a.bytes, a.group}))
             *status = prof_fail(err, PROF_NOMEM, "out of memory");
     }
     if (!*status) {
-        model->next_live = from + asked < count ? from + asked - (count - kept) : 0;
+        model->next_live = from + count_read < count ? from + count_read - (count - kept) : 0;
         model->live.count = kept;
     }
     free(ids);
@@ -483,7 +485,7 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
     if (!chunk)
         *status = prof_fail(err, PROF_NOMEM, "out of memory");
     if (!*status && model->live.count)
-        over = ask_again(model, status, err);
+        over = read_live_again(model, status, err);
     if (!*status)
         over &= read_live_allocations(model, chunk, deadline, status, err);
     if (!*status && over)

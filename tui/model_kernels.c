@@ -45,7 +45,7 @@ static void sum_add(struct tui_sum *to, const struct tui_sum *what)
         to->histogram.counts[i] += what->histogram.counts[i];
 }
 
-/* ---- who a row belongs to ------------------------------------------------------------------ */
+/* ---- what a row belongs to ------------------------------------------------------------------- */
 
 static bool kernel_of_config(struct tui_model *model, int64_t config, uint32_t *number)
 {
@@ -80,7 +80,7 @@ static bool count_config(struct tui_model *model, const struct tui_cell *fresh)
 static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t stream)
 {
     const struct prof_config *its = prof_config(model->capture, config);
-    config = its ? its->id : config; /* one for all that the capture does not tell apart */
+    config = its ? its->id : config; /* one for all that the capture does not distinguish */
     const int64_t key[2] = {config, stream};
     uint32_t *known = prof_names_get(&model->cell_keys, (const char *)key, sizeof key);
     if (known)
@@ -95,7 +95,7 @@ static struct tui_cell *cell_of(struct tui_model *model, int64_t config, int64_t
     return count_config(model, cell) ? cell : NULL;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct reading {
     struct tui_model *model;
@@ -289,7 +289,7 @@ bool tui_kernels_feed(struct tui_model *model, int64_t deadline, enum prof_statu
     return over;
 }
 
-/* ---- windows ------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static void add_kernel_second(struct tui_sum *to, const struct tui_second *row)
 {

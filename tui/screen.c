@@ -16,8 +16,8 @@
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* Every text is cleaned here, whoever wrote it: the one place that a hostile name
- * would have to pass. */
+/* Every text is cleaned here, whatever its source: the one place that a hostile name would have to
+ * pass. */
 
 static void tui_grid_clear(struct tui_grid *grid)
 {
@@ -212,9 +212,6 @@ void tui_grid_print(const struct tui_grid *grid, FILE *out)
 
 /* ---- the screen ------------------------------------------------------------------------------ */
 
-/* The screen: meters, tabs, the table, notes, the keys; and the page of help. Pure: the app and a
- * size in, cells out. */
-
 #define METERS 3
 
 struct tui_layout tui_lay_out(int height, int notes)
@@ -276,7 +273,7 @@ static void draw_tabs(const struct tui_app *app, struct tui_grid *grid, int y)
     }
 }
 
-/* ---- meters -------------------------------------------------------------------------------- */
+/* ---- meters ---------------------------------------------------------------------------------- */
 
 static const char *recording_state_text(const struct tui_model *model, enum tui_style *style)
 {
@@ -380,7 +377,7 @@ static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y
         tui_grid_printf(grid, x, y, grid->width - x, TUI_WARN, "  %s", model->error.message);
 }
 
-/* ---- the lowest lines ----------------------------------------------------------------------- */
+/* ---- the lowest lines ------------------------------------------------------------------------ */
 
 /* What else the lowest line has to say, in front: the keys take all of a narrow screen. */
 static int draw_message(const struct tui_app *app, struct tui_grid *grid, int y)
@@ -445,7 +442,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
                         "%d %-10s %s", (i + 1) % 10, tui_views[i].title, tui_views[i].about);
 }
 
-/* ---- notes --------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 /* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is
  * one. */
@@ -494,7 +491,7 @@ static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int
     }
 }
 
-/* ---- all of it ----------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void draw_meters(const struct tui_app *app, struct tui_grid *grid, int y)
 {

@@ -186,7 +186,7 @@ const char *tui_table_text_of(const struct tui_table *table, const struct tui_va
     return value->kind == PROF_VALUE_TEXT ? table->texts.data + value->text : NULL;
 }
 
-/* ---- order --------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static bool holds(const struct tui_table *table, size_t row, const char *text)
 {
@@ -261,7 +261,7 @@ size_t tui_table_search(const struct tui_table *table, const char *text, size_t 
     return SIZE_MAX;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static struct prof_report_value report_value(const struct tui_table *table,
                                              const struct tui_value *value)

@@ -69,9 +69,6 @@ void tui_grid_print(const struct tui_grid *grid, FILE *out);
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* What a view shows: rows of typed values under titled columns. The screen, sorting, filters and
- * --json are made from it, so that a view is only the code that fills it. */
-
 /* A column as a report's tables describe theirs (rank 0: never left out of a narrow screen), and
  * what the screen needs besides. */
 struct tui_column {

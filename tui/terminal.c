@@ -17,7 +17,7 @@
 #include "libprof/base/clock.h"
 
 #define TICK_NS 200000000  /* how often the state of the capture is looked at */
-#define STALE_NS 500000000 /* what is older is read anew before it is drawn */
+#define STALE_NS 500000000 /* what is older is read again before it is drawn */
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 #define CAUGHT (sizeof caught / sizeof caught[0])
@@ -78,7 +78,7 @@ static void restore_signals(const struct signals *signals)
     sigprocmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
-/* ---- the screen ---------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 static attr_t styles[TUI_STYLES];
 
@@ -156,7 +156,7 @@ static void new_size(void)
         resizeterm(size.ws_row, size.ws_col);
 }
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static int key_from_curses(wint_t code, bool special)
 {
@@ -215,9 +215,9 @@ static unsigned take_keys(struct tui_app *app)
     return todo;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------ */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Ctrl-Z: the shell gets its terminal back; whoever continues us finds the screen as it was. */
+/* Ctrl-Z: the shell gets its terminal back; when top is continued, the screen is as it was. */
 static void stop_until_continued(void)
 {
     struct sigaction ours;
@@ -249,7 +249,8 @@ static unsigned take_signals(int *ended_by)
         new_size();
         clearok(curscr, TRUE);
     }
-    if (took(SIGCONT)) { /* after a stop that nobody can catch: what the screen holds is unknown */
+    if (took(SIGCONT)) { /* after SIGSTOP, which cannot be caught: what the screen holds is unknown
+                          */
         reset_prog_mode();
         clearok(curscr, TRUE);
         todo = TUI_REDRAW;

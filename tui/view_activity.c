@@ -1,4 +1,4 @@
-/* Streams, copies and processes: what the model adds up beside the kernels. */
+/* Streams, memcpys and processes: what the model adds up beside the kernels. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int64_t tui_pid_of(const struct tui_model *model, int64_t process)
     return p ? p->values.pid : PROF_UNKNOWN;
 }
 
-/* ---- streams ------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 enum {
     S_NAME,
@@ -132,7 +132,7 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
     note_concurrency(table, input);
 }
 
-/* ---- copies -------------------------------------------------------------------------------- */
+/* ---- memcpys --------------------------------------------------------------------------------- */
 
 enum {
     T_WAY,
@@ -211,7 +211,7 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
         tui_table_note(table, "How fast memcpys could be: n/a (perfkit device --measure)");
 }
 
-/* ---- processes ----------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 enum {
     P_COMMAND,
@@ -249,7 +249,7 @@ static const struct tui_column process_columns[] = {
     [P_RUN_NS] = TUI_COLUMN("all_kernel_ns", "all time", NS, 9, 7),
 };
 
-static void tell_state(struct tui_table *table, const struct prof_process *p)
+static void add_process_state(struct tui_table *table, const struct prof_process *p)
 {
     if (p->exit_signal != PROF_UNKNOWN)
         tui_table_format(table, P_STATE, "signal %lld", (long long)p->exit_signal);
@@ -290,7 +290,7 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
         tui_table_number(table, P_RANK, p->values.rank);
         tui_table_number(table, P_LOCAL, p->values.local_rank);
         tui_table_number(table, P_WORLD, p->values.world_size);
-        tell_state(table, &p->values);
+        add_process_state(table, &p->values);
         tui_table_number(table, P_TIME, p->window_ns);
         tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_ns));
         tui_table_real(table, P_KERNELS, tui_per_second(model, p->window_kernels));
@@ -307,8 +307,8 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Live memory by process and kind, with what holds most of it; and who allocates, by call path,
- * which is what Enter shows, of the end of the capture that a look can afford. */
+/* Live memory by process and kind, with what holds most of it; and the code that allocates, by call
+ * path, which Enter shows, of the end of the capture that a look can afford. */
 
 enum {
     M_WHAT,
@@ -338,7 +338,8 @@ static const struct tui_column memory_columns[] = {
     [M_WHERE] = TUI_COLUMN("where", NULL, WORD, 0, 0),
 };
 
-/* What lives by who allocated it, where stacks tell; else each allocation for itself. */
+/* Live memory by the line that allocated it, where there are stacks; else each allocation by
+ * itself. */
 struct holder {
     int64_t process, stack, bytes, count;
     int64_t since_ns; /* the oldest */
@@ -429,7 +430,7 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
                    prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
 }
 
-/* ---- by call path -------------------------------------------------------------------------- */
+/* ---- by call path ---------------------------------------------------------------------------- */
 
 enum { A_PATH, A_KIND, A_HELD, A_SHARE, A_COUNT, A_BYTES, A_KEPT, A_GROWTH, A_VERDICT };
 

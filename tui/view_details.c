@@ -9,7 +9,7 @@
 #include "libprof/base/saturate.h"
 #include "tui/views.h"
 
-/* ---- NVTX ranges --------------------------------------------------------------------------- */
+/* ---- NVTX ranges ----------------------------------------------------------------------------- */
 
 enum { R_NAME, R_TOTAL, R_SHARE, R_SELF, R_COUNT, R_KERNELS };
 
@@ -45,7 +45,7 @@ static bool plant(struct tree *tree, const struct prof_flame *flame)
         return false;
     for (size_t i = 0; i < count; i++)
         tree->next[i] = tree->child[i] = SIZE_MAX;
-    for (size_t i = count; i-- > 1;) { /* parents stand before their children */
+    for (size_t i = count; i-- > 1;) { /* parents are before their children */
         size_t parent = flame->nodes[i].parent;
         tree->count[i] = prof_add(tree->count[i], flame->nodes[i].count);
         tree->count[parent] = prof_add(tree->count[parent], tree->count[i]);
@@ -152,7 +152,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     tui_note_extent(table, input, "Device work of");
 }
 
-/* ---- findings ------------------------------------------------------------------------------ */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_PHASE, F_SEEN, F_RULE, F_ORDER };
 
@@ -170,7 +170,8 @@ static const struct tui_column finding_columns[] = {
 
 static const char *const levels[] = {"info", "warning", "critical"};
 
-/* Of a rule, a phase and a device: findings come and go between two looks, and change places. */
+/* Of a rule, a phase and a device: findings come and go between two looks, and change their order.
+ */
 static int64_t finding_id(const struct prof_finding *finding)
 {
     uint64_t rule = 0;

@@ -282,7 +282,7 @@ static void show_ways(struct tui_table *table, const struct tui_view_input *inpu
 #define MOST_FRAMES 5
 
 /* Call stacks that are the same in the frames that are shown: those nearest to the program's
- * author, from the one on that tells callers apart. */
+ * author, from the one on that distinguishes callers. */
 struct caller {
     uint32_t path[MOST_FRAMES]; /* numbers of places */
     size_t depth;

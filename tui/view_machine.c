@@ -13,7 +13,8 @@
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Devices: what the driver tells of the hardware, beside what the capture tells of this program. */
+/* Devices: what the driver reports of the hardware, beside what the capture says of this program.
+ */
 
 enum {
     D_NAME,
@@ -42,7 +43,7 @@ enum {
     D_UUID
 };
 
-/* What a driver does not tell takes no room: `if_known`. */
+/* What a driver does not report takes no room: `if_known`. */
 static const struct tui_column device_columns[] = {
     [D_NAME] = TUI_COLUMN("name", "Device", NAME, 0, 0),
     [D_API] = TUI_COLUMN("api", "api", WORD, 8, 6),
@@ -191,7 +192,7 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-/* The host: where its threads are (samples of the processors), and which lines ask for the devices'
+/* The host: where its threads are (samples of the processors), and which lines launch the devices'
  * work (call stacks). Of the end of the capture that a look can afford. */
 
 enum {
@@ -222,7 +223,7 @@ static const struct tui_column columns[] = {
 
 #define MOST_ROWS 200
 
-/* Functions of one text: those without a name yet are told by their module. */
+/* Functions of one text: those without a name yet are shown by their module. */
 struct place {
     char where[200];
     bool launches;
@@ -354,7 +355,7 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
 
 /* Health: how far the look has come, and what the recording and the watching cost. */
 
-/* ---- health -------------------------------------------------------------------------------- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 enum { H_WHAT, H_VALUE };
 
