@@ -354,38 +354,21 @@ static void name_w(enum wire_named what, uint64_t object, const wchar_t *name)
     nvtx_narrow_done(&text);
 }
 
-static void device_a(int device, const char *name)
-{
-    name_a(WIRE_NAMED_CUDA_DEVICE, (uint32_t)device, name);
-}
-static void device_w(int device, const wchar_t *name)
-{
-    name_w(WIRE_NAMED_CUDA_DEVICE, (uint32_t)device, name);
-}
-static void context_a(void *context, const char *name)
-{
-    name_a(WIRE_NAMED_CUDA_CONTEXT, (uintptr_t)context, name);
-}
-static void context_w(void *context, const wchar_t *name)
-{
-    name_w(WIRE_NAMED_CUDA_CONTEXT, (uintptr_t)context, name);
-}
-static void stream_a(void *stream, const char *name)
-{
-    name_a(WIRE_NAMED_CUDA_STREAM, (uintptr_t)stream, name);
-}
-static void stream_w(void *stream, const wchar_t *name)
-{
-    name_w(WIRE_NAMED_CUDA_STREAM, (uintptr_t)stream, name);
-}
-static void event_a(void *event, const char *name)
-{
-    name_a(WIRE_NAMED_CUDA_EVENT, (uintptr_t)event, name);
-}
-static void event_w(void *event, const wchar_t *name)
-{
-    name_w(WIRE_NAMED_CUDA_EVENT, (uintptr_t)event, name);
-}
+/* The handler of each kind of object, with the name in bytes and in wide characters. */
+#define NAMED(object, type, number, what)                                                          \
+    static void object##_a(type object, const char *name)                                          \
+    {                                                                                              \
+        name_a(what, (number)object, name);                                                        \
+    }                                                                                              \
+    static void object##_w(type object, const wchar_t *name)                                       \
+    {                                                                                              \
+        name_w(what, (number)object, name);                                                        \
+    }
+NAMED(device, int, uint32_t, WIRE_NAMED_CUDA_DEVICE)
+NAMED(context, void *, uintptr_t, WIRE_NAMED_CUDA_CONTEXT)
+NAMED(stream, void *, uintptr_t, WIRE_NAMED_CUDA_STREAM)
+NAMED(event, void *, uintptr_t, WIRE_NAMED_CUDA_EVENT)
+#undef NAMED
 
 #define HANDLER(function) (pk_nvtx_function) function
 void nvtx_fill_cuda(pk_nvtx_function_table table, unsigned count)

@@ -274,6 +274,21 @@ cl_int ocl_end_transfer(struct ocl_command *command, cl_int result, uint64_t byt
 cl_int ocl_end_memset(struct ocl_command *command, cl_int result, uint64_t bytes,
                       const void *pattern, size_t pattern_bytes, enum wire_memory_kind kind);
 
+/* The wrapper of a function that puts a command into a queue: its parameters but for the wait list
+ * and the event (OCL_WAITS), its arguments likewise, and what ends it, with `command` and `result`.
+ */
+#define OCL_WAITS cl_uint waits, const cl_event *wait_list, cl_event *event
+#define OCL_LIST(...) __VA_ARGS__
+#define OCL_COMMAND(function, parameters, arguments, ended)                                        \
+    cl_int CL_API_CALL ocl_##function parameters                                                   \
+    {                                                                                              \
+        struct ocl_command command;                                                                \
+        ocl_begin(&command, OCL_##function, queue, event);                                         \
+        cl_int result = OCL_TIMED(&command.call, function, OCL_LIST arguments, waits, wait_list,   \
+                                  command.event);                                                  \
+        return ended;                                                                              \
+    }
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 uint64_t ocl_allocation_id(void);

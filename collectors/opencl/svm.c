@@ -8,7 +8,7 @@
 
 /* ---- Address ranges --------------------------------------------------------------------------
  *
- * Address ranges: which SVM allocation a pointer lies in, how many bytes a mapped pointer covers.
+ * Which SVM allocation a pointer lies in, how many bytes a mapped pointer covers.
  * A sorted array under a mutex: programs hold few of these, look-ups need interior pointers, and a
  * driver call that makes one costs microseconds. */
 
@@ -213,16 +213,11 @@ cl_int CL_API_CALL ocl_clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocki
     return ocl_end_transfer(&command, result, bytes, kind, source, target, blocking);
 }
 
-cl_int CL_API_CALL ocl_clEnqueueSVMMemFill(cl_command_queue queue, void *at, const void *pattern,
-                                           size_t pattern_bytes, size_t bytes, cl_uint waits,
-                                           const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueSVMMemFill, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueSVMMemFill, queue, at, pattern, pattern_bytes,
-                              bytes, waits, wait_list, command.event);
-    return ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_SVM);
-}
+OCL_COMMAND(clEnqueueSVMMemFill,
+            (cl_command_queue queue, void *at, const void *pattern, size_t pattern_bytes,
+             size_t bytes, OCL_WAITS),
+            (queue, at, pattern, pattern_bytes, bytes),
+            ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_SVM))
 
 cl_int CL_API_CALL ocl_clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags,
                                        void *at, size_t bytes, cl_uint waits,

@@ -1,108 +1,62 @@
-/* Buffer commands: read, write, copy, rectangles, fill, map, unmap, migrate. Bytes are those that
+/* Commands on buffers and images: read, write, copy, rectangles, fill, map, unmap, migrate. Bytes are those that
  * the command covers; whether a map moves any is the driver's secret. */
 #include "collectors/opencl/ocl.h"
 
 struct ocl_regions ocl_mapped;
 
-cl_int CL_API_CALL ocl_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-                                           size_t offset, size_t bytes, void *host, cl_uint waits,
-                                           const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueReadBuffer, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueReadBuffer, queue, buffer, blocking, offset,
-                              bytes, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOH, WIRE_MEMORY_DEVICE,
-                            WIRE_MEMORY_PAGEABLE, blocking);
-}
+OCL_COMMAND(clEnqueueReadBuffer,
+            (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
+             void *host, OCL_WAITS),
+            (queue, buffer, blocking, offset, bytes, host),
+            ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOH, WIRE_MEMORY_DEVICE,
+                             WIRE_MEMORY_PAGEABLE, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-                                            size_t offset, size_t bytes, const void *host,
-                                            cl_uint waits, const cl_event *wait_list,
-                                            cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueWriteBuffer, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueWriteBuffer, queue, buffer, blocking, offset,
-                              bytes, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_HTOD, WIRE_MEMORY_PAGEABLE,
-                            WIRE_MEMORY_DEVICE, blocking);
-}
+OCL_COMMAND(clEnqueueWriteBuffer,
+            (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t bytes,
+             const void *host, OCL_WAITS),
+            (queue, buffer, blocking, offset, bytes, host),
+            ocl_end_transfer(&command, result, bytes, WIRE_COPY_HTOD, WIRE_MEMORY_PAGEABLE,
+                             WIRE_MEMORY_DEVICE, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
-                                           size_t from_offset, size_t to_offset, size_t bytes,
-                                           cl_uint waits, const cl_event *wait_list,
-                                           cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueCopyBuffer, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueCopyBuffer, queue, from, to, from_offset,
-                              to_offset, bytes, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOD, WIRE_MEMORY_DEVICE,
-                            WIRE_MEMORY_DEVICE, false);
-}
+OCL_COMMAND(clEnqueueCopyBuffer,
+            (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+             size_t bytes, OCL_WAITS),
+            (queue, from, to, from_offset, to_offset, bytes),
+            ocl_end_transfer(&command, result, bytes, WIRE_COPY_DTOD, WIRE_MEMORY_DEVICE,
+                             WIRE_MEMORY_DEVICE, false))
 
-cl_int CL_API_CALL ocl_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer,
-                                               cl_bool blocking, const size_t *buffer_origin,
-                                               const size_t *host_origin, const size_t *region,
-                                               size_t buffer_row, size_t buffer_slice,
-                                               size_t host_row, size_t host_slice, void *host,
-                                               cl_uint waits, const cl_event *wait_list,
-                                               cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueReadBufferRect, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueReadBufferRect, queue, buffer, blocking,
-                              buffer_origin, host_origin, region, buffer_row, buffer_slice,
-                              host_row, host_slice, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOH,
-                            WIRE_MEMORY_DEVICE, WIRE_MEMORY_PAGEABLE, blocking);
-}
+OCL_COMMAND(clEnqueueReadBufferRect,
+            (cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *buffer_origin,
+             const size_t *host_origin, const size_t *region, size_t buffer_row,
+             size_t buffer_slice, size_t host_row, size_t host_slice, void *host, OCL_WAITS),
+            (queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice,
+             host_row, host_slice, host),
+            ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOH,
+                             WIRE_MEMORY_DEVICE, WIRE_MEMORY_PAGEABLE, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer,
-                                                cl_bool blocking, const size_t *buffer_origin,
-                                                const size_t *host_origin, const size_t *region,
-                                                size_t buffer_row, size_t buffer_slice,
-                                                size_t host_row, size_t host_slice,
-                                                const void *host, cl_uint waits,
-                                                const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueWriteBufferRect, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueWriteBufferRect, queue, buffer, blocking,
-                              buffer_origin, host_origin, region, buffer_row, buffer_slice,
-                              host_row, host_slice, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_HTOD,
-                            WIRE_MEMORY_PAGEABLE, WIRE_MEMORY_DEVICE, blocking);
-}
+OCL_COMMAND(clEnqueueWriteBufferRect,
+            (cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *buffer_origin,
+             const size_t *host_origin, const size_t *region, size_t buffer_row,
+             size_t buffer_slice, size_t host_row, size_t host_slice, const void *host, OCL_WAITS),
+            (queue, buffer, blocking, buffer_origin, host_origin, region, buffer_row, buffer_slice,
+             host_row, host_slice, host),
+            ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_HTOD,
+                             WIRE_MEMORY_PAGEABLE, WIRE_MEMORY_DEVICE, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem from, cl_mem to,
-                                               const size_t *from_origin, const size_t *to_origin,
-                                               const size_t *region, size_t from_row,
-                                               size_t from_slice, size_t to_row, size_t to_slice,
-                                               cl_uint waits, const cl_event *wait_list,
-                                               cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueCopyBufferRect, queue, event);
-    cl_int result =
-        OCL_TIMED(&command.call, clEnqueueCopyBufferRect, queue, from, to, from_origin, to_origin,
-                  region, from_row, from_slice, to_row, to_slice, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOD,
-                            WIRE_MEMORY_DEVICE, WIRE_MEMORY_DEVICE, false);
-}
+OCL_COMMAND(clEnqueueCopyBufferRect,
+            (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin,
+             const size_t *to_origin, const size_t *region, size_t from_row, size_t from_slice,
+             size_t to_row, size_t to_slice, OCL_WAITS),
+            (queue, from, to, from_origin, to_origin, region, from_row, from_slice, to_row,
+             to_slice),
+            ocl_end_transfer(&command, result, ocl_region_bytes(region), WIRE_COPY_DTOD,
+                             WIRE_MEMORY_DEVICE, WIRE_MEMORY_DEVICE, false))
 
-cl_int CL_API_CALL ocl_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer,
-                                           const void *pattern, size_t pattern_bytes, size_t offset,
-                                           size_t bytes, cl_uint waits, const cl_event *wait_list,
-                                           cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueFillBuffer, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueFillBuffer, queue, buffer, pattern,
-                              pattern_bytes, offset, bytes, waits, wait_list, command.event);
-    return ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_DEVICE);
-}
+OCL_COMMAND(clEnqueueFillBuffer,
+            (cl_command_queue queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
+             size_t offset, size_t bytes, OCL_WAITS),
+            (queue, buffer, pattern, pattern_bytes, offset, bytes),
+            ocl_end_memset(&command, result, bytes, pattern, pattern_bytes, WIRE_MEMORY_DEVICE))
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
@@ -162,7 +116,7 @@ cl_int CL_API_CALL ocl_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uin
 
 /* ---- Image commands --------------------------------------------------------------------------
  *
- * Image commands. Bytes are the region's elements times the image's element size, which is queried
+ * Bytes are the region's elements times the image's element size, which is queried
  * from the driver after the command is in the queue. */
 
 static uint64_t region_bytes(const struct ocl_command *command, cl_int result, cl_mem image,
@@ -176,82 +130,47 @@ static uint64_t region_bytes(const struct ocl_command *command, cl_int result, c
     return element * ocl_region_bytes(region);
 }
 
-cl_int CL_API_CALL ocl_clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-                                          const size_t *origin, const size_t *region, size_t row,
-                                          size_t slice, void *host, cl_uint waits,
-                                          const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueReadImage, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueReadImage, queue, image, blocking, origin,
-                              region, row, slice, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, region_bytes(&command, result, image, region),
-                            WIRE_COPY_ATOH, WIRE_MEMORY_ARRAY, WIRE_MEMORY_PAGEABLE, blocking);
-}
+OCL_COMMAND(clEnqueueReadImage,
+            (cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
+             const size_t *region, size_t row, size_t slice, void *host, OCL_WAITS),
+            (queue, image, blocking, origin, region, row, slice, host),
+            ocl_end_transfer(&command, result, region_bytes(&command, result, image, region),
+                             WIRE_COPY_ATOH, WIRE_MEMORY_ARRAY, WIRE_MEMORY_PAGEABLE, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-                                           const size_t *origin, const size_t *region, size_t row,
-                                           size_t slice, const void *host, cl_uint waits,
-                                           const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueWriteImage, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueWriteImage, queue, image, blocking, origin,
-                              region, row, slice, host, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, region_bytes(&command, result, image, region),
-                            WIRE_COPY_HTOA, WIRE_MEMORY_PAGEABLE, WIRE_MEMORY_ARRAY, blocking);
-}
+OCL_COMMAND(clEnqueueWriteImage,
+            (cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t *origin,
+             const size_t *region, size_t row, size_t slice, const void *host, OCL_WAITS),
+            (queue, image, blocking, origin, region, row, slice, host),
+            ocl_end_transfer(&command, result, region_bytes(&command, result, image, region),
+                             WIRE_COPY_HTOA, WIRE_MEMORY_PAGEABLE, WIRE_MEMORY_ARRAY, blocking))
 
-cl_int CL_API_CALL ocl_clEnqueueCopyImage(cl_command_queue queue, cl_mem from, cl_mem to,
-                                          const size_t *from_origin, const size_t *to_origin,
-                                          const size_t *region, cl_uint waits,
-                                          const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueCopyImage, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueCopyImage, queue, from, to, from_origin,
-                              to_origin, region, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, region_bytes(&command, result, from, region),
-                            WIRE_COPY_ATOA, WIRE_MEMORY_ARRAY, WIRE_MEMORY_ARRAY, false);
-}
+OCL_COMMAND(clEnqueueCopyImage,
+            (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin,
+             const size_t *to_origin, const size_t *region, OCL_WAITS),
+            (queue, from, to, from_origin, to_origin, region),
+            ocl_end_transfer(&command, result, region_bytes(&command, result, from, region),
+                             WIRE_COPY_ATOA, WIRE_MEMORY_ARRAY, WIRE_MEMORY_ARRAY, false))
 
-cl_int CL_API_CALL ocl_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
-                                                  const size_t *origin, const size_t *region,
-                                                  size_t offset, cl_uint waits,
-                                                  const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueCopyImageToBuffer, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueCopyImageToBuffer, queue, from, to, origin,
-                              region, offset, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, region_bytes(&command, result, from, region),
-                            WIRE_COPY_ATOD, WIRE_MEMORY_ARRAY, WIRE_MEMORY_DEVICE, false);
-}
+OCL_COMMAND(clEnqueueCopyImageToBuffer,
+            (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin,
+             const size_t *region, size_t offset, OCL_WAITS),
+            (queue, from, to, origin, region, offset),
+            ocl_end_transfer(&command, result, region_bytes(&command, result, from, region),
+                             WIRE_COPY_ATOD, WIRE_MEMORY_ARRAY, WIRE_MEMORY_DEVICE, false))
 
-cl_int CL_API_CALL ocl_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem from, cl_mem to,
-                                                  size_t offset, const size_t *origin,
-                                                  const size_t *region, cl_uint waits,
-                                                  const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueCopyBufferToImage, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueCopyBufferToImage, queue, from, to, offset,
-                              origin, region, waits, wait_list, command.event);
-    return ocl_end_transfer(&command, result, region_bytes(&command, result, to, region),
-                            WIRE_COPY_DTOA, WIRE_MEMORY_DEVICE, WIRE_MEMORY_ARRAY, false);
-}
+OCL_COMMAND(clEnqueueCopyBufferToImage,
+            (cl_command_queue queue, cl_mem from, cl_mem to, size_t offset, const size_t *origin,
+             const size_t *region, OCL_WAITS),
+            (queue, from, to, offset, origin, region),
+            ocl_end_transfer(&command, result, region_bytes(&command, result, to, region),
+                             WIRE_COPY_DTOA, WIRE_MEMORY_DEVICE, WIRE_MEMORY_ARRAY, false))
 
-cl_int CL_API_CALL ocl_clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *color,
-                                          const size_t *origin, const size_t *region, cl_uint waits,
-                                          const cl_event *wait_list, cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueFillImage, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueFillImage, queue, image, color, origin,
-                              region, waits, wait_list, command.event);
-    return ocl_end_memset(&command, result, region_bytes(&command, result, image, region), color,
-                          sizeof(cl_uint), WIRE_MEMORY_ARRAY);
-}
+OCL_COMMAND(clEnqueueFillImage,
+            (cl_command_queue queue, cl_mem image, const void *color, const size_t *origin,
+             const size_t *region, OCL_WAITS),
+            (queue, image, color, origin, region),
+            ocl_end_memset(&command, result, region_bytes(&command, result, image, region), color,
+                           sizeof(cl_uint), WIRE_MEMORY_ARRAY))
 
 void *CL_API_CALL ocl_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
                                         cl_map_flags flags, const size_t *origin,

@@ -7,103 +7,44 @@
 
 #include "collectors/python/layout.h"
 
+/* By version: 3.10 (no qualified names yet), 3.11, 3.12, 3.13 */
+#define NONE PYTHON_NONE
+#define OFFSETS(X)                                                                                 \
+    X(thread_interpreter, 16, 16, 16, 16)                                                          \
+    X(thread_loop, 48, 56, 56, NONE)                                                               \
+    X(thread_frame, 24, NONE, NONE, 72)                                                            \
+    X(loop_frame, NONE, 8, 0, NONE)                                                                \
+    X(loop_previous, 8, 16, 8, NONE)                                                               \
+    X(frame_code, 32, 32, 0, 0)                                                                    \
+    X(frame_previous, 24, 48, 8, 8)                                                                \
+    X(frame_instruction, 96, 56, 56, 56)                                                           \
+    X(frame_entry, NONE, 68, NONE, NONE)                                                           \
+    X(frame_owner, NONE, 69, 70, 70)                                                               \
+    X(code_name, 112, 128, 128, 128)                                                               \
+    X(code_file, 104, 112, 112, 112)                                                               \
+    X(code_lines, 120, 136, 136, 136)                                                              \
+    X(code_first_line, 40, 72, 68, 68)                                                             \
+    X(code_bytes, 48, 184, 192, 200)                                                               \
+    X(code_version, NONE, NONE, 92, 92)                                                            \
+    X(code_traceable, NONE, 168, 176, 184)                                                         \
+    X(code_constants, 56, 24, 24, 24)                                                              \
+    X(code_names, 64, 32, 32, 32)                                                                  \
+    X(text_ascii, 48, 48, 40, 40)                                                                  \
+    X(text_compact, 72, 72, 56, 56)
+
 static const struct python_layout layouts[] = {
-    {
-        .version = PYTHON_3_10,
-        .thread_interpreter = 16,
-        .thread_loop = 48,
-        .thread_frame = 24,
-        .loop_frame = PYTHON_NONE,
-        .loop_previous = 8,
-        .frame_code = 32,
-        .frame_previous = 24,
-        .frame_instruction = 96,
-        .frame_entry = PYTHON_NONE,
-        .frame_owner = PYTHON_NONE,
-        .code_name = 112, /* no qualified names yet */
-        .code_file = 104,
-        .code_lines = 120,
-        .code_first_line = 40,
-        .code_bytes = 48,
-        .code_version = PYTHON_NONE,
-        .code_traceable = PYTHON_NONE,
-        .code_constants = 56,
-        .code_names = 64,
-        .text_ascii = 48,
-        .text_compact = 72,
-    },
-    {
-        .version = PYTHON_3_11,
-        .thread_interpreter = 16,
-        .thread_loop = 56,
-        .thread_frame = PYTHON_NONE,
-        .loop_frame = 8,
-        .loop_previous = 16,
-        .frame_code = 32,
-        .frame_previous = 48,
-        .frame_instruction = 56,
-        .frame_entry = 68,
-        .frame_owner = 69,
-        .code_name = 128,
-        .code_file = 112,
-        .code_lines = 136,
-        .code_first_line = 72,
-        .code_bytes = 184,
-        .code_version = PYTHON_NONE,
-        .code_traceable = 168,
-        .code_constants = 24,
-        .code_names = 32,
-        .text_ascii = 48,
-        .text_compact = 72,
-    },
-    {
-        .version = PYTHON_3_12,
-        .thread_interpreter = 16,
-        .thread_loop = 56,
-        .thread_frame = PYTHON_NONE,
-        .loop_frame = 0,
-        .loop_previous = 8,
-        .frame_code = 0,
-        .frame_previous = 8,
-        .frame_instruction = 56,
-        .frame_entry = PYTHON_NONE,
-        .frame_owner = 70,
-        .code_name = 128,
-        .code_file = 112,
-        .code_lines = 136,
-        .code_first_line = 68,
-        .code_bytes = 192,
-        .code_version = 92,
-        .code_traceable = 176,
-        .code_constants = 24,
-        .code_names = 32,
-        .text_ascii = 40,
-        .text_compact = 56,
-    },
-    {
-        .version = PYTHON_3_13,
-        .thread_interpreter = 16,
-        .thread_loop = PYTHON_NONE,
-        .thread_frame = 72,
-        .loop_frame = PYTHON_NONE,
-        .loop_previous = PYTHON_NONE,
-        .frame_code = 0,
-        .frame_previous = 8,
-        .frame_instruction = 56,
-        .frame_entry = PYTHON_NONE,
-        .frame_owner = 70,
-        .code_name = 128,
-        .code_file = 112,
-        .code_lines = 136,
-        .code_first_line = 68,
-        .code_bytes = 200,
-        .code_version = 92,
-        .code_traceable = 184,
-        .code_constants = 24,
-        .code_names = 32,
-        .text_ascii = 40,
-        .text_compact = 56,
-    },
+#define X(field, a, b, c, d) .field = (a),
+    {.version = PYTHON_3_10, OFFSETS(X)},
+#undef X
+#define X(field, a, b, c, d) .field = (b),
+    {.version = PYTHON_3_11, OFFSETS(X)},
+#undef X
+#define X(field, a, b, c, d) .field = (c),
+    {.version = PYTHON_3_12, OFFSETS(X)},
+#undef X
+#define X(field, a, b, c, d) .field = (d),
+    {.version = PYTHON_3_13, OFFSETS(X)},
+#undef X
 };
 
 const struct python_layout *python_layout(unsigned version)
