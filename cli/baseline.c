@@ -11,6 +11,7 @@
 #include "cli/output_name.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
+#include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 
 struct options {
@@ -55,9 +56,9 @@ static const struct cli_text_row examples[] = {
     {"perfkit baseline save main --label $GITHUB_RUN_ID a.sqlite b.sqlite",
      "One session of two runs."},
     {"perfkit baseline rm main --keep 50", "Forget all but the last 50 sessions."},
-    {"perfkit baseline export main main.baseline", "Hand it to another machine of the same kind."},
-    {"perfkit baseline import main.baseline", "Add its sessions here; those that are there stay "
-                                              "once."},
+    {"perfkit baseline export main main.json", "Hand it to another machine of the same kind."},
+    {"perfkit baseline import main.json", "Add its sessions here; those that are there stay "
+                                          "once."},
     {0},
 };
 
@@ -364,21 +365,45 @@ static int export_baseline(struct call *call)
     return status ? CLI_USAGE : CLI_OK;
 }
 
-static enum prof_status import_baseline(struct call *call, struct prof_baseline_file *from,
-                                        struct prof_baseline_file *to, const char *name,
-                                        const char *as)
+/* Frees the baseline. */
+static enum prof_status import_baseline(struct call *call, struct prof_baseline *baseline,
+                                        struct prof_baseline_file *to, const char *as)
 {
-    struct prof_baseline baseline;
     size_t added;
-    enum prof_status status = prof_baseline_load(from, name, 0, &baseline, &call->err);
-    if (status)
-        return status;
-    status =
-        prof_baseline_append(to, as, baseline.sessions, baseline.session_count, &added, &call->err);
-    prof_baseline_free(&baseline);
+    enum prof_status status = prof_baseline_append(to, as, baseline->sessions,
+                                                   baseline->session_count, &added, &call->err);
     if (!status && !call->args->quiet)
         cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
                 as);
+    prof_baseline_free(baseline);
+    return status;
+}
+
+/* What `baseline export` wrote; a file of baselines is SQLite. */
+static bool is_export(const char *path)
+{
+    char head[16] = "";
+    FILE *file = prof_read_regular(path);
+    bool read = file && fread(head, 1, sizeof head, file);
+    if (file)
+        fclose(file);
+    return read && memcmp(head, "SQLite format 3", sizeof head) != 0;
+}
+
+static enum prof_status import_export(struct call *call)
+{
+    struct prof_baseline_file *to = NULL;
+    struct prof_baseline baseline;
+    enum prof_status status = prof_baseline_read_export(call->values[0], &baseline, &call->err);
+    if (status)
+        return status;
+    status = open_baseline_file(call, true, &to);
+    if (status)
+        prof_baseline_free(&baseline);
+    else
+        status = import_baseline(call, &baseline, to,
+                                 call->count == 2 ? call->values[1] : baseline.name);
+    prof_baseline_close(to);
     return status;
 }
 
@@ -390,6 +415,8 @@ static int import_all(struct call *call)
         prof_fail(&call->err, PROF_INVALID, "give a file and perhaps a name: import FILE [NAME]");
         return CLI_USAGE;
     }
+    if (is_export(call->values[0]))
+        return import_export(call) ? CLI_USAGE : CLI_OK;
     enum prof_status status = prof_baseline_open(call->values[0], false, &from, &call->err);
     if (status)
         return CLI_USAGE;
@@ -401,7 +428,11 @@ static int import_all(struct call *call)
     status = status ? status : open_baseline_file(call, true, &to);
     for (size_t i = 0; !status && i < names.count; i++) {
         const char *name = names.rows[i].name;
-        status = import_baseline(call, from, to, name, call->count == 2 ? call->values[1] : name);
+        struct prof_baseline baseline;
+        status = prof_baseline_load(from, name, 0, &baseline, &call->err);
+        status = status ? status
+                        : import_baseline(call, &baseline, to,
+                                          call->count == 2 ? call->values[1] : name);
     }
     prof_baseline_summaries_free(&names);
     prof_baseline_close(from);
@@ -471,7 +502,8 @@ const struct cli_command baseline_command = {
     .operands = "save|list|show|rm|export|import [NAME] [FILE...]",
     .text =
         "A baseline is a named history of sessions; each save adds one, of one or several runs. "
-        "Kept are a run's metrics and its environment, not its capture: some kilobytes. The gate "
+        "Kept are a run's metrics and its environment, not its capture: up to some hundred "
+        "kilobytes. The gate "
         "learns from the spread between sessions how noisy each metric is; with about ten it "
         "compares times well. Several jobs may save at once. Only complete captures are taken, and "
         "the same capture counts once.",

@@ -36,6 +36,7 @@ target_include_directories(perfkit_annotate INTERFACE ${PERFKIT_ROOT}/libprof/in
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 
 # OpenCL: headers for the layer (which links no OpenCL library), the loader for programs.
 find_path(PERFKIT_OPENCL_INCLUDE CL/cl_layer.h)

@@ -7,7 +7,6 @@ include(PerfkitFlags)
 
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 
 # JSON of any size, for `perfkit import`.
 pkg_check_modules(YAJL IMPORTED_TARGET yajl)

@@ -187,6 +187,13 @@ enum prof_status prof_document_write(const char *path, cJSON *root, struct prof_
         free(text);
         return prof_fail(err, PROF_NOMEM, "out of memory");
     }
+    size_t length = strlen(text);
+    if (length > PROF_DOCUMENT_BYTES) {
+        free(fresh);
+        free(text);
+        return prof_fail(err, PROF_INVALID, "cannot write %s: it has %zu MiB, and %u can be read",
+                         path, length >> 20, PROF_DOCUMENT_BYTES >> 20);
+    }
     FILE *out = fopen(fresh, "we");
     bool written = out && fputs(text, out) >= 0 && fputc('\n', out) >= 0;
     written = out && fclose(out) == 0 && written;

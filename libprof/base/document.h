@@ -44,7 +44,7 @@ void prof_document_add_text(cJSON *to, const char *key, const char *text, bool *
 /* The document as text, freed with free(); NULL = out of memory. Changes how the tree keeps its
  * numbers: it can only be printed and deleted afterwards. */
 char *prof_document_print(cJSON *root, bool indent);
-/* Into a file, whole or not at all. */
+/* Into a file, whole or not at all. PROF_INVALID: more than can be read again. */
 enum prof_status prof_document_write(const char *path, cJSON *root, struct prof_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libprof/base/document.h"
 #include "libprof/store/baseline_file.h"
 #include "libprof/store/replaceable.h"
 
@@ -170,33 +171,6 @@ enum prof_status prof_baseline_remove(struct prof_baseline_file *file, const cha
         status = prof_baseline_fail(file, "write to", err);
     *removed = status ? 0 : (size_t)(before - after);
     return prof_baseline_end(file, status, err);
-}
-
-enum prof_status prof_baseline_export(const struct prof_baseline *baseline, const char *path,
-                                      bool overwrite, struct prof_error *err)
-{
-    struct prof_baseline_file *file;
-    char *fresh;
-    size_t added;
-    if (prof_replaceable(path, err))
-        return err->status;
-    if (!overwrite && access(path, F_OK) == 0)
-        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
-                         path);
-    if (asprintf(&fresh, "%s.%ld.part", path, (long)getpid()) < 0)
-        return prof_fail(err, PROF_NOMEM, "out of memory");
-    unlink(fresh);
-    enum prof_status status = prof_baseline_open(fresh, true, &file, err);
-    if (!status)
-        status = prof_baseline_append(file, baseline->name, baseline->sessions,
-                                      baseline->session_count, &added, err);
-    prof_baseline_close(file);
-    if (!status && rename(fresh, path))
-        status = prof_fail_errno(err, PROF_IO, "cannot write %s", path);
-    if (status)
-        unlink(fresh);
-    free(fresh);
-    return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -379,4 +353,169 @@ void prof_baseline_summaries_free(struct prof_baseline_list *result)
         free(result->rows[i].name);
     free(result->rows);
     *result = (struct prof_baseline_list){0};
+}
+
+/* ---- exports --------------------------------------------------------------------------------- */
+
+#define EXPORT_KEY "perfkit_baseline" /* 1, the version */
+
+static void add_exported_run(cJSON *to, const struct prof_baseline_run *run, bool *failed)
+{
+    prof_document_add_text(to, "identity", run->identity, failed);
+    prof_document_add_text(to, "capture", run->capture, failed);
+    prof_document_add_int(to, "recorded_s", run->recorded_s, failed);
+    cJSON *facts = prof_document_add(to, "environment", cJSON_CreateArray(), failed);
+    for (size_t i = 0; i < run->fact_count; i++) {
+        cJSON *fact = prof_document_add(facts, NULL, cJSON_CreateObject(), failed);
+        prof_document_add_text(fact, "name", run->facts[i].name, failed);
+        prof_document_add_text(fact, "value", run->facts[i].value, failed);
+    }
+    prof_document_add(to, "metrics", cJSON_CreateRaw(run->metrics), failed);
+}
+
+static void add_exported_sessions(cJSON *to, const struct prof_baseline *baseline, bool *failed)
+{
+    for (size_t i = 0; i < baseline->session_count; i++) {
+        const struct prof_baseline_session *session = &baseline->sessions[i];
+        cJSON *row = prof_document_add(to, NULL, cJSON_CreateObject(), failed);
+        prof_document_add_int(row, "saved_s", session->saved_s, failed);
+        prof_document_add_text(row, "label", session->label, failed);
+        prof_document_add_text(row, "commit", session->commit, failed);
+        cJSON *runs = prof_document_add(row, "runs", cJSON_CreateArray(), failed);
+        for (size_t r = 0; r < session->run_count; r++)
+            add_exported_run(prof_document_add(runs, NULL, cJSON_CreateObject(), failed),
+                             &session->runs[r], failed);
+    }
+}
+
+/* What is put into the document as it is must be JSON. */
+static enum prof_status check_metrics(const struct prof_baseline *baseline, struct prof_error *err)
+{
+    for (size_t i = 0; i < baseline->session_count; i++) {
+        const struct prof_baseline_session *session = &baseline->sessions[i];
+        for (size_t r = 0; r < session->run_count; r++) {
+            cJSON *root;
+            struct prof_error why = {0};
+            const char *text = session->runs[r].metrics;
+            enum prof_status status =
+                prof_document_parse(text, strlen(text), "a kept run", &root, &why);
+            cJSON_Delete(root);
+            if (status)
+                return prof_fail(err, status == PROF_FORMAT ? PROF_CORRUPT : status,
+                                 "baseline '%s', session %lld: %s", baseline->name,
+                                 (long long)session->id, why.message);
+        }
+    }
+    return PROF_OK;
+}
+
+enum prof_status prof_baseline_export(const struct prof_baseline *baseline, const char *path,
+                                      bool overwrite, struct prof_error *err)
+{
+    bool failed = false;
+    if (prof_replaceable(path, err))
+        return err->status;
+    if (!overwrite && access(path, F_OK) == 0)
+        return prof_fail(err, PROF_EXISTS, "%s exists already: choose another name, or --force",
+                         path);
+    enum prof_status status = check_metrics(baseline, err);
+    if (status)
+        return status;
+    cJSON *root = cJSON_CreateObject();
+    prof_document_add_int(root, EXPORT_KEY, 1, &failed);
+    prof_document_add_text(root, "name", baseline->name, &failed);
+    add_exported_sessions(prof_document_add(root, "sessions", cJSON_CreateArray(), &failed),
+                          baseline, &failed);
+    status =
+        failed ? prof_fail(err, PROF_NOMEM, "out of memory") : prof_document_write(path, root, err);
+    cJSON_Delete(root);
+    return status;
+}
+
+/* What of an export is read into, and what went wrong. */
+struct export_reader {
+    bool damaged, failed; /* failed: out of memory */
+};
+
+static char *read_exported_text(struct export_reader *in, const cJSON *from, const char *key,
+                                bool required)
+{
+    const char *text = prof_document_text(from, key);
+    char *copy = text ? strdup(text) : NULL;
+    in->failed |= text && !copy;
+    in->damaged |= required && !text;
+    return copy;
+}
+
+static int64_t read_exported_time(struct export_reader *in, const cJSON *from, const char *key)
+{
+    int64_t time_s = 0;
+    in->damaged |= !prof_document_int(cJSON_GetObjectItemCaseSensitive(from, key), &time_s);
+    return time_s;
+}
+
+/* Room for the members of an array. */
+static void *make_exported_rows(struct export_reader *in, const cJSON *list, size_t size)
+{
+    void *rows = calloc((size_t)cJSON_GetArraySize(list) + 1, size);
+    in->failed |= !rows;
+    in->damaged |= !cJSON_IsArray(list);
+    return rows;
+}
+
+static void read_exported_run(struct export_reader *in, const cJSON *from,
+                              struct prof_baseline_run *run)
+{
+    const cJSON *row, *facts = cJSON_GetObjectItemCaseSensitive(from, "environment");
+    cJSON *metrics = cJSON_GetObjectItemCaseSensitive(from, "metrics");
+    run->identity = read_exported_text(in, from, "identity", true);
+    run->capture = read_exported_text(in, from, "capture", false);
+    run->recorded_s = read_exported_time(in, from, "recorded_s");
+    run->facts = make_exported_rows(in, facts, sizeof *run->facts);
+    in->damaged |= !cJSON_IsObject(metrics);
+    if (in->damaged || in->failed)
+        return;
+    run->metrics = prof_document_print(metrics, false);
+    in->failed |= !run->metrics;
+    cJSON_ArrayForEach(row, facts) run->facts[run->fact_count++] = (struct prof_baseline_fact){
+        read_exported_text(in, row, "name", true), read_exported_text(in, row, "value", true)};
+}
+
+static void read_exported_session(struct export_reader *in, const cJSON *from,
+                                  struct prof_baseline_session *session)
+{
+    const cJSON *row, *runs = cJSON_GetObjectItemCaseSensitive(from, "runs");
+    session->saved_s = read_exported_time(in, from, "saved_s");
+    session->label = read_exported_text(in, from, "label", false);
+    session->commit = read_exported_text(in, from, "commit", false);
+    session->runs = make_exported_rows(in, runs, sizeof *session->runs);
+    if (in->damaged || in->failed)
+        return;
+    cJSON_ArrayForEach(row, runs) read_exported_run(in, row, &session->runs[session->run_count++]);
+}
+
+enum prof_status prof_baseline_read_export(const char *path, struct prof_baseline *result,
+                                           struct prof_error *err)
+{
+    struct export_reader in = {0};
+    cJSON *root;
+    *result = (struct prof_baseline){0};
+    enum prof_status status = prof_document_read(path, &root, err);
+    if (status)
+        return status;
+    const cJSON *row, *sessions = cJSON_GetObjectItemCaseSensitive(root, "sessions");
+    in.damaged = prof_document_real(root, EXPORT_KEY) != 1;
+    result->name = read_exported_text(&in, root, "name", true);
+    result->sessions = make_exported_rows(&in, sessions, sizeof *result->sessions);
+    cJSON_ArrayForEach(row, sessions) if (!in.damaged && !in.failed)
+        read_exported_session(&in, row, &result->sessions[result->session_count++]);
+    cJSON_Delete(root);
+    if (!in.damaged && !in.failed)
+        return PROF_OK;
+    prof_baseline_free(result);
+    return in.failed ? prof_fail(err, PROF_NOMEM, "out of memory")
+                     : prof_fail(err, PROF_FORMAT,
+                                 "%s is not what this perfkit's baseline export wrote: export it "
+                                 "again",
+                                 path);
 }

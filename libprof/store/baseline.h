@@ -99,9 +99,12 @@ void prof_baseline_summaries_free(struct prof_baseline_list *result);
 enum prof_status prof_baseline_remove(struct prof_baseline_file *file, const char *name,
                                       size_t keep, size_t *removed, struct prof_error *err);
 
-/* Write the baseline alone into a file of its own, of the same format, which appears whole or not
- * at all. PROF_EXISTS unless `overwrite`. */
+/* Write the baseline alone as a JSON document, which appears whole or not at all. PROF_EXISTS
+ * unless `overwrite`; PROF_CORRUPT when a run's metrics are no JSON. */
 enum prof_status prof_baseline_export(const struct prof_baseline *baseline, const char *path,
                                       bool overwrite, struct prof_error *err);
+/* Read such a document. PROF_FORMAT: it is none. */
+enum prof_status prof_baseline_read_export(const char *path, struct prof_baseline *result,
+                                           struct prof_error *err);
 
 #endif

@@ -215,6 +215,11 @@ START_TEST(files)
     ck_assert(prof_document_real(root, "x") == 0.1);
     ck_assert_int_eq(prof_document_write("/nowhere/a.json", root, &err), PROF_IO);
     cJSON_Delete(root);
+    char *large = repeat("", "x", PROF_DOCUMENT_BYTES, "");
+    root = cJSON_CreateString(large);
+    ck_assert_int_eq(prof_document_write(path, root, &err), PROF_INVALID);
+    cJSON_Delete(root);
+    free(large);
     ck_assert_int_eq(truncate(path, PROF_DOCUMENT_BYTES + 1), 0);
     ck_assert_int_eq(prof_document_read(path, &root, &err), PROF_FORMAT);
     ck_assert_ptr_nonnull(strstr(err.message, "larger than"));

@@ -531,6 +531,13 @@ class Baselines(Case):
     def test_export_and_import(self):
         self.save(seeds=range(1, 4))
         self.perfkit("baseline", "export", "main", "away.baseline")
+        with open(self.path("away.baseline")) as file:
+            exported = json.load(file)
+        self.assertEqual((exported["perfkit_baseline"], exported["name"]), (1, "main"))
+        db = sqlite3.connect(self.path(".perfkit/baselines.sqlite"))
+        kept = [row[0] for row in db.execute("SELECT metrics FROM run ORDER BY id")]
+        self.assertEqual([run["metrics"] for session in exported["sessions"]
+                          for run in session["runs"]], [json.loads(text) for text in kept])
         self.refused("baseline", "export", "main", "away.baseline", saying="exists already")
         self.perfkit("baseline", "import", "away.baseline")
         self.assertEqual(len(self.runs()), 3)  # they were there
@@ -538,6 +545,16 @@ class Baselines(Case):
         self.assertEqual(len(self.runs("copy")), 3)
         self.perfkit("baseline", "--baselines", "new/b.sqlite", "import", "away.baseline")
         self.assertTrue(os.path.exists(self.path("new/b.sqlite")))
+        self.assertEqual(db.execute("SELECT count(DISTINCT metrics) FROM run").fetchone()[0], 3)
+        db.close()  # what went through the export is the same text
+        self.perfkit("baseline", "import", "new/b.sqlite", "third")  # a file of baselines, too
+        self.assertEqual(len(self.runs("third")), 3)
+        self.refused("baseline", "import", "none", saying="no such file")
+        for content, saying in ((b"{}", "baseline export"), (b"{", "is not JSON"),
+                                (b"SQLite format 3\0", "cut short")):
+            with open(self.path("bad"), "wb") as out:
+                out.write(content)
+            self.refused("baseline", "import", "bad", saying=saying)
 
     def test_ten_runs_are_less_than_a_megabyte(self):
         self.with_baseline()

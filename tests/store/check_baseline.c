@@ -39,6 +39,14 @@ static struct prof_baseline_file *open_file(bool write)
     return file;
 }
 
+static void write_text(const char *name, const char *text)
+{
+    FILE *out = fopen(name, "w");
+    ck_assert_ptr_nonnull(out);
+    fputs(text, out);
+    fclose(out);
+}
+
 /* One run that says `number`, in the session called `label` (NULL: one of its own). */
 static enum prof_status save(struct prof_baseline_file *file, const char *name, const char *label,
                              int number, size_t *added)
@@ -54,7 +62,7 @@ static enum prof_status save(struct prof_baseline_file *file, const char *name, 
         .fact_count = 1,
         .metrics = metrics,
     };
-    snprintf(metrics, sizeof metrics, "metrics %d", number);
+    snprintf(metrics, sizeof metrics, "{\"number\":%d}", number);
     struct prof_baseline_session session = {.label = (char *)label, .runs = &run, .run_count = 1};
     return prof_baseline_append(file, name, &session, 1, added, &err);
 }
@@ -94,7 +102,7 @@ START_TEST(what_is_saved_is_read)
     ck_assert_int_lt(baseline.sessions[0].id, baseline.sessions[1].id);
     ck_assert_uint_eq(baseline.sessions[0].run_count, 2);
     struct prof_baseline_run *run = &baseline.sessions[0].runs[1];
-    ck_assert_str_eq(run->metrics, "metrics 2");
+    ck_assert_str_eq(run->metrics, "{\"number\":2}");
     ck_assert_int_eq(run->recorded_s, 1002);
     ck_assert_str_eq(run->facts[0].value, "GPU 1");
     prof_baseline_free(&baseline);
@@ -111,7 +119,7 @@ START_TEST(what_is_saved_is_read)
     ck_assert_uint_eq(list.count, 2);
     ck_assert_int_eq(list.rows[0].runs, 3);
     ck_assert_int_eq(list.rows[0].sessions, 2);
-    ck_assert_int_eq(list.rows[0].metrics_bytes, 27);
+    ck_assert_int_eq(list.rows[0].metrics_bytes, 36);
     prof_baseline_summaries_free(&list);
     prof_baseline_close(file);
     leave();
@@ -144,11 +152,11 @@ START_TEST(a_baseline_moves_to_another_file)
     char away[128];
     size_t added;
     struct prof_baseline baseline;
-    struct prof_baseline_file *file = open_file(true), *other;
+    struct prof_baseline_file *file = open_file(true);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(save(file, "main", i ? NULL : "first", i, &added), PROF_OK);
     ck_assert_int_eq(prof_baseline_load(file, "main", 0, &baseline, &err), PROF_OK);
-    snprintf(away, sizeof away, "%s/away.sqlite", folder);
+    snprintf(away, sizeof away, "%s/away.json", folder);
     ck_assert_int_eq(prof_baseline_export(&baseline, away, false, &err), PROF_OK);
     ck_assert_int_eq(prof_baseline_export(&baseline, away, false, &err), PROF_EXISTS);
     ck_assert_int_eq(prof_baseline_export(&baseline, away, true, &err), PROF_OK);
@@ -160,9 +168,15 @@ START_TEST(a_baseline_moves_to_another_file)
     prof_baseline_free(&baseline);
 
     ck_assert_int_eq(save(file, "main", NULL, 7, &added), PROF_OK);
-    ck_assert_int_eq(prof_baseline_open(away, false, &other, &err), PROF_OK);
-    ck_assert_int_eq(prof_baseline_load(other, "main", 0, &baseline, &err), PROF_OK);
-    prof_baseline_close(other);
+    ck_assert_int_eq(prof_baseline_read_export(away, &baseline, &err), PROF_OK);
+    ck_assert_str_eq(baseline.name, "main");
+    ck_assert_uint_eq(baseline.session_count, 3);
+    ck_assert_str_eq(baseline.sessions[0].label, "first");
+    ck_assert_int_gt(baseline.sessions[0].saved_s, 0);
+    const struct prof_baseline_run *run = &baseline.sessions[2].runs[0];
+    ck_assert_str_eq(run->metrics, "{\"number\":2}");
+    ck_assert_str_eq(run->identity, "host-2");
+    ck_assert_str_eq(run->facts[0].value, "GPU 1");
     ck_assert_int_eq(
         prof_baseline_append(file, "main", baseline.sessions, baseline.session_count, &added, &err),
         PROF_OK);
@@ -174,6 +188,54 @@ START_TEST(a_baseline_moves_to_another_file)
     ck_assert_uint_eq(added, 3);
     prof_baseline_free(&baseline);
     prof_baseline_close(file);
+    leave();
+}
+END_TEST
+
+/* Exports that a user, or a transfer, damaged: refused, whatever is wrong. */
+START_TEST(exports_that_are_damaged)
+{
+#define HEAD "{\"perfkit_baseline\":1,\"name\":\"main\",\"sessions\":"
+#define RUN "{\"identity\":\"a\",\"recorded_s\":1,\"environment\":[],\"metrics\":{}}"
+    static const char *const right[] = {HEAD "[]}", HEAD "[{\"saved_s\":1,\"runs\":[" RUN
+                                                         "],\"a word of tomorrow\":1}]}"};
+    static const char *const wrong[] = {
+        "",
+        "main",
+        "[]",
+        "{}",
+        HEAD "[]",
+        HEAD "{}}",
+        HEAD "[1]}",
+        HEAD "[{}]}",
+        "{\"perfkit_baseline\":2,\"name\":\"main\",\"sessions\":[]}",
+        "{\"perfkit_baseline\":1,\"name\":7,\"sessions\":[]}",
+        HEAD "[{\"saved_s\":1}]}",
+        HEAD "[{\"saved_s\":1.5,\"runs\":[]}]}",
+        HEAD "[{\"saved_s\":1,\"runs\":[{}]}]}",
+        HEAD "[{\"saved_s\":1,\"runs\":[{\"identity\":\"a\",\"recorded_s\":1,"
+             "\"environment\":[],\"metrics\":\"{}\"}]}]}",
+        HEAD "[{\"saved_s\":1,\"runs\":[{\"identity\":\"a\",\"recorded_s\":1,"
+             "\"environment\":[{\"name\":\"x\"}],\"metrics\":{}}]}]}"};
+    enter();
+    char away[128];
+    struct prof_baseline baseline;
+    snprintf(away, sizeof away, "%s/away.json", folder);
+    ck_assert_int_eq(prof_baseline_read_export(away, &baseline, &err), PROF_NOTFOUND);
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        write_text(away, right[i]);
+        ck_assert_msg(!prof_baseline_read_export(away, &baseline, &err), "%s", right[i]);
+        prof_baseline_free(&baseline);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        write_text(away, wrong[i]);
+        ck_assert_msg(prof_baseline_read_export(away, &baseline, &err) == PROF_FORMAT, "%s",
+                      wrong[i]);
+    }
+    struct prof_baseline_run run = {.identity = (char *)"a", .metrics = (char *)"PKRN\2"};
+    struct prof_baseline_session session = {.runs = &run, .run_count = 1};
+    baseline = (struct prof_baseline){(char *)"main", &session, 1};
+    ck_assert_int_eq(prof_baseline_export(&baseline, away, true, &err), PROF_CORRUPT);
     leave();
 }
 END_TEST
@@ -368,6 +430,6 @@ START_TEST(names_are_checked)
 END_TEST
 
 CHECK_MAIN("baseline", what_is_saved_is_read, removing_keeps_the_rest,
-           a_baseline_moves_to_another_file, writers_at_once_lose_nothing,
+           a_baseline_moves_to_another_file, exports_that_are_damaged, writers_at_once_lose_nothing,
            a_killed_writer_leaves_a_whole_file, other_files_are_refused_and_left_alone,
            damaged_and_newer_files_are_told, names_are_checked)

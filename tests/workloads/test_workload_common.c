@@ -125,10 +125,9 @@ START_TEST(json_is_quoted)
     json_array_end(&json);
     json_object_end(&json);
     fclose(file);
-    ck_assert_str_eq(text,
-                     "{\n  \"a \\\"b\\\"\\\\\": \"line\\u000aend\\u0001\",\n  \"none\": null,\n"
-                     "  \"nan\": null,\n  \"x\": 1.5,\n  \"list\": [\n"
-                     "    18446744073709551615,\n    false\n  ],\n  \"empty\": []\n}\n");
+    ck_assert_str_eq(text, "{\n\t\"a \\\"b\\\"\\\\\":\t\"line\\nend\\u0001\",\n\t\"none\":\tnull,\n"
+                           "\t\"nan\":\tnull,\n\t\"x\":\t1.5,\n"
+                           "\t\"list\":\t[18446744073709551615, false],\n\t\"empty\":\t[]\n}\n");
     free(text);
 }
 END_TEST
@@ -154,10 +153,10 @@ START_TEST(a_row_is_table_and_json)
     static const char table[] =
         "variant     wall   MB\nnear     1500 ns  2.5\nfar          n/a  n/a\n"
         "  far: not available: no device\n";
-    static const char members[] = "\"results\": [\n    {\n      \"variant\": \"near\",\n"
-                                  "      \"wall_ns\": 1500,\n      \"launches\": 3\n    },\n"
-                                  "    {\n      \"variant\": \"far\",\n"
-                                  "      \"skipped\": \"no device\"\n    }\n  ]\n}\n";
+    static const char members[] = "\"results\":\t[{\n\t\t\t\"variant\":\t\"near\",\n"
+                                  "\t\t\t\"wall_ns\":\t1500,\n\t\t\t\"launches\":\t3\n\t\t}, {\n"
+                                  "\t\t\t\"variant\":\t\"far\",\n"
+                                  "\t\t\t\"skipped\":\t\"no device\"\n\t\t}]\n}\n";
     struct dev_info info = {.backend = DEV_CPU};
 
     for (int json = 0; json < 2; json++) {

@@ -1,99 +1,91 @@
-/* The JSON writer; see json.h. Two spaces per level: the output is also read by people. */
+/* See json.h. A tree of cJSON, printed when it is whole: a program that dies prints no half of it.
+ * Numbers are given to cJSON as texts, since its own have 15 digits at most and are doubles. */
 #include "workloads/common/json.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
-static void quote(FILE *file, const char *text)
+/* Results that lack a member would be wrong. */
+static void require_memory(bool done)
 {
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(file, "\\u%04x", *c);
-        else
-            fputc(*c, file);
-    }
-    fputc('"', file);
-}
-
-static void before(struct json *json, const char *key)
-{
-    if (json->depth > 0) {
-        fprintf(json->file, "%s\n%*s", json->later[json->depth] ? "," : "", 2 * json->depth, "");
-        json->later[json->depth] = true;
-    }
-    if (key) {
-        quote(json->file, key);
-        fputs(": ", json->file);
+    if (!done) {
+        fputs("out of memory for the results\n", stderr);
+        exit(1);
     }
 }
 
-static void open(struct json *json, const char *key, char bracket)
+static void add(struct json *json, const char *key, cJSON *item)
 {
-    before(json, key);
-    fputc(bracket, json->file);
-    json->later[++json->depth] = false;
+    cJSON *to = json->depth ? json->open[json->depth - 1] : NULL;
+
+    require_memory(item);
+    if (to)
+        require_memory(key ? cJSON_AddItemToObject(to, key, item) : cJSON_AddItemToArray(to, item));
 }
 
-static void close(struct json *json, char bracket)
+static void json_begin(struct json *json, const char *key, cJSON *item)
 {
-    bool filled = json->later[json->depth--];
+    add(json, key, item);
+    json->open[json->depth++] = item;
+}
 
-    if (filled)
-        fprintf(json->file, "\n%*s", 2 * json->depth, "");
-    fputc(bracket, json->file);
-    if (json->depth == 0)
-        fputc('\n', json->file);
+static void json_end(struct json *json)
+{
+    cJSON *item = json->open[--json->depth];
+    char *text;
+
+    if (json->depth)
+        return;
+    text = cJSON_Print(item);
+    require_memory(text);
+    fprintf(json->file, "%s\n", text);
+    cJSON_free(text);
+    cJSON_Delete(item);
 }
 
 void json_object_begin(struct json *json, const char *key)
 {
-    open(json, key, '{');
+    json_begin(json, key, cJSON_CreateObject());
 }
 
 void json_object_end(struct json *json)
 {
-    close(json, '}');
+    json_end(json);
 }
 
 void json_array_begin(struct json *json, const char *key)
 {
-    open(json, key, '[');
+    json_begin(json, key, cJSON_CreateArray());
 }
 
 void json_array_end(struct json *json)
 {
-    close(json, ']');
+    json_end(json);
 }
 
 void json_text(struct json *json, const char *key, const char *text)
 {
-    before(json, key);
-    if (text)
-        quote(json->file, text);
-    else
-        fputs("null", json->file);
+    add(json, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
 }
 
 void json_number(struct json *json, const char *key, double number)
 {
-    before(json, key);
-    if (isfinite(number))
-        fprintf(json->file, "%.9g", number);
-    else
-        fputs("null", json->file);
+    char text[32];
+
+    snprintf(text, sizeof text, "%.9g", number);
+    add(json, key, isfinite(number) ? cJSON_CreateRaw(text) : cJSON_CreateNull());
 }
 
 void json_integer(struct json *json, const char *key, uint64_t number)
 {
-    before(json, key);
-    fprintf(json->file, "%" PRIu64, number);
+    char text[32];
+
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    add(json, key, cJSON_CreateRaw(text));
 }
 
 void json_bool(struct json *json, const char *key, bool truth)
 {
-    before(json, key);
-    fputs(truth ? "true" : "false", json->file);
+    add(json, key, cJSON_CreateBool(truth));
 }

@@ -1,5 +1,5 @@
-/* A streaming JSON writer that owns commas and quoting, so that no name from a device or a user
- * can break the output. Numbers that JSON lacks (NaN, infinity) become null. */
+/* The results of a workload as one JSON document, which is printed at the end of its outermost
+ * object. Numbers that JSON lacks (NaN, infinity) become null. */
 #ifndef WORKLOADS_COMMON_JSON_H
 #define WORKLOADS_COMMON_JSON_H
 
@@ -7,10 +7,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <cjson/cJSON.h>
+
 struct json {
     FILE *file;
     int depth;
-    bool later[16]; /* per depth: something stands before the next value */
+    cJSON *open[16];
 };
 
 /* `key` is NULL inside arrays and at the top. */
