@@ -13,7 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/output_name.h"
-#include "libprof/base/rank.h"
+#include "libprof/spool/rank.h"
 #include "libprof/base/regular.h"
 #include "report/report.h"
 

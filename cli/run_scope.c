@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
-#include "libprof/base/pattern.h"
+#include "libprof/base/utf8.h"
 
 #define PROFILER_WORD "cudaProfilerApi"
 #define NVTX_WORD "nvtx:"

@@ -25,8 +25,10 @@ install(FILES ${_own} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 file(GLOB PERFKIT_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libprof/include/prof*.h)
 install(FILES ${PERFKIT_HEADERS}
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)
-install(FILES libprof/base/collective_name.h libprof/base/error.h libprof/base/format.h
+install(FILES libprof/base/error.h libprof/base/format.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/base)
+install(FILES libprof/gpu/collective_name.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/gpu)
 install(DIRECTORY libprof/include/perfkit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 file(RELATIVE_PATH PERFKIT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -3,7 +3,7 @@
 #ifndef PERFKIT_TUI_VIEWS_H
 #define PERFKIT_TUI_VIEWS_H
 
-#include "libprof/base/nvml.h"
+#include "libprof/gpu/nvml.h"
 #include "tui/model.h"
 #include "tui/table.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/roofline.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/gpu/kernel_name.h"
 
 /* Operands of 16 bits and fewer, and TF32, are multiplied by tensor cores, as far as there are any;
  * FP16 is what has no word of its own in the name. */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "libprof/analysis/roofline.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/gpu/kernel_name.h"
 
 #define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
 #define BEYOND 1.05 /* of a roof: the work cannot have been what was declared, or not there */

@@ -8,7 +8,7 @@
 #include "libprof/analysis/intervals.h"
 #include "libprof/analysis/range_groups.h"
 #include "libprof/analysis/roofline_counters.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/gpu/kernel_name.h"
 #include "libprof/base/saturate.h"
 
 #define MOSTLY 0.95 /* of the kernels' time must be counted */

@@ -6,7 +6,7 @@
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/scope.h"
-#include "libprof/base/pattern.h"
+#include "libprof/base/utf8.h"
 
 /* ---- kernels by name ------------------------------------------------------------------------- */
 

@@ -41,8 +41,17 @@ size_t prof_report_clean_into(const char *text, char *clean, size_t room);
 char *prof_report_cut(const char *text, size_t cells);
 
 /* As prof_report_cut, for kernel names, which lose first, as far as needed, their return type,
- * their argument list and what prof_name_reduced (template_name.h) leaves out of templates:
+ * their argument list and what prof_name_reduced leaves out of templates:
  * "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
 char *prof_report_fit(const char *text, size_t cells);
+
+/* ---- regular expressions from outside: options, and the filter that a capture file carries ----
+ */
+
+/* Why the C library's matcher cannot be given this POSIX extended regular expression ("it ..."), or
+ * NULL: it recurses over the pattern (20,000 brackets overflow its stack), writes counted
+ * repetitions out (a{255}){255}){255} takes 4 GB) and tries back-references in exponential time.
+ * What is wrong beyond that regcomp says. A constant text. */
+const char *prof_pattern_excess(const char *pattern);
 
 #endif

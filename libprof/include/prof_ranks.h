@@ -11,7 +11,7 @@
 #ifndef PERFKIT_PROF_RANKS_H
 #define PERFKIT_PROF_RANKS_H
 
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 #include "libprof/include/prof.h"
 
 #ifdef __cplusplus

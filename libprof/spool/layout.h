@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "libprof/base/rank.h"
+#include "libprof/spool/rank.h"
 #include "libprof/wire/count.h"
 
 #define SPOOL_MAGIC 0x4c4f4f50534b4650ull /* "PFKSPOOL" */

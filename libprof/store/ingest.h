@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "libprof/base/error.h"
-#include "libprof/base/network.h"
-#include "libprof/base/nvml.h"
+#include "libprof/gpu/network.h"
+#include "libprof/gpu/nvml.h"
 #include "libprof/store/health.h"
 #include "libprof/store/store.h"
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libprof/base/pattern.h"
+#include "libprof/base/utf8.h"
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_state.h"

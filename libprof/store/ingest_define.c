@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/demangle.h"
+#include "libprof/base/cxx_name.h"
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_record.h"

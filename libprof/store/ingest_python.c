@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/base/python_lines.h"
+#include "libprof/store/python_lines.h"
 #include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"

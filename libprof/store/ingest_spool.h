@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "libprof/base/array.h"
-#include "libprof/base/clockmap.h"
+#include "libprof/store/clockmap.h"
 #include "libprof/base/map.h"
 #include "libprof/spool/reader.h"
 #include "libprof/wire/wire.h"

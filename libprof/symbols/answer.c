@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "libprof/base/array.h"
-#include "libprof/base/demangle.h"
+#include "libprof/base/cxx_name.h"
 #include "libprof/symbols/answer.h"
 
 #define FLUSH_BYTES (64u << 10)

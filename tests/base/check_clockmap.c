@@ -1,7 +1,7 @@
 /* Clock conversion: exact at anchors, linear between, monotone everywhere, bounded memory. */
 #include <stdlib.h>
 
-#include "libprof/base/clockmap.h"
+#include "libprof/store/clockmap.h"
 #include "tests/check_main.h"
 
 #define AN_HOUR 3600000000000ull

@@ -1,7 +1,7 @@
 /* Names of collective operations, of every form that libraries gave them. */
 #include <math.h>
 
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 #include "tests/check_main.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "libprof/base/network.h"
+#include "libprof/gpu/network.h"
 
 static char root[] = "/tmp/check-network-XXXXXX";
 

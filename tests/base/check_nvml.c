@@ -6,7 +6,7 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
-#include "libprof/base/nvml.h"
+#include "libprof/gpu/nvml.h"
 #include "tests/check_main.h"
 
 static void wait_ms(long ms)
@@ -129,5 +129,5 @@ START_TEST(pcie_is_asked_of_one_gpu_in_a_look)
 }
 END_TEST
 
-CHECK_MAIN("nvml", two_samples_are_a_stretch, each_gpu_has_its_own_samples,
-           clocks_alone, what_a_gpu_does_not_have_is_unknown, pcie_is_asked_of_one_gpu_in_a_look)
+CHECK_MAIN("nvml", two_samples_are_a_stretch, each_gpu_has_its_own_samples, clocks_alone,
+           what_a_gpu_does_not_have_is_unknown, pcie_is_asked_of_one_gpu_in_a_look)

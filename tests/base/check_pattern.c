@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/pattern.h"
+#include "libprof/base/utf8.h"
 #include "tests/check_main.h"
 
 START_TEST(ordinary_patterns_pass)

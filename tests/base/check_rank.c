@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/rank.h"
+#include "libprof/spool/rank.h"
 #include "tests/check_main.h"
 
 static void expect(char *const *variables, int rank, int local_rank, int world_size,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/base/python_lines.h"
+#include "libprof/store/python_lines.h"
 #include "libprof/store/store.h"
 #include "tests/check_main.h"
 #include "tests/ingest/harness.h"
@@ -203,12 +203,23 @@ START_TEST(every_kind_of_entry)
     ck_assert_uint_eq(prof_python_line(0x030a, pairs, sizeof pairs, 10, 8), 15);
     ck_assert_uint_eq(prof_python_line(0x030a, pairs, sizeof pairs, 10, 10), 0); /* beyond */
     const uint8_t entries[] = {
-        0x80 | 1,       0x12,                         /* short: the same line, two units */
-        0x80 | 12 << 3, 0, 1,                         /* one line: + 2 */
-        0x80 | 13 << 3, 0x40 | 3, 1,                  /* no column: -(67 >> 1) = -33 */
-        0x80 | 14 << 3, 40, 0, 0, 0x7f, 1,            /* long: + 20 */
-        0x80 | 15 << 3 | 7,                           /* none, eight units */
-        0x80,           0,
+        0x80 | 1,
+        0x12, /* short: the same line, two units */
+        0x80 | 12 << 3,
+        0,
+        1, /* one line: + 2 */
+        0x80 | 13 << 3,
+        0x40 | 3,
+        1, /* no column: -(67 >> 1) = -33 */
+        0x80 | 14 << 3,
+        40,
+        0,
+        0,
+        0x7f,
+        1,                  /* long: + 20 */
+        0x80 | 15 << 3 | 7, /* none, eight units */
+        0x80,
+        0,
     };
     const uint32_t lines[] = {100, 100, 102, 69, 89, 0, 0, 0, 0, 0, 0, 0, 0, 89, 0};
     for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++)

@@ -14,7 +14,7 @@
 #include "collectors/stacks/stacks.h"
 #include "collectors/stacks/unwind.h"
 #include "libprof/base/clock.h"
-#include "libprof/base/python_lines.h"
+#include "libprof/store/python_lines.h"
 
 /* Called by way of ctypes only. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

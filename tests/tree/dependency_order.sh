@@ -8,25 +8,26 @@ cd "$root" || exit 2
 
 # area: what it may include of ours besides itself; a folder with a row of its own is not part of the
 # area around it
-below_analysis="libprof/base libprof/wire libprof/spool libprof/store libprof/include"
+below_analysis="libprof/base libprof/gpu libprof/wire libprof/spool libprof/store libprof/include"
 declare -A may=(
     [libprof/base]=""
+    [libprof/gpu]="libprof/base"
     [libprof/wire]="libprof/base"
     [libprof/spool]="libprof/base libprof/wire"
     [libprof/symbols]="libprof/base"
-    [libprof/store]="libprof/base libprof/wire libprof/spool libprof/symbols"
+    [libprof/store]="libprof/base libprof/gpu libprof/wire libprof/spool libprof/symbols"
     [libprof/analysis]="$below_analysis"
     [libprof/analysis/facts]="$below_analysis libprof/analysis"
     [libprof/analysis/memory]="$below_analysis libprof/analysis libprof/analysis/facts"
     [libprof/analysis/ranks]="$below_analysis libprof/analysis libprof/analysis/facts"
     [libprof/analysis/rules]="$below_analysis libprof/analysis libprof/analysis/facts libprof/analysis/memory libprof/analysis/ranks"
     [libprof/analysis/compare]="$below_analysis libprof/analysis libprof/analysis/facts libprof/analysis/memory libprof/analysis/rules"
-    [libprof/include]="libprof/base"
+    [libprof/include]="libprof/base libprof/gpu"
     [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"
     [samplers]="libprof/base libprof/wire libprof/spool collectors/cuda collectors/stacks"
     [report]="libprof/base libprof/include"
-    [tui]="libprof/base libprof/include report"
-    [cli]="libprof/base libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core samplers/counters samplers/cpu"
+    [tui]="libprof/base libprof/gpu libprof/include report"
+    [cli]="libprof/base libprof/gpu libprof/wire libprof/spool libprof/store libprof/include report tui collectors/core samplers/counters samplers/cpu"
     [kernels]="libprof/include/perfkit"
     [workloads]="kernels libprof/include/perfkit"
 )

@@ -12,7 +12,7 @@
 
 #include "libprof/analysis/compare/compare.h"
 #include "libprof/analysis/compare/metric.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/base/cxx_name.h"
 
 /* ---- NVTX ranges that one side has ----------------------------------------------------------- */
 

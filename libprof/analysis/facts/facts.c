@@ -5,7 +5,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/roofline.h"
 #include "libprof/analysis/facts/facts.h"
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"

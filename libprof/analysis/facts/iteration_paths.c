@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/analysis/facts/iteration_parts.h"
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 #include "libprof/base/saturate.h"
 
 #define DECLARED_DOMAIN "perfkit" /* of perfkit/annotate.h */

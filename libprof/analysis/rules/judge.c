@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/base/cxx_name.h"
 
 struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "libprof/analysis/rules/judge.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/gpu/kernel_name.h"
 
 /* Of the roof of 32 bits: below, neither arithmetic nor bytes hold the kernel back, and narrower
  * numbers alone change little. */

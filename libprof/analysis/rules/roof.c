@@ -4,7 +4,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
-#include "libprof/base/nvml.h"
+#include "libprof/gpu/nvml.h"
 
 /* ---- under the roofline ---------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "libprof/base/array.h"
-#include "libprof/base/kernel_name.h"
+#include "libprof/base/cxx_name.h"
 #include "libprof/store/exchange/nsys.h"
 #include "libprof/store/store.h"
 

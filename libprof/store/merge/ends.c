@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 #include "libprof/store/merge/parts.h"
 
 #define MOST_READ (1u << 20)

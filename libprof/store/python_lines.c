@@ -3,7 +3,7 @@
  * program pays for an instruction's offset only. */
 #include <stdbool.h>
 
-#include "libprof/base/python_lines.h"
+#include "libprof/store/python_lines.h"
 
 #define VERSION_3_11 0x030bu
 

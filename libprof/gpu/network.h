@@ -1,6 +1,6 @@
 /* What the host's network ports have carried since it started. */
-#ifndef PERFKIT_BASE_NETWORK_H
-#define PERFKIT_BASE_NETWORK_H
+#ifndef PERFKIT_GPU_NETWORK_H
+#define PERFKIT_GPU_NETWORK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,22 +1,14 @@
-/* Which parts of a C++ kernel's name a reader can do without, where room is short. */
-#ifndef PERFKIT_BASE_KERNEL_NAME_H
-#define PERFKIT_BASE_KERNEL_NAME_H
+/* What the name of a kernel says about it. */
+#ifndef PERFKIT_GPU_KERNEL_NAME_H
+#define PERFKIT_GPU_KERNEL_NAME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum prof_precision {
     PROF_PRECISION_UNKNOWN,
     PROF_PRECISION_NARROW, /* 16 bits or fewer, or TF32: tensor cores compute in it */
     PROF_PRECISION_WIDE,   /* floating point of 32 bits or more */
 };
-
-/* Within `name`, behind "void " and the like, which says nothing about which kernel it is. */
-const char *prof_name_without_type(const char *name);
-
-/* Bytes in front of the argument list that the name ends with; all of them where there is none.
- * "gemm<(Layout)0>(int) const": 15. */
-size_t prof_name_without_arguments(const char *name);
 
 /* What type a kernel computes in by its name, mangled or not: words such as f32, float, sgemm,
  * half, s16816. A narrow word beside a wide one is the type of the operands: they add up in 32

@@ -1,7 +1,7 @@
 /* Which part of a distributed run a process is, as its launcher told it through the environment.
  * Shared by the collector (each process of its own) and by `perfkit run` (names of captures). */
-#ifndef PERFKIT_BASE_RANK_H
-#define PERFKIT_BASE_RANK_H
+#ifndef PERFKIT_SPOOL_RANK_H
+#define PERFKIT_SPOOL_RANK_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Ports of the network, from /sys: what goes between hosts has no other witness when the transport
  * library moves it past the kernel (InfiniBand, RoCE). */
-#include "libprof/base/network.h"
+#include "libprof/gpu/network.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* From an instruction of CPython bytecode to its source line. */
-#ifndef PERFKIT_BASE_PYTHON_LINES_H
-#define PERFKIT_BASE_PYTHON_LINES_H
+#ifndef PERFKIT_STORE_PYTHON_LINES_H
+#define PERFKIT_STORE_PYTHON_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* What the names of kernels and NVTX ranges say about collective operations, in one place: merging
  * captures, the analyses of ranks and the rules all ask here. Names are NCCL's own (src/device and
  * src/collectives.cc of its releases), MPI's, and perfkit's for programs that declare theirs. */
-#include "libprof/base/collective_name.h"
+#include "libprof/gpu/collective_name.h"
 
 #include <math.h>
 #include <stddef.h>

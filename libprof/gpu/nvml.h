@@ -1,7 +1,7 @@
 /* What the NVIDIA driver tells of its GPUs, by its library NVML, which is looked for when it is
  * needed. Without it everything is unknown. */
-#ifndef PERFKIT_BASE_NVML_H
-#define PERFKIT_BASE_NVML_H
+#ifndef PERFKIT_GPU_NVML_H
+#define PERFKIT_GPU_NVML_H
 
 #include <stdbool.h>
 #include <stdint.h>

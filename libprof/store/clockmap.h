@@ -7,8 +7,8 @@
  *
  * Start with {0}. Memory is bounded: past PROF_CLOCKMAP_ANCHORS the older half is thinned to every
  * second one. Not thread-safe. */
-#ifndef PERFKIT_BASE_CLOCKMAP_H
-#define PERFKIT_BASE_CLOCKMAP_H
+#ifndef PERFKIT_STORE_CLOCKMAP_H
+#define PERFKIT_STORE_CLOCKMAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct prof_clock_anchor {
 struct prof_clockmap {
     struct prof_clock_anchor *anchors; /* source_ns and mono_ns strictly rising */
     size_t count, capacity;
-    size_t hint; /* segment of the last conversion */
+    size_t hint;       /* segment of the last conversion */
     uint64_t rejected; /* anchors that contradicted others and lost */
 };
 

@@ -1,6 +1,6 @@
 /* See nvml.h: looked for by name when it is needed, so that nothing depends on the driver. Names
  * and layouts as in nvml.h of the driver's development files. */
-#include "libprof/base/nvml_private.h"
+#include "libprof/gpu/nvml.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -11,6 +11,194 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
+
+/* Layouts and names as in nvml.h of the driver's development files. */
+
+struct prof_nvml_utilization { /* nvmlUtilization_t */
+    unsigned gpu, memory;
+};
+
+struct prof_nvml_memory { /* nvmlMemory_t */
+    unsigned long long total, free, used;
+};
+
+struct prof_nvml_process_info { /* nvmlProcessInfo_t of the _v3 call */
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct prof_gpm_support { /* nvmlGpmSupport_t, version 1 */
+    unsigned version, is_supported;
+};
+
+struct prof_gpm_metric { /* nvmlGpmMetric_t */
+    unsigned id;
+    int status;
+    double value;
+    const char *short_name, *long_name, *unit;
+};
+
+/* nvmlGpmMetricsGet_t, version 1. The number of metrics that a driver knows has grown (98, 333),
+ * the version has not: there is room for all of them, and only `count` are looked at. */
+struct prof_gpm_request {
+    unsigned version, count;
+    void *earlier, *later;
+    struct prof_gpm_metric metrics[512];
+};
+
+#define PROF_NVML_DEVICES 64
+
+struct prof_nvml_device {
+    void *handle; /* NVML's; the same for as long as NVML is open */
+    int64_t pcie_rx_bytes_s, pcie_tx_bytes_s;
+    uint64_t pcie_ns; /* when they were asked for; 0 = never */
+    bool gpm_asked, has_gpm;
+    void *samples[2];
+    int newest;
+    uint64_t sampled_ns; /* 0 = never */
+    struct prof_nvml_activity activity;
+};
+
+struct prof_nvml {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*by_uuid)(const char *uuid, void **device);
+    int (*by_index)(unsigned index, void **device);
+    int (*uuid)(void *device, char *uuid, unsigned size);
+    int (*processes)(void *device, unsigned *count, struct prof_nvml_process_info *processes);
+    int (*utilization)(void *device, struct prof_nvml_utilization *rates);
+    int (*memory)(void *device, struct prof_nvml_memory *memory);
+    int (*power)(void *device, unsigned *milliwatts);
+    int (*power_limit)(void *device, unsigned *milliwatts);
+    int (*clock)(void *device, int type, unsigned *mhz);
+    int (*max_clock)(void *device, int type, unsigned *mhz);
+    int (*temperature)(void *device, int sensor, unsigned *celsius);
+    int (*throttle)(void *device, unsigned long long *reasons);
+    int (*pcie)(void *device, int counter, unsigned *kb_per_s);
+    int (*gpm_support)(void *device, struct prof_gpm_support *support);
+    int (*gpm_alloc)(void **sample);
+    int (*gpm_free)(void *sample);
+    int (*gpm_sample)(void *device, void *sample);
+    int (*gpm_metrics)(struct prof_gpm_request *request);
+    struct prof_gpm_request *request; /* NULL until GPM is used */
+    struct prof_nvml_device devices[PROF_NVML_DEVICES];
+    unsigned device_count;
+};
+
+/* ---- GPM ---------------------------------------------------------------------------------------
+ *
+ * GPU performance monitoring, counters of Hopper and later: how busy the multiprocessors, their
+ * tensor cores and the memory are, without the profiler's lock that CUPTI's counters take. A sample
+ * holds counts; two of them are a stretch of time. */
+
+#define LEAST_SPAN_NS 100000000u /* shorter ones say little (NVIDIA's advice for GPM) */
+#define MOST_SPAN_NS 5000000000u /* of longer ones nobody takes "now" for the answer */
+#define MIB 1048576.0
+
+static const struct {
+    unsigned id; /* NVML_GPM_METRIC_* */
+    size_t offset;
+    double unit; /* of the driver's number */
+} metrics[] = {
+#define ROW(id, member, unit)                                                                      \
+    {                                                                                              \
+        id, offsetof(struct prof_nvml_activity, member), unit                                      \
+    }
+    ROW(2, units, 0.01),   ROW(3, occupancy, 0.01), ROW(5, tensor, 0.01),    ROW(10, dram, 0.01),
+    ROW(11, fp64, 0.01),   ROW(12, fp32, 0.01),     ROW(13, fp16, 0.01),     ROW(20, pcie_tx, MIB),
+    ROW(21, pcie_rx, MIB), ROW(60, nvlink_rx, MIB), ROW(61, nvlink_tx, MIB),
+#undef ROW
+};
+#define METRICS (sizeof metrics / sizeof metrics[0])
+
+static double *activity_value(struct prof_nvml_activity *activity, size_t metric)
+{
+    return (double *)(void *)((char *)activity + metrics[metric].offset);
+}
+
+static struct prof_nvml_activity nothing(void)
+{
+    struct prof_nvml_activity activity = {.span_ns = PROF_UNKNOWN};
+    for (size_t i = 0; i < METRICS; i++)
+        *activity_value(&activity, i) = NAN;
+    return activity;
+}
+
+static bool can_sample(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    struct prof_gpm_support support = {.version = 1};
+    if (!nvml->gpm_support || !nvml->gpm_alloc || !nvml->gpm_free || !nvml->gpm_sample ||
+        !nvml->gpm_metrics)
+        return false;
+    if (nvml->gpm_support(device->handle, &support) != 0 || !support.is_supported)
+        return false;
+    if (!nvml->request)
+        nvml->request = calloc(1, sizeof *nvml->request);
+    return nvml->request && nvml->gpm_alloc(&device->samples[0]) == 0 &&
+           nvml->gpm_alloc(&device->samples[1]) == 0;
+}
+
+static bool has_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    if (!device->gpm_asked) {
+        device->gpm_asked = true;
+        device->has_gpm = can_sample(nvml, device);
+        device->activity = nothing();
+    }
+    return device->has_gpm;
+}
+
+static void read_activity_metrics(struct prof_nvml *nvml, struct prof_nvml_device *device,
+                                  uint64_t span_ns)
+{
+    struct prof_gpm_request *request = nvml->request;
+    *request = (struct prof_gpm_request){.version = 1,
+                                         .count = METRICS,
+                                         .earlier = device->samples[!device->newest],
+                                         .later = device->samples[device->newest]};
+    for (size_t i = 0; i < METRICS; i++)
+        request->metrics[i].id = metrics[i].id;
+    if (nvml->gpm_metrics(request) != 0)
+        return;
+    device->activity.span_ns = (int64_t)span_ns;
+    for (size_t i = 0; i < METRICS; i++) {
+        const struct prof_gpm_metric *metric = &request->metrics[i];
+        if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
+            *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
+    }
+}
+
+static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    uint64_t now = prof_now_ns(), span = now - device->sampled_ns;
+    if (device->sampled_ns && span < LEAST_SPAN_NS)
+        return; /* what was told is still so */
+    device->activity = nothing();
+    if (nvml->gpm_sample(device->handle, device->samples[!device->newest]) != 0) {
+        device->sampled_ns = 0;
+        return;
+    }
+    device->newest = !device->newest;
+    if (device->sampled_ns && span <= MOST_SPAN_NS)
+        read_activity_metrics(nvml, device, span);
+    device->sampled_ns = now;
+}
+
+static void free_nvml_activity(struct prof_nvml *nvml)
+{
+    for (unsigned i = 0; i < nvml->device_count; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (nvml->devices[i].samples[k])
+                nvml->gpm_free(nvml->devices[i].samples[k]);
+        }
+    }
+    free(nvml->request);
+}
+
+/* ---- NVML --------------------------------------------------------------------------------------
+ */
 
 #define CLOCK_SM 1
 #define CLOCK_MEMORY 2
@@ -80,7 +268,7 @@ void prof_nvml_close(struct prof_nvml *nvml)
 {
     if (!nvml)
         return;
-    prof_nvml_free_activity(nvml);
+    free_nvml_activity(nvml);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -152,9 +340,9 @@ static void read_activity(struct prof_nvml *nvml, void *handle, struct prof_nvml
     struct prof_nvml_device *device = remembered(nvml, handle);
     if (!device)
         return;
-    r->has_activity = prof_nvml_has_activity(nvml, device);
+    r->has_activity = has_nvml_activity(nvml, device);
     if (r->has_activity) {
-        prof_nvml_sample_activity(nvml, device);
+        sample_nvml_activity(nvml, device);
         device->pcie_rx_bytes_s = whole(device->activity.pcie_rx);
         device->pcie_tx_bytes_s = whole(device->activity.pcie_tx);
     } else

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/template_name.h"
+#include "libprof/base/cxx_name.h"
 #include "libprof/base/utf8.h"
 
 #define LONGEST 16384 /* bytes of a name that is looked into */
@@ -349,4 +349,31 @@ char *prof_name_reduced(const char *name, size_t cells)
     if (count_naming_arguments(list, &telling)) /* what the caller cuts then is not that alone */
         keep_of_head(&w, strcspn(w.text, "<"), LEAST_HEAD);
     return w.text;
+}
+
+const char *prof_name_without_type(const char *name)
+{
+    static const char *const types[] = {"void ", "__global__ ", "static "};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t length = strlen(types[i]);
+        if (!strncmp(name, types[i], length) && name[length])
+            name += length;
+    }
+    return name;
+}
+
+size_t prof_name_without_arguments(const char *name)
+{
+    size_t length = strlen(name);
+    /* Qualifiers such as " const" or " [clone .x]" stay with the list. */
+    const char *close = strrchr(name, ')');
+    if (!close || name[length - 1] == ' ' || strchr(close, '>') || strchr(close, ':'))
+        return length;
+    int depth = 0;
+    for (const char *p = close; p > name; p--) {
+        depth += (*p == ')') - (*p == '(');
+        if (!depth)
+            return p[-1] != ' ' ? (size_t)(p - name) : length;
+    }
+    return length;
 }

@@ -1,6 +1,6 @@
 /* Collective operations by the names that libraries give their kernels and NVTX ranges. */
-#ifndef PERFKIT_BASE_COLLECTIVE_NAME_H
-#define PERFKIT_BASE_COLLECTIVE_NAME_H
+#ifndef PERFKIT_GPU_COLLECTIVE_NAME_H
+#define PERFKIT_GPU_COLLECTIVE_NAME_H
 
 #include <stdint.h>
 

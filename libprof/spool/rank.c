@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/base/rank.h"
+#include "libprof/spool/rank.h"
 
 static const struct {
     const char *rank, *local_rank, *world_size;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libprof/base/array.h"
-#include "libprof/base/clockmap.h"
+#include "libprof/store/clockmap.h"
 
 __extension__ typedef __int128 wide;
 

@@ -1,9 +1,0 @@
-/* Readable names of C++ symbols. */
-#ifndef PERFKIT_BASE_DEMANGLE_H
-#define PERFKIT_BASE_DEMANGLE_H
-
-/* The readable form of an Itanium-ABI mangled name ("_Z..."); NULL when it is none, or no memory.
- * The caller frees it. */
-char *prof_demangle(const char *mangled);
-
-#endif
