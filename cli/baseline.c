@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/gate.h"
@@ -13,6 +13,9 @@
 #include "libprof/base/json.h"
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
+#include "report/columns.h"
+
+#define MAX_WIDTH 10000 /* of a line that no terminal shows */
 
 struct options {
     const char *baselines, *config, *label, *iteration;
@@ -83,16 +86,6 @@ static enum prof_status open_baseline_file(struct call *call, bool write,
     return prof_baseline_open(call->config->baselines, write, file, &call->err);
 }
 
-/* "2026-11-21 20:16" */
-static const char *when(int64_t seconds, char out[32])
-{
-    time_t time = (time_t)seconds;
-    struct tm parts;
-    if (!gmtime_r(&time, &parts) || !strftime(out, 32, "%Y-%m-%d %H:%M", &parts))
-        snprintf(out, 32, "n/a");
-    return out;
-}
-
 static void print_clean(const char *text)
 {
     char *clean = text ? prof_report_clean(text) : NULL;
@@ -159,24 +152,31 @@ static int save_baseline(struct call *call)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static int print_list_json(const struct prof_baseline_list *list)
+static const struct prof_report_column list_columns[] = {
+    STRING("name", "Baseline", NAME, 1, prof_baseline_summary, name),
+    INT64("sessions", "Sessions", COUNT, 1, prof_baseline_summary, sessions),
+    INT64("runs", "Runs", COUNT, 1, prof_baseline_summary, runs),
+    INT64("bytes", "Size", BYTES, 3, prof_baseline_summary, metrics_bytes),
+    INT64("first_saved_s", "First saved", DATE, 2, prof_baseline_summary, first_s),
+    INT64("last_saved_s", "Last saved (UTC)", DATE, 1, prof_baseline_summary, last_s),
+    {0},
+};
+static const struct prof_report_table list_table = {.name = "baselines",
+                                                    .none = "no baselines",
+                                                    .columns = list_columns,
+                                                    .row_bytes =
+                                                        sizeof(struct prof_baseline_summary)};
+
+/* Names whole where a script reads them. */
+static enum prof_status print_table(const struct prof_report_table *table, const void *rows,
+                                    size_t count, struct prof_error *err)
 {
-    struct prof_json json;
-    prof_json_to_file(&json, stdout, 2);
-    prof_json_array(&json, NULL);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct prof_baseline_summary *row = &list->rows[i];
-        prof_json_object(&json, NULL);
-        prof_json_string(&json, "name", row->name);
-        prof_json_int(&json, "sessions", row->sessions);
-        prof_json_int(&json, "runs", row->runs);
-        prof_json_int(&json, "bytes", row->metrics_bytes);
-        prof_json_int(&json, "first_saved_s", row->first_s);
-        prof_json_int(&json, "last_saved_s", row->last_s);
-        prof_json_end(&json);
-    }
-    prof_json_end(&json);
-    return prof_json_finish(&json, NULL) ? CLI_USAGE : CLI_OK;
+    struct prof_report_output output = {
+        .format = PROF_REPORT_TEXT,
+        .page = {.out = stdout,
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : MAX_WIDTH},
+        .flush = true};
+    return prof_report_put_rows(&output, table, rows, count, err);
 }
 
 static int list(struct call *call)
@@ -189,44 +189,59 @@ static int list(struct call *call)
     prof_baseline_close(file);
     if (status)
         return CLI_USAGE;
-    int exit_status = CLI_OK;
     if (call->args->json) {
-        exit_status = print_list_json(&all);
+        struct prof_json json;
+        prof_json_to_file(&json, stdout, 2);
+        prof_report_json_rows(&json, NULL, &list_table, all.rows, all.count);
+        status = prof_json_finish(&json, &call->err);
     } else {
-        char first[32], last[32];
-        printf("%-24s %8s %6s %10s  %-16s  %s\n", "Baseline", "Sessions", "Runs", "Size",
-               "First saved", "Last saved (UTC)");
-        for (size_t i = 0; i < all.count; i++) {
-            const struct prof_baseline_summary *row = &all.rows[i];
-            char *name = prof_report_clean(row->name);
-            printf("%-24s %8s %6s %10s  %-16s  %s\n", name ? name : "n/a",
-                   prof_count(row->sessions).text, prof_count(row->runs).text,
-                   prof_bytes_of(row->metrics_bytes).text, when(row->first_s, first),
-                   when(row->last_s, last));
-            free(name);
-        }
+        status = print_table(&list_table, all.rows, all.count, &call->err);
     }
     prof_baseline_summaries_free(&all);
-    return exit_status;
+    return status ? CLI_USAGE : CLI_OK;
 }
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
+static struct prof_report_value session_runs(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int((int64_t)((const struct prof_baseline_session *)row)->run_count);
+}
+
+static struct prof_report_value run_bytes(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_int((int64_t)strlen(((const struct prof_baseline_run *)row)->metrics));
+}
+
+#define SESSION_COLUMNS                                                                            \
+    INT64("session", "Session", NUMBER, 1, prof_baseline_session, id),                             \
+        INT64("saved_s", "Saved (UTC)", DATE, 1, prof_baseline_session, saved_s),                  \
+        STRING("label", "Label", NAME, 1, prof_baseline_session, label),                           \
+        STRING("commit", "Commit", NAME, 1, prof_baseline_session, commit)
+
+/* The runs of a session are in JSON themselves, in the text their number. */
+static const struct prof_report_column session_columns[] = {SESSION_COLUMNS, {0}};
+static const struct prof_report_column session_text_columns[] = {
+    SESSION_COLUMNS, COMPUTED("runs", "Runs", COUNT, 1, session_runs), {0}};
+static const struct prof_report_column run_columns[] = {
+    STRING("identity", "Identity", WORD, 0, prof_baseline_run, identity),
+    STRING("capture", "Capture", NAME, 0, prof_baseline_run, capture),
+    INT64("recorded_s", "Recorded", DATE, 0, prof_baseline_run, recorded_s),
+    COMPUTED("bytes", "Size", BYTES, 0, run_bytes),
+    {0},
+};
+
 static void put_session(struct prof_json *json, const struct prof_baseline_session *session)
 {
     prof_json_object(json, NULL);
-    prof_json_int(json, "session", session->id);
-    prof_json_int(json, "saved_s", session->saved_s);
-    prof_json_string(json, "label", session->label);
-    prof_json_string(json, "commit", session->commit);
+    prof_report_json_members(json, session_columns, session);
     prof_json_array(json, "runs");
     for (size_t i = 0; i < session->run_count; i++) {
         const struct prof_baseline_run *run = &session->runs[i];
         prof_json_object(json, NULL);
-        prof_json_string(json, "identity", run->identity);
-        prof_json_string(json, "capture", run->capture);
-        prof_json_int(json, "recorded_s", run->recorded_s);
-        prof_json_uint(json, "bytes", strlen(run->metrics));
+        prof_report_json_members(json, run_columns, run);
         prof_json_object(json, "environment");
         for (size_t f = 0; f < run->fact_count; f++)
             prof_json_string(json, run->facts[f].name, run->facts[f].value);
@@ -249,21 +264,6 @@ static int show_json(const struct prof_baseline *baseline)
     prof_json_end(&json);
     prof_json_end(&json);
     return prof_json_finish(&json, NULL) ? CLI_USAGE : CLI_OK;
-}
-
-static void show_sessions(const struct prof_baseline *baseline)
-{
-    char saved[32];
-    printf("%8s  %-16s  %5s  %-12s  %s\n", "Session", "Saved (UTC)", "Runs", "Commit", "Label");
-    for (size_t i = 0; i < baseline->session_count; i++) {
-        const struct prof_baseline_session *session = &baseline->sessions[i];
-        char *commit = session->commit ? prof_report_clean(session->commit) : NULL;
-        printf("%8lld  %-16s  %5zu  %-12.12s  ", (long long)session->id,
-               when(session->saved_s, saved), session->run_count, commit ? commit : "n/a");
-        print_clean(session->label ? session->label : "-");
-        putchar('\n');
-        free(commit);
-    }
 }
 
 /* The environment of the last run: an earlier one may have been another. */
@@ -306,7 +306,13 @@ static int show_baseline(struct call *call)
     if (call->args->json) {
         exit_status = show_json(&baseline);
     } else {
-        show_sessions(&baseline);
+        static const struct prof_report_table table = {.name = "sessions",
+                                                       .none = "no sessions",
+                                                       .columns = session_text_columns,
+                                                       .row_bytes =
+                                                           sizeof(struct prof_baseline_session)};
+        if (print_table(&table, baseline.sessions, baseline.session_count, &call->err))
+            exit_status = CLI_USAGE;
         if (baseline.session_count && baseline.sessions[baseline.session_count - 1].run_count)
             show_environment(&baseline);
     }

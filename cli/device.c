@@ -17,6 +17,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
+#include "report/columns.h"
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
@@ -41,19 +42,21 @@ struct device_measurement {
     size_t library_count, missing_count, measured;
 };
 
-#define NAME "perfkit-measure"
+#define MEASURE_PROGRAM "perfkit-measure"
 
 extern char **environ;
 
 static enum prof_status find_tool(char out[PATH_MAX], struct prof_error *err)
 {
-    static const char *const places[] = {NAME, "../libexec/perfkit/" NAME, "../lib*/perfkit/" NAME,
-                                         "../lib/*/perfkit/" NAME, NULL};
+    static const char *const places[] = {MEASURE_PROGRAM, "../libexec/perfkit/" MEASURE_PROGRAM,
+                                         "../lib*/perfkit/" MEASURE_PROGRAM,
+                                         "../lib/*/perfkit/" MEASURE_PROGRAM, NULL};
     if (beside_self(places, out))
         return PROF_OK;
     return prof_fail(err, PROF_NOTFOUND,
-                     NAME " is not beside this perfkit: build it (ninja " NAME ") or install "
-                          "perfkit again");
+                     MEASURE_PROGRAM " is not beside this perfkit: build it (ninja " MEASURE_PROGRAM
+                                     ") or install "
+                                     "perfkit again");
 }
 
 static enum prof_status start_ceiling_tool(const struct device_entry *entry,
@@ -81,7 +84,7 @@ static enum prof_status start_ceiling_tool(const struct device_entry *entry,
         arguments[count++] = (char *)(uintptr_t) "--against-libraries";
     arguments[count] = NULL;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return prof_fail_errno(err, PROF_SYSTEM, "cannot start " NAME);
+        return prof_fail_errno(err, PROF_SYSTEM, "cannot start " MEASURE_PROGRAM);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
@@ -211,11 +214,12 @@ static enum prof_status device_measure(struct device_entry *entry,
         ;
     if (reading.other_device)
         return prof_fail(err, PROF_INVALID,
-                         NAME " counts the %s devices otherwise: what it measured is not this one",
+                         MEASURE_PROGRAM
+                         " counts the %s devices otherwise: what it measured is not this one",
                          entry->api);
     if (WIFSIGNALED(ending))
-        return prof_fail(err, PROF_SYSTEM, NAME " ended by signal %d (%s)", WTERMSIG(ending),
-                         strsignal(WTERMSIG(ending)));
+        return prof_fail(err, PROF_SYSTEM, MEASURE_PROGRAM " ended by signal %d (%s)",
+                         WTERMSIG(ending), strsignal(WTERMSIG(ending)));
     if (WEXITSTATUS(ending) || !result->measured)
         return prof_fail(err, PROF_UNSUPPORTED, "nothing could be measured%s%s",
                          result->missing_count ? ": " : "",
@@ -474,40 +478,74 @@ static void print_missing(const struct device_entry *entry, const struct device_
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_ceilings(struct prof_json *json, const struct device_entry *entry)
+static struct prof_report_value ceiling_unit(const struct prof_report_data *data, const void *row)
 {
     static const char *const units[] = {
         [PROF_CEILING_BYTES] = "bytes/s", [PROF_CEILING_FLOP] = "FLOP/s", [PROF_CEILING_NS] = "ns"};
-    prof_json_array(json, "ceilings");
-    for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
-        struct ceiling_pair pair = ceiling_pair(entry, kind);
-        prof_json_object(json, NULL);
-        prof_json_string(json, "name", pair.kind.name);
-        prof_json_string(json, "text", pair.kind.text);
-        prof_json_string(json, "unit", units[pair.kind.unit]);
-        prof_json_real(json, "measured", pair.measured);
-        prof_json_real(json, "sustained", pair.sustained);
-        prof_json_known(json, "measured_at_s", pair.date_s);
-        prof_json_string(json, "how", pair.measured_how);
-        prof_json_real(json, "theoretical", pair.theoretical);
-        prof_json_string(json, "formula", pair.theoretical_how);
-        prof_json_end(json);
-    }
-    prof_json_end(json);
+    (void)data;
+    return prof_report_text(units[((const struct ceiling_pair *)row)->kind.unit]);
 }
 
-static void put_libraries(struct prof_json *json, const struct device_measurement *result)
+static struct prof_report_value device_number(const struct prof_report_data *data, const void *row)
 {
-    prof_json_array(json, "libraries");
-    for (size_t i = 0; i < result->library_count; i++) {
-        prof_json_object(json, NULL);
-        prof_json_string(json, "name", result->libraries[i].name);
-        prof_json_real(json, "value", result->libraries[i].value);
-        prof_json_string(json, "how", result->libraries[i].text);
-        prof_json_end(json);
-    }
-    prof_json_end(json);
+    (void)data;
+    return prof_report_int(((const struct device_entry *)row)->nth);
 }
+
+static struct prof_report_value remark_name(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(((const struct device_remark *)row)->name);
+}
+
+static struct prof_report_value remark_text(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(((const struct device_remark *)row)->text);
+}
+
+static const struct prof_report_column ceiling_columns[] = {
+    STRING("name", "Ceiling", WORD, 1, ceiling_pair, kind.name),
+    STRING("text", "What", NAME, 1, ceiling_pair, kind.text),
+    COMPUTED("unit", "Unit", WORD, 1, ceiling_unit),
+    REAL("measured", "Measured", RATIO, 1, ceiling_pair, measured),
+    REAL("sustained", "Sustained", RATIO, 1, ceiling_pair, sustained),
+    INT64("measured_at_s", "At", DATE, 1, ceiling_pair, date_s),
+    STRING("how", "How", NAME, 1, ceiling_pair, measured_how),
+    REAL("theoretical", "Theoretical", RATIO, 1, ceiling_pair, theoretical),
+    STRING("formula", "Formula", NAME, 1, ceiling_pair, theoretical_how),
+    {0},
+};
+static const struct prof_report_table ceilings_table = {
+    .name = "ceilings", .columns = ceiling_columns, .row_bytes = sizeof(struct ceiling_pair)};
+
+static const struct prof_report_column device_columns[] = {
+    STRING("api", "API", WORD, 1, device_entry, device.api),
+    COMPUTED("number", "Number", NUMBER, 1, device_number),
+    STRING("name", "Name", NAME, 1, device_entry, device.name),
+    STRING("vendor", "Vendor", NAME, 1, device_entry, device.vendor),
+    STRING("driver", "Driver", NAME, 1, device_entry, device.driver),
+    STRING("uuid", "UUID", NAME, 1, device_entry, device.uuid),
+    STRING("kind", "Kind", WORD, 1, device_entry, device.kind),
+    INT64("units", "Units", COUNT, 1, device_entry, device.units),
+    INT64("clock_khz", "kHz", COUNT, 1, device_entry, device.clock_khz),
+    INT64("memory_bytes", "Memory", BYTES, 1, device_entry, device.memory_bytes),
+    INT64("memory_bandwidth_bytes_per_s", "Bandwidth", RATE, 1, device_entry,
+          device.memory_bandwidth),
+    INT64("l2_bytes", "L2", BYTES, 1, device_entry, device.l2_bytes),
+    INT64("compute_major", "Major", NUMBER, 1, device_entry, device.compute_major),
+    INT64("compute_minor", "Minor", NUMBER, 1, device_entry, device.compute_minor),
+    {0},
+};
+
+static const struct prof_report_column library_columns[] = {
+    COMPUTED("name", "Ceiling", WORD, 1, remark_name),
+    REAL("value", "Library", RATIO, 1, device_remark, value),
+    COMPUTED("how", "How", NAME, 1, remark_text),
+    {0},
+};
+static const struct prof_report_table libraries_table = {
+    .name = "libraries", .columns = library_columns, .row_bytes = sizeof(struct device_remark)};
 
 static enum prof_status print_devices_json(const struct device_list *list,
                                            const struct device_measurement *results,
@@ -520,24 +558,14 @@ static enum prof_status print_devices_json(const struct device_list *list,
     prof_json_array(&json, "devices");
     for (size_t i = 0; i < list->count; i++) {
         const struct device_entry *entry = &list->entries[i];
-        const struct prof_device *d = &entry->device;
+        struct ceiling_pair pairs[PROF_CEILINGS];
+        for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++)
+            pairs[kind] = ceiling_pair(entry, kind);
         prof_json_object(&json, NULL);
-        prof_json_string(&json, "api", d->api);
-        prof_json_uint(&json, "number", entry->nth);
-        prof_json_string(&json, "name", d->name);
-        prof_json_string(&json, "vendor", d->vendor);
-        prof_json_string(&json, "driver", d->driver);
-        prof_json_string(&json, "uuid", d->uuid);
-        prof_json_string(&json, "kind", d->kind);
-        prof_json_known(&json, "units", d->units);
-        prof_json_known(&json, "clock_khz", d->clock_khz);
-        prof_json_known(&json, "memory_bytes", d->memory_bytes);
-        prof_json_known(&json, "memory_bandwidth_bytes_per_s", d->memory_bandwidth);
-        prof_json_known(&json, "l2_bytes", d->l2_bytes);
-        prof_json_known(&json, "compute_major", d->compute_major);
-        prof_json_known(&json, "compute_minor", d->compute_minor);
-        put_ceilings(&json, entry);
-        put_libraries(&json, &results[i]);
+        prof_report_json_members(&json, device_columns, entry);
+        prof_report_json_rows(&json, "ceilings", &ceilings_table, pairs, PROF_CEILINGS);
+        prof_report_json_rows(&json, "libraries", &libraries_table, results[i].libraries,
+                              results[i].library_count);
         prof_json_end(&json);
     }
     prof_json_end(&json);

@@ -18,6 +18,7 @@
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "samplers/cpu/perf_events.h"
+#include "report/columns.h"
 
 /* ---- the system ------------------------------------------------------------------------------ */
 
@@ -238,6 +239,36 @@ static const struct cli_option doctor_options[] = {
     {0},
 };
 
+static struct prof_report_value check_level(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(levels[((const struct doctor_line *)row)->level].word);
+}
+
+static struct prof_report_value check_text(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(((const struct doctor_line *)row)->text);
+}
+
+static struct prof_report_value check_remedy(const struct prof_report_data *data, const void *row)
+{
+    const struct doctor_line *line = row;
+    (void)data;
+    return prof_report_text(line->remedy[0] ? line->remedy : NULL);
+}
+
+static const struct prof_report_column check_columns[] = {
+    STRING("group", "Group", WORD, 1, doctor_line, group),
+    STRING("name", "Check", WORD, 1, doctor_line, name),
+    COMPUTED("level", "Level", WORD, 1, check_level),
+    COMPUTED("text", "Result", NAME, 1, check_text),
+    COMPUTED("remedy", "Remedy", NAME, 1, check_remedy),
+    {0},
+};
+static const struct prof_report_table checks_table = {
+    .name = "checks", .columns = check_columns, .row_bytes = sizeof(struct doctor_line)};
+
 static bool print_doctor_json(const struct doctor *doctor)
 {
     struct prof_json json;
@@ -249,18 +280,7 @@ static bool print_doctor_json(const struct doctor *doctor)
     prof_json_bool(&json, "opencl", doctor->can_opencl);
     prof_json_bool(&json, "nvtx", doctor->can_nvtx);
     prof_json_end(&json);
-    prof_json_array(&json, "checks");
-    for (size_t i = 0; i < doctor->count; i++) {
-        const struct doctor_line *line = &doctor->lines[i];
-        prof_json_object(&json, NULL);
-        prof_json_string(&json, "group", line->group);
-        prof_json_string(&json, "name", line->name);
-        prof_json_string(&json, "level", levels[line->level].word);
-        prof_json_string(&json, "text", line->text);
-        prof_json_string(&json, "remedy", line->remedy[0] ? line->remedy : NULL);
-        prof_json_end(&json);
-    }
-    prof_json_end(&json);
+    prof_report_json_rows(&json, "checks", &checks_table, doctor->lines, doctor->count);
     prof_json_end(&json);
     return prof_json_finish(&json, NULL) == PROF_OK;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "report/columns.h"
 
@@ -87,6 +88,16 @@ bool prof_report_hides_zero(const struct prof_report_column *column)
             column->unit == PROF_UNIT_SHARE);
 }
 
+static struct prof_text date(int64_t seconds)
+{
+    struct prof_text text = {"n/a"};
+    time_t time = (time_t)seconds;
+    struct tm parts;
+    if (gmtime_r(&time, &parts))
+        strftime(text.text, sizeof text.text, "%Y-%m-%d %H:%M", &parts);
+    return text;
+}
+
 struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_report_value value)
 {
     struct prof_text text = {"n/a"};
@@ -113,6 +124,8 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
     case PROF_UNIT_NS:
     case PROF_UNIT_MOMENT:
         return prof_duration(real);
+    case PROF_UNIT_DATE:
+        return date(value.kind == PROF_VALUE_INT ? value.integer : 0);
     case PROF_UNIT_BYTES:
         return prof_bytes(real);
     case PROF_UNIT_RATE:

@@ -34,6 +34,7 @@ enum prof_report_unit {
     PROF_UNIT_COUNT,
     PROF_UNIT_NS,     /* a duration */
     PROF_UNIT_MOMENT, /* ns since the start of the capture */
+    PROF_UNIT_DATE,   /* seconds since 1970, UTC */
     PROF_UNIT_BYTES,
     PROF_UNIT_RATE,  /* bytes per second */
     PROF_UNIT_FLOPS, /* floating-point operations per second */
@@ -198,6 +199,13 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
 /* How many of `count` rows to show: `top` when given, else `otherwise` (0 = all). */
 size_t prof_report_limit(size_t count, size_t top, size_t otherwise);
 
+/* The columns of a row as members of the object that is open, and rows as an array of objects: for
+ * documents whose rows have more in them than a table. */
+void prof_report_json_members(struct prof_json *json, const struct prof_report_column *columns,
+                              const void *row);
+void prof_report_json_rows(struct prof_json *json, const char *key,
+                           const struct prof_report_table *table, const void *rows, size_t count);
+
 /* The value under `key` (NULL inside arrays): exact numbers, null when unknown. */
 void prof_report_json_value(struct prof_json *json, const char *key,
                             struct prof_report_value value);
@@ -216,6 +224,7 @@ struct prof_report_output {
     struct prof_json *json;              /* JSON: an object is open, or an array for nsys' tables */
     size_t screen_rows; /* text: how many rows unless page.top, 0 = the table's own choice, or
                            PROF_HEADING_ONLY */
+    bool flush;         /* text: rows begin in the first column */
     bool several;       /* CSV of nsys' tables: a line with its name before each */
     bool notes_apart;   /* the caller writes the notes of the tables */
     const char *key;    /* HTML: the member of the open object; NULL = an array is open */

@@ -228,7 +228,7 @@ static bool print_cell(const struct prof_report_output *o, size_t c, bool first,
     }
     size_t space = width > cells ? width - cells : 0;
     bool left = prof_report_is_left(o->layout->columns[c]);
-    pad_cells(o->page.out, !first ? SPACE : o->table->nsys ? NSYS_MARGIN : MARGIN);
+    pad_cells(o->page.out, !first ? SPACE : o->flush ? 0 : o->table->nsys ? NSYS_MARGIN : MARGIN);
     if (!left)
         pad_cells(o->page.out, space);
     fputs(cell, o->page.out);

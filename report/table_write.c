@@ -225,6 +225,25 @@ void prof_report_json_value(struct prof_json *json, const char *key, struct prof
     }
 }
 
+void prof_report_json_members(struct prof_json *json, const struct prof_report_column *columns,
+                              const void *row)
+{
+    for (; columns->key; columns++)
+        prof_report_json_value(json, columns->key, prof_report_value(NULL, columns, row));
+}
+
+void prof_report_json_rows(struct prof_json *json, const char *key,
+                           const struct prof_report_table *table, const void *rows, size_t count)
+{
+    prof_json_array(json, key);
+    for (size_t i = 0; i < count; i++) {
+        prof_json_object(json, NULL);
+        prof_report_json_members(json, table->columns, (const char *)rows + i * table->row_bytes);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
 static void put_json_row(struct prof_report_output *o, const char *key, const void *row)
 {
     prof_json_object(o->json, key);
