@@ -127,18 +127,21 @@ static const void *kept_rows(const struct prof_report_data *data, size_t *count)
 static void kept_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     int64_t leaks = 0, bytes = 0;
-    double growth = 0;
+    const char *phase = NULL;
+    double growth = prof_memory_leak_growth(&data->usage->profile, data->usage->kept,
+                                            data->usage->kept_count, PROF_UNKNOWN, &phase);
     for (size_t i = 0; i < data->usage->kept_count; i++) {
         const struct prof_memory_site *site = &data->usage->kept[i];
         if (site->verdict != PROF_MEMORY_LEAK)
             continue;
         leaks++;
         bytes = prof_add(bytes, site->use.kept_bytes);
-        growth += site->growth_bytes;
     }
+    bool named = phase && data->usage->profile.phase_count > 1;
     if (leaks)
-        snprintf(out, size, "%s of them %s: %s so far, %s per iteration", prof_count(leaks).text,
-                 leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text, prof_bytes(growth).text);
+        snprintf(out, size, "%s of them %s: %s so far, %s per iteration%s%s",
+                 prof_count(leaks).text, leaks == 1 ? "leaks" : "leak", prof_bytes_of(bytes).text,
+                 prof_bytes(growth).text, named ? " of " : "", named ? phase : "");
     else
         snprintf(out, size, "%s",
                  data->usage->profile.steps ? "none of them grows with the iterations"

@@ -28,6 +28,10 @@ enum prof_iteration_source {
 /* "asked", "step", ...: fixed words, never NULL. */
 const char *prof_iteration_source_text(enum prof_iteration_source source);
 
+/* Columns that a phase's name has in sentences of a report (prof_report_fit cuts it); what is
+ * printed is accepted as prof_filter.iteration. */
+#define PROF_PHASE_CELLS 40
+
 struct prof_phase_row {
     const char *name; /* the range with those around it as far as it takes to tell the phases apart,
                          "train/step"; NULL = none, see source. Lives as long as the result */

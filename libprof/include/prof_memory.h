@@ -160,6 +160,13 @@ enum prof_status prof_memory_profile(struct prof_capture *capture, const struct 
                                      struct prof_memory_profile *result, struct prof_error *err);
 void prof_memory_profile_free(struct prof_memory_profile *result);
 
+/* Bytes that an iteration of one phase keeps more, by the sites here that leak: of the phase that
+ * keeps most. device: in the memory of this one alone; PROF_UNKNOWN = all. *phase: its name; NULL =
+ * it has none. 0 = nothing leaks. */
+double prof_memory_leak_growth(const struct prof_memory_profile *profile,
+                               const struct prof_memory_site *sites, size_t count, int64_t device,
+                               const char **phase);
+
 /* "freed", "kept", "state", "leak" */
 const char *prof_memory_verdict_text(enum prof_memory_verdict verdict);
 

@@ -157,6 +157,55 @@ START_TEST(idle_time_between_steps_is_told)
 }
 END_TEST
 
+static double number_of(const struct prof_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->number_count; i++) {
+        if (!strcmp(finding->numbers[i].name, name))
+            return finding->numbers[i].value;
+    }
+    return -1;
+}
+
+/* Each of two phases keeps 1 MiB an iteration and frees all at its end: never more than those of
+ * one are kept, and no iteration keeps what one of each phase does. */
+START_TEST(phases_leak_one_at_a_time)
+{
+    enum { PERIOD = 1000 * US, ONE_MIB = 1 << 20 };
+    static const char *const names[] = {"first", "second"};
+    struct scene s;
+    struct prof_findings findings;
+    struct prof_error err = {0};
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int p = 0; p < 2; p++) {
+        int64_t end = s.host + (int64_t)(STEPS + 5) * PERIOD;
+        scene_push(&s, names[p]);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            scene_lifetime(&s, s.host, end, ONE_MIB, 3);
+            scene_kernel(&s, 0, config, PERIOD * 9 / 10);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+        ck_assert_int_lt(s.host, end);
+        scene_host(&s, end - s.host + 10 * US);
+    }
+    struct prof_capture *capture = scene_close(&s);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    ck_assert_uint_eq(findings.phase_count, 2);
+    const struct prof_finding *finding = finding_of(&findings, "memory-leak");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq((int)(number_of(finding, "bytes_per_iteration") / ONE_MIB + 0.5), 1);
+    ck_assert_int_eq((int)number_of(finding, "blocks"), STEPS - 1); /* the first is warm-up */
+    ck_assert_int_eq(finding->bytes, (int64_t)(STEPS - 1) * ONE_MIB);
+    ck_assert_ptr_nonnull(strstr(finding->seen, "iteration of first/step keeps"));
+    findings_check(&findings);
+    prof_findings_free(&findings);
+    prof_close(capture);
+}
+END_TEST
+
 /* Index of a rule's first row. */
 static size_t place_of(const struct prof_findings *findings, const char *rule)
 {
@@ -596,6 +645,7 @@ int main(void)
     tcase_add_test(all, a_readbacks_wait_is_no_sync_stall);
     tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
     tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
+    tcase_add_test(all, phases_leak_one_at_a_time);
     tcase_add_loop_test(all, a_kernels_start_stays, 0, 2);
     tcase_add_loop_test(all, causes_come_first, 0, 2);
     tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 8);

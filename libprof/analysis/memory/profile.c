@@ -426,6 +426,33 @@ enum prof_status prof_memory_profile(struct prof_capture *capture, const struct 
     return status;
 }
 
+static bool leaks_in(const struct prof_memory_site *site, int64_t device, const char *phase)
+{
+    bool here =
+        device == PROF_UNKNOWN || (!site->host && (!site->device || site->device == device));
+    return here && site->verdict == PROF_MEMORY_LEAK && site->phase == phase;
+}
+
+double prof_memory_leak_growth(const struct prof_memory_profile *profile,
+                               const struct prof_memory_site *sites, size_t count, int64_t device,
+                               const char **phase)
+{
+    double most = 0;
+    *phase = NULL;
+    for (size_t k = 0; k < profile->phase_count; k++) {
+        double growth = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (leaks_in(&sites[i], device, profile->phases[k].name))
+                growth += sites[i].growth_bytes;
+        }
+        if (growth > most) {
+            most = growth;
+            *phase = profile->phases[k].name;
+        }
+    }
+    return most;
+}
+
 void prof_memory_profile_free(struct prof_memory_profile *result)
 {
     for (size_t i = 0; i < result->place_count; i++)

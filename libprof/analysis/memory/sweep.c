@@ -335,10 +335,6 @@ static void classify_phase_growth(struct memory_work *w, const struct memory_kep
     int64_t keeping = kept->steps < steps ? kept->steps : steps;
     double growth = steps > 0 ? (double)kept->bytes / (double)steps : (double)NAN;
     bool leaks = steps >= LEAST && keeping >= LEAST && goes_on(kept);
-    if (leaks) {
-        row->use.kept_count += kept->outlived_count;
-        row->use.kept_bytes = prof_add(row->use.kept_bytes, kept->outlived_bytes);
-    }
     bool leaked = row->verdict == PROF_MEMORY_LEAK;
     if (leaks < leaked || (leaks == leaked && row->steps && !(growth > row->growth_bytes)))
         return;
@@ -347,6 +343,17 @@ static void classify_phase_growth(struct memory_work *w, const struct memory_kep
     row->steps_keeping = keeping;
     row->growth_bytes = growth;
     row->verdict = leaks ? PROF_MEMORY_LEAK : row->verdict;
+}
+
+/* What was freed only behind the steps was kept with what was never freed; phases free one after
+ * the other, so that of one phase counts. */
+static void count_outlived(struct memory_work *w, const struct memory_kept *kept)
+{
+    struct prof_memory_site *row = &w->sites.data[kept->site].row;
+    if (row->verdict != PROF_MEMORY_LEAK || row->phase != w->phases[kept->phase].name)
+        return;
+    row->use.kept_count += kept->outlived_count;
+    row->use.kept_bytes = prof_add(row->use.kept_bytes, kept->outlived_bytes);
 }
 
 /* Of a site that does not leak. most: iterations of any phase. */
@@ -372,6 +379,8 @@ bool memory_judge(struct memory_work *w)
         most = w->phases[p].iterations > most ? w->phases[p].iterations : most;
     for (size_t i = 0; ok && i < kept.list.count; i++)
         classify_phase_growth(w, &kept.list.data[i]);
+    for (size_t i = 0; ok && i < kept.list.count; i++)
+        count_outlived(w, &kept.list.data[i]);
     for (size_t i = 0; i < w->sites.count; i++)
         judge_site(&w->sites.data[i].row, most);
     prof_array_free(&kept.list);

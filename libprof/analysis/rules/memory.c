@@ -2,11 +2,13 @@
  * fills that nobody reads. All but the last are about bytes and have no price in time. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
+#include "libprof/base/utf8.h"
 #include "libprof/wire/command.h"
 #include "libprof/wire/memory.h"
 
@@ -162,24 +164,29 @@ static void spot_kept(const struct prof_judge *judge, struct prof_spots *spots)
     }
 }
 
-/* What leaks: call paths that go on keeping memory from step to step. */
+/* What leaks: call paths that go on keeping memory from step to step. Of several phases the one
+ * that grows most: an iteration of one keeps nothing of another. */
 struct leaks {
     int64_t paths, count, bytes;
     double growth;
+    const char *phase;
     const struct prof_memory_site *worst;
 };
 
 static struct leaks sum_leaks(const struct prof_judge *judge)
 {
+    const struct prof_memory_profile *m = judge->memory;
     struct leaks leaks = {0};
-    for (size_t i = 0; i < judge->memory->site_count; i++) {
-        const struct prof_memory_site *site = &judge->memory->sites[i];
-        if (!is_here(judge, site) || site->verdict != PROF_MEMORY_LEAK)
+    leaks.growth =
+        prof_memory_leak_growth(m, m->sites, m->site_count, judge->device->id, &leaks.phase);
+    for (size_t i = 0; i < m->site_count; i++) {
+        const struct prof_memory_site *site = &m->sites[i];
+        if (!is_here(judge, site) || site->verdict != PROF_MEMORY_LEAK ||
+            site->phase != leaks.phase)
             continue;
         leaks.paths++;
         leaks.count += site->use.kept_count;
         leaks.bytes = prof_add(leaks.bytes, site->use.kept_bytes);
-        leaks.growth += site->growth_bytes;
         if (!leaks.worst || site->growth_bytes > leaks.worst->growth_bytes)
             leaks.worst = site;
     }
@@ -196,6 +203,8 @@ static void memory_leak(struct prof_judge *judge)
         return;
     struct prof_spots spots = {0};
     spot_kept(judge, &spots);
+    bool several = judge->memory->phase_count > 1 && leaks.phase;
+    char *phase = several ? prof_report_fit(leaks.phase, PROF_PHASE_CELLS) : NULL;
     struct prof_draft *draft = prof_found(judge, 0.7);
     prof_number(draft, "blocks", (double)leaks.count, PROF_NUMBER_COUNT);
     prof_number(draft, "bytes", (double)leaks.bytes, PROF_NUMBER_BYTES);
@@ -204,8 +213,9 @@ static void memory_leak(struct prof_judge *judge)
     prof_say(
         draft,
         "{blocks|block|blocks} ({bytes}) of {paths|call path|call paths} are kept, and every "
-        "iteration keeps {bytes_per_iteration} more: memory grows without end. Most of it: %s.",
-        leaks.worst->brief);
+        "iteration%s%s keeps {bytes_per_iteration} more: memory grows without end. Most of it: %s.",
+        phase ? " of " : "", phase ? phase : "", leaks.worst->brief);
+    free(phase);
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = leaks.bytes;
