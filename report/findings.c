@@ -113,7 +113,7 @@ static void append_finding_phase(const struct prof_report_data *data,
 {
     const struct prof_findings *findings = &data->findings;
     const char *name = findings->phase_count > 1 ? findings->phases[finding->phase].name : NULL;
-    char *fit = name ? prof_report_fit(name, 40) : NULL;
+    char *fit = name ? prof_report_fit(name, PROF_PHASE_CELLS) : NULL;
     size_t used = strlen(out);
     char part[64] = "";
     if (stands_for_all_phases(findings, finding))
@@ -165,7 +165,7 @@ void prof_report_finding_replay(const struct prof_finding *finding, char *out, s
 /* ', 10 iterations of "step"'; "" for a phase that does not repeat. */
 static void iterations_text(const struct prof_phase_row *phase, char *out, size_t size)
 {
-    char *name = prof_report_fit(phase->name, 40);
+    char *name = prof_report_fit(phase->name, PROF_PHASE_CELLS);
     struct prof_text count = prof_counted(phase->iterations, "iteration", "iterations");
     out[0] = 0;
     if (phase->iterations && phase->name)
@@ -207,7 +207,7 @@ static void other_work_text(const struct prof_coverage *c, char *out, size_t siz
     out[0] = 0;
     for (size_t i = 0; i < c->other_count && n < size; i++) {
         double share = (double)c->other[i].device_ns / (double)c->device_ns;
-        char *name = prof_report_fit(c->other[i].name, 40);
+        char *name = prof_report_fit(c->other[i].name, PROF_PHASE_CELLS);
         if (share >= WORTH_NAMING)
             n += (size_t)snprintf(out + n, size - n,
                                   c->other[i].name ? "%s %s in \"%s\"" : "%s %s %s", n ? "," : ":",

@@ -1,7 +1,9 @@
 /* What an iteration is: which ranges are, the period of launches, and what noise does not change.
  */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
+#include "libprof/base/utf8.h"
 #include "tests/diagnosis/scene.h"
 
 #define US INT64_C(1000)
@@ -143,6 +145,28 @@ START_TEST(what_reports_call_a_phase_may_be_asked_for)
         ck_assert_uint_eq(findings.phase_count, 1);
         is_phase(0, cases[_i].label, cases[_i].iterations);
     }
+    finish(capture);
+}
+END_TEST
+
+/* Reports cut long names in the middle; what they print finds the phase again. */
+START_TEST(a_name_that_was_cut_may_be_asked_for)
+{
+    static const char name[] = "void train_step_of_the_largest_model_with_all_layers(batch, int)";
+    struct prof_error err = {0};
+    char *printed = prof_report_fit(name, PROF_PHASE_CELLS);
+    ck_assert_ptr_nonnull(strstr(printed, "..."));
+    begin();
+    for (int i = 0; i < 8; i++)
+        step(name, 2);
+    struct prof_capture *capture = scene_close(&s);
+    struct prof_filter asked = {.iteration = printed};
+    ck_assert_msg(!prof_findings(capture, &asked, &findings, &err), "%s", err.message);
+    is_phase(0, name, 7);
+    prof_findings_free(&findings);
+    asked.iteration = "train_st...layers";
+    ck_assert_int_eq(prof_findings(capture, &asked, &findings, &err), PROF_NOTFOUND);
+    free(printed);
     finish(capture);
 }
 END_TEST
@@ -406,6 +430,7 @@ int main(void)
     tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
     tcase_add_test(core, a_domain_may_be_asked_for);
     tcase_add_loop_test(core, what_reports_call_a_phase_may_be_asked_for, 0, 6);
+    tcase_add_test(core, a_name_that_was_cut_may_be_asked_for);
     tcase_add_test(core, labels_tell_domains_apart);
     tcase_add_test(core, so_many_cannot_be_skipped);
     tcase_add_loop_test(core, what_holds_its_warm_up_is_no_iteration, 0, 2);

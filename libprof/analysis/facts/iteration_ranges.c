@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "libprof/analysis/facts/iteration_parts.h"
+#include "libprof/base/utf8.h"
+#include "libprof/include/prof_iterations.h"
 
 #define MAX_SIBLINGS 256 /* candidates without a name for iterations */
 #define LONG_RUN 3       /* instances in a row, on average: a phase of its own; fewer: in turn */
@@ -77,16 +79,38 @@ static const char *domain_of(const struct search *s, const struct prof_range_pat
     return domain ? domain : "";
 }
 
-/* The name of the range; or, with slashes, its name and those of ranges around it, as in labels. */
+/* What a name is compared with: the range's; with slashes, its name and those of ranges around it,
+ * as in labels; either, and with its domain, as reports print it. */
+enum called { BY_NAME, BY_PATH, AS_PRINTED };
+
+static bool is_printed(const char *label, const char *domain, const char *name)
+{
+    char *whole = NULL;
+    if (!label || (domain && asprintf(&whole, "%s@%s", label, domain) < 0))
+        return false;
+    char *printed = prof_report_fit(whole ? whole : label, PROF_PHASE_CELLS);
+    bool same = printed && !strcmp(printed, name);
+    free(printed);
+    free(whole);
+    return same;
+}
+
 static bool is_called(const struct search *s, uint32_t path, const char *name, size_t length,
-                      bool by_path)
+                      enum called by)
 {
     uint32_t group = s->paths->list.data[path].group;
     const char *text =
         group == PROF_NO_GROUP ? NULL : s->paths->facts->range_texts.list.data[group];
-    if (!text || !by_path)
+    if (!text || by == BY_NAME)
         return text && strlen(text) == length && !strncmp(text, name, length);
     char *label = prof_range_path_label(s->paths, path);
+    if (by == AS_PRINTED) {
+        const char *domain = domain_of(s, &s->paths->list.data[path]);
+        bool same = is_printed(text, NULL, name) || is_printed(text, domain, name) ||
+                    is_printed(label, NULL, name) || is_printed(label, domain, name);
+        free(label);
+        return same;
+    }
     size_t all = label ? strlen(label) : 0;
     bool ends = all >= length && !strncmp(label + all - length, name, length) &&
                 (all == length || label[all - length - 1] == '/');
@@ -95,7 +119,7 @@ static bool is_called(const struct search *s, uint32_t path, const char *name, s
 }
 
 static bool choose_called(struct search *s, const char *name, size_t length, const char *domain,
-                          bool by_path)
+                          enum called by)
 {
     bool any = false, beside_set_up = false;
     for (uint32_t p = 0; p < s->paths->list.count; p++) {
@@ -105,7 +129,7 @@ static bool choose_called(struct search *s, const char *name, size_t length, con
         path->inside = around && (around->chosen || around->inside);
         path->chosen = !path->inside && path->count &&
                        (!domain || !strcmp(domain, domain_of(s, path))) &&
-                       is_called(s, p, name, length, by_path);
+                       is_called(s, p, name, length, by);
         any |= path->chosen;
         beside_set_up |= path->chosen && !path->set_up;
     }
@@ -114,16 +138,19 @@ static bool choose_called(struct search *s, const char *name, size_t length, con
     return any;
 }
 
-/* RANGE or RANGE@DOMAIN, where names may hold both signs; then the same with RANGE as in labels. */
+/* RANGE or RANGE@DOMAIN, where names may hold both signs; then the same with RANGE as in labels;
+ * then what a report printed, with long names cut. */
 static void choose_asked(struct search *s, const char *asked)
 {
-    const char *at = strrchr(asked, '@');
-    for (int by_path = 0; by_path < (strchr(asked, '/') ? 2 : 1); by_path++) {
-        s->asked_path = by_path;
-        if (choose_called(s, asked, strlen(asked), NULL, by_path) ||
-            (at && choose_called(s, asked, (size_t)(at - asked), at + 1, by_path)))
+    const char *at = strrchr(asked, '@'), *slash = strchr(asked, '/');
+    for (enum called by = BY_NAME; by <= (slash ? BY_PATH : BY_NAME); by++) {
+        s->asked_path = by == BY_PATH;
+        if (choose_called(s, asked, strlen(asked), NULL, by) ||
+            (at && choose_called(s, asked, (size_t)(at - asked), at + 1, by)))
             return;
     }
+    s->asked_path = slash != NULL;
+    choose_called(s, asked, strlen(asked), NULL, AS_PRINTED);
 }
 
 static int by_path_work(const void *a, const void *b)
