@@ -15,8 +15,8 @@ struct prof_call_tree {
     struct prof_texts *texts;        /* borrowed: its numbers are the groups of the ranges */
     struct prof_stacks *stacks;      /* borrowed of the capture; NULL = there are none */
     struct prof_names children;
-    struct prof_map stack_nodes; /* node and stack.id -> node of its innermost frame below it */
-    struct prof_call_recent *recent;          /* children found lately */
+    struct prof_map stack_nodes;     /* node and stack.id -> node of its innermost frame below it */
+    struct prof_call_recent *recent; /* children found lately */
     PROF_ARRAY(struct prof_flame_node) nodes; /* 0 = root; parents stand before their children */
 };
 
@@ -45,10 +45,6 @@ uint32_t prof_call_tree_call(struct prof_call_tree *tree, const struct prof_call
 
 /* The node of a stack's innermost frame, below `node`; the tree's stacks are not NULL. */
 uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64_t stack);
-
-/* The child for the one frame that tells best where a stack is (prof_stack_place); `node` itself
- * when the stack is not known. */
-uint32_t prof_call_tree_place(struct prof_call_tree *tree, uint32_t node, int64_t stack);
 
 /* Fill in every node's total, which was 0, from what is in `self`. */
 void prof_flame_sum(struct prof_flame *flame);

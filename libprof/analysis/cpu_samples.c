@@ -1,12 +1,90 @@
 /* Where the host was while the devices had nothing to do. A sample on a processor is a point that
  * stands for a period; one off the processor is a stretch, of which that part counts as idle time
  * in which no device worked. */
+#include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/cpu_samples.h"
-#include "libprof/analysis/cpu_sample_rows.h"
 #include "libprof/analysis/events.h"
+#include "libprof/analysis/recorded.h"
+#include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/wire/sampler.h"
+
+/* ---- rows of the file ------------------------------------------------------------------------ */
+
+struct cpu_sample {
+    int64_t start;
+    int64_t duration;      /* 0 = a point, on a processor */
+    int64_t weight;        /* ns; above 0 */
+    int64_t thread, stack; /* ids, 0 = unknown */
+    int64_t kind;          /* enum wire_cpu_kind, or damage */
+};
+
+/* So that sums of a damaged capture's samples stay within integers. */
+#define PROF_CPU_SAMPLE_MOST_NS (INT64_MAX / 16)
+
+typedef bool cpu_sample_seen(void *user, const struct cpu_sample *sample);
+
+/* Take off what was not recorded; false when nothing is left. */
+static bool cut(struct cpu_sample *sample, const struct prof_recorded *recorded)
+{
+    int64_t length = sample->duration > 0 ? sample->duration : 1;
+    if (!recorded->in_part)
+        return true;
+    int64_t inside = prof_recorded_length(recorded, sample->start, prof_add(sample->start, length));
+    if (inside < length)
+        sample->weight = (int64_t)((double)sample->weight * ((double)inside / (double)length));
+    return inside > 0 && sample->weight > 0;
+}
+
+static bool sample_is_valid(const struct cpu_sample *sample, const struct prof_scope *scope)
+{
+    return sample->weight > 0 && sample->weight <= PROF_CPU_SAMPLE_MOST_NS &&
+           sample->duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample->start) &&
+           prof_scope_place(scope, 0, sample->thread, 0, 0);
+}
+
+static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
+                                             const struct prof_scope *scope,
+                                             const struct prof_recorded *recorded,
+                                             cpu_sample_seen *seen, void *user,
+                                             struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = prof_query(
+        capture, "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample", &row, err);
+    bool ok = true;
+    if (status)
+        return status;
+    while (ok && prof_row(row)) {
+        struct cpu_sample sample = {.start = prof_column_int(row, 0),
+                                    .thread = prof_column_id(row, 1),
+                                    .kind = prof_column_int(row, 2),
+                                    .duration = prof_column_id(row, 3),
+                                    .weight = prof_column_id(row, 4),
+                                    .stack = prof_column_id(row, 5)};
+        if (sample_is_valid(&sample, scope) && cut(&sample, recorded))
+            ok = seen(user, &sample);
+    }
+    status = prof_query_end(capture, row, err);
+    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+}
+
+/* All samples in scope. The sampler does not know windows that the program opens itself
+ * (--capture-range): what lies outside is left out here, a stretch by its part. `seen` returns
+ * false when memory ran out. */
+static enum prof_status cpu_sample_rows(struct prof_capture *capture,
+                                        const struct prof_scope *scope, cpu_sample_seen *seen,
+                                        void *user, struct prof_error *err)
+{
+    struct prof_recorded recorded;
+    enum prof_status status = prof_recorded(capture, &recorded, err);
+    if (!status)
+        status = read_cpu_sample_rows(capture, scope, &recorded, seen, user, err);
+    prof_recorded_free(&recorded);
+    return status;
+}
 
 /* ---- device time ------------------------------------------------------------------------------
  */
@@ -85,7 +163,7 @@ static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begi
  */
 
 struct sample {
-    const struct prof_cpu_sample *row;
+    const struct cpu_sample *row;
     enum prof_cpu_state state;
 };
 
@@ -263,7 +341,7 @@ static bool add_cpu_sample(struct work *w, const struct sample *sample)
     return !place || note_place(w, function, place, sample->row->weight);
 }
 
-static bool add_cpu_sample_row(void *user, const struct prof_cpu_sample *row)
+static bool add_cpu_sample_row(void *user, const struct cpu_sample *row)
 {
     struct sample sample = {.row = row};
     return !cpu_state(row->kind, &sample.state) || add_cpu_sample(user, &sample);
@@ -333,7 +411,7 @@ static enum prof_status sum_cpu_samples(struct work *w, struct prof_error *err)
     struct prof_cpu *result = w->result;
     enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
     if (!status)
-        status = prof_cpu_sample_rows(w->capture, w->scope, add_cpu_sample_row, w, err);
+        status = cpu_sample_rows(w->capture, w->scope, add_cpu_sample_row, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
     prof_array_free(&w->functions);
@@ -449,5 +527,80 @@ enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter
     struct prof_cpu_device_time time = {0};
     enum prof_status status = of_scope(capture, filter, &time, result, err);
     prof_cpu_device_time_free(&time);
+    return status;
+}
+
+/* ---- flame graph ----------------------------------------------------------------------------- */
+
+static const char *flame_thread_name(const struct prof_thread *thread,
+                                     const struct prof_process *process)
+{
+    if (thread->name)
+        return thread->name;
+    return process && thread->tid == process->pid ? "main thread" : "thread";
+}
+
+/* PROF_NO_GROUP: out of memory. */
+static uint32_t cpu_flame_node(struct prof_call_tree *tree, int64_t id, int64_t stack)
+{
+    const struct prof_thread *thread = prof_thread(tree->capture, id);
+    if (!thread)
+        return 0;
+    struct prof_call_site site = {.process = thread->process, .call_ns = PROF_UNKNOWN};
+    uint32_t node = prof_call_tree_call(tree, &site);
+    if (node != PROF_NO_GROUP)
+        node = prof_call_tree_child(
+            tree, node, PROF_FLAME_THREAD, (uint64_t)id,
+            flame_thread_name(thread, prof_process(tree->capture, thread->process)));
+    return node == PROF_NO_GROUP || !stack || !tree->stacks
+               ? node
+               : prof_call_tree_frames(tree, node, stack);
+}
+
+static bool weight_includes_kind(enum prof_flame_weight weight, int64_t kind)
+{
+    return weight == PROF_FLAME_BLOCKED ? kind == WIRE_CPU_BLOCKED
+                                        : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
+}
+
+struct flame_work {
+    struct prof_call_tree tree;
+    enum prof_flame_weight weight;
+};
+
+static bool add_flame_sample(void *user, const struct cpu_sample *sample)
+{
+    struct flame_work *w = user;
+    if (!weight_includes_kind(w->weight, sample->kind))
+        return true;
+    uint32_t node = cpu_flame_node(&w->tree, sample->thread, sample->stack);
+    if (node == PROF_NO_GROUP)
+        return false;
+    struct prof_flame_node *leaf = &w->tree.nodes.data[node];
+    leaf->self = prof_add(leaf->self, sample->weight);
+    leaf->count++;
+    return true;
+}
+
+enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_filter *filter,
+                                enum prof_flame_weight weight, struct prof_flame *result,
+                                struct prof_error *err)
+{
+    struct flame_work w = {.weight = weight};
+    struct prof_scope scope = {0};
+    struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
+    samples.device = samples.stream = 0; /* the host has none */
+    samples.streams = NULL;
+    samples.stream_count = 0;
+    *result = (struct prof_flame){0};
+    enum prof_status status = prof_call_tree_open(&w.tree, capture, NULL, NULL, err);
+    if (!status)
+        status = prof_scope_open(&scope, capture, &samples, err);
+    if (!status)
+        status = cpu_sample_rows(capture, &scope, add_flame_sample, &w, err);
+    if (!status)
+        prof_call_tree_take(&w.tree, result);
+    prof_call_tree_close(&w.tree);
+    prof_scope_close(&scope);
     return status;
 }

@@ -13,79 +13,12 @@
 enum place_type { ID, INTEGER, SIZE, CODE, PAYLOAD };
 
 #define PLACE(field, type, member)                                                                 \
-    [PROF_FIELD_##field] = {offsetof(struct prof_event_row, member), type}
+    [PROF_FIELD_##field] = {offsetof(struct prof_event_row, member), type},
 
 static const struct place {
     size_t offset;
     enum place_type type;
-} places[PROF_FIELDS] = {
-    PLACE(ID, ID, id),
-    PLACE(START, INTEGER, start_ns),
-    PLACE(DURATION, SIZE, duration_ns),
-    PLACE(STREAM, ID, stream),
-    PLACE(THREAD, ID, thread),
-    PLACE(PROCESS, ID, process),
-    PLACE(DEVICE, ID, device),
-    PLACE(CONTEXT, ID, context),
-    PLACE(NAME, ID, name),
-    PLACE(CALL, INTEGER, lead_ns),
-    PLACE(CALL_DURATION, SIZE, call_duration_ns),
-    PLACE(CORRELATION, INTEGER, correlation),
-    PLACE(QUEUE_DELAY, INTEGER, queue_delay_ns),
-    PLACE(SUBMIT_DELAY, INTEGER, submit_delay_ns),
-    PLACE(FLAGS, ID, flags),
-    PLACE(GRAPH_NODE, INTEGER, graph_node),
-    PLACE(STACK, ID, stack),
-    PLACE(CONFIG, ID, config),
-    PLACE(GRAPH, INTEGER, graph),
-    PLACE(BYTES, SIZE, bytes),
-    PLACE(COPY_KIND, CODE, copy_kind),
-    PLACE(SOURCE_KIND, CODE, source_kind),
-    PLACE(TARGET_KIND, CODE, target_kind),
-    PLACE(BLOCKING, INTEGER, blocking),
-    PLACE(PEER, ID, peer),
-    PLACE(VALUE, INTEGER, value),
-    PLACE(KIND, CODE, what),
-    PLACE(SYNC_EVENT, INTEGER, sync_event),
-    PLACE(RESULT, INTEGER, result),
-    PLACE(SOURCE, CODE, source),
-    PLACE(CLASS, CODE, class_),
-    PLACE(DOMAIN, ID, domain),
-    PLACE(CATEGORY, INTEGER, category),
-    PLACE(COLOR, INTEGER, color),
-    PLACE(PAYLOAD, PAYLOAD, payload),
-    PLACE(DEPTH, INTEGER, depth),
-    PLACE(END_THREAD, ID, end_thread),
-    PLACE(END, INTEGER, other_ns),
-    PLACE(ADDRESS, INTEGER, address),
-    PLACE(FAULTS, INTEGER, faults),
-};
-
-static const struct prof_event_row blank = {
-    .start_ns = PROF_UNKNOWN,
-    .duration_ns = PROF_UNKNOWN,
-    .lead_ns = PROF_UNKNOWN,
-    .call_ns = PROF_UNKNOWN,
-    .call_duration_ns = PROF_UNKNOWN,
-    .launch_ns = PROF_UNKNOWN,
-    .correlation = PROF_UNKNOWN,
-    .queue_delay_ns = PROF_UNKNOWN,
-    .submit_delay_ns = PROF_UNKNOWN,
-    .graph_node = PROF_UNKNOWN,
-    .graph = PROF_UNKNOWN,
-    .bytes = PROF_UNKNOWN,
-    .blocking = PROF_UNKNOWN,
-    .value = PROF_UNKNOWN,
-    .sync_event = PROF_UNKNOWN,
-    .result = PROF_UNKNOWN,
-    .category = PROF_UNKNOWN,
-    .color = PROF_UNKNOWN,
-    .depth = PROF_UNKNOWN,
-    .payload = PROF_UNKNOWN,
-    .other_ns = PROF_UNKNOWN,
-    .address = PROF_UNKNOWN,
-    .faults = PROF_UNKNOWN,
-};
+} places[PROF_FIELDS] = {PROF_EVENT_FIELDS(PLACE)};
 
 #define HAS(field, name) [PROF_FIELD_##field] = name
 #define PLACED HAS(ID, "id"), HAS(START, "start"), HAS(DURATION, "duration")
@@ -284,15 +217,22 @@ static int small_int(int64_t cell)
 
 static inline void put_cell(struct prof_event_row *row, const struct place *place, int64_t cell)
 {
-    char *at = (char *)row + place->offset;
-    if (place->type == ID)
-        cell = prof_cell_id(cell);
-    else if (place->type == SIZE)
-        cell = prof_size(cell);
+    void *at = (char *)row + place->offset;
     if (place->type == CODE)
-        *(int *)(void *)at = small_int(cell);
+        *(int *)at = small_int(cell);
     else
-        *(int64_t *)(void *)at = cell;
+        *(int64_t *)at = place->type == ID     ? prof_cell_id(cell)
+                         : place->type == SIZE ? prof_size(cell)
+                                               : cell;
+}
+
+static struct prof_event_row blank_row(enum prof_op_kind kind)
+{
+    struct prof_event_row row = {.kind = kind, .call_ns = PROF_UNKNOWN, .launch_ns = PROF_UNKNOWN};
+    for (size_t i = 0; i < PROF_FIELDS; i++)
+        put_cell(&row, &places[i], PROF_UNKNOWN);
+    row.copy_kind = kind == PROF_OP_MEMSET ? PROF_COPY_MEMSET : 0;
+    return row;
 }
 
 static void read_launch(struct prof_event_cursor *c, struct prof_event_row *row)
@@ -405,9 +345,7 @@ enum prof_status prof_event_cursor_open(struct prof_capture *capture,
             continue;
         struct source *s = &c->sources[c->count++];
         s->table = &tables[kind];
-        s->row = blank;
-        s->row.kind = kind;
-        s->row.copy_kind = kind == PROF_OP_MEMSET ? PROF_COPY_MEMSET : 0;
+        s->row = blank_row(kind);
         status = query->in_order ? open_ordered(c, s) : PROF_OK;
     }
     if (status) {

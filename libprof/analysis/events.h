@@ -35,49 +35,52 @@ enum prof_op_kind {
     (PROF_OPS(CALL) | PROF_OPS(KERNEL_CALL) | PROF_OPS(TRANSFER_CALL) | PROF_OPS(MEMSET_CALL) |    \
      PROF_OPS(SYNC_CALL))
 
-/* Columns that may be asked for. */
+/* Columns that may be asked for: name, what a cell holds, member of struct prof_event_row. */
+#define PROF_EVENT_FIELDS(X)                                                                       \
+    X(ID, ID, id)                                                                                  \
+    X(START, INTEGER, start_ns)                                                                    \
+    X(DURATION, SIZE, duration_ns)                                                                 \
+    X(STREAM, ID, stream)                                                                          \
+    X(THREAD, ID, thread)                                                                          \
+    X(PROCESS, ID, process)                                                                        \
+    X(DEVICE, ID, device)                                                                          \
+    X(CONTEXT, ID, context)                                                                        \
+    X(NAME, ID, name)                                                                              \
+    X(CALL, INTEGER, lead_ns)                                                                      \
+    X(CALL_DURATION, SIZE, call_duration_ns)                                                       \
+    X(CORRELATION, INTEGER, correlation)                                                           \
+    X(QUEUE_DELAY, INTEGER, queue_delay_ns)                                                        \
+    X(SUBMIT_DELAY, INTEGER, submit_delay_ns)                                                      \
+    X(FLAGS, ID, flags)                                                                            \
+    X(GRAPH_NODE, INTEGER, graph_node)                                                             \
+    X(STACK, ID, stack)                                                                            \
+    X(CONFIG, ID, config)                                                                          \
+    X(GRAPH, INTEGER, graph)                                                                       \
+    X(BYTES, SIZE, bytes)                                                                          \
+    X(COPY_KIND, CODE, copy_kind)                                                                  \
+    X(SOURCE_KIND, CODE, source_kind)                                                              \
+    X(TARGET_KIND, CODE, target_kind)                                                              \
+    X(BLOCKING, INTEGER, blocking)                                                                 \
+    X(PEER, ID, peer)                                                                              \
+    X(VALUE, INTEGER, value)                                                                       \
+    X(KIND, CODE, what)                                                                            \
+    X(SYNC_EVENT, INTEGER, sync_event)                                                             \
+    X(RESULT, INTEGER, result)                                                                     \
+    X(SOURCE, CODE, source)                                                                        \
+    X(CLASS, CODE, class_)                                                                         \
+    X(DOMAIN, ID, domain)                                                                          \
+    X(CATEGORY, INTEGER, category)                                                                 \
+    X(COLOR, INTEGER, color)                                                                       \
+    X(PAYLOAD, PAYLOAD, payload)                                                                   \
+    X(DEPTH, INTEGER, depth)                                                                       \
+    X(END_THREAD, ID, end_thread)                                                                  \
+    X(END, INTEGER, other_ns)                                                                      \
+    X(ADDRESS, INTEGER, address)                                                                   \
+    X(FAULTS, INTEGER, faults)
+
+#define PROF_FIELD_NAME_OF(name, type, member) PROF_FIELD_##name,
 enum prof_event_field {
-    PROF_FIELD_ID,
-    PROF_FIELD_START,
-    PROF_FIELD_DURATION,
-    PROF_FIELD_STREAM,
-    PROF_FIELD_THREAD,
-    PROF_FIELD_PROCESS,
-    PROF_FIELD_DEVICE,
-    PROF_FIELD_CONTEXT,
-    PROF_FIELD_NAME,
-    PROF_FIELD_CALL, /* lead_ns and call_ns */
-    PROF_FIELD_CALL_DURATION,
-    PROF_FIELD_CORRELATION,
-    PROF_FIELD_QUEUE_DELAY,
-    PROF_FIELD_SUBMIT_DELAY,
-    PROF_FIELD_FLAGS,
-    PROF_FIELD_GRAPH_NODE,
-    PROF_FIELD_STACK,
-    PROF_FIELD_CONFIG,
-    PROF_FIELD_GRAPH,
-    PROF_FIELD_BYTES,
-    PROF_FIELD_COPY_KIND,
-    PROF_FIELD_SOURCE_KIND,
-    PROF_FIELD_TARGET_KIND,
-    PROF_FIELD_BLOCKING,
-    PROF_FIELD_PEER,
-    PROF_FIELD_VALUE,
-    PROF_FIELD_KIND,
-    PROF_FIELD_SYNC_EVENT,
-    PROF_FIELD_RESULT,
-    PROF_FIELD_SOURCE,
-    PROF_FIELD_CLASS,
-    PROF_FIELD_DOMAIN,
-    PROF_FIELD_CATEGORY,
-    PROF_FIELD_COLOR,
-    PROF_FIELD_PAYLOAD,
-    PROF_FIELD_DEPTH,
-    PROF_FIELD_END_THREAD,
-    PROF_FIELD_END,
-    PROF_FIELD_ADDRESS,
-    PROF_FIELD_FAULTS,
-    PROF_FIELDS,
+    PROF_EVENT_FIELDS(PROF_FIELD_NAME_OF) PROF_FIELDS,
     /* Not a column: operations of a CUDA graph get call, thread, name and stack of its launch. */
     PROF_FIELD_LAUNCH = PROF_FIELDS
 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/range_groups.h"
-#include "libprof/analysis/spread.h"
+#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
 
 struct group {

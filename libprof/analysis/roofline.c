@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/roofline_counters.h"
+#include "libprof/analysis/roofline.h"
 #include "libprof/base/saturate.h"
 
 struct gathered {

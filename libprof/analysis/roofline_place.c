@@ -2,9 +2,56 @@
  * docs/guide/roofline.md has the formulas and the reasons for each rule. */
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "libprof/analysis/roofline.h"
 #include "libprof/gpu/kernel_name.h"
+
+/* ---- what libraries reach -------------------------------------------------------------------- */
+
+/* Operands of 16 bits and fewer, and TF32, are multiplied by tensor cores, as far as there are any;
+ * FP16 is what has no word of its own in the name. */
+static enum prof_ceiling_kind tensor_pipe(const char *name)
+{
+    static const struct {
+        const char *word;
+        enum prof_ceiling_kind pipe;
+    } words[] = {
+        {"bf16", PROF_CEILING_TENSOR_BF16},   {"bfloat16", PROF_CEILING_TENSOR_BF16},
+        {"tf32", PROF_CEILING_TENSOR_TF32},   {"e4m3", PROF_CEILING_TENSOR_FP8},
+        {"e5m2", PROF_CEILING_TENSOR_FP8},    {"fp8", PROF_CEILING_TENSOR_FP8},
+        {"_tst_", PROF_CEILING_TENSOR_BF16}, /* nvjet_tst_..., nvjet_sm90_tst_... */
+        {"_qqtst_", PROF_CEILING_TENSOR_FP8},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasestr(name, words[i].word))
+            return words[i].pipe;
+    return PROF_CEILING_TENSOR_FP16;
+}
+
+static enum prof_ceiling_kind matmul_pipe(const struct prof_roofline_point *point)
+{
+    return prof_name_is_matmul(point->name) &&
+                   prof_name_precision(point->name) == PROF_PRECISION_NARROW
+               ? tensor_pipe(point->name)
+               : PROF_CEILINGS;
+}
+
+/* Put what a library reaches into the point, whose pipe and share are known. */
+static void add_matmul_ceiling(struct prof_roofline_point *point,
+                               const struct prof_ceilings *ceilings)
+{
+    enum prof_ceiling_kind kind = prof_matmul_of_pipe(point->pipe);
+    const struct prof_ceiling *library = kind != PROF_CEILINGS && prof_name_is_matmul(point->name)
+                                             ? prof_ceiling_find(ceilings, point->device, kind)
+                                             : NULL;
+    if (!library)
+        return;
+    point->matmul_ceiling = library->value;
+    point->matmul_share = point->pipe_share * point->pipe_ceiling / library->value;
+}
+
+/* ---- place of a point ------------------------------------------------------------ */
 
 #define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
 #define BEYOND 1.05 /* of a roof: the work cannot have been what was declared, or not there */
@@ -115,8 +162,7 @@ static void forget_idle_pipe(struct prof_roofline_point *point)
 static void choose_pipe(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
-    const enum prof_ceiling_kind pipes[] = {p->facts->range ? PROF_CEILINGS
-                                                            : prof_roofline_matmul_pipe(point),
+    const enum prof_ceiling_kind pipes[] = {p->facts->range ? PROF_CEILINGS : matmul_pipe(point),
                                             PROF_CEILING_FP32,
                                             PROF_CEILING_FP16,
                                             PROF_CEILING_TENSOR_TF32,
@@ -201,7 +247,7 @@ static void fill_roofs(struct place *p)
         forget_doubtful_pipe(p);
     }
     if (!p->facts->range)
-        prof_roofline_matmul(point, p->ceilings);
+        add_matmul_ceiling(point, p->ceilings);
     point->attainable = p->narrow ? NAN : attainable(point);
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
                                                      point->roofs[PROF_ROOF_L2].share));
@@ -333,4 +379,59 @@ void prof_roofline_place(struct prof_roofline_point *point, const struct prof_ro
         point->bound = PROF_BOUND_LAUNCH;
     else
         judge_work(&p, point->time_ns);
+}
+
+/* ---- exact counts ---------------------------------------------------------------------------- */
+
+void prof_roofline_exact_add(struct prof_roofline_exact *sum, const struct prof_exact_row *row,
+                             int64_t duration_ns)
+{
+    sum->flop += row->flop;
+    sum->dram += row->dram_read + row->dram_write;
+    sum->l2 += row->l2;
+    for (int i = 0; i < PROF_CEILINGS; i++)
+        sum->pipe[i] += row->pipe[i];
+    sum->worked++;
+    sum->worked_ns = prof_add(sum->worked_ns, duration_ns);
+}
+
+static void set_roof_bytes(struct prof_roof *roof, double bytes)
+{
+    roof->bytes = bytes;
+    roof->source = isnan(bytes) ? PROF_WORK_NONE : PROF_WORK_COUNTERS;
+}
+
+/* The pipe that its FLOP would keep busy longest. */
+static void put_pipe(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
+                     const struct prof_roofline_exact *sum, const struct prof_ceilings *ceilings)
+{
+    double busiest = 0;
+    for (int i = 0; i < PROF_CEILINGS; i++) {
+        const struct prof_ceiling *roof =
+            sum->pipe[i] > 0 ? prof_ceiling_find(ceilings, point->device, (enum prof_ceiling_kind)i)
+                             : NULL;
+        if (!roof || !(sum->pipe[i] / roof->value > busiest))
+            continue;
+        busiest = sum->pipe[i] / roof->value;
+        point->pipe = roof->kind;
+        point->pipe_share = busiest / ((double)sum->worked_ns * 1e-9);
+        facts->pipe_counted = true;
+    }
+}
+
+void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
+                             const struct prof_roofline_exact *sum,
+                             const struct prof_ceilings *ceilings)
+{
+    bool known = !isnan(sum->flop);
+    if (!sum->worked || (!known && point->flop_source))
+        return;
+    point->worked = sum->worked;
+    point->worked_ns = sum->worked_ns;
+    set_roof_bytes(&point->roofs[PROF_ROOF_DRAM], sum->dram);
+    set_roof_bytes(&point->roofs[PROF_ROOF_L2], sum->l2);
+    point->flop = sum->flop;
+    point->flop_source = known ? PROF_WORK_COUNTERS : PROF_WORK_NONE;
+    if (known)
+        put_pipe(point, facts, sum, ceilings);
 }

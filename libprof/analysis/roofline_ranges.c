@@ -6,8 +6,8 @@
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/intervals.h"
-#include "libprof/analysis/range_groups.h"
-#include "libprof/analysis/roofline_counters.h"
+#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/roofline.h"
 #include "libprof/gpu/kernel_name.h"
 #include "libprof/base/saturate.h"
 

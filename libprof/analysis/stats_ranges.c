@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "libprof/analysis/events.h"
-#include "libprof/analysis/range_groups.h"
-#include "libprof/analysis/spread.h"
+#include "libprof/analysis/range_index.h"
+#include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stats.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/spread.h"
+#include "libprof/analysis/group.h"
 #include "tests/analysis/fixture.h"
 
 static int compare(const void *a, const void *b)
@@ -24,8 +24,7 @@ static int64_t random_value(void)
 
 static double middle(const int64_t *sorted, size_t n)
 {
-    return n & 1 ? (double)sorted[n / 2]
-                 : ((double)sorted[n / 2 - 1] + (double)sorted[n / 2]) / 2;
+    return n & 1 ? (double)sorted[n / 2] : ((double)sorted[n / 2 - 1] + (double)sorted[n / 2]) / 2;
 }
 
 START_TEST(small_groups_are_exact)

@@ -6,7 +6,7 @@
 #include "libprof/analysis/call_tree.h"
 #include "libprof/analysis/launch_wrappers.h"
 #include "libprof/analysis/facts/facts.h"
-#include "libprof/analysis/spread.h"
+#include "libprof/analysis/group.h"
 #include "libprof/include/prof_memory.h"
 
 #define MEMORY_NONE UINT32_MAX

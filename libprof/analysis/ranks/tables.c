@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "libprof/analysis/ranks/ranks.h"
-#include "libprof/analysis/spread.h"
+#include "libprof/analysis/group.h"
 #include "libprof/include/prof_ceilings.h"
 
 /* ---- measured rates of links ----------------------------------------------------------------- */
