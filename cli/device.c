@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/device.h"
 #include "cli/installed.h"
+#include "libprof/base/document.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
@@ -112,7 +113,7 @@ static void read_remark(struct device_remark *list, size_t *count, const char *n
         return;
     struct device_remark *row = &list[(*count)++];
     snprintf(row->name, sizeof row->name, "%s", name);
-    snprintf(row->text, sizeof row->text, "%s", text);
+    prof_report_clean_into(text, row->text, sizeof row->text);
     row->value = value;
 }
 
@@ -154,38 +155,38 @@ static void read_sustained_rate(struct reading *reading, const char *name, doubl
                          "after a second of nothing else");
 }
 
-/* What, name, value, text; see kernels/ceiling/main.c. */
-static void read_result_line(struct reading *reading, char *line)
+static void show_measurement(const struct device_entry *entry, const char *name)
 {
-    char *rest = line, *what = strsep(&rest, "\t"), *name = strsep(&rest, "\t");
-    char *value = strsep(&rest, "\t"), *end;
-    struct device_measurement *result = reading->result;
-    if (!name || !value || !rest)
+    if (!isatty(STDERR_FILENO))
         return;
-    rest[strcspn(rest, "\n")] = '\0';
-    double number = strtod(value, &end);
-    bool ok = end != value && isfinite(number) && number > 0;
+    char clean[80];
+    prof_report_clean_into(name, clean, sizeof clean);
+    fprintf(stderr, "\r\033[Kperfkit device: %s %u: %s", entry->api, entry->nth, clean);
+    fflush(stderr);
+}
+
+/* A row of what kernels/ceiling/main.c prints. */
+static void read_result(struct reading *reading, const cJSON *row)
+{
+    const char *what = prof_document_text(row, "what"), *name = prof_document_text(row, "name");
+    const char *how = prof_document_text(row, "how");
+    double number = prof_document_real(row, "value");
+    bool ok = isfinite(number) && number > 0;
+    struct device_measurement *result = reading->result;
+    if (!what || !name || !how)
+        return;
+    show_measurement(reading->entry, name);
     if (strcmp(what, "device") == 0)
         /* Cut and padded differently here and there. */
         reading->other_device = strncmp(name, reading->entry->name, 32) != 0;
-    else if (strcmp(what, "ceiling") == 0 && ok && read_ceiling(reading, name, number, rest))
+    else if (strcmp(what, "ceiling") == 0 && ok && read_ceiling(reading, name, number, how))
         result->measured++;
     else if (strcmp(what, "sustained") == 0 && ok)
         read_sustained_rate(reading, name, number);
     else if (strcmp(what, "library") == 0 && ok)
-        read_remark(result->libraries, &result->library_count, name, number, rest);
+        read_remark(result->libraries, &result->library_count, name, number, how);
     else if (strcmp(what, "none") == 0)
-        read_remark(result->missing, &result->missing_count, name, NAN, rest);
-}
-
-static void show_measurement(const struct device_entry *entry, const char *line)
-{
-    const char *tab = strchr(line, '\t');
-    if (!tab || !isatty(STDERR_FILENO))
-        return;
-    fprintf(stderr, "\r\033[Kperfkit device: %s %u: %.*s", entry->api, entry->nth,
-            (int)strcspn(tab + 1, "\t"), tab + 1);
-    fflush(stderr);
+        read_remark(result->missing, &result->missing_count, name, NAN, how);
 }
 
 /* Run perfkit-measure for the entry and put what it found into entry->measured; what is above the
@@ -195,7 +196,9 @@ static enum prof_status device_measure(struct device_entry *entry,
                                        struct device_measurement *result, struct prof_error *err)
 {
     struct reading reading = {.entry = entry, .result = result};
-    char line[512];
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
     pid_t child;
     FILE *lines;
     int ending = 0;
@@ -203,10 +206,13 @@ static enum prof_status device_measure(struct device_entry *entry,
     enum prof_status status = start_ceiling_tool(entry, request, &child, &lines, err);
     if (status)
         return status;
-    while (fgets(line, sizeof line, lines)) {
-        show_measurement(entry, line);
-        read_result_line(&reading, line);
+    while ((length = getline(&line, &room, lines)) > 0) {
+        cJSON *row;
+        if (prof_document_parse(line, (size_t)length, MEASURE_PROGRAM, &row, NULL) == PROF_OK)
+            read_result(&reading, row);
+        cJSON_Delete(row);
     }
+    free(line);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     fclose(lines);

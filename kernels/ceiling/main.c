@@ -1,15 +1,18 @@
-/* perfkit-measure: measures one device and prints what it found, a line each:
- *     device <tab> name
- *     ceiling <tab> name <tab> value <tab> how       bytes/s, FLOP/s, or ns
- *     sustained <tab> name <tab> value <tab>         the same after a second of nothing else
- *     library <tab> name <tab> value <tab> how       with --against-libraries: what others reach
- *     none <tab> name <tab> <tab> why
+/* perfkit-measure: measures one device and prints what it found, a JSON object on a line each, with
+ * the members what, name, value and how. By `what`:
+ *     device        its name
+ *     ceiling       value: bytes/s, FLOP/s, or ns
+ *     sustained     the same after a second of nothing else
+ *     library       with --against-libraries: what others reach
+ *     none          no value; how: why
  * A program of its own, started by `perfkit device --measure`: it links the kernels, which the
  * perfkit command does not, and a driver that crashes takes only this one with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cjson/cJSON.h>
 
 #include "kernels/ceiling/ceiling.h"
 #include "kernels/gemm/gemm.h"
@@ -26,17 +29,23 @@ static const char usage[] =
     "                       [--against-libraries]\n"
     "Measures what a device can do. Usually started by `perfkit device --measure`.\n";
 
-/* A tab or a line break in a text (a device's name) would be taken for the end of a field. */
 static void line(const char *what, const char *name, const double *value, const char *text)
 {
-    printf("%s\t%s\t", what, name);
-    if (value)
-        printf("%.17g", *value);
-    putchar('\t');
-    for (; *text; text++)
-        putchar((unsigned char)*text < ' ' ? ' ' : *text);
-    putchar('\n');
+    cJSON *row = cJSON_CreateObject();
+    char *json = NULL;
+
+    if (cJSON_AddStringToObject(row, "what", what) && cJSON_AddStringToObject(row, "name", name) &&
+        (!value || cJSON_AddNumberToObject(row, "value", *value)) &&
+        cJSON_AddStringToObject(row, "how", text))
+        json = cJSON_PrintUnformatted(row);
+    if (!json) {
+        fputs("perfkit-measure: out of memory\n", stderr);
+        exit(1);
+    }
+    puts(json);
     fflush(stdout);
+    cJSON_free(json);
+    cJSON_Delete(row);
 }
 
 static void tell(void *user, const struct ceiling_result *result)

@@ -1,11 +1,13 @@
 /* What is kept of a run: sketches of times, and a run as a JSON document and back, also damaged
  * ones. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/analysis/compare/metric.h"
 #include "libprof/analysis/compare/noise.h"
+#include "libprof/base/document.h"
 #include "tests/check_main.h"
 
 START_TEST(sketch_of_known_values)
@@ -218,6 +220,47 @@ START_TEST(damaged_texts)
 }
 END_TEST
 
+/* Each allocation of cJSON fails once. */
+static long allowed;
+
+static void *may_fail(size_t size)
+{
+    if (allowed-- > 0)
+        return malloc(size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+START_TEST(out_of_memory)
+{
+    struct prof_run run = sample(), back;
+    cJSON_Hooks hooks = {may_fail, free};
+    char *json, *again;
+    ck_assert(!prof_run_encode(&run, &json, NULL));
+    cJSON_InitHooks(&hooks);
+    bool encoded = false, decoded = false;
+    for (long most = 0; !encoded || !decoded; most++) {
+        allowed = most;
+        enum prof_status status = prof_run_encode(&run, &again, NULL);
+        ck_assert(status == (again ? PROF_OK : PROF_NOMEM));
+        encoded = !status;
+        if (encoded)
+            ck_assert_str_eq(again, json);
+        free(again);
+        allowed = most;
+        status = prof_run_decode(json, &back, NULL);
+        ck_assert(status == PROF_OK || status == PROF_NOMEM);
+        decoded = !status;
+        if (decoded)
+            prof_run_free(&back);
+        ck_assert_int_lt(most, 1000);
+    }
+    cJSON_InitHooks(NULL);
+    free(json);
+    prof_run_free(&run);
+}
+END_TEST
+
 /* JSON, and an object, but not what a run says. */
 START_TEST(values_that_are_wrong)
 {
@@ -280,4 +323,4 @@ END_TEST
 
 CHECK_MAIN("run", sketch_of_known_values, quantiles_of_any_count, small_and_odd_sketches,
            modes_drift_and_neighbours, text_and_back, what_json_alone_would_lose, damaged_texts,
-           values_that_are_wrong, names)
+           out_of_memory, values_that_are_wrong, names)

@@ -35,25 +35,25 @@ if [ "$backend" = cuda ]; then
     # Compute capability 9.0 with code for it: all of them, and by wgmma.
     if grep -q 'wgmma' "$dir/out"; then
         wanted="$wanted tensor_fp64 tensor_tf32 tensor_fp16 tensor_bf16 tensor_fp8"
-        grep '^ceiling	tensor_[tfb]*[0-9]*	.*mma.sync' "$dir/out" | grep -v tensor_fp64 &&
+        grep '"ceiling","name":"tensor_[tfb]*[0-9]*",.*mma.sync' "$dir/out" | grep -v tensor_fp64 &&
             fail 'a tensor ceiling without wgmma'
     fi
 fi
 for name in $wanted; do
-    grep -q "^ceiling	$name	[0-9]" "$dir/out" || fail "no $name"
+    grep -q "^{\"what\":\"ceiling\",\"name\":\"$name\",\"value\":[0-9]" "$dir/out" || fail "no $name"
 done
 "$perfkit" device cpu --json --ceilings "$dir/none" >"$dir/known" || fail 'perfkit device'
-for name in $(sed -n 's/^\(ceiling\|library\|none\)	\([a-z0-9_]*\)	.*/\2/p' "$dir/out"); do
+for name in $(sed -n 's/^{"what":"\(ceiling\|library\|none\)","name":"\([a-z0-9_]*\)",.*/\2/p' "$dir/out"); do
     [ "$name" = libraries ] || grep -q "\"name\": \"$name\"" "$dir/known" || fail "perfkit knows no $name"
 done
 
 if [ "$backend" != cuda ]; then # asked for by its name, what a device lacks is told with the reason
     "$measure" --backend "$backend" --quick --only peer_copy >"$dir/out"
-    grep -q '^none	peer_copy		peer_copy: no other device to copy to$' "$dir/out" || fail 'peer_copy without a peer'
+    grep -qxF '{"what":"none","name":"peer_copy","how":"peer_copy: no other device to copy to"}' "$dir/out" || fail 'peer_copy without a peer'
 fi
 
 # By name, and nothing else; a device that is not there; a command line that is wrong.
-[ "$("$measure" --backend "$backend" --quick --only launch,fp32 | cut -f 1,2 | tail -n +2 | sort | tr '\t\n' '. ')" = \
+[ "$("$measure" --backend "$backend" --quick --only launch,fp32 | sed -n 's/^{"what":"ceiling","name":"\([a-z0-9]*\)",.*/ceiling.\1/p' | sort | tr '\n' ' ')" = \
     'ceiling.fp32 ceiling.launch ' ] || fail '--only'
 "$measure" --backend "$backend" --device 4000 >/dev/null 2>"$dir/err" && fail 'device 4000'
 [ -s "$dir/err" ] || fail 'device 4000 without a word'
