@@ -41,7 +41,7 @@ static bool range_is_listed(const struct prof_range_row *row, unsigned styles)
     return styles & 1u << row->style && row->duration_ns.count;
 }
 
-static enum prof_status walk_range_rows(struct prof_report_walk *walk, unsigned styles,
+static enum prof_status walk_range_rows(struct prof_report_row_walk *walk, unsigned styles,
                                         struct prof_error *err)
 {
     struct prof_range_summary ranges;
@@ -70,17 +70,17 @@ static enum prof_status walk_range_rows(struct prof_report_walk *walk, unsigned 
     return status;
 }
 
-enum prof_status prof_stat_nvtx_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_range_rows(walk, PUSH_POP | START_END, err);
 }
 
-enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_range_rows(walk, PUSH_POP, err);
 }
 
-enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_range_rows(walk, START_END, err);
 }
@@ -216,7 +216,7 @@ static size_t choose_instances(const struct prof_range_instances *all, bool proj
     return count;
 }
 
-static enum prof_status walk_instances(struct prof_report_walk *walk, bool projected,
+static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool projected,
                                        struct prof_error *err)
 {
     struct prof_range_instances all;
@@ -242,12 +242,12 @@ static enum prof_status walk_instances(struct prof_report_walk *walk, bool proje
     return status;
 }
 
-enum prof_status prof_stat_nvtx_pushpop_trace(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_pushpop_trace(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_instances(walk, false, err);
 }
 
-enum prof_status prof_stat_nvtx_gpu_proj_trace(struct prof_report_walk *walk,
+enum prof_status prof_stat_nvtx_gpu_proj_trace(struct prof_report_row_walk *walk,
                                                struct prof_error *err)
 {
     return walk_instances(walk, true, err);
@@ -273,7 +273,7 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_sum_columns[] = {
     STAT_REAL("Avg Num Child", RATIO, projection_line, row.mean_children),
     {0}};
 
-enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_projection_summary all;
     struct prof_stat_text text = {0};
@@ -323,7 +323,7 @@ const struct prof_report_column prof_stat_nvtx_kern_sum_columns[] = {
     STAT_TEXT("Kernel Name", range_kernel_line, row.kernel),
     {0}};
 
-enum prof_status prof_stat_nvtx_kern_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_kern_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_range_kernel_summary all;
     struct prof_stat_text text = {0};

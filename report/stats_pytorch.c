@@ -24,7 +24,7 @@ const struct prof_report_column prof_stat_pytorch_sum_columns[] = {
     {0}};
 
 /* What could not be brought home is a row of its own: the sum is that of the operators. */
-static bool unmatched(struct prof_report_walk *walk, const struct prof_pytorch_summary *all)
+static bool unmatched(struct prof_report_row_walk *walk, const struct prof_pytorch_summary *all)
 {
     struct pytorch_line line = {
         .row = {.op = "(backward, of an operator that is not known)",
@@ -37,7 +37,7 @@ static bool unmatched(struct prof_report_walk *walk, const struct prof_pytorch_s
     return walk->row(walk->user, &line);
 }
 
-enum prof_status prof_stat_pytorch_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_pytorch_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_pytorch_summary all;
     enum prof_status status = prof_pytorch_summary(walk->capture, walk->filter, &all, err);

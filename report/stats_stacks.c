@@ -61,7 +61,7 @@ static int self_time_first(const void *a, const void *b)
     return x->place->number < y->place->number ? -1 : x->place->number > y->place->number;
 }
 
-enum prof_status prof_stat_stack_line_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_stack_line_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_line_sums sums;
     struct prof_stat_text text = {0};
@@ -176,7 +176,7 @@ static bool path_text(const struct prof_frame *places, const uint32_t *path, siz
     return ok && (!gap || count < shown.max || append_stack_text(text, &used, " < ..."));
 }
 
-enum prof_status prof_stat_stack_kern_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_stack_kern_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_caller_sums sums;
     struct prof_stat_text text = {0};
@@ -217,7 +217,7 @@ const struct prof_report_column prof_stat_stack_api_sum_columns[] = {
     STAT_TEXT("Called From", call_line, stack),
     {0}};
 
-enum prof_status prof_stat_stack_api_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_stack_api_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_call_sums sums;
     struct prof_stat_text text = {0};

@@ -15,7 +15,7 @@ struct api_line {
 const struct prof_report_column prof_stat_api_sum_columns[] = {
     STAT_TIMES("Num Calls", api_line, row), STAT_TEXT("Name", api_line, row.name), {0}};
 
-enum prof_status prof_stat_api_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_api_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_api_summary calls;
     enum prof_status status = prof_api_summary(walk->capture, walk->filter, &calls, err);
@@ -47,7 +47,7 @@ const struct prof_report_column prof_stat_kern_gb_sum_columns[] = {
     STAT_TEXT("Name", kernel_line, row.name),
     {0}};
 
-static enum prof_status walk_kernels(struct prof_report_walk *walk, enum prof_group group,
+static enum prof_status walk_kernels(struct prof_report_row_walk *walk, enum prof_group group,
                                      struct prof_error *err)
 {
     struct prof_kernel_summary kernels;
@@ -69,12 +69,12 @@ static enum prof_status walk_kernels(struct prof_report_walk *walk, enum prof_gr
     return status;
 }
 
-enum prof_status prof_stat_kern_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_kern_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_kernels(walk, PROF_BY_NAME, err);
 }
 
-enum prof_status prof_stat_kern_gb_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_kern_gb_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_kernels(walk, PROF_BY_SHAPE, err);
 }
@@ -98,7 +98,7 @@ const struct prof_report_column prof_stat_mem_size_sum_columns[] = {
     STAT_TEXT("Operation", operation_line, operation),
     {0}};
 
-static void pass_operations(struct prof_report_walk *walk, const struct prof_operation_summary *all,
+static void pass_operations(struct prof_report_row_walk *walk, const struct prof_operation_summary *all,
                             bool by_size)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -110,7 +110,7 @@ static void pass_operations(struct prof_report_walk *walk, const struct prof_ope
     }
 }
 
-enum prof_status prof_stat_mem_time_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_mem_time_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_operation_summary all;
     enum prof_status status = prof_operation_summary(walk->capture, walk->filter, &all, err);
@@ -129,7 +129,7 @@ static int by_bytes(const void *a, const void *b)
     return x->kind - y->kind;
 }
 
-enum prof_status prof_stat_mem_size_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_mem_size_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_operation_summary all;
     enum prof_status status = prof_operation_summary(walk->capture, walk->filter, &all, err);
@@ -214,7 +214,7 @@ struct work_tables {
     struct prof_api_summary calls; /* empty when not asked for */
 };
 
-static enum prof_status load_work(struct prof_report_walk *walk, bool with_calls,
+static enum prof_status load_work(struct prof_report_row_walk *walk, bool with_calls,
                                   struct work_tables *t, struct prof_error *err)
 {
     enum prof_status status =
@@ -252,7 +252,7 @@ static void list_work(const struct work_tables *t, struct work_lines *lines)
     }
 }
 
-static void pass_work(struct prof_report_walk *walk, struct work_lines *lines)
+static void pass_work(struct prof_report_row_walk *walk, struct work_lines *lines)
 {
     walk->listed_ns = 0;
     for (size_t i = 0; i < lines->count; i++)
@@ -267,7 +267,7 @@ static void pass_work(struct prof_report_walk *walk, struct work_lines *lines)
     }
 }
 
-static enum prof_status walk_work(struct prof_report_walk *walk, bool with_calls,
+static enum prof_status walk_work(struct prof_report_row_walk *walk, bool with_calls,
                                   struct prof_error *err)
 {
     struct work_tables t = {0};
@@ -295,12 +295,12 @@ static enum prof_status walk_work(struct prof_report_walk *walk, bool with_calls
     return status;
 }
 
-enum prof_status prof_stat_gpu_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_gpu_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_work(walk, false, err);
 }
 
-enum prof_status prof_stat_api_gpu_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_api_gpu_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_work(walk, true, err);
 }
@@ -368,7 +368,7 @@ static void print_address(char out[24], int64_t address)
         snprintf(out, 24, "0x%llx", (unsigned long long)address);
 }
 
-enum prof_status prof_stat_um_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_um_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_migration_summary all;
     enum prof_status status = prof_migration_summary(walk->capture, walk->filter, &all, err);
@@ -388,7 +388,7 @@ static bool has_migration(const struct prof_migration_row *row)
            row->cpu_faults != PROF_UNKNOWN || row->gpu_faults != PROF_UNKNOWN;
 }
 
-enum prof_status prof_stat_um_total_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_um_total_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_migration_summary all;
     enum prof_status status = prof_migration_summary(walk->capture, walk->filter, &all, err);

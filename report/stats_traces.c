@@ -82,9 +82,9 @@ const struct prof_report_column prof_stat_api_trace_columns[] = {
     STAT_MAY("Thread Name", NAME, trace_thread_name),
     {0}};
 
-typedef void describe_event(const struct prof_report_walk *walk, struct event_line *line);
+typedef void describe_event(const struct prof_report_row_walk *walk, struct event_line *line);
 
-static enum prof_status walk_events(struct prof_report_walk *walk, uint32_t kinds,
+static enum prof_status walk_events(struct prof_report_row_walk *walk, uint32_t kinds,
                                     describe_event *describe, struct prof_error *err)
 {
     struct prof_events *events;
@@ -102,7 +102,7 @@ static enum prof_status walk_events(struct prof_report_walk *walk, uint32_t kind
     return prof_events_close(events, err);
 }
 
-enum prof_status prof_stat_api_trace(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_api_trace(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_events(walk, PROF_EVENTS(PROF_EVENT_API), NULL, err);
 }
@@ -234,7 +234,7 @@ const struct prof_report_column prof_stat_gpu_trace_columns[] = {
     STAT_TEXT("Name", event_line, name),
     {0}};
 
-static void describe_work(const struct prof_report_walk *walk, struct event_line *line)
+static void describe_work(const struct prof_report_row_walk *walk, struct event_line *line)
 {
     const struct prof_event *e = &line->event;
     const struct prof_device *device = prof_device(walk->capture, e->device);
@@ -254,7 +254,7 @@ static void describe_work(const struct prof_report_walk *walk, struct event_line
     }
 }
 
-enum prof_status prof_stat_gpu_trace(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_gpu_trace(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     return walk_events(walk, PROF_EVENTS_DEVICE, describe_work, err);
 }
@@ -291,7 +291,7 @@ const struct prof_report_column prof_stat_kern_exec_sum_columns[] = {
     STAT_TEXT("Kernel Name", prof_launch_row, name),
     {0}};
 
-enum prof_status prof_stat_kern_exec_sum(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_kern_exec_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_launch_summary all;
     enum prof_status status = prof_launch_summary(walk->capture, walk->filter, &all, err);
@@ -355,7 +355,7 @@ const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_TEXT("Kernel Name", launch_line, name),
     {0}};
 
-enum prof_status prof_stat_kern_exec_trace(struct prof_report_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_kern_exec_trace(struct prof_report_row_walk *walk, struct prof_error *err)
 {
     struct prof_launches *launches;
     struct launch_line line;

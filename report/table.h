@@ -88,7 +88,7 @@ struct prof_report_column {
 
 /* Rows that are made one after the other, so that a table of any length passes through in constant
  * memory. */
-struct prof_report_walk {
+struct prof_report_row_walk {
     struct prof_capture *capture;
     const struct prof_filter *filter;
     /* Called once for each row, which lives until it returns. False: enough. */
@@ -150,7 +150,7 @@ struct prof_report_table {
     void (*totals)(const struct prof_report_data *data, char *out, size_t size);
     void (*notes)(const struct prof_report_data *data, struct prof_report_notes *notes);
     /* Rows without an array, instead of `rows`. */
-    enum prof_status (*walk)(struct prof_report_walk *walk, struct prof_error *err);
+    enum prof_status (*walk)(struct prof_report_row_walk *walk, struct prof_error *err);
     /* What a capture has it by: options of perfkit run that are not its defaults; NULL = none. */
     const char *needs;
     /* As nsys writes its tables: every column, values in the units of their headings (percent, MB
@@ -235,7 +235,7 @@ struct prof_report_output {
 
     /* The rest belongs to the writers. */
     const struct prof_report_table *table;
-    struct prof_report_walk *walk;
+    struct prof_report_row_walk *walk;
     struct prof_report_layout *layout;
     size_t tables;      /* written before this one */
     size_t total, rows; /* rows there are (0 = not known), written */

@@ -100,7 +100,7 @@ void prof_report_nothing(const struct prof_report_output *o)
 /* The share that people take for one of the whole run; and rows whose caller is not known. */
 void prof_report_nsys_remarks(const struct prof_report_output *o)
 {
-    const struct prof_report_walk *walk = o->walk;
+    const struct prof_report_row_walk *walk = o->walk;
     if (!walk || !o->rows)
         return;
     if (walk->listed_ns != PROF_UNKNOWN) {
@@ -417,7 +417,7 @@ static const struct table_format {
 };
 
 static void begin_table(struct prof_report_output *o, const struct prof_report_table *table,
-                        struct prof_report_walk *walk, size_t total)
+                        struct prof_report_row_walk *walk, size_t total)
 {
     size_t width = o->page.width;
     o->page.width = !width ? 100 : width < 60 ? 60 : width;
@@ -497,7 +497,7 @@ enum prof_status prof_report_put_table(struct prof_report_output *o,
         const void *rows = table->rows(o->data, &count);
         return prof_report_put_rows(o, table, rows, count, err);
     }
-    struct prof_report_walk walk = {.capture = o->data ? o->data->capture : NULL,
+    struct prof_report_row_walk walk = {.capture = o->data ? o->data->capture : NULL,
                                     .filter = o->data ? o->data->filter : NULL,
                                     .row = write_walked_row,
                                     .user = o,
