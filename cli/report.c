@@ -12,7 +12,6 @@
 #include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/store/store.h"
-#include "report/plots.h"
 #include "report/report.h"
 
 struct report_options {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
-#include "report/thread.h"
 #include "report/trace.h"
 #include "report/writers.h"
 

@@ -86,4 +86,17 @@ enum prof_gate_group prof_gate_group(const struct prof_compared *row);
 /* Rows of the group. */
 size_t prof_gate_group_count(const struct prof_comparison *comparison, enum prof_gate_group group);
 
+/* ---- writers --------------------------------------------------------------------------------- */
+
+#define PROF_GATE_WRITER(name)                                                                     \
+    enum prof_status name(const struct prof_gate_report *report, FILE *out, struct prof_error *err)
+
+PROF_GATE_WRITER(prof_gate_write_text);
+PROF_GATE_WRITER(prof_gate_write_markdown);
+PROF_GATE_WRITER(prof_gate_write_junit);
+PROF_GATE_WRITER(prof_gate_write_github);
+PROF_GATE_WRITER(prof_gate_write_json);
+PROF_GATE_WRITER(prof_diff_write_text);
+PROF_GATE_WRITER(prof_diff_write_markdown);
+
 #endif

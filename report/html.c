@@ -1,18 +1,224 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
- * template with the marks @STYLE@, @DATA@, @EVENTS@ and @SCRIPT@, each alone on its line, and those of
- * the panels that are written as markup (html_panels.h). Events are packed bytes as base64
+ * template with the marks @STYLE@, @DATA@, @EVENTS@ and @SCRIPT@, each alone on its line, and those
+ * of the panels that are written as markup (html_panels.h). Events are packed bytes as base64
  * (html_pack.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
  * could end that element: '<', which stands nowhere in JSON but in strings, so it is written as an
  * escape of JSON there. The page's own script puts texts into the document as text, never as
  * markup. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/format.h"
+#include "libprof/base/utf8.h"
 #include "report/html.h"
-#include "report/html_panels.h"
 #include "report/memory.h"
+#include "report/table.h"
 #include "report/writers.h"
+
+/* ---- markup ---------------------------------------------------------------------------------- */
+
+static const char *reference_of(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void prof_html_text(FILE *out, const char *text)
+{
+    char *clean = prof_report_clean(text);
+    for (const char *c = clean ? clean : ""; *c;) {
+        size_t plain = strcspn(c, "&<>\"'");
+        fwrite(c, 1, plain, out);
+        c += plain;
+        if (*c)
+            fputs(reference_of(*c++), out);
+    }
+    free(clean);
+}
+
+void prof_html_element(FILE *out, const char *tag, const char *attributes, const char *text)
+{
+    fprintf(out, "<%s%s%s>", tag, attributes ? " " : "", attributes ? attributes : "");
+    prof_html_text(out, text);
+    fprintf(out, "</%s>", tag);
+}
+
+void prof_html_real(FILE *out, double value)
+{
+    char text[64];
+    if (!isfinite(value))
+        value = 0;
+    prof_print_real(text, round(value * 1000) / 1000);
+    fputs(text, out);
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+#define SHAPE 2
+
+static void put_share_array(struct prof_json *json, const char *key, const double *shares,
+                            size_t count)
+{
+    prof_json_array(json, key);
+    for (size_t i = 0; shares && i < count; i++)
+        prof_json_fixed(json, NULL, shares[i], 3);
+    prof_json_end(json);
+}
+
+static void put_busy_lines(struct prof_json *json, const struct prof_report_data *data)
+{
+    prof_json_array(json, "busy");
+    for (size_t i = 0; i < data->utilisation.count; i++) {
+        const struct prof_utilisation_row *row = &data->utilisation.rows[i];
+        const struct prof_device *device = prof_device(data->capture, row->device);
+        const char *label = prof_report_device_label(device);
+        prof_json_object(json, NULL);
+        prof_json_string(json, "label", label);
+        prof_json_string(json, "name", device ? device->name : NULL);
+        prof_json_known(json, "busy_ns", row->busy_ns);
+        prof_json_known(json, "window_ns", row->window_ns);
+        put_share_array(json, "kernels", row->kernel_share, data->utilisation.buckets);
+        put_share_array(json, "memcpy_memset", row->memcpy_memset_share, data->utilisation.buckets);
+        put_share_array(json, "all", row->busy_share, data->utilisation.buckets);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+}
+
+static void put_page_summary(struct prof_json *json, const struct prof_html_page *page)
+{
+    const struct prof_report_data *data = page->data;
+    char steps[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES];
+    size_t count = prof_report_next_steps(data, steps);
+    prof_json_int(json, "perfkit_report", SHAPE);
+    prof_report_json_capture(json, data);
+    prof_json_bool(json, "filtered", data->filter != NULL);
+    prof_json_known(json, "wall_ns", data->wall_ns);
+    prof_json_int(json, "kernels", data->kernels.kernels);
+    bool blind = data->info->summary;
+    const struct prof_memory_operations *moved = &data->transfers.total;
+    prof_json_known(json, "memcpys", blind ? PROF_UNKNOWN : moved->memcpys);
+    prof_json_known(json, "memcpy_bytes", blind ? PROF_UNKNOWN : moved->memcpy_bytes);
+    prof_json_known(json, "memsets", blind ? PROF_UNKNOWN : moved->memsets);
+    prof_json_known(json, "memset_bytes", blind ? PROF_UNKNOWN : moved->memset_bytes);
+    prof_json_known(json, "peak_bytes", blind ? PROF_UNKNOWN : data->memory.total.peak_bytes);
+    prof_json_known(json, "leaks", blind ? PROF_UNKNOWN : data->memory.total.leaks);
+    prof_json_known(json, "leaked_bytes", blind ? PROF_UNKNOWN : data->memory.total.leaked_bytes);
+    prof_report_json_trust(json, data);
+    prof_report_json_devices(json, data);
+    prof_json_array(json, "next");
+    for (size_t i = 0; i < count; i++)
+        prof_json_string(json, NULL, steps[i]);
+    prof_json_end(json);
+    put_busy_lines(json, data);
+    prof_html_put_tables(json, page);
+}
+
+/* ---- memory over time ------------------------------------------------------------------------ */
+
+static void put_page_memory(struct prof_json *json, const struct prof_html_page *page)
+{
+    const struct prof_memory_timeline *timeline = &page->memory;
+    prof_json_object(json, "memory");
+    prof_json_known(json, "peak_bytes", timeline->peak_bytes);
+    prof_json_known(json, "peak_ns", timeline->peak_ns);
+    prof_json_bool(json, "thinned", timeline->thinned);
+    prof_json_array(json, "points");
+    for (size_t i = 0; i < timeline->count; i++) {
+        prof_json_array(json, NULL);
+        prof_json_int(json, NULL, timeline->points[i].time_ns);
+        prof_json_int(json, NULL, timeline->points[i].bytes);
+        prof_json_int(json, NULL, timeline->points[i].peak_bytes);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* Of a table in the page, which says how many there are: half a million names of ranges as rows
+ * would be 50 MB. */
+#define ROWS 5000
+
+/* What a page can draw without becoming slow, and a person look through. */
+#define MEMORY_POINTS 8000
+#define ALIVE 50
+
+const struct prof_html_panel prof_html_panels[] = {
+    {"@TOP_FINDINGS@", prof_html_put_top_findings},
+    {"@FINDINGS@", prof_html_put_findings},
+    {"@WATERFALL@", prof_html_put_waterfall},
+    {"@RANKS@", prof_html_put_ranks},
+    {"@COMPARISON@", prof_html_put_comparison},
+    {"@ROOFLINE@", prof_html_put_roofline},
+    {"@MACHINE@", prof_html_put_machine},
+    {"@PLAIN@", prof_html_put_plain},
+    {0},
+};
+
+static enum prof_status load_memory_panel(struct prof_html_page *page, struct prof_error *err)
+{
+    const struct prof_report_data *data = page->data;
+    enum prof_status status =
+        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &page->memory, err);
+    if (!status && page->memory.peak_bytes > 0)
+        status = prof_memory_alive(data->capture, data->filter, -1, page->memory.peak_ns, ALIVE,
+                                   &page->alive, err);
+    return status;
+}
+
+/* Run the analyses that only this page shows. `page` may be unloaded whatever the outcome; {0} too.
+ */
+static enum prof_status load_page(const struct prof_report_data *data,
+                                  const struct prof_report_options *options,
+                                  struct prof_html_page *page, struct prof_error *err)
+{
+    *page =
+        (struct prof_html_page){.data = data, .top = options && options->top ? options->top : ROWS};
+    enum prof_status status =
+        prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG, &page->configs, err);
+    if (!status)
+        status = prof_size_summary(data->capture, data->filter, &page->sizes, err);
+    if (!status)
+        status = load_memory_panel(page, err);
+    if (!status)
+        status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
+    if (!status)
+        status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
+    if (!status && options && options->baseline)
+        status = prof_html_compare(page, options->baseline, err);
+    return status;
+}
+
+static void unload_page(struct prof_html_page *page)
+{
+    prof_kernel_summary_free(&page->configs);
+    prof_size_summary_free(&page->sizes);
+    prof_memory_timeline_free(&page->memory);
+    prof_alive_free(&page->alive);
+    prof_caller_sums_free(&page->callers);
+    prof_flame_free(&page->flame);
+    prof_html_compare_free(page);
+    *page = (struct prof_html_page){0};
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static void put_data(FILE *out, const char *json, size_t length)
 {
@@ -92,8 +298,8 @@ static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *e
 {
     const struct prof_report_data *data = panels->data;
     prof_json_object(json, NULL);
-    prof_html_put_summary(json, panels);
-    prof_html_put_memory(json, panels);
+    put_page_summary(json, panels);
+    put_page_memory(json, panels);
     enum prof_status status = prof_html_put_flame(json, panels, err);
     if (!status)
         status = prof_html_put_timeline(json, events, data, options, err);
@@ -114,7 +320,7 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
     if (!status)
         status = prof_report_load_memory(&data, err);
     if (!status)
-        status = prof_html_load(&data, options, &panels, err);
+        status = load_page(&data, options, &panels, err);
     if (!status)
         status = put_all(&json, &events, &panels, options, err);
     if (!status)
@@ -125,7 +331,7 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
         status = prof_report_flush(out, err);
     prof_html_pack_free(&events);
     prof_json_free(&json);
-    prof_html_unload(&panels);
+    unload_page(&panels);
     prof_report_unload(&data);
     return status;
 }

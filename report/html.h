@@ -1,12 +1,35 @@
-/* The parts of the HTML report: the files of its page, embedded at build time, and its data. */
+/* The HTML report: the one writer of its text, its data, its timeline and the panels beside it.
+ * What comes from the program under test reaches the markup of a page through the functions of the
+ * first part only, and stays text. */
 #ifndef PERFKIT_REPORT_HTML_H
 #define PERFKIT_REPORT_HTML_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "libprof/base/json.h"
+#include "libprof/include/prof_compare.h"
+#include "libprof/include/prof_memory.h"
+#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stats.h"
 #include "report/data.h"
-#include "report/html_pack.h"
+#include "report/pack.h"
+#include "report/table.h"
+
+/* ---- markup ---------------------------------------------------------------------------------- */
+
+/* Text, also inside a quoted attribute. Control characters, bidirectional controls and bytes that
+ * are not UTF-8 become visible escapes, NULL "n/a", "" "(empty)". */
+void prof_html_text(FILE *out, const char *text);
+
+/* <tag attributes>text</tag>; `attributes` is markup of ours ("class=\"mono\""), NULL for none. */
+void prof_html_element(FILE *out, const char *tag, const char *attributes, const char *text);
+
+/* A number for an attribute or a coordinate, with a decimal point in every locale and at most three
+ * decimals; what is not finite becomes 0. */
+void prof_html_real(FILE *out, double value);
+
+/* ---- the page -------------------------------------------------------------------------------- */
 
 struct prof_html_file {
     const char
@@ -21,15 +44,65 @@ extern const struct prof_html_file prof_html_files[];
 /* Events of the timeline in the page; more are merged. A page of so many has 10 to 20 MB. */
 #define PROF_HTML_EVENTS 2000000
 
-/* The timeline's lines (memory, counters): a member of its head, their points behind the events. */
-enum prof_status prof_html_put_lines(struct prof_json *json, struct prof_html_pack *pack,
-                                     const struct prof_report_data *data, struct prof_error *err);
-
-/* The timeline: what the page says of it at once as a member of the open object of `json`, the events
- * into `pack`. */
+/* The timeline: what the page says of it at once as a member of the open object of `json`, the
+ * events into `pack`. */
 enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
                                         const struct prof_report_data *data,
                                         const struct prof_report_options *options,
                                         struct prof_error *err);
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* This run against another one. */
+struct prof_html_comparison {
+    const struct prof_info *baseline; /* borrowed */
+    struct prof_run runs[2];          /* the baseline, this one */
+    struct prof_comparison result;
+    bool compared;
+    struct prof_error why_not; /* unless compared */
+};
+
+struct prof_html_page {
+    const struct prof_report_data *data; /* borrowed */
+    size_t top;                          /* rows per table */
+    struct prof_kernel_summary configs;  /* by launch configuration */
+    struct prof_size_summary sizes;
+    struct prof_memory_timeline memory;
+    struct prof_alive alive;                 /* at its peak */
+    struct prof_flame flame;                 /* by PROF_FLAME_COUNT: with all its measures */
+    struct prof_caller_sums callers;         /* who asked for each kernel */
+    struct prof_html_comparison *comparison; /* NULL = no baseline was given */
+};
+
+/* Compare with another capture, borrowed; not to be comparable is no error. */
+enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
+                                   struct prof_error *err);
+void prof_html_compare_free(struct prof_html_page *page);
+
+/* ---- data: each a member of the open object -------------------------------------------------- */
+
+void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
+enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
+                                     struct prof_error *err);
+
+/* ---- markup ---------------------------------------------------------------------------------- */
+
+/* What stands in the page's template in place of a mark. */
+struct prof_html_panel {
+    const char *mark; /* "@FINDINGS@" */
+    void (*put)(FILE *out, const struct prof_html_page *page);
+};
+
+/* Ended by one without a mark. */
+extern const struct prof_html_panel prof_html_panels[];
+
+void prof_html_put_findings(FILE *out, const struct prof_html_page *page);
+void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page);
+void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page);
+void prof_html_put_ranks(FILE *out, const struct prof_html_page *page);
+void prof_html_put_comparison(FILE *out, const struct prof_html_page *page);
+void prof_html_put_roofline(FILE *out, const struct prof_html_page *page);
+void prof_html_put_machine(FILE *out, const struct prof_html_page *page);
+void prof_html_put_plain(FILE *out, const struct prof_html_page *page); /* inside noscript */
 
 #endif

@@ -5,9 +5,8 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
-#include "report/lanes.h"
+#include "report/walk.h"
 #include "report/report.h"
-#include "report/stacks.h"
 
 enum prof_html_kind {
     PROF_HTML_KERNEL,

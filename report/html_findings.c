@@ -7,8 +7,7 @@
 
 #include "libprof/base/format.h"
 #include "report/findings.h"
-#include "report/html_markup.h"
-#include "report/html_panels.h"
+#include "report/html.h"
 
 #define TOP 3
 #define LINE 600

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
-#include "report/html_panels.h"
+#include "report/html.h"
 
 /* What a page can draw without becoming slow. */
 #define NODES 20000

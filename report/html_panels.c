@@ -1,67 +1,491 @@
-/* Puts the panels of the HTML report together: the table of those written as markup, and the
- * analyses that only they show. */
-#include "report/html_panels.h"
+/* Panels of the page as markup.
+ * The machine: what the program ran on, and what each device is; a fact that is not known is left
+ * out. Where the time of each device went: a bar of its states, and the same as a table. Ranks:
+ * what holds them up in words, where each one's time went, and which ranks waited in which
+ * iteration; the numbers are in the tables below.
+ * What differs between this run and another one: how much time moved, metric by metric, and which
+ * counts and bytes differ. One run against one run gives no verdict; the page says so. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-/* Of a table in the page, which says how many there are: half a million names of ranges as rows
- * would be 50 MB. */
-#define ROWS 5000
+#include "libprof/base/format.h"
+#include "libprof/include/prof_waterfall.h"
+#include "report/columns.h"
+#include "report/gate_words.h"
+#include "report/html.h"
 
-/* What a page can draw without becoming slow, and a person look through. */
-#define MEMORY_POINTS 8000
-#define ALIVE 50
+/* ---- the machine ----------------------------------------------------------------------------- */
 
-const struct prof_html_panel prof_html_panels[] = {
-    {"@TOP_FINDINGS@", prof_html_put_top_findings},
-    {"@FINDINGS@", prof_html_put_findings},
-    {"@WATERFALL@", prof_html_put_waterfall},
-    {"@RANKS@", prof_html_put_ranks},
-    {"@COMPARISON@", prof_html_put_comparison},
-    {"@ROOFLINE@", prof_html_put_roofline},
-    {"@MACHINE@", prof_html_put_machine},
-    {"@PLAIN@", prof_html_put_plain},
-    {0},
-};
-
-static enum prof_status load_memory_panel(struct prof_html_page *page, struct prof_error *err)
+static void put_fact(FILE *out, const char *term, const char *text)
 {
-    const struct prof_report_data *data = page->data;
-    enum prof_status status =
-        prof_memory_timeline(data->capture, data->filter, -1, MEMORY_POINTS, &page->memory, err);
-    if (!status && page->memory.peak_bytes > 0)
-        status = prof_memory_alive(data->capture, data->filter, -1, page->memory.peak_ns, ALIVE,
-                                   &page->alive, err);
-    return status;
+    if (!text || !text[0])
+        return;
+    fprintf(out, "<div><dt>%s</dt><dd>", term);
+    prof_html_text(out, text);
+    fputs("</dd></div>\n", out);
 }
 
-enum prof_status prof_html_load(const struct prof_report_data *data,
-                                const struct prof_report_options *options,
-                                struct prof_html_page *page, struct prof_error *err)
+static void put_fact_number(FILE *out, const char *term, int64_t value, struct prof_text text)
 {
-    *page =
-        (struct prof_html_page){.data = data, .top = options && options->top ? options->top : ROWS};
-    enum prof_status status =
-        prof_kernel_summary(data->capture, data->filter, PROF_BY_CONFIG, &page->configs, err);
-    if (!status)
-        status = prof_size_summary(data->capture, data->filter, &page->sizes, err);
-    if (!status)
-        status = load_memory_panel(page, err);
-    if (!status)
-        status = prof_flame(data->capture, data->filter, PROF_FLAME_COUNT, &page->flame, err);
-    if (!status)
-        status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
-    if (!status && options && options->baseline)
-        status = prof_html_compare(page, options->baseline, err);
-    return status;
+    put_fact(out, term, value == PROF_UNKNOWN ? NULL : text.text);
 }
 
-void prof_html_unload(struct prof_html_page *page)
+static void put_machine(FILE *out, const struct prof_info *info)
 {
-    prof_kernel_summary_free(&page->configs);
-    prof_size_summary_free(&page->sizes);
-    prof_memory_timeline_free(&page->memory);
-    prof_alive_free(&page->alive);
-    prof_caller_sums_free(&page->callers);
-    prof_flame_free(&page->flame);
-    prof_html_compare_free(page);
-    *page = (struct prof_html_page){0};
+    char when[32];
+    prof_report_when(info->start_realtime_ns, when, sizeof when);
+    fputs("<dl class=\"machine\">\n", out);
+    put_fact(out, "Host", info->host);
+    put_fact(out, "System", info->kernel);
+    put_fact(out, "Processor", info->cpu);
+    put_fact_number(out, "Processors", info->cpu_count, prof_count(info->cpu_count));
+    put_fact(out, "Started", when);
+    put_fact(out, "Recorded", info->trace);
+    put_fact(out, "Only kernels", info->kernel_filter);
+    fputs("</dl>\n", out);
+}
+
+static void put_compute(FILE *out, const struct prof_device *device)
+{
+    char text[64];
+    if (device->compute_major == PROF_UNKNOWN || device->compute_minor == PROF_UNKNOWN)
+        return;
+    snprintf(text, sizeof text, "%lld.%lld", (long long)device->compute_major,
+             (long long)device->compute_minor);
+    put_fact(out, "Compute capability", text);
+}
+
+static void put_clock_rate(FILE *out, const char *term, int64_t khz)
+{
+    char text[64];
+    if (khz == PROF_UNKNOWN)
+        return;
+    snprintf(text, sizeof text, "%lld MHz", (long long)(khz / 1000));
+    put_fact(out, term, text);
+}
+
+static void put_device_facts(FILE *out, const struct prof_device *device)
+{
+    const char *label = prof_report_device_label(device);
+    prof_html_element(out, "h3", NULL, label);
+    fputs("\n<dl class=\"machine\">\n", out);
+    put_fact(out, "Name", device->name);
+    put_fact(out, "Called", device->label);
+    put_fact(out, "API", device->api);
+    put_fact(out, "Vendor", device->vendor);
+    put_fact(out, "Driver", device->driver);
+    put_compute(out, device);
+    put_fact_number(out, "Units", device->units, prof_count(device->units));
+    put_clock_rate(out, "Clock", device->clock_khz);
+    put_fact_number(out, "Memory", device->memory_bytes, prof_bytes_of(device->memory_bytes));
+    put_clock_rate(out, "Memory clock", device->memory_clock_khz);
+    put_fact_number(out, "Memory bandwidth, theoretical", device->memory_bandwidth,
+                    prof_rate((double)device->memory_bandwidth));
+    put_fact_number(out, "L2 cache", device->l2_bytes, prof_bytes_of(device->l2_bytes));
+    put_fact_number(out, "Shared memory of a unit", device->shared_per_unit_bytes,
+                    prof_bytes_of(device->shared_per_unit_bytes));
+    put_fact_number(out, "Registers of a unit", device->registers_per_unit,
+                    prof_count(device->registers_per_unit));
+    put_fact_number(out, "Threads of a unit, most", device->max_threads_per_unit,
+                    prof_count(device->max_threads_per_unit));
+    put_fact(out, "UUID", device->uuid);
+    fputs("</dl>\n", out);
+}
+
+/* Each piece of hardware once, whatever number of processes saw it. */
+void prof_html_put_machine(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_device *devices;
+    size_t count = prof_devices(page->data->capture, &devices);
+    put_machine(out, page->data->info);
+    for (size_t i = 0; i < count; i++)
+        if (devices[i].physical == devices[i].id)
+            put_device_facts(out, &devices[i]);
+}
+
+/* ---- where the time of each device went ------------------------------------------------------ */
+
+static double slice_share(const struct prof_waterfall *row, enum prof_slice slice, int64_t window)
+{
+    return window > 0 ? (double)row->ns[slice] / (double)window : 0;
+}
+
+static void put_bar(FILE *out, const struct prof_waterfall *row, int64_t window)
+{
+    fputs("<div class=\"stack\" aria-hidden=\"true\">", out);
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
+        if (row->ns[i] <= 0)
+            continue;
+        fprintf(out, "<span class=\"slice-%s\" style=\"width:", prof_slice_name(i));
+        prof_html_real(out, slice_share(row, i, window) * 100);
+        fputs("%\"></span>", out);
+    }
+    fputs("</div>\n", out);
+}
+
+static void put_slice_row(FILE *out, const struct prof_waterfall *row, enum prof_slice slice,
+                          int64_t window)
+{
+    double share = slice_share(row, slice, window);
+    fprintf(out,
+            "<tr><th scope=\"row\" class=\"left\"><span class=\"legend slice-%s\"></span>%s</th>"
+            "<td>%s</td><td class=\"share\"><span class=\"fill\" style=\"width:",
+            prof_slice_name(slice), prof_slice_text(slice), prof_duration_ns(row->ns[slice]).text);
+    prof_html_real(out, share * 96);
+    fprintf(out, "%%\"></span><span class=\"figure\">%s</span></td></tr>\n",
+            prof_percent(share).text);
+}
+
+static void put_device_waterfall(FILE *out, const struct prof_report_data *data, size_t which)
+{
+    const struct prof_waterfall *row = &data->findings.waterfalls[which];
+    const struct prof_device *device = prof_device(data->capture, row->device);
+    int64_t window = data->findings.window_ns;
+    const char *label = prof_report_device_label(device);
+    fputs("<div class=\"waterfall\">\n", out);
+    put_bar(out, row, window);
+    fputs("<div class=\"scroll\"><table><caption>", out);
+    prof_html_text(out, label);
+    if (device && device->name) {
+        fputs(", ", out);
+        prof_html_text(out, device->name);
+    }
+    fprintf(
+        out,
+        ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th>"
+        "<th scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" class=\"plain\">Share</th>"
+        "</tr></thead><tbody>\n",
+        prof_duration_ns(window).text);
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++)
+        if (row->ns[i] > 0)
+            put_slice_row(out, row, i, window);
+    fputs("</tbody></table></div></div>\n", out);
+}
+
+void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_findings *findings = &page->data->findings;
+    if (!findings->waterfall_count)
+        return;
+    fputs("<h3 id=\"waterfall\">Where the device's time went</h3>\n"
+          "<p class=\"faint\">Each instant of the analysed interval has one state: busy by what "
+          "ran, "
+          "idle by what the host did until the next operation came.</p>\n",
+          out);
+    for (size_t i = 0; i < findings->waterfall_count; i++)
+        put_device_waterfall(out, page->data, i);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* More would not be told apart; the tables have all. */
+#define RANKS 64
+#define ITERATIONS 120
+
+static void put_rank_name(FILE *out, const struct prof_rank_row *row)
+{
+    if (row->rank == PROF_UNKNOWN)
+        fprintf(out, "<span class=\"rank-name\">process %lld</span>", (long long)row->pid);
+    else
+        fprintf(out, "<span class=\"rank-name\">rank %lld</span>", (long long)row->rank);
+}
+
+static void put_rank_slice(FILE *out, const char *class, int64_t ns, int64_t window)
+{
+    if (ns <= 0 || window <= 0)
+        return;
+    fprintf(out, "<span class=\"%s\" style=\"width:", class);
+    prof_html_real(out, (double)ns / (double)window * 100);
+    fputs("%\"></span>", out);
+}
+
+/* What is left of `ns` when `less` of it is told by itself. */
+static int64_t remaining_time(int64_t ns, int64_t less)
+{
+    return ns > less ? ns - less : 0;
+}
+
+static void put_bars(FILE *out, const struct prof_ranks *ranks)
+{
+    fputs("<h3 id=\"rank-time\">Where each rank's time went</h3>\n<p class=\"faint\">"
+          "<span class=\"legend slice-kernel\"></span>computing <span class=\"legend "
+          "slice-copy_other\">"
+          "</span>copying <span class=\"legend slice-exchange\"></span>in collectives that nothing "
+          "covers "
+          "<span class=\"legend slice-wait\"></span>of that, waiting for other ranks; the rest is "
+          "idle</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
+          out);
+    for (size_t i = 0; i < ranks->count && i < RANKS; i++) {
+        const struct prof_rank_row *row = &ranks->rows[i];
+        put_rank_name(out, row);
+        fputs("<div class=\"stack\">", out);
+        put_rank_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
+        put_rank_slice(out, "slice-copy_other", row->copy_ns, row->window_ns);
+        put_rank_slice(out, "slice-exchange", remaining_time(row->exposed_ns, row->wait_ns),
+                       row->window_ns);
+        put_rank_slice(out, "slice-wait",
+                       row->wait_ns < row->exposed_ns ? row->wait_ns : row->exposed_ns,
+                       row->window_ns);
+        fputs("</div>\n", out);
+    }
+    fputs("</div>\n", out);
+}
+
+static double waiting_share(const struct prof_rank_iteration *row)
+{
+    double share = row->duration_ns > 0 ? (double)row->wait_ns / (double)row->duration_ns : 0;
+    return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+/* Iterations stand in order of number, then rank. `most`: the share that is drawn full. */
+static void put_iterations_of(FILE *out, const struct prof_ranks *ranks, uint32_t rank, double most)
+{
+    for (size_t i = 0; i < ranks->iteration_count; i++) {
+        const struct prof_rank_iteration *row = &ranks->iterations[i];
+        if (row->iteration >= ITERATIONS)
+            break;
+        if (row->rank != rank)
+            continue;
+        fprintf(out, "<span class=\"cell%s\"><i style=\"opacity:", row->slowest ? " slowest" : "");
+        prof_html_real(out, most > 0 ? waiting_share(row) / most : 0);
+        fputs("\"></i></span>", out);
+    }
+}
+
+static void put_iterations(FILE *out, const struct prof_ranks *ranks)
+{
+    double most = 0;
+    for (size_t i = 0; i < ranks->iteration_count; i++)
+        most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i])
+                                                           : most;
+    fputs("<h3 id=\"rank-waiting\">Which rank waited in which iteration</h3>\n<p class=\"faint\">A "
+          "column "
+          "is an "
+          "instance of <code>",
+          out);
+    prof_html_text(out, ranks->iteration_name);
+    fprintf(out,
+            "</code>: the fuller, the longer the rank waited in it, at most %s of it; framed is "
+            "the one that "
+            "the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
+            prof_percent(most).text);
+    for (uint32_t i = 0; i < ranks->count && i < RANKS; i++) {
+        put_rank_name(out, &ranks->rows[i]);
+        fputs("<div class=\"cells\">", out);
+        put_iterations_of(out, ranks, i, most);
+        fputs("</div>\n", out);
+    }
+    fputs("</div>\n", out);
+}
+
+void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_ranks *ranks = &page->data->ranks;
+    struct prof_report_notes notes;
+    prof_report_ranks_table.notes(page->data, &notes);
+    if (notes.count)
+        fputs("<ul>\n", out);
+    for (size_t i = 0; i < notes.count; i++)
+        prof_html_element(out, "li", NULL, notes.text[i]);
+    if (notes.count)
+        fputs("\n</ul>\n", out);
+    if (ranks->count < 2)
+        return;
+    put_bars(out, ranks);
+    if (ranks->iteration_count)
+        put_iterations(out, ranks);
+}
+
+/* ---- comparison ------------------------------------------------------------------------------ */
+
+#define COMPARED_ROWS 25
+
+enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
+                                   struct prof_error *err)
+{
+    struct prof_compare_options options = {0};
+    struct prof_html_comparison *c = calloc(1, sizeof *c);
+    if (!c)
+        return prof_fail(err, PROF_NOMEM, "cannot compare: out of memory");
+    page->comparison = c;
+    c->baseline = prof_info(baseline);
+    enum prof_status status = prof_run_extract(baseline, NULL, &c->runs[0], &c->why_not);
+    if (!status)
+        status = prof_run_extract(page->data->capture, NULL, &c->runs[1], &c->why_not);
+    if (!status)
+        status =
+            prof_compare((struct prof_runs){&c->runs[0], 1}, (struct prof_runs){&c->runs[1], 1},
+                         &options, &c->result, &c->why_not);
+    c->compared = !status;
+    if (!status)
+        prof_comparison_by_move(&c->result);
+    if (status == PROF_NOMEM || status == PROF_IO) { /* not a property of the two runs */
+        *err = c->why_not;
+        return status;
+    }
+    return PROF_OK;
+}
+
+void prof_html_compare_free(struct prof_html_page *page)
+{
+    struct prof_html_comparison *c = page->comparison;
+    page->comparison = NULL;
+    if (!c)
+        return;
+    prof_comparison_free(&c->result);
+    prof_run_free(&c->runs[0]);
+    prof_run_free(&c->runs[1]);
+    free(c);
+}
+
+/* ---- markup ---------------------------------------------------------------------------------- */
+
+/* Takes the text. */
+static void put_taken(FILE *out, const char *tag, const char *attributes, char *text)
+{
+    prof_html_element(out, tag, attributes, text);
+    free(text);
+}
+
+static void put_more_rows_html(FILE *out, size_t shown, size_t count)
+{
+    if (shown < count)
+        fprintf(
+            out,
+            "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu</code></p>\n",
+            prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
+}
+
+static void put_time_change_row(FILE *out, const struct prof_compared *row, double most)
+{
+    bool slower = row->delta_ns > 0;
+    double size = fabs(row->delta_ns);
+    fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
+            slower ? "slower" : "faster");
+    prof_html_real(out, most > 0 ? size / most * 96 : 0);
+    fprintf(out,
+            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+            slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
+            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
+    put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
+    fputs("</tr>\n", out);
+}
+
+/* A body of the table for each family, so that nested times are not taken for a sum. */
+static void put_family(FILE *out, const struct prof_comparison *c,
+                       const struct prof_gate_times *times, double most)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->rows[i].family == times->family && prof_gate_time_moved(&c->rows[i]);
+    if (!count)
+        return;
+    fprintf(out, "<tbody><tr><th scope=\"rowgroup\" colspan=\"6\" class=\"left\">%s%s</th></tr>\n",
+            times->title, count > COMPARED_ROWS ? ", those that moved most" : "");
+    for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
+        if (c->rows[i].family != times->family || !prof_gate_time_moved(&c->rows[i]))
+            continue;
+        put_time_change_row(out, &c->rows[i], most);
+        shown++;
+    }
+    fputs("</tbody>\n", out);
+}
+
+static void put_times(FILE *out, const struct prof_comparison *c)
+{
+    double most = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (prof_gate_time_moved(&c->rows[i]))
+            most = fmax(most, fabs(c->rows[i].delta_ns));
+    if (most <= 0)
+        return;
+    fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per "
+          "iteration</caption>\n"
+          "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" "
+          "class=\"plain\">Change</th>"
+          "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This "
+          "run</th>"
+          "<th scope=\"col\" class=\"plain\">Per iteration</th>"
+          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
+          out);
+    for (size_t i = 0; i < PROF_GATE_TIMES; i++)
+        put_family(out, c, &prof_gate_times[i], most);
+    fprintf(out, "</table></div>\n<p class=\"faint\">%s.</p>\n", prof_gate_times_note);
+}
+
+static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += prof_gate_count_differs(&c->rows[i]);
+    if (!count) {
+        fputs("<p>Counts and bytes are the same.</p>\n", out);
+        return;
+    }
+    fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that "
+          "differ"
+          "</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th>"
+          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
+          out);
+    for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
+        if (!prof_gate_count_differs(&c->rows[i]))
+            continue;
+        fputs("<tr>", out);
+        put_taken(out, "td", "class=\"left\"", prof_gate_change(&c->rows[i]));
+        put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(&c->rows[i], 0));
+        fputs("</tr>\n", out);
+        shown++;
+    }
+    fputs("</tbody></table></div>\n", out);
+    put_more_rows_html(out, shown, count);
+}
+
+static void put_environment_html(FILE *out, const struct prof_comparison *c)
+{
+    fputs("<ul class=\"statements\">\n", out);
+    put_taken(out, "li", NULL, prof_gate_iteration(c));
+    if (c->note && c->times_refused)
+        prof_html_element(out, "li", "class=\"warning\"", c->note);
+    for (size_t i = 0; i < c->difference_count; i++) {
+        const struct prof_environment_difference *d = &c->differences[i];
+        fputs("<li>", out);
+        prof_html_text(out, d->name);
+        fputs(": ", out);
+        prof_html_text(out, d->base);
+        fputs(" in the baseline, ", out);
+        prof_html_text(out, d->cand);
+        fprintf(out, " here%s</li>\n",
+                d->level == PROF_ENVIRONMENT_HARD   ? ": <b>times cannot be compared</b>"
+                : d->level == PROF_ENVIRONMENT_SOFT ? ", which may move times"
+                                                    : "");
+    }
+    fputs("</ul>\n", out);
+}
+
+void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
+{
+    const struct prof_html_comparison *c = page->comparison;
+    if (!c)
+        return;
+    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\">"
+          "<h2 id=\"comparison-title\">Comparison</h2>\n<p>This run against <code>",
+          out);
+    prof_html_text(out, c->baseline->path);
+    fputs("</code> (<span class=\"mono short\">", out);
+    prof_html_text(out, c->baseline->command);
+    fputs("</span>). Two runs say what differed between them, not what will happen again: for that "
+          "there are <code>perfkit ab</code> and <code>perfkit gate</code>.</p>\n",
+          out);
+    if (c->compared) {
+        put_environment_html(out, &c->result);
+        put_times(out, &c->result);
+        put_count_changes_html(out, &c->result);
+    } else {
+        fputs("<p class=\"warning\">They cannot be compared: ", out);
+        prof_html_text(out, c->why_not.message);
+        fputs("</p>\n", out);
+    }
+    fputs("</section>\n", out);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
-#include "report/html_markup.h"
-#include "report/html_panels.h"
+#include "report/html.h"
+#include "report/columns.h"
 #include "report/roofline.h"
 
 #define POINTS 20
@@ -374,7 +374,7 @@ static void put_figure(struct figure *f)
 static void put_roofline_statements(FILE *out, const struct prof_report_data *data)
 {
     struct prof_report_notes notes;
-    prof_report_roofline_notes(data, &notes);
+    prof_report_roofline_table.notes(data, &notes);
     if (!notes.count)
         return;
     fputs("<ul class=\"statements\">\n", out);

@@ -9,8 +9,7 @@
 #include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_stats.h"
 #include "report/columns.h"
-#include "report/html_markup.h"
-#include "report/html_panels.h"
+#include "report/html.h"
 #include "report/memory.h"
 
 /* ---- tables of this page only ---------------------------------------------------------------- */

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
-#include "report/filter.h"
-#include "report/memory.h"
 #include "report/writers.h"
+#include "report/memory.h"
 
 /* Lifetimes in steps of eight, from a microsecond: 1.02 us, 8.19 us, 65.5 us, ... 17.2 s. Powers of
  * two are edges of the histogram too. */

@@ -7,12 +7,153 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/map.h"
 #include "libprof/base/saturate.h"
-#include "report/perfetto_interned.h"
 #include "report/protobuf.h"
-#include "report/thread.h"
+#include "report/walk.h"
 #include "report/trace.h"
 #include "report/writers.h"
+
+/* Field numbers of InternedData; each kind of entry has numbers of its own. */
+enum prof_perfetto_kind {
+    PROF_PERFETTO_CATEGORY = 1,
+    PROF_PERFETTO_NAME = 2,
+    PROF_PERFETTO_ANNOTATION = 3,
+    PROF_PERFETTO_FUNCTION = 5,
+    PROF_PERFETTO_FRAME = 6,
+    PROF_PERFETTO_CALLSTACK = 7,
+    PROF_PERFETTO_SOURCE_PATH = 18,
+    PROF_PERFETTO_VALUE = 29, /* texts that annotations have as values */
+    PROF_PERFETTO_KINDS
+};
+
+struct prof_perfetto_interned {
+    struct prof_map numbers[PROF_PERFETTO_KINDS]; /* by what stands for an entry */
+    struct prof_protobuf fresh;                   /* entries that were not sent */
+    struct prof_protobuf entry;
+    bool no_memory;
+};
+
+void prof_perfetto_interned_free(struct prof_perfetto_interned *interned);
+
+/* ---- interned data --------------------------------------------------------------------------- */
+
+/* Field numbers, by message. */
+enum {
+    ENTRY_IID = 1,
+    ENTRY_TEXT = 2,
+    FRAME_FUNCTION = 2,
+    FRAME_SOURCE_PATH = 5,
+    FRAME_LINE = 6,
+    FRAME_KIND = 7,
+    CALLSTACK_FRAME = 2,
+};
+
+enum { KIND_NATIVE = 1, KIND_KERNEL = 2, KIND_INTERPRETED = 3 };
+
+/* The number of what `key` stands for; `fresh` when it has none so far. */
+static int64_t interned_number(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
+                               uint64_t key, bool *fresh)
+{
+    const uint64_t *known = prof_map_get(&in->numbers[kind], key);
+    *fresh = !known;
+    if (known)
+        return (int64_t)*known;
+    uint64_t number = in->numbers[kind].count + 1;
+    if (!prof_map_put(&in->numbers[kind], key, number))
+        in->no_memory = true;
+    return (int64_t)number;
+}
+
+static void begin_entry(struct prof_perfetto_interned *in, int64_t iid)
+{
+    prof_protobuf_clear(&in->entry);
+    prof_protobuf_int(&in->entry, ENTRY_IID, iid);
+}
+
+static void end_entry(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind)
+{
+    prof_protobuf_message(&in->fresh, kind, &in->entry);
+}
+
+/* The number of a text of this kind. Its address stands for it: it stays where it is to the end. */
+static int64_t intern_text(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
+                           const char *text)
+{
+    bool fresh;
+    int64_t iid = interned_number(in, kind, (uint64_t)(uintptr_t)text, &fresh);
+    if (fresh) {
+        begin_entry(in, iid);
+        prof_protobuf_text(&in->entry, ENTRY_TEXT, text);
+        end_entry(in, kind);
+    }
+    return iid;
+}
+
+static int64_t frame_kind(const struct prof_frame *frame)
+{
+    return frame->kind == PROF_FRAME_NATIVE   ? KIND_NATIVE
+           : frame->kind == PROF_FRAME_KERNEL ? KIND_KERNEL
+           : frame->kind == PROF_FRAME_PYTHON ? KIND_INTERPRETED
+                                              : 0;
+}
+
+static int64_t interned_frame(struct prof_perfetto_interned *in,
+                              const struct prof_report_stacks *stacks, uint32_t place)
+{
+    bool fresh;
+    int64_t iid = interned_number(in, PROF_PERFETTO_FRAME, place, &fresh);
+    if (!fresh)
+        return iid;
+    const struct prof_frame *frame = prof_report_stacks_frame(stacks, place);
+    const char *path = frame->file ? frame->file : frame->module;
+    int64_t function = intern_text(in, PROF_PERFETTO_FUNCTION, frame->function);
+    int64_t source = path ? intern_text(in, PROF_PERFETTO_SOURCE_PATH, path) : 0;
+    begin_entry(in, iid);
+    prof_protobuf_int(&in->entry, FRAME_FUNCTION, function);
+    if (source)
+        prof_protobuf_int(&in->entry, FRAME_SOURCE_PATH, source);
+    if (frame->file && frame->line > 0 && frame->line <= UINT32_MAX)
+        prof_protobuf_int(&in->entry, FRAME_LINE, frame->line);
+    if (frame_kind(frame))
+        prof_protobuf_int(&in->entry, FRAME_KIND, frame_kind(frame));
+    end_entry(in, PROF_PERFETTO_FRAME);
+    return iid;
+}
+
+/* The number of the callstack that ends in `node` (not 0) of the tree, with all its frames. */
+static int64_t intern_stack(struct prof_perfetto_interned *in,
+                            const struct prof_report_stacks *stacks, uint32_t node)
+{
+    bool fresh;
+    int64_t iid = interned_number(in, PROF_PERFETTO_CALLSTACK, node, &fresh);
+    PROF_ARRAY(int64_t) frames = {0}; /* innermost first */
+    if (!fresh)
+        return iid;
+    for (; node; node = stacks->nodes.data[node - 1].parent) {
+        int64_t *slot = prof_array_add(&frames);
+        if (slot)
+            *slot = interned_frame(in, stacks, stacks->nodes.data[node - 1].place);
+        else
+            in->no_memory = true;
+    }
+    begin_entry(in, iid);
+    for (size_t i = frames.count; i-- > 0;)
+        prof_protobuf_int(&in->entry, CALLSTACK_FRAME, frames.data[i]);
+    end_entry(in, PROF_PERFETTO_CALLSTACK);
+    prof_array_free(&frames);
+    return iid;
+}
+
+void prof_perfetto_interned_free(struct prof_perfetto_interned *in)
+{
+    for (size_t i = 0; i < PROF_PERFETTO_KINDS; i++)
+        prof_map_free(&in->numbers[i]);
+    prof_protobuf_free(&in->fresh);
+    prof_protobuf_free(&in->entry);
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
 
 /* Field numbers, by message. */
 enum {
@@ -198,8 +339,8 @@ static void put_perfetto_track(struct prof_trace *t, const struct prof_trace_tra
 static void put_perfetto_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
 {
     struct perfetto *p = perfetto(t);
-    int64_t category = prof_perfetto_text(&p->interned, PROF_PERFETTO_CATEGORY, slice->category);
-    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_NAME, slice->name);
+    int64_t category = intern_text(&p->interned, PROF_PERFETTO_CATEGORY, slice->category);
+    int64_t name = intern_text(&p->interned, PROF_PERFETTO_NAME, slice->name);
     bool instant = slice->duration_ns == PROF_UNKNOWN;
     p->start_ns = slice->start_ns;
     p->end_ns = instant ? PROF_UNKNOWN : prof_add(slice->start_ns, slice->duration_ns);
@@ -216,7 +357,7 @@ static void put_perfetto_slice(struct prof_trace *t, const struct prof_trace_sli
                               (uint64_t)slice->flow_in);
     if (slice->stack)
         prof_protobuf_int(&p->event, EVENT_CALLSTACK_IID,
-                          prof_perfetto_stack(&p->interned, &t->stacks, slice->stack));
+                          intern_stack(&p->interned, &t->stacks, slice->stack));
 }
 
 /* Before the event that uses them. */
@@ -254,7 +395,7 @@ static void put_perfetto_end(struct prof_trace *t)
 
 static void begin_annotation(struct perfetto *p, const char *key)
 {
-    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_ANNOTATION, key);
+    int64_t name = intern_text(&p->interned, PROF_PERFETTO_ANNOTATION, key);
     prof_protobuf_clear(&p->inner);
     prof_protobuf_int(&p->inner, ANNOTATION_NAME_IID, name);
 }
@@ -281,7 +422,7 @@ static void put_perfetto_real(struct prof_trace *t, const char *key, double valu
 static void put_string(struct prof_trace *t, const char *key, const char *value)
 {
     struct perfetto *p = perfetto(t);
-    int64_t text = prof_perfetto_text(&p->interned, PROF_PERFETTO_VALUE, value);
+    int64_t text = intern_text(&p->interned, PROF_PERFETTO_VALUE, value);
     begin_annotation(p, key);
     prof_protobuf_int(&p->inner, ANNOTATION_STRING_IID, text);
     end_annotation(p);
@@ -420,8 +561,8 @@ static enum prof_status put_perfetto_header(struct prof_trace *t, struct prof_er
     prof_protobuf_string(&p->event, TRACK_NAME, "capture");
     end_track(p);
     prof_protobuf_clear(&p->event);
-    int64_t name = prof_perfetto_text(&p->interned, PROF_PERFETTO_NAME, "perfkit capture");
-    int64_t category = prof_perfetto_text(&p->interned, PROF_PERFETTO_CATEGORY, "perfkit");
+    int64_t name = intern_text(&p->interned, PROF_PERFETTO_NAME, "perfkit capture");
+    int64_t category = intern_text(&p->interned, PROF_PERFETTO_CATEGORY, "perfkit");
     prof_protobuf_int(&p->event, EVENT_TYPE, INSTANT);
     prof_protobuf_int(&p->event, EVENT_TRACK, (int64_t)UUID_CAPTURE);
     prof_protobuf_int(&p->event, EVENT_NAME_IID, name);

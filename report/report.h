@@ -83,8 +83,8 @@ enum prof_status prof_report_write_ranks(struct prof_capture *capture,
                                          enum prof_report_format format, FILE *out,
                                          struct prof_error *err);
 
-/* Who allocates: memory by device, kind and call path, what is never freed, what lives briefly, what
- * did not fit, and the driver's own count. */
+/* Who allocates: memory by device, kind and call path, what is never freed, what lives briefly,
+ * what did not fit, and the driver's own count. */
 enum prof_status prof_report_write_memory(struct prof_capture *capture,
                                           const struct prof_report_options *options,
                                           enum prof_report_format format, FILE *out,
@@ -111,7 +111,8 @@ const struct prof_report_writer *prof_report_find(const char *name);
 
 /* Write into a temporary file beside `path` and rename it there, so that a full disk leaves no half
  * report; an existing report is replaced. A path that is no regular file (a pipe, /dev/stdout) is
- * written to directly. A path that ends with ".gz" is compressed. One save at a time in a process. */
+ * written to directly. A path that ends with ".gz" is compressed. One save at a time in a process.
+ */
 enum prof_status prof_report_save(const struct prof_report_writer *writer,
                                   struct prof_capture *capture,
                                   const struct prof_report_options *options, const char *path,
@@ -126,6 +127,14 @@ enum prof_status prof_report_save_as(const char *path, void *context,
 /* Remove the temporary file of a save that is under way, if one is: for the handler of a signal
  * that is about to end the process. Async-signal-safe. */
 void prof_report_abandon(void);
+
+/* The pictures of `--plots DIR`. Draws every figure as FOLDER/NAME.svg and FOLDER/NAME.png by
+ * gnuplot; the folder is made unless it is there. A figure without data says "n/a" and why.
+ * *written: how many pictures; those before an error stay. PROF_UNSUPPORTED: gnuplot is not
+ * installed. */
+enum prof_status prof_report_plots(struct prof_capture *capture,
+                                   const struct prof_report_options *options, const char *folder,
+                                   size_t *written, struct prof_error *err);
 
 #ifdef __cplusplus
 }

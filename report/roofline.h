@@ -4,14 +4,6 @@
 
 #include "report/table.h"
 
-/* What must be said with the tables: the roofs of each device that kernels ran on, measured when or
- * theoretical, and why points have no place. */
-void prof_report_roofline_notes(const struct prof_report_data *data,
-                                struct prof_report_notes *notes);
-
-/* Why ranges have no place; none where all that called device work have one. */
-void prof_report_range_notes(const struct prof_report_data *data, struct prof_report_notes *notes);
-
 /* "measured 2026-11-20", "theoretical", "measured 2026-11-20 and theoretical": where the roofs of a
  * device come from; out: at least 64 bytes. False: it has none. */
 bool prof_report_roof_source(const struct prof_ceilings *ceilings, int64_t device, char *out,

@@ -1,5 +1,5 @@
-/* Saving a report so that no half file is left: neither under its name nor, when the program is
- * interrupted, under a temporary one. */
+/* The table of writers, and saving a report so that no half file is left: neither under its name
+ * nor, when the program is interrupted, under a temporary one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,8 +10,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/gzip.h"
+#include "report/pack.h"
 #include "report/writers.h"
+
+/* ---- the writers ----------------------------------------------------------------------------- */
+
+#define ROW(function, name, extension, summary, description)                                       \
+    {name, extension, description, summary, prof_report_write_##function},
+const struct prof_report_writer prof_report_writers[] = {PROF_REPORT_WRITERS(ROW){0}};
+
+const struct prof_report_writer *prof_report_find(const char *name)
+{
+    for (const struct prof_report_writer *writer = prof_report_writers; writer->name; writer++) {
+        if (name && !strcmp(writer->name, name))
+            return writer;
+    }
+    return NULL;
+}
+
+enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
+{
+    if (fflush(out) || ferror(out)) {
+        if (!errno)
+            errno = EIO;
+        return prof_fail_errno(err, PROF_IO, "cannot write the report");
+    }
+    if (prof_take_note(PROF_NOMEM, NULL))
+        return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
+    return PROF_OK;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 /* The temporary file of the save under way; NULL = none. */
 static char *_Atomic unfinished;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/filter.h"
-#include "report/stats_columns.h"
 #include "report/writers.h"
+#include "report/stats_columns.h"
 
 #define NSYS_TABLE(name_, function, title_, help_, needs_)                                         \
     {.name = #name_,                                                                               \

@@ -128,7 +128,8 @@ struct prof_report_value prof_stat_ordinal(const struct prof_report_data *data, 
 
 #define PROF_STAT_DECLARE(name, function, ...)                                                     \
     extern const struct prof_report_column prof_stat_##function##_columns[];                       \
-    enum prof_status prof_stat_##function(struct prof_report_row_walk *walk, struct prof_error *err);
+    enum prof_status prof_stat_##function(struct prof_report_row_walk *walk,                       \
+                                          struct prof_error *err);
 PROF_STATS(PROF_STAT_DECLARE, PROF_STAT_DECLARE)
 
 /* In the order of PROF_STATS, ended by one without a name. Static. */

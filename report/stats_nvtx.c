@@ -75,12 +75,14 @@ enum prof_status prof_stat_nvtx_sum(struct prof_report_row_walk *walk, struct pr
     return walk_range_rows(walk, PUSH_POP | START_END, err);
 }
 
-enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_row_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_pushpop_sum(struct prof_report_row_walk *walk,
+                                            struct prof_error *err)
 {
     return walk_range_rows(walk, PUSH_POP, err);
 }
 
-enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_row_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_startend_sum(struct prof_report_row_walk *walk,
+                                             struct prof_error *err)
 {
     return walk_range_rows(walk, START_END, err);
 }
@@ -242,7 +244,8 @@ static enum prof_status walk_instances(struct prof_report_row_walk *walk, bool p
     return status;
 }
 
-enum prof_status prof_stat_nvtx_pushpop_trace(struct prof_report_row_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_pushpop_trace(struct prof_report_row_walk *walk,
+                                              struct prof_error *err)
 {
     return walk_instances(walk, false, err);
 }
@@ -273,7 +276,8 @@ const struct prof_report_column prof_stat_nvtx_gpu_proj_sum_columns[] = {
     STAT_REAL("Avg Num Child", RATIO, projection_line, row.mean_children),
     {0}};
 
-enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_row_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_nvtx_gpu_proj_sum(struct prof_report_row_walk *walk,
+                                             struct prof_error *err)
 {
     struct prof_projection_summary all;
     struct prof_stat_text text = {0};

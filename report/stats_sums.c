@@ -98,8 +98,8 @@ const struct prof_report_column prof_stat_mem_size_sum_columns[] = {
     STAT_TEXT("Operation", operation_line, operation),
     {0}};
 
-static void pass_operations(struct prof_report_row_walk *walk, const struct prof_operation_summary *all,
-                            bool by_size)
+static void pass_operations(struct prof_report_row_walk *walk,
+                            const struct prof_operation_summary *all, bool by_size)
 {
     for (size_t i = 0; i < all->count; i++) {
         const struct prof_operation_row *row = &all->rows[i];

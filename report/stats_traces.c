@@ -355,7 +355,8 @@ const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_TEXT("Kernel Name", launch_line, name),
     {0}};
 
-enum prof_status prof_stat_kern_exec_trace(struct prof_report_row_walk *walk, struct prof_error *err)
+enum prof_status prof_stat_kern_exec_trace(struct prof_report_row_walk *walk,
+                                           struct prof_error *err)
 {
     struct prof_launches *launches;
     struct launch_line line;

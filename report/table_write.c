@@ -498,12 +498,12 @@ enum prof_status prof_report_put_table(struct prof_report_output *o,
         return prof_report_put_rows(o, table, rows, count, err);
     }
     struct prof_report_row_walk walk = {.capture = o->data ? o->data->capture : NULL,
-                                    .filter = o->data ? o->data->filter : NULL,
-                                    .row = write_walked_row,
-                                    .user = o,
-                                    .brief = formats[o->format].brief,
-                                    .listed_ns = PROF_UNKNOWN,
-                                    .wall_ns = PROF_UNKNOWN};
+                                        .filter = o->data ? o->data->filter : NULL,
+                                        .row = write_walked_row,
+                                        .user = o,
+                                        .brief = formats[o->format].brief,
+                                        .listed_ns = PROF_UNKNOWN,
+                                        .wall_ns = PROF_UNKNOWN};
     begin_table(o, table, &walk, 0);
     enum prof_status status = end_table(o, table->walk(&walk, err), err);
     o->walk = NULL;

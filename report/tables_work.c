@@ -1,8 +1,10 @@
-/* The tables of what a program did with its devices: kernels, transfers, calls, waits and the NVTX
- * ranges around them. */
+/* The tables of what a program did with its devices: kernels, memcpys and memsets, calls, waits,
+ * the NVTX ranges around them, the lines that launched them; and what only some programs have:
+ * graphs recorded whole, overhead, code compiled at run time, unified memory, memory pools. */
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/base/saturate.h"
 #include "libprof/include/prof_live.h"
 #include "report/columns.h"
 
@@ -346,4 +348,300 @@ const struct prof_report_table prof_report_ranges_table = {
     .screen_rows = 6,
     .totals = range_totals,
     ROWS(prof_range_row, range),
+};
+
+/* ---- lines of the program -------------------------------------------------------------------- */
+
+#define LINE(row) ((const struct prof_launch_line *)(row))
+
+static struct prof_report_value line_pass(const struct prof_report_data *data, const void *row)
+{
+    (void)data;
+    return prof_report_text(LINE(row)->backward ? "backward" : NULL);
+}
+
+/* Of the line's device time. */
+static struct prof_report_value line_work_share(const struct prof_report_data *data,
+                                                const void *row)
+{
+    (void)data;
+    if (LINE(row)->device_ns <= 0)
+        return (struct prof_report_value){.kind = PROF_VALUE_NONE};
+    return (struct prof_report_value){
+        .kind = PROF_VALUE_REAL, .real = (double)LINE(row)->work_ns / (double)LINE(row)->device_ns};
+}
+
+static const struct prof_report_column line_columns[] = {
+    INT64("total_ns", "Total", NS, 1, prof_launch_line, device_ns),
+    REAL("share", "Share", SHARE, 1, prof_launch_line, share),
+    REAL("wall_share", "Of wall", SHARE, 3, prof_launch_line, wall_share),
+    INT64("count", "Count", COUNT, 2, prof_launch_line, count),
+    INT64("bytes", "Bytes", BYTES, 0, prof_launch_line, bytes),
+    STRING("where", "Line", NAME, 1, prof_launch_line, where),
+    STRING("function", "Function", NAME, 0, prof_launch_line, function),
+    STRING("file", "File", NAME, 0, prof_launch_line, file),
+    INT64("line", "Line number", NUMBER, 0, prof_launch_line, line),
+    STRING("module", "Module", NAME, 0, prof_launch_line, module),
+    STRING("via", "Via", NAME, 0, prof_launch_line, via),
+    COMPUTED("pass", "Pass", WORD, 0, line_pass),
+    INT64("works", "Kinds", COUNT, 0, prof_launch_line, works),
+    COMPUTED("most_share", "Of it", SHARE, 0, line_work_share),
+    STRING("most", "Most of it", NAME, 1, prof_launch_line, work),
+    {0},
+};
+
+static const void *line_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->lines.count;
+    return data->lines.rows;
+}
+
+static void line_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_launch_lines *lines = &data->lines;
+    size_t used = (size_t)snprintf(out, size, "%s, %s",
+                                   prof_counted((int64_t)lines->count, "place", "places").text,
+                                   prof_duration_ns(lines->device_ns - lines->unknown_ns).text);
+    if (lines->unknown_operations && used < size)
+        used += (size_t)snprintf(
+            out + used, size - used, "; %s without a stack, %s",
+            prof_counted(lines->unknown_operations, "operation", "operations").text,
+            prof_duration_ns(lines->unknown_ns).text);
+    prof_report_append_wall(data, out, size, used);
+}
+
+const struct prof_report_table prof_report_lines_table = {
+    .name = "lines",
+    .part = PROF_PART_KERNELS,
+    .title = "Launched from",
+    .none = "no host stacks were taken (--stacks)",
+    .help = "Device work by the line of the program that launched it (perfkit run --stacks); "
+            "backward: by the line that called PyTorch's operator forward.",
+    .screen_rows = 8,
+    .optional = true,
+    .totals = line_totals,
+    .first_rows = 4,
+    ROWS(prof_launch_line, line),
+};
+
+/* ---- what only some programs have ------------------------------------------------------------ */
+
+#define ACTIVITY(row) ((const struct prof_activity_row *)(row))
+
+/* What all families of activities have. */
+#define ACTIVITY_TIMES                                                                             \
+    INT64("total_ns", "Total", NS, 1, prof_activity_row, duration_ns.sum),                         \
+        REAL("share", "Share", SHARE, 0, prof_activity_row, share),                                \
+        REAL("wall_share", "Of wall", SHARE, 1, prof_activity_row, wall_share),                    \
+        INT64("count", "Count", COUNT, 1, prof_activity_row, count),                               \
+        REAL("average_ns", "Average", NS, 2, prof_activity_row, duration_ns.mean),                 \
+        REAL("median_ns", "Median", NS, 0, prof_activity_row, duration_ns.median),                 \
+        INT64("min_ns", "Min", NS, 0, prof_activity_row, duration_ns.min),                         \
+        INT64("max_ns", "Max", NS, 3, prof_activity_row, duration_ns.max)
+
+static const struct prof_activity_summary *summary(const struct prof_report_data *data,
+                                                   enum prof_activity which)
+{
+    return &data->activities[which];
+}
+
+static const void *activity_rows(const struct prof_report_data *data, enum prof_activity which,
+                                 size_t *count)
+{
+    *count = summary(data, which)->count;
+    return summary(data, which)->rows;
+}
+
+static void totals_of(const struct prof_report_data *data, enum prof_activity which,
+                      const char *what, char *out, size_t size)
+{
+    const struct prof_activity_summary *all = summary(data, which);
+    snprintf(out, size, "%s %s%s, %s", prof_count(all->events).text, what,
+             all->events == 1 ? "" : "s", prof_duration_ns(all->listed_ns).text);
+}
+
+/* ---- graphs -------------------------------------------------------------------------------- */
+
+static struct prof_report_value graph_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_pid(data, ACTIVITY(row)->process);
+}
+
+static const struct prof_report_column graph_columns[] = {
+    ACTIVITY_TIMES,
+    COMPUTED("pid", "Process", NUMBER, 4, graph_pid),
+    INT64("graph", "Graph", NUMBER, 1, prof_activity_row, kind),
+    {0},
+};
+
+static const void *graph_rows(const struct prof_report_data *data, size_t *count)
+{
+    return activity_rows(data, PROF_ACTIVITY_GRAPHS, count);
+}
+
+static void graph_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    totals_of(data, PROF_ACTIVITY_GRAPHS, "execution", out, size);
+}
+
+const struct prof_report_table prof_report_graphs_table = {
+    .name = "graphs",
+    .part = PROF_PART_KERNELS,
+    .title = "Graphs",
+    .none = "no graphs were recorded as a whole",
+    .help = "Executions of CUDA graphs that were recorded as a whole, without their nodes.",
+    .screen_rows = 6,
+    .optional = true,
+    .totals = graph_totals,
+    .first_rows = 3,
+    ROWS(prof_activity_row, graph),
+};
+
+/* ---- overhead and JIT ---------------------------------------------------------------------- */
+
+static const struct prof_report_column overhead_columns[] = {
+    ACTIVITY_TIMES,
+    INT64("kind", "Kind", NUMBER, 0, prof_activity_row, kind),
+    STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
+    {0},
+};
+
+static const void *overhead_rows(const struct prof_report_data *data, size_t *count)
+{
+    return activity_rows(data, PROF_ACTIVITY_OVERHEAD, count);
+}
+
+static void overhead_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_activity_summary *all = summary(data, PROF_ACTIVITY_OVERHEAD);
+    double wall = all->wall_ns > 0 ? (double)all->wall_ns : 0.0 / 0.0;
+    snprintf(out, size, "%s in all, %s of the wall time", prof_duration_ns(all->listed_ns).text,
+             prof_percent((double)all->listed_ns / wall).text);
+}
+
+const struct prof_report_table prof_report_overhead_table = {
+    .name = "overhead",
+    .part_order = 1,
+    .title = "Overhead",
+    .none = "no overhead recorded",
+    .help = "Host time that the driver or the profiler took from the program, summed over threads.",
+    .screen_rows = 6,
+    .optional = true,
+    .totals = overhead_totals,
+    ROWS(prof_activity_row, overhead),
+};
+
+static const struct prof_report_column jit_columns[] = {
+    ACTIVITY_TIMES,
+    STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
+    {0},
+};
+
+static const void *jit_rows(const struct prof_report_data *data, size_t *count)
+{
+    return activity_rows(data, PROF_ACTIVITY_JIT, count);
+}
+
+static void jit_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    totals_of(data, PROF_ACTIVITY_JIT, "step", out, size);
+}
+
+const struct prof_report_table prof_report_jit_table = {
+    .name = "jit",
+    .part = PROF_PART_KERNELS,
+    .part_order = 2,
+    .title = "Code compiled at run time",
+    .none = "none",
+    .help = "Device code that the driver compiled while the program ran, or loaded from its cache.",
+    .screen_rows = 4,
+    .optional = true,
+    .totals = jit_totals,
+    ROWS(prof_activity_row, jit),
+};
+
+/* ---- unified memory ------------------------------------------------------------------------ */
+
+static const struct prof_report_column migration_columns[] = {
+    ACTIVITY_TIMES,
+    INT64("bytes", "Bytes", BYTES, 1, prof_activity_row, bytes),
+    INT64("faults", "Faults", COUNT, 2, prof_activity_row, faults),
+    STRING("name", "What", WORD, 1, prof_activity_row, kind_text),
+    {0},
+};
+
+static const void *migration_rows(const struct prof_report_data *data, size_t *count)
+{
+    return activity_rows(data, PROF_ACTIVITY_MIGRATIONS, count);
+}
+
+static void migration_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_activity_summary *all = summary(data, PROF_ACTIVITY_MIGRATIONS);
+    int64_t bytes = 0, faults = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        bytes = prof_add(bytes, all->rows[i].bytes > 0 ? all->rows[i].bytes : 0);
+        faults = prof_add(faults, all->rows[i].faults > 0 ? all->rows[i].faults : 0);
+    }
+    snprintf(out, size, "%s, %s page fault%s", prof_bytes_of(bytes).text, prof_count(faults).text,
+             faults == 1 ? "" : "s");
+}
+
+const struct prof_report_table prof_report_migrations_table = {
+    .name = "migrations",
+    .part = PROF_PART_TRANSFERS,
+    .part_order = 1,
+    .title = "Unified memory",
+    .none = "none moved",
+    .help = "Managed memory that moved to where it was needed, and the faults that made it move.",
+    .screen_rows = 8,
+    .optional = true,
+    .totals = migration_totals,
+    ROWS(prof_activity_row, migration),
+};
+
+/* ---- memory pools -------------------------------------------------------------------------- */
+
+static struct prof_report_value pool_device(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_device_name(data, ((const struct prof_pool *)row)->device);
+}
+
+static struct prof_report_value pool_pid(const struct prof_report_data *data, const void *row)
+{
+    return prof_report_pid(data, ((const struct prof_pool *)row)->process);
+}
+
+static const struct prof_report_column pool_columns[] = {
+    INT64("peak_bytes", "Reserved", BYTES, 1, prof_pool, peak_bytes),
+    INT64("peak_used_bytes", "Used", BYTES, 1, prof_pool, peak_used_bytes),
+    INT64("unused_bytes", "Unused", BYTES, 2, prof_pool, unused_bytes),
+    INT64("threshold_bytes", "Kept up to", BYTES, 3, prof_pool, threshold_bytes),
+    INT64("trims", "Trims", COUNT, 4, prof_pool, trims),
+    INT64("made_ns", "Made", MOMENT, 2, prof_pool, made_ns),
+    INT64("destroyed_ns", "Destroyed", MOMENT, 2, prof_pool, destroyed_ns),
+    INT64("address", "Address", NUMBER, 0, prof_pool, address),
+    COMPUTED("pid", "Process", NUMBER, 5, pool_pid),
+    COMPUTED("name", "Device", NAME, 1, pool_device),
+    {0},
+};
+
+static const void *pool_rows(const struct prof_report_data *data, size_t *count)
+{
+    *count = data->pools.count;
+    return data->pools.rows;
+}
+
+const struct prof_report_table prof_report_pools_table = {
+    .name = "pools",
+    .part = PROF_PART_MEMORY,
+    .part_order = 2,
+    .title = "Memory pools",
+    .none = "no memory pools",
+    .help =
+        "Reserved is what a pool held at most, Used what allocations took of it, Unused the most "
+        "that it held unused.",
+    .screen_rows = 4,
+    .optional = true,
+    ROWS(prof_pool, pool),
 };

@@ -9,11 +9,141 @@
 #ifndef PERFKIT_REPORT_TRACE_H
 #define PERFKIT_REPORT_TRACE_H
 
-#include "report/lanes.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "libprof/base/array.h"
+#include "libprof/base/map.h"
 #include "report/report.h"
-#include "report/stacks.h"
-#include "report/trace_names.h"
-#include "report/trace_ranges.h"
+#include "report/walk.h"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+struct prof_trace_names {
+    struct prof_capture *capture;
+    struct prof_map pids;  /* physical device id -> pid; 0 = unknown device */
+    struct prof_map tids;  /* stream id -> tid */
+    struct prof_map taken; /* pids in use */
+    int64_t extra;         /* last tid given to an extra track */
+};
+
+/* What a track shows, for its name. */
+enum prof_trace_lane {
+    PROF_TRACE_THREAD,
+    PROF_TRACE_RANGES,
+    PROF_TRACE_STREAM,
+    PROF_TRACE_WAITS,
+    PROF_TRACE_PROJECTIONS, /* of a stream: ranges as it saw them */
+    PROF_TRACE_MIGRATIONS,  /* of a device */
+    PROF_TRACE_LANES = 8
+};
+
+/* A process, or a device, which trace formats show as one. Texts live until the next call. */
+struct prof_trace_process {
+    int64_t pid;
+    const char *name;
+    char label[96]; /* "CPU", "GPU 0 (rank 1)" */
+    int64_t sort;
+    bool device;
+};
+
+struct prof_trace_track {
+    int64_t pid, tid;
+    char name[512];
+    int64_t sort;                     /* among the tracks of the pid */
+    const struct prof_thread *thread; /* whose own track it is; NULL = no thread's */
+    bool device;                      /* the pid is a device's */
+};
+
+/* Give numbers to all devices and streams. */
+bool prof_trace_names_init(struct prof_trace_names *names, struct prof_capture *capture);
+void prof_trace_names_free(struct prof_trace_names *names);
+
+int64_t prof_trace_device_pid(const struct prof_trace_names *names, int64_t device);
+int64_t prof_trace_process_pid(const struct prof_trace_names *names, int64_t process);
+int64_t prof_trace_thread_tid(const struct prof_trace_names *names, int64_t thread);
+int64_t prof_trace_stream_tid(const struct prof_trace_names *names, int64_t stream);
+
+/* True when prof_trace_next_process tells of a process of this pid. */
+bool prof_trace_is_process(const struct prof_trace_names *names, int64_t pid);
+
+/* A tid that nothing else has. */
+int64_t prof_trace_extra_tid(struct prof_trace_names *names);
+
+/* All processes and devices that are shown: start with *at = 0; false at the end. */
+bool prof_trace_next_process(const struct prof_trace_names *names, size_t *at,
+                             struct prof_trace_process *process);
+/* Fill all but the numbers of a track. `number` as prof_report_lane. */
+void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace_lane what,
+                           int64_t id, size_t number, struct prof_trace_track *track);
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* Memory: about 100 bytes a range, so that a capture with more is drawn without. */
+#define PROF_TRACE_RANGES_MOST 500000
+
+struct prof_trace_projection {
+    const char *name, *domain;
+    int64_t stream;
+    int64_t start_ns, end_ns;
+    int64_t operations;
+    uint32_t range, next; /* its range; index + 1 of the range's next stream */
+};
+
+struct prof_trace_range {
+    const char *name, *domain;
+    int64_t start_ns, end_ns;
+    uint32_t around; /* index + 1 of the range of its lane that it lies in; 0 = none */
+    uint32_t first;  /* index + 1 of its first projection */
+};
+
+/* Ranges of a thread that nest or are apart. */
+struct prof_trace_range_lane {
+    PROF_ARRAY(uint32_t) ranges; /* by start */
+    uint32_t open;               /* index + 1 of the innermost range that may be open */
+    size_t hint;                 /* where the last search ended */
+};
+
+struct prof_trace_thread_ranges {
+    PROF_ARRAY(struct prof_trace_range_lane) lanes; /* as many as ranges cross */
+};
+
+/* Starts as {0}. */
+struct prof_trace_ranges {
+    PROF_ARRAY(struct prof_trace_range) all;
+    PROF_ARRAY(struct prof_trace_projection) projections;
+    PROF_ARRAY(struct prof_trace_thread_ranges) threads;
+    struct prof_map thread_of; /* prof_thread.id -> index in threads */
+};
+
+/* A range; those of a thread come in order of start. False: out of memory. */
+bool prof_trace_ranges_add(struct prof_trace_ranges *ranges, int64_t thread,
+                           const struct prof_trace_range *range);
+
+/* Work on `stream` that a call of `thread` at `call_ns` asked for. False: out of memory. */
+bool prof_trace_ranges_work(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns,
+                            int64_t stream, int64_t start_ns, int64_t end_ns);
+
+/* Put the projections in order of start, enclosing ones first; nothing may be added afterwards. */
+void prof_trace_ranges_sort(struct prof_trace_ranges *ranges);
+
+void prof_trace_ranges_free(struct prof_trace_ranges *ranges);
+
+/* ---- writing behind -------------------------------------------------------------------------- */
+
+/* Start `run`, with all signals blocked. False: there is no thread to be had. */
+bool prof_report_thread(pthread_t *thread, void *(*run)(void *), void *argument);
+
+/* A stream whose data a thread writes to `out` (borrowed), up to a megabyte behind: for writers who
+ * are busy with what they write. An error of `out` is told, with its errno, by a later write or by
+ * fclose, which waits until all is written; then `out` is as if it had been written to directly.
+ * Not flushed by fflush. NULL: there is no thread or no memory; `out` is as good. */
+FILE *prof_report_behind(FILE *out);
+
+/* ---- the trace ------------------------------------------------------------------------------- */
 
 struct prof_trace;
 

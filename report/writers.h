@@ -47,6 +47,14 @@ void prof_report_markdown_notes(FILE *out, const struct prof_report_notes *notes
 void prof_report_markdown_filter(FILE *out, const struct prof_report_data *data);
 void prof_report_markdown_head(FILE *out, const struct prof_report_data *data);
 
+/* "from 1.00 s to 2.00 s, process 4711, GPU 0, kernels with \"gemm\"", cut to `size`; "" when
+ * everything is reported. Names of the program are clean (utf8.h). */
+void prof_report_filter_words(const struct prof_capture *capture, const struct prof_filter *filter,
+                              char *out, size_t size);
+
+/* The member "filter" of our JSON. NULL = everything. */
+void prof_report_json_filter(struct prof_json *json, const struct prof_filter *filter);
+
 /* What a document of the summary formats is made of: tables, and what is before and after them. */
 struct prof_report_document {
     const char *key; /* in JSON: its version, `shape` */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/findings.h"
-#include "report/html_panels.h"
+#include "report/html.h"
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 

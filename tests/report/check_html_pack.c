@@ -5,8 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "report/base64.h"
-#include "report/html_pack.h"
+#include "report/pack.h"
 #include "tests/check_main.h"
 
 static char *encoded(const char *bytes, size_t length)

@@ -11,11 +11,11 @@
 
 #include "report/data.h"
 #include "report/findings.h"
-#include "report/lanes.h"
+#include "report/walk.h"
 #include "report/memory.h"
 #include "report/stats_columns.h"
 #include "report/table.h"
-#include "report/trace_ranges.h"
+#include "report/trace.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 #include "tests/check_main.h"

@@ -1,12 +1,151 @@
-/* Numbers the frames of a flame graph and puts its stacks in the order of a walk over the tree, so
- * that viewers which draw samples one after another show equal callers as one. */
+/* The flame graph's tree as text, a line for each distinct stack: folded stacks for flamegraph.pl,
+ * speedscope and their kin, "range;range;call;kernel NANOSECONDS", sorted by bytes so that two
+ * captures can be compared with diff; the same of two captures in one file, `stack BASE CAND` (a
+ * stack that one side lacks has 0 there). Weights that are 0 are left out: no tool shows them.
+ * And as samples for profile formats: frames are numbered and stacks in the order of a walk over
+ * the tree, so that viewers which draw samples one after another show equal callers as one. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/map.h"
+#include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack.h"
-#include "report/flame_samples.h"
+#include "report/flame.h"
+#include "report/gate.h"
+#include "report/writers.h"
+
+struct prof_flame_line {
+    char *stack;    /* "range;range;call;kernel", clean */
+    int64_t weight; /* more than 0 */
+};
+
+struct prof_flame_lines {
+    struct prof_flame_line *rows;
+    size_t count;
+};
+
+static int by_stack(const void *a, const void *b)
+{
+    return strcmp(((const struct prof_flame_line *)a)->stack,
+                  ((const struct prof_flame_line *)b)->stack);
+}
+
+static char *flame_line_path(const struct prof_flame *flame, size_t node)
+{
+    size_t length = prof_flame_path(flame, node, NULL, 0);
+    char *stack = malloc(length + 1);
+    if (!stack)
+        return NULL;
+    prof_flame_path(flame, node, stack, length + 1);
+    char *clean = prof_report_clean(stack); /* the tools put names into SVG as they are */
+    free(stack);
+    return clean;
+}
+
+static bool collect_flame_lines(const struct prof_flame *flame, struct prof_flame_lines *result)
+{
+    for (size_t i = 1; i < flame->count; i++) {
+        if (flame->nodes[i].self <= 0)
+            continue;
+        char *stack = flame_line_path(flame, i);
+        if (!stack)
+            return false;
+        result->rows[result->count++] = (struct prof_flame_line){stack, flame->nodes[i].self};
+    }
+    return true;
+}
+
+/* Different names may fold to the same text (';' becomes ':'): such lines are one. */
+static void merge_flame_lines(struct prof_flame_lines *lines)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (kept && !strcmp(lines->rows[kept - 1].stack, lines->rows[i].stack)) {
+            lines->rows[kept - 1].weight += lines->rows[i].weight;
+            free(lines->rows[i].stack);
+        } else {
+            lines->rows[kept++] = lines->rows[i];
+        }
+    }
+    lines->count = kept;
+}
+
+static void free_flame_lines(struct prof_flame_lines *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->rows[i].stack);
+    free(result->rows);
+    *result = (struct prof_flame_lines){0};
+}
+
+static enum prof_status load_flame_lines(struct prof_capture *capture,
+                                         const struct prof_filter *filter,
+                                         enum prof_flame_weight weight,
+                                         struct prof_flame_lines *result, struct prof_error *err)
+{
+    struct prof_flame flame = {0};
+    *result = (struct prof_flame_lines){0};
+    enum prof_status status = prof_flame(capture, filter, weight, &flame, err);
+    if (!status && flame.count) {
+        result->rows = calloc(flame.count, sizeof *result->rows);
+        if (!result->rows || !collect_flame_lines(&flame, result))
+            status = prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory");
+    }
+    if (!status && result->count) {
+        qsort(result->rows, result->count, sizeof *result->rows, by_stack);
+        merge_flame_lines(result);
+    }
+    prof_flame_free(&flame);
+    if (status)
+        free_flame_lines(result);
+    return status;
+}
+
+/* ---- folded stacks --------------------------------------------------------------------------- */
+
+enum prof_status prof_report_write_flamegraph(struct prof_capture *capture,
+                                              const struct prof_report_options *options, FILE *out,
+                                              struct prof_error *err)
+{
+    struct prof_flame_lines lines;
+    enum prof_status status =
+        load_flame_lines(capture, options ? options->filter : NULL,
+                         options ? options->weight : PROF_FLAME_DEVICE_NS, &lines, err);
+    if (status)
+        return status;
+    if (options && options->stacks)
+        *options->stacks = lines.count;
+    for (size_t i = 0; i < lines.count; i++)
+        fprintf(out, "%s %" PRId64 "\n", lines.rows[i].stack, lines.rows[i].weight);
+    free_flame_lines(&lines);
+    return prof_report_flush(out, err);
+}
+
+/* ---- of two captures ------------------------------------------------------------------------- */
+
+enum prof_status prof_gate_flamegraph(struct prof_capture *base, struct prof_capture *cand,
+                                      FILE *out, bool is_empty[2], struct prof_error *err)
+{
+    struct prof_flame_lines a = {0}, b = {0};
+    enum prof_status status = load_flame_lines(base, NULL, PROF_FLAME_DEVICE_NS, &a, err);
+    status = status ? status : load_flame_lines(cand, NULL, PROF_FLAME_DEVICE_NS, &b, err);
+    is_empty[0] = a.count == 0;
+    is_empty[1] = b.count == 0;
+    for (size_t i = 0, j = 0; !status && (i < a.count || j < b.count);) {
+        int order = i == a.count ? 1 : j == b.count ? -1 : strcmp(a.rows[i].stack, b.rows[j].stack);
+        const char *stack = order <= 0 ? a.rows[i].stack : b.rows[j].stack;
+        int64_t before = order <= 0 ? a.rows[i++].weight : 0;
+        int64_t after = order >= 0 ? b.rows[j++].weight : 0;
+        fprintf(out, "%s %" PRId64 " %" PRId64 "\n", stack, before, after);
+    }
+    free_flame_lines(&a);
+    free_flame_lines(&b);
+    return status ? status : prof_report_flush(out, err);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static const char *const kind_words[] = {
     [PROF_FLAME_ROOT] = "all",         [PROF_FLAME_PROCESS] = "process",

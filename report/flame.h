@@ -1,7 +1,8 @@
 /* The flame graph as profile formats want it: a list of frames, and samples that name them. */
-#ifndef PERFKIT_REPORT_FLAME_SAMPLES_H
-#define PERFKIT_REPORT_FLAME_SAMPLES_H
+#ifndef PERFKIT_REPORT_FLAME_H
+#define PERFKIT_REPORT_FLAME_H
 
+#include "libprof/include/prof.h"
 #include "report/report.h"
 
 struct prof_report_frame {
