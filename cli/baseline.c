@@ -23,31 +23,18 @@ struct options {
     bool force, quiet, json;
 };
 
-#define AT(field) .offset = offsetof(struct options, field)
 static const struct cli_option options_table[] = {
     CLI_BASELINES_ROW(options, baselines),
-    {.name = "config",
-     .letter = 'c',
-     .type = CLI_FILE,
-     AT(config),
-     .argument = "FILE",
-     .fallback = "perfkit.gate of this folder or project",
-     .text = "the gate's configuration, which may name the file and the iteration"},
+    CLI_OPTION(options, config, "config", 'c', FILE, "FILE",
+               "the gate's configuration, which may name the file and the iteration",
+               .fallback = "perfkit.gate of this folder or project"),
     CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
-    {.name = "label",
-     .letter = 'l',
-     .type = CLI_TEXT,
-     AT(label),
-     .argument = "TEXT",
-     .text = "save: name of the session, as the number of a CI job; with the same label again the "
-             "runs join it"},
-    {.name = "keep",
-     .letter = 'k',
-     .type = CLI_COUNT,
-     AT(keep),
-     .argument = "N",
-     .text = "rm: keep the last N sessions"},
+    CLI_OPTION(
+        options, label, "label", 'l', TEXT, "TEXT",
+        "save: name of the session, as the number of a CI job; with the same label again the "
+        "runs join it"),
+    CLI_OPTION(options, keep, "keep", 'k', COUNT, "N", "rm: keep the last N sessions"),
     CLI_FORCE_ROW(options, force, "export: replace the file if it exists"),
     CLI_QUIET_ROW(options, quiet, "print only errors"),
     CLI_JSON_ROW(options, json, "list, show: print JSON"),

@@ -139,30 +139,29 @@ CLI_COMMANDS(CLI_DECLARE)
  * once, as CONTRIBUTING.md ("Words of the command line") promises them. `says` is the row's
  * text. */
 
-#define CLI_FLAG_ROW_(options, member, word, short_, says)                                         \
+/* A row of an option table; the rest of struct cli_option's fields by name behind the text. */
+#define CLI_OPTION(options, member, name_, letter_, type_, argument_, text_, ...)                  \
     {                                                                                              \
-        .name = word, .letter = short_, .type = CLI_FLAG, .text = says,                            \
-        .offset = offsetof(struct options, member)                                                 \
+        .name = name_, .letter = letter_, .type = CLI_##type_,                                     \
+        .offset = offsetof(struct options, member), .argument = argument_, .text = text_,          \
+        __VA_ARGS__                                                                                \
     }
-#define CLI_FORCE_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "force", 'f', says)
-#define CLI_QUIET_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "quiet", 'q', says)
-#define CLI_JSON_ROW(options, member, says) CLI_FLAG_ROW_(options, member, "json", 0, says)
+
+#define CLI_FORCE_ROW(options, member, says)                                                       \
+    CLI_OPTION(options, member, "force", 'f', FLAG, NULL, says)
+#define CLI_QUIET_ROW(options, member, says)                                                       \
+    CLI_OPTION(options, member, "quiet", 'q', FLAG, NULL, says)
+#define CLI_JSON_ROW(options, member, says) CLI_OPTION(options, member, "json", 0, FLAG, NULL, says)
 
 /* Of every command that reports by iterations: libprof/include/prof_iterations.h. */
 #define CLI_ITERATION_ROW(options, member)                                                         \
-    {                                                                                              \
-        .name = "iteration", .letter = 'i', .type = CLI_TEXT, .argument = "RANGE[@DOMAIN]",        \
-        .fallback = "step or alike, else the outermost range that repeats",                        \
-        .text = "the NVTX range that is one iteration; also a phase as reports name it",           \
-        .offset = offsetof(struct options, member)                                                 \
-    }
+    CLI_OPTION(options, member, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",                          \
+               "the NVTX range that is one iteration; also a phase as reports name it",            \
+               .fallback = "step or alike, else the outermost range that repeats")
 #define CLI_SKIP_ROW(options, member)                                                              \
-    {                                                                                              \
-        .name = "skip", .type = CLI_COUNT, .zero = true, .argument = "N",                          \
-        .fallback = "1 of 4 or more, and those that compile at first",                             \
-        .text = "iterations of each phase to leave out at the start, as warm-up",                  \
-        .offset = offsetof(struct options, member)                                                 \
-    }
+    CLI_OPTION(options, member, "skip", 0, COUNT, "N",                                             \
+               "iterations of each phase to leave out at the start, as warm-up",                   \
+               .fallback = "1 of 4 or more, and those that compile at first", .zero = true)
 #define CLI_NO_SKIP UINT_MAX
 #define CLI_RUN_OPTIONS(iteration_, skip_)                                                         \
     {                                                                                              \
@@ -174,11 +173,8 @@ CLI_COMMANDS(CLI_DECLARE)
         .skip = (skip_) == CLI_NO_SKIP ? 0 : (int64_t)(skip_)                                      \
     }
 #define CLI_BASELINES_ROW(options, member)                                                         \
-    {                                                                                              \
-        .name = "baselines", .type = CLI_FILE, .argument = "FILE",                                 \
-        .fallback = ".perfkit/baselines.sqlite of this folder or project",                         \
-        .text = "the file of baselines", .offset = offsetof(struct options, member)                \
-    }
+    CLI_OPTION(options, member, "baselines", 0, FILE, "FILE", "the file of baselines",             \
+               .fallback = ".perfkit/baselines.sqlite of this folder or project")
 
 /* ---- what the terminal allows ---------------------------------------------------------------- */
 

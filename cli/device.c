@@ -243,33 +243,19 @@ struct device_options {
     const char *only, *folder;
 };
 
-#define AT(field) .offset = offsetof(struct device_options, field)
 static const struct cli_option device_options[] = {
-    {.name = "measure",
-     .type = CLI_FLAG,
-     AT(measure),
-     .text = "measure what the devices can do, and keep it: a GPU takes about 50 s, on an idle "
-             "machine"},
-    {.name = "only",
-     .type = CLI_TEXT,
-     AT(only),
-     .argument = "NAME,...",
-     .text = "measure these ceilings only; the others are kept as they are"},
-    {.name = "against-libraries",
-     .type = CLI_FLAG,
-     AT(against_libraries),
-     .text = "with --measure: hold what was measured against what cuBLAS and plain copies reach"},
-    {.name = "quick",
-     .type = CLI_FLAG,
-     AT(quick),
-     .text = "with --measure: small and short, to see that it works; nothing is kept"},
+    CLI_OPTION(device_options, measure, "measure", 0, FLAG, NULL,
+               "measure what the devices can do, and keep it: a GPU takes about 50 s, on an idle "
+               "machine"),
+    CLI_OPTION(device_options, only, "only", 0, TEXT, "NAME,...",
+               "measure these ceilings only; the others are kept as they are"),
+    CLI_OPTION(device_options, against_libraries, "against-libraries", 0, FLAG, NULL,
+               "with --measure: hold what was measured against what cuBLAS and plain copies reach"),
+    CLI_OPTION(device_options, quick, "quick", 0, FLAG, NULL,
+               "with --measure: small and short, to see that it works; nothing is kept"),
     CLI_JSON_ROW(device_options, json, "print JSON"),
-    {.name = "ceilings",
-     .type = CLI_FOLDER,
-     AT(folder),
-     .argument = "FOLDER",
-     .fallback = "$XDG_DATA_HOME/perfkit/ceilings",
-     .text = "where measured ceilings are kept"},
+    CLI_OPTION(device_options, folder, "ceilings", 0, FOLDER, "FOLDER",
+               "where measured ceilings are kept", .fallback = "$XDG_DATA_HOME/perfkit/ceilings"),
     {0},
 };
 

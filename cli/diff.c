@@ -17,30 +17,17 @@ struct options {
 
 static const char *const formats[] = {"text", "markdown", "json", NULL};
 
-#define AT(field) .offset = offsetof(struct options, field)
 static const struct cli_option options_table[] = {
-    {.name = "format",
-     .type = CLI_CHOICE,
-     AT(format),
-     .argument = "NAME",
-     .fallback = "text",
-     .text = "on standard output: text, markdown or json",
-     .words = formats},
+    CLI_OPTION(options, format, "format", 0, CHOICE, "NAME",
+               "on standard output: text, markdown or json", .fallback = "text", .words = formats),
     CLI_JSON_ROW(options, json, "the same as --format json"),
-    {.name = "top",
-     .letter = 'n',
-     .type = CLI_COUNT,
-     AT(top),
-     .argument = "N",
-     .text = "rows of each list at most"},
+    CLI_OPTION(options, top, "top", 'n', COUNT, "N", "rows of each list at most"),
     CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
-    {.name = "flamegraph",
-     .type = CLI_FILE,
-     AT(flamegraph),
-     .argument = "OUT",
-     .text = "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
-             "printed then; `-` is standard output"},
+    CLI_OPTION(
+        options, flamegraph, "flamegraph", 0, FILE, "OUT",
+        "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
+        "printed then; `-` is standard output"),
     CLI_QUIET_ROW(options, quiet, "print no notes, only errors"),
     {0},
 };

@@ -141,23 +141,14 @@ struct export_options {
 static const char *const shapes[] = {"nsys", "parquet", NULL};
 static exchange_call *const calls[] = {prof_export_nsys, prof_export_parquet};
 
-#define AT(field) .offset = offsetof(struct export_options, field)
 static const struct cli_option export_options[] = {
-    {.name = "to",
-     .type = CLI_CHOICE,
-     AT(shape),
-     .argument = "SHAPE",
-     .words = shapes,
-     .fallback = "nsys",
-     .text =
-         "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
-         "file for each table, for DuckDB, Spark and others"},
-    {.name = "output",
-     .letter = 'o',
-     .type = CLI_FILE,
-     AT(output),
-     .argument = "OUT",
-     .text = "file or folder to write; the same as OUT behind FILE"},
+    CLI_OPTION(
+        export_options, shape, "to", 0, CHOICE, "SHAPE",
+        "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
+        "file for each table, for DuckDB, Spark and others",
+        .words = shapes, .fallback = "nsys"),
+    CLI_OPTION(export_options, output, "output", 'o', FILE, "OUT",
+               "file or folder to write; the same as OUT behind FILE"),
     CLI_FORCE_ROW(export_options, force,
                   "replace the file, or the folder of Parquet files, if it exists"),
     CLI_QUIET_ROW(export_options, quiet, "print no notes, only errors"),
@@ -232,12 +223,7 @@ struct import_options {
 };
 
 static const struct cli_option import_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .type = CLI_FILE,
-     .offset = offsetof(struct import_options, output),
-     .argument = "OUT",
-     .text = "capture to write (needed)"},
+    CLI_OPTION(import_options, output, "output", 'o', FILE, "OUT", "capture to write (needed)"),
     CLI_FORCE_ROW(import_options, force, "replace the file if it exists"),
     CLI_QUIET_ROW(import_options, quiet, "print no notes, only errors"),
     {0},
@@ -296,24 +282,14 @@ struct merge_options {
     bool summary, subset, force, quiet;
 };
 
-#define MERGE_AT(field) .offset = offsetof(struct merge_options, field)
 static const struct cli_option merge_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .type = CLI_FILE,
-     MERGE_AT(output),
-     .argument = "OUT",
-     .text = "capture to write (needed)"},
-    {.name = "summary",
-     .letter = 's',
-     .type = CLI_FLAG,
-     MERGE_AT(summary),
-     .text = "no events: only what each kernel took in each second, processes and the trust block; "
-             "for very many ranks"},
-    {.name = "subset",
-     .type = CLI_FLAG,
-     MERGE_AT(subset),
-     .text = "ranks that none of the files has are left out on purpose"},
+    CLI_OPTION(merge_options, output, "output", 'o', FILE, "OUT", "capture to write (needed)"),
+    CLI_OPTION(
+        merge_options, summary, "summary", 's', FLAG, NULL,
+        "no events: only what each kernel took in each second, processes and the trust block; "
+        "for very many ranks"),
+    CLI_OPTION(merge_options, subset, "subset", 0, FLAG, NULL,
+               "ranks that none of the files has are left out on purpose"),
     CLI_FORCE_ROW(merge_options, force, "replace the file if it exists"),
     CLI_QUIET_ROW(merge_options, quiet, "print no summary, only errors and what is missing"),
     {0},

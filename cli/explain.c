@@ -15,15 +15,9 @@ struct explain_options {
 enum { TEXT, MARKDOWN, JSON };
 static const char *const format_words[] = {"text", "markdown", "json", NULL};
 
-#define AT(field) .offset = offsetof(struct explain_options, field)
 static const struct cli_option explain_options[] = {
-    {.name = "format",
-     .type = CLI_CHOICE,
-     AT(format),
-     .argument = "NAME",
-     .fallback = "text",
-     .text = "text, markdown or json",
-     .words = format_words},
+    CLI_OPTION(explain_options, format, "format", 0, CHOICE, "NAME", "text, markdown or json",
+               .fallback = "text", .words = format_words),
     CLI_JSON_ROW(explain_options, json, "the same as --format json"),
     {0},
 };

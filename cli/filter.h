@@ -20,46 +20,22 @@ struct cli_filter_options {
 
 /* Rows for the option table of a command whose options hold `member`. */
 #define CLI_FILTER_ROWS(options, member)                                                           \
-    {.name = "from",                                                                               \
-     .type = CLI_TIME,                                                                             \
-     .offset = offsetof(struct options, member.from),                                              \
-     .argument = "TIME",                                                                           \
-     .group = "Of a part of the capture",                                                          \
-     .text = "what starts at or after this time; seconds since the capture's start, or with ms, "  \
-             "us"},                                                                                \
-        {.name = "to",                                                                             \
-         .type = CLI_TIME,                                                                         \
-         .offset = offsetof(struct options, member.to),                                            \
-         .argument = "TIME",                                                                       \
-         .text = "what starts before it"},                                                         \
-        {.name = "nvtx",                                                                           \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.nvtx),                                          \
-         .argument = "NAME[@DOMAIN]",                                                              \
-         .text =                                                                                   \
-             "what was called inside NVTX ranges of that name; `NAME@`: of the default domain, "   \
-             "`\\@`: a plain @"},                                                                  \
-        {.name = "process",                                                                        \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.process),                                       \
-         .argument = "PID",                                                                        \
-         .text = "what that process did"},                                                         \
-        {.name = "device",                                                                         \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.device),                                        \
-         .argument = "DEVICE",                                                                     \
-         .text = "what ran on it; its number, cuda:N, opencl:N, its UUID, or a part of its name"}, \
-        {.name = "stream",                                                                         \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.stream),                                        \
-         .argument = "STREAM",                                                                     \
-         .text = "what ran in streams of that number or name"},                                    \
-        {.name = "kernel",                                                                         \
-         .letter = 'k',                                                                            \
-         .type = CLI_TEXT,                                                                         \
-         .offset = offsetof(struct options, member.kernel),                                        \
-         .argument = "REGEX",                                                                      \
-         .text = "kernels whose readable name matches it, a POSIX extended regular expression"},   \
+    CLI_OPTION(                                                                                    \
+        options, member.from, "from", 0, TIME, "TIME",                                             \
+        "what starts at or after this time; seconds since the capture's start, or with ms, us",    \
+        .group = "Of a part of the capture"),                                                      \
+        CLI_OPTION(options, member.to, "to", 0, TIME, "TIME", "what starts before it"),            \
+        CLI_OPTION(options, member.nvtx, "nvtx", 0, TEXT, "NAME[@DOMAIN]",                         \
+                   "what was called inside NVTX ranges of that name; `NAME@`: of the default "     \
+                   "domain, `\\@`: a plain @"),                                                    \
+        CLI_OPTION(options, member.process, "process", 0, TEXT, "PID", "what that process did"),   \
+        CLI_OPTION(                                                                                \
+            options, member.device, "device", 0, TEXT, "DEVICE",                                   \
+            "what ran on it; its number, cuda:N, opencl:N, its UUID, or a part of its name"),      \
+        CLI_OPTION(options, member.stream, "stream", 0, TEXT, "STREAM",                            \
+                   "what ran in streams of that number or name"),                                  \
+        CLI_OPTION(options, member.kernel, "kernel", 'k', TEXT, "REGEX",                           \
+                   "kernels whose readable name matches it, a POSIX extended regular expression"), \
         CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip)
 
 struct cli_filter {

@@ -211,44 +211,22 @@ struct options {
     unsigned sessions, max_units;
 };
 
-#define AT(field) .offset = offsetof(struct options, field)
 static const struct cli_option options_table[] = {
-    {.name = "baseline",
-     .letter = 'b',
-     .type = CLI_TEXT,
-     AT(baseline),
-     .argument = "NAME",
-     .group = "Against what",
-     .offers = "perfkit baseline list 2>/dev/null | sed 1d",
-     .text = "the baseline, as perfkit baseline save named it"},
+    CLI_OPTION(options, baseline, "baseline", 'b', TEXT, "NAME",
+               "the baseline, as perfkit baseline save named it", .group = "Against what",
+               .offers = "perfkit baseline list 2>/dev/null | sed 1d"),
     CLI_BASELINES_ROW(options, baselines),
-    {.name = "sessions",
-     .type = CLI_COUNT,
-     AT(sessions),
-     .argument = "N",
-     .fallback = "20",
-     .text = "use the last N sessions of the baseline"},
+    CLI_OPTION(options, sessions, "sessions", 0, COUNT, "N",
+               "use the last N sessions of the baseline", .fallback = "20"),
     GATE_JUDGE_ROWS(options, gate),
-    {.name = "rerun",
-     .type = CLI_TEXT,
-     AT(rerun),
-     .argument = "CMD",
-     .group = "More runs",
-     .text =
-         "when nothing can be decided, record CMD (for the shell) again and compare all together; "
-         "without FILE the first run too"},
-    {.name = "max-units",
-     .type = CLI_COUNT,
-     AT(max_units),
-     .argument = "N",
-     .fallback = "3",
-     .text = "runs of the candidate at most"},
-    {.name = "keep",
-     .letter = 'k',
-     .type = CLI_FOLDER,
-     AT(keep),
-     .argument = "DIR",
-     .text = "keep the captures of --rerun there"},
+    CLI_OPTION(
+        options, rerun, "rerun", 0, TEXT, "CMD",
+        "when nothing can be decided, record CMD (for the shell) again and compare all together; "
+        "without FILE the first run too",
+        .group = "More runs"),
+    CLI_OPTION(options, max_units, "max-units", 0, COUNT, "N", "runs of the candidate at most",
+               .fallback = "3"),
+    CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR", "keep the captures of --rerun there"),
     GATE_OUTPUT_ROWS(options, gate),
     {0},
 };

@@ -133,58 +133,29 @@ extern const char *const gate_formats[];
 
 /* Rows for the option table of a command whose options hold `member`. */
 #define GATE_JUDGE_ROWS(options, member)                                                           \
-    {.name = "config",                                                                             \
-     .letter = 'c',                                                                                \
-     .type = CLI_FILE,                                                                             \
-     .offset = offsetof(struct options, member.config),                                            \
-     .argument = "FILE",                                                                           \
-     .fallback = "perfkit.gate of this folder or project",                                         \
-     .group = "What is compared",                                                                  \
-     .text = "metrics, tolerances, smallest effects that matter and what is ignored"},             \
+    CLI_OPTION(options, member.config, "config", 'c', FILE, "FILE",                                \
+               "metrics, tolerances, smallest effects that matter and what is ignored",            \
+               .fallback = "perfkit.gate of this folder or project", .group = "What is compared"), \
         CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip),          \
-        {.name = "strict",                                                                         \
-         .type = CLI_FLAG,                                                                         \
-         .offset = offsetof(struct options, member.strict),                                        \
-         .text = "end with 4 when nothing can be decided, instead of 0 and a warning"},            \
-    {                                                                                              \
-        .name = "allow-single", .type = CLI_FLAG,                                                  \
-        .offset = offsetof(struct options, member.allow_single),                                   \
-        .text = "let times fail on fewer than three runs, which is a weaker statement"             \
-    }
+        CLI_OPTION(options, member.strict, "strict", 0, FLAG, NULL,                                \
+                   "end with 4 when nothing can be decided, instead of 0 and a warning"),          \
+        CLI_OPTION(options, member.allow_single, "allow-single", 0, FLAG, NULL,                    \
+                   "let times fail on fewer than three runs, which is a weaker statement")
 
 #define GATE_OUTPUT_ROWS(options, member)                                                          \
-    {.name = "format",                                                                             \
-     .type = CLI_CHOICE,                                                                           \
-     .offset = offsetof(struct options, member.format),                                            \
-     .argument = "NAME",                                                                           \
-     .fallback = "text",                                                                           \
-     .group = "Output",                                                                            \
-     .text = "on standard output: text, markdown, junit, github or json",                          \
-     .words = gate_formats},                                                                       \
+    CLI_OPTION(options, member.format, "format", 0, CHOICE, "NAME",                                \
+               "on standard output: text, markdown, junit, github or json", .fallback = "text",    \
+               .group = "Output", .words = gate_formats),                                          \
         CLI_JSON_ROW(options, member.json, "the same as --format json"),                           \
-        {.name = "github",                                                                         \
-         .type = CLI_FLAG,                                                                         \
-         .offset = offsetof(struct options, member.github),                                        \
-         .text = "annotations for GitHub Actions on standard output too"},                         \
-        {.name = "markdown",                                                                       \
-         .type = CLI_FILE,                                                                         \
-         .offset = offsetof(struct options, member.markdown),                                      \
-         .argument = "OUT",                                                                        \
-         .text = "also into a file, for a comment or a job's summary"},                            \
-        {.name = "junit",                                                                          \
-         .type = CLI_FILE,                                                                         \
-         .offset = offsetof(struct options, member.junit),                                         \
-         .argument = "OUT",                                                                        \
-         .text = "also into a file, as JUnit XML"},                                                \
-        {.name = "json-file",                                                                      \
-         .type = CLI_FILE,                                                                         \
-         .offset = offsetof(struct options, member.json_file),                                     \
-         .argument = "OUT",                                                                        \
-         .text = "also into a file, as JSON"},                                                     \
-    {                                                                                              \
-        .name = "top", .type = CLI_COUNT, .offset = offsetof(struct options, member.top),          \
-        .argument = "N", .text = "rows of each list at most"                                       \
-    }
+        CLI_OPTION(options, member.github, "github", 0, FLAG, NULL,                                \
+                   "annotations for GitHub Actions on standard output too"),                       \
+        CLI_OPTION(options, member.markdown, "markdown", 0, FILE, "OUT",                           \
+                   "also into a file, for a comment or a job's summary"),                          \
+        CLI_OPTION(options, member.junit, "junit", 0, FILE, "OUT",                                 \
+                   "also into a file, as JUnit XML"),                                              \
+        CLI_OPTION(options, member.json_file, "json-file", 0, FILE, "OUT",                         \
+                   "also into a file, as JSON"),                                                   \
+        CLI_OPTION(options, member.top, "top", 0, COUNT, "N", "rows of each list at most")
 
 /* Exit statuses of gate and ab, for help. */
 extern const struct cli_text_row gate_statuses[];

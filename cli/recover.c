@@ -26,28 +26,16 @@ struct recover_options {
     bool force, keep, quiet, wait;
 };
 
-#define AT(field) .offset = offsetof(struct recover_options, field)
 static const struct cli_option recover_options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .type = CLI_FILE,
-     AT(output),
-     .argument = "FILE",
-     .fallback = "where perfkit run was to put it",
-     .text = "capture file to write"},
-    {.name = "wait",
-     .letter = 'w',
-     .type = CLI_FLAG,
-     AT(wait),
-     .text = "go on recording until the program's processes have ended"},
+    CLI_OPTION(recover_options, output, "output", 'o', FILE, "FILE", "capture file to write",
+               .fallback = "where perfkit run was to put it"),
+    CLI_OPTION(recover_options, wait, "wait", 'w', FLAG, NULL,
+               "go on recording until the program's processes have ended"),
     CLI_FORCE_ROW(recover_options, force,
                   "finish now although processes of the program still run; what they do afterwards "
                   "is not recorded"),
-    {.name = "keep",
-     .letter = 'k',
-     .type = CLI_FLAG,
-     AT(keep),
-     .text = "leave the spool folder where it is"},
+    CLI_OPTION(recover_options, keep, "keep", 'k', FLAG, NULL,
+               "leave the spool folder where it is"),
     CLI_QUIET_ROW(recover_options, quiet, "print no summary, only errors"),
     {0},
 };

@@ -81,16 +81,11 @@ struct symbolize_options {
     bool quiet;
 };
 
-#define AT(field) .offset = offsetof(struct symbolize_options, field)
 static const struct cli_option symbolize_options[] = {
-    {.name = "debug-dir",
-     .letter = 'd',
-     .type = CLI_FOLDER,
-     AT(folders),
-     .argument = "DIR",
-     .text =
-         "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
-         "path, or DIR and its name; several folders are separated by ':'"},
+    CLI_OPTION(
+        symbolize_options, folders, "debug-dir", 'd', FOLDER, "DIR",
+        "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
+        "path, or DIR and its name; several folders are separated by ':'"),
     CLI_QUIET_ROW(symbolize_options, quiet, "print no summary, only errors"),
     {0},
 };

@@ -238,7 +238,7 @@ static void adapt(struct tui_app *app, int64_t cost_ns)
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static struct tui_place *app_cursor(struct tui_app *app)
+struct tui_place *tui_app_cursor(struct tui_app *app)
 {
     return app->drilled ? &app->drill_place : &app->places[app->view];
 }
@@ -246,7 +246,7 @@ static struct tui_place *app_cursor(struct tui_app *app)
 /* Rows move from look to look: the cursor stays on what it was on. */
 static void app_save_cursor(struct tui_app *app)
 {
-    struct tui_place *place = app_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     const struct tui_table *table = &app->table;
     if (place->has_id && !table->in_order) {
         for (size_t i = 0; i < table->order.count; i++) {
@@ -261,7 +261,7 @@ static void app_save_cursor(struct tui_app *app)
 /* The table is filled: its rows in order, and the cursor where it was. */
 static void app_sort_table(struct tui_app *app)
 {
-    struct tui_place *place = app_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
     if (app->table.failed)
         prof_note(PROF_NOMEM);

@@ -97,6 +97,8 @@ void tui_app_free(struct tui_app *app);
 
 /* Look at the capture (unless paused) and fill the table that is shown. As tui_model_look. */
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err);
+/* Where the user is in the view, or in the page of one of its rows. */
+struct tui_place *tui_app_cursor(struct tui_app *app);
 /* Fill the table again from what was read. */
 void tui_app_fill(struct tui_app *app);
 

@@ -4,11 +4,6 @@
 
 #include "tui/app.h"
 
-static struct tui_place *current_cursor(struct tui_app *app)
-{
-    return app->drilled ? &app->drill_place : &app->places[app->view];
-}
-
 static struct tui_layout layout_of(const struct tui_app *app)
 {
     return tui_lay_out(app->height, tui_note_lines(&app->table, app->width));
@@ -22,7 +17,7 @@ static size_t page(const struct tui_app *app)
 
 static void remember_selection(struct tui_app *app)
 {
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     const struct tui_table *table = &app->table;
     place->has_id = place->chosen < table->order.count;
     if (place->has_id)
@@ -31,7 +26,7 @@ static void remember_selection(struct tui_app *app)
 
 static unsigned move_selection(struct tui_app *app, long by)
 {
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     size_t count = app->table.order.count;
     if (!count)
         return TUI_REDRAW;
@@ -48,7 +43,7 @@ static unsigned move_selection(struct tui_app *app, long by)
 
 static unsigned apply_sort_keys(struct tui_app *app)
 {
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     tui_table_arrange(&app->table, place->filter, place->sort, place->rising);
     place->chosen = place->scroll = 0;
     remember_selection(app);
@@ -57,7 +52,7 @@ static unsigned apply_sort_keys(struct tui_app *app)
 
 static unsigned sort_by(struct tui_app *app, size_t column)
 {
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     size_t now = place->sort < app->table.column_count ? place->sort : app->table.sort;
     if (app->table.in_order || column >= app->table.column_count) {
         snprintf(app->message, sizeof app->message, "this view has an order of its own");
@@ -70,7 +65,7 @@ static unsigned sort_by(struct tui_app *app, size_t column)
 
 static unsigned next_sort(struct tui_app *app, int step)
 {
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     size_t count = app->table.column_count;
     size_t column = place->sort < count ? place->sort : app->table.sort;
     for (size_t i = 0; count && i < count; i++) {
@@ -98,7 +93,7 @@ static unsigned find_next(struct tui_app *app, size_t from)
         snprintf(app->message, sizeof app->message, "not found: %.80s", app->search);
         return TUI_REDRAW;
     }
-    current_cursor(app)->chosen = found;
+    tui_app_cursor(app)->chosen = found;
     remember_selection(app);
     return TUI_REDRAW;
 }
@@ -107,7 +102,7 @@ static unsigned open_prompt(struct tui_app *app, enum tui_prompt prompt)
 {
     app->prompt = prompt;
     snprintf(app->line, sizeof app->line, "%s",
-             prompt == TUI_FILTER ? current_cursor(app)->filter : app->search);
+             prompt == TUI_FILTER ? tui_app_cursor(app)->filter : app->search);
     return TUI_REDRAW;
 }
 
@@ -115,9 +110,9 @@ static unsigned follow_line(struct tui_app *app)
 {
     if (app->prompt == TUI_SEARCH) {
         snprintf(app->search, sizeof app->search, "%s", app->line);
-        return find_next(app, current_cursor(app)->chosen);
+        return find_next(app, tui_app_cursor(app)->chosen);
     }
-    snprintf(current_cursor(app)->filter, TUI_LINE, "%s", app->line);
+    snprintf(tui_app_cursor(app)->filter, TUI_LINE, "%s", app->line);
     return apply_sort_keys(app);
 }
 
@@ -153,7 +148,7 @@ static unsigned type(struct tui_app *app, int key)
 
 static unsigned drill(struct tui_app *app)
 {
-    const struct tui_place *place = current_cursor(app);
+    const struct tui_place *place = tui_app_cursor(app);
     const struct tui_table *table = &app->table;
     if (app->drilled || !tui_views[app->view].drill || place->chosen >= table->order.count ||
         table->columns == tui_text_column) /* a sentence instead of rows */
@@ -179,7 +174,7 @@ static unsigned back(struct tui_app *app)
 {
     if (app->drilled)
         return show_view(app, app->view);
-    struct tui_place *place = current_cursor(app);
+    struct tui_place *place = tui_app_cursor(app);
     app->message[0] = '\0';
     if (!*place->filter)
         return TUI_REDRAW;
@@ -222,7 +217,7 @@ static unsigned letter(struct tui_app *app, int key)
     case '/':
         return open_prompt(app, TUI_SEARCH);
     case 'n':
-        return find_next(app, current_cursor(app)->chosen + 1);
+        return find_next(app, tui_app_cursor(app)->chosen + 1);
     case '\\':
     case 'f':
         return open_prompt(app, TUI_FILTER);
@@ -235,8 +230,8 @@ static unsigned letter(struct tui_app *app, int key)
         return next_sort(app, -1);
     case 'r':
     case 'I':
-        return sort_by(app, current_cursor(app)->sort < app->table.column_count
-                                ? current_cursor(app)->sort
+        return sort_by(app, tui_app_cursor(app)->sort < app->table.column_count
+                                ? tui_app_cursor(app)->sort
                                 : app->table.sort);
     case 'p':
     case ' ':
@@ -314,7 +309,7 @@ unsigned tui_app_click(struct tui_app *app, int x, int y, bool twice)
     } else if (y == layout.titles)
         return sort_by(app, tui_table_column_at(&app->table, app->width, x));
     else if (y >= layout.rows && y < layout.rows + layout.row_lines) {
-        struct tui_place *place = current_cursor(app);
+        struct tui_place *place = tui_app_cursor(app);
         size_t chosen = place->scroll + (size_t)(y - layout.rows);
         if (chosen >= app->table.order.count)
             return 0;

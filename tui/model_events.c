@@ -124,16 +124,16 @@ static bool read_live_copies(struct tui_model *model, bool fills, int64_t *mark,
     return reading.rows < COPY_CHUNK;
 }
 
-static void drop_old_copy_seconds(struct tui_model *model)
-{
-    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
-    size_t kept = 0;
-    for (size_t i = 0; i < model->copy_seconds.count; i++) {
-        if (model->copy_seconds.data[i].second >= oldest)
-            model->copy_seconds.data[kept++] = model->copy_seconds.data[i];
-    }
-    model->copy_seconds.count = kept;
-}
+/* The seconds that no window reaches any more. */
+#define DROP_OLD_SECONDS(model, array)                                                             \
+    do {                                                                                           \
+        int64_t oldest_ = tui_last_second(model) - TUI_RING_SECONDS;                               \
+        size_t kept_ = 0;                                                                          \
+        for (size_t i_ = 0; i_ < (array)->count; i_++)                                             \
+            if ((array)->data[i_].second >= oldest_)                                               \
+                (array)->data[kept_++] = (array)->data[i_];                                        \
+        (array)->count = kept_;                                                                    \
+    } while (0)
 
 /* What the links can do at best: measured on this machine, else by attributes. */
 static double ceiling_of(const struct prof_ceilings *ceilings, const struct tui_copies *group)
@@ -171,7 +171,7 @@ bool tui_copies_feed(struct tui_model *model, int64_t deadline, enum prof_status
     bool over = read_live_copies(model, false, &model->marks.copies, deadline, status, err);
     if (!*status)
         over &= read_live_copies(model, true, &model->marks.fills, deadline, status, err);
-    drop_old_copy_seconds(model);
+    DROP_OLD_SECONDS(model, &model->copy_seconds);
     if (!*status)
         find_ceilings(model);
     return over;
@@ -466,17 +466,6 @@ static bool read_live_again(struct tui_model *model, enum prof_status *status,
     return !*status && model->next_live == 0;
 }
 
-static void drop_old_memory_seconds(struct tui_model *model)
-{
-    int64_t oldest = tui_last_second(model) - TUI_RING_SECONDS;
-    size_t kept = 0;
-    for (size_t i = 0; i < model->memory_seconds.count; i++) {
-        if (model->memory_seconds.data[i].second >= oldest)
-            model->memory_seconds.data[kept++] = model->memory_seconds.data[i];
-    }
-    model->memory_seconds.count = kept;
-}
-
 bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status *status,
                      struct prof_error *err)
 {
@@ -493,7 +482,7 @@ bool tui_memory_feed(struct tui_model *model, int64_t deadline, enum prof_status
                              ? model->now_ns
                              : INT64_MAX);
     free(chunk);
-    drop_old_memory_seconds(model);
+    DROP_OLD_SECONDS(model, &model->memory_seconds);
     return over;
 }
 

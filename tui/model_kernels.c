@@ -131,13 +131,24 @@ static void store_kernel_second(struct tui_second *row, const struct prof_live_s
     memcpy(row->counts, sum->histogram, sizeof row->counts);
 }
 
-static bool plausible(struct prof_live_sum *sum)
+/* The cell of a sum that was read; NULL: it cannot be (*failed = false), or no memory. */
+static struct tui_cell *cell_of_sum(struct reading *reading, struct prof_live_sum *sum,
+                                    bool *failed)
 {
+    reading->last = sum->id;
+    reading->rows++;
     if (sum->second < 0)
         sum->second = 0;
     if (sum->second > TUI_MOST_SECONDS)
         sum->second = TUI_MOST_SECONDS;
-    return sum->count > 0 && sum->sum_ns >= 0;
+    *failed = false;
+    if (sum->count <= 0 || sum->sum_ns < 0)
+        return NULL;
+    struct tui_cell *cell = cell_of(reading->model, sum->config, sum->stream);
+    *failed = !cell;
+    if (cell && sum->second > reading->model->newest_second)
+        reading->model->newest_second = sum->second;
+    return cell;
 }
 
 static bool add_live_sum(void *context, const struct prof_live_sum *given)
@@ -145,16 +156,11 @@ static bool add_live_sum(void *context, const struct prof_live_sum *given)
     struct reading *reading = context;
     struct tui_model *model = reading->model;
     struct prof_live_sum sum = *given;
-    reading->last = sum.id;
-    reading->rows++;
-    if (!plausible(&sum))
-        return true;
-    struct tui_cell *cell = cell_of(model, sum.config, sum.stream);
+    bool failed;
+    struct tui_cell *cell = cell_of_sum(reading, &sum, &failed);
     if (!cell)
-        return false;
+        return !failed;
     uint32_t number = (uint32_t)(cell - model->cells.data);
-    if (sum.second > model->newest_second)
-        model->newest_second = sum.second;
     while (reading->at < model->seconds.count && model->seconds.data[reading->at].id < sum.id)
         reading->at++;
     struct tui_second *old =
@@ -179,15 +185,10 @@ static bool take_kernel(void *context, const struct prof_live_sum *given)
     struct reading *reading = context;
     struct tui_model *model = reading->model;
     struct prof_live_sum sum = *given;
-    reading->last = sum.id;
-    reading->rows++;
-    if (!plausible(&sum))
-        return true;
-    struct tui_cell *cell = cell_of(model, sum.config, sum.stream);
+    bool failed;
+    struct tui_cell *cell = cell_of_sum(reading, &sum, &failed);
     if (!cell)
-        return false;
-    if (sum.second > model->newest_second)
-        model->newest_second = sum.second;
+        return !failed;
     add_to(&cell->total, &sum, NULL);
     struct tui_second *row =
         cell->row != NO_ROW && model->seconds.data[cell->row].second == sum.second
