@@ -1,5 +1,5 @@
 /* Loads what the summary formats show. Each analysis is one scan of its table, so a report of a
- * large capture costs one pass however many formats are asked for. */
+ * large capture costs one pass whatever the number of formats. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -369,7 +369,7 @@ static void about_kernels(const struct prof_report_data *data, struct steps *ste
     free(name);
 }
 
-/* Why there is nothing: the narrowest limit that was asked for is the likeliest. */
+/* Why there is nothing: the narrowest limit that was set is the likeliest. */
 static void about_no_work(const struct prof_report_data *data, struct steps *steps)
 {
     const struct prof_trust *trust = &data->trust;

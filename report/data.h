@@ -68,7 +68,8 @@ struct prof_report_data {
     size_t counter_value_count;
     struct prof_report_stream *streams;
     size_t stream_count;
-    struct prof_report_memory *usage; /* who allocates (memory.h); NULL unless that is asked for */
+    struct prof_report_memory
+        *usage; /* allocations by call path (memory.h); NULL unless requested */
     struct prof_ranks ranks;
 };
 

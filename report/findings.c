@@ -1,5 +1,5 @@
-/* What the rules found, in text, markdown and JSON: the answer to "why is it slow", so it stands in
- * front of the tables. Three of them where people read, unless all are asked for. */
+/* What the rules found, in text, markdown and JSON: the answer to "why is it slow", so it is
+ * before the tables. Three of them where people read, unless all are requested. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ const char *prof_report_finding_call(const struct prof_report_data *data,
     return opencl ? finding->rule->opencl : finding->rule->cuda;
 }
 
-/* PyTorch's own kernels tell that the program is written in it. */
+/* PyTorch's own kernels show that the program uses it. */
 static bool is_pytorch(const struct prof_report_data *data)
 {
     for (size_t i = 0; i < data->kernels.count; i++) {
@@ -78,8 +78,8 @@ static const char *remedy(const struct prof_report_data *data, const struct prof
     return pytorch && is_pytorch(data) ? pytorch : prof_report_finding_call(data, finding);
 }
 
-/* From here on it is worth saying that other findings were given a part of the time, and below that
- * they were given it all: no finding of its own is told for so little. */
+/* From here on a line says that other findings were given a part of the time, and below the second
+ * that they were given it all: so little is no finding of its own. */
 #define OVERLAPS 1.2
 #define TAKEN 0.01
 
@@ -151,7 +151,7 @@ void prof_report_finding_price(const struct prof_report_data *data,
     append_finding_phase(data, finding, out, size);
 }
 
-/* A replay knows nothing of what other findings were paid: it is told where it says less. "" if
+/* A replay knows nothing of what other findings were given: it is printed where it says less. "" if
  * not. */
 void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size)
 {

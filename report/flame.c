@@ -155,7 +155,7 @@ static const char *const kind_words[] = {
     [PROF_FLAME_FRAME] = "function",   [PROF_FLAME_THREAD] = "thread",
 };
 
-/* Ranks of one run have the same command: pids tell them apart. */
+/* Ranks of one run have the same command: their pids differ. */
 static bool name_processes(struct prof_report_samples *samples, const struct prof_capture *capture)
 {
     const struct prof_process *all;

@@ -16,7 +16,7 @@ struct prof_report_frame {
 #define PROF_REPORT_STACK 512
 
 /* What a stack weighs. Those of the host follow: samples of the processors (perfkit run
- * --cpu-sample), whose stacks stand beside those of device work. */
+ * --cpu-sample), whose stacks are beside those of device work. */
 enum prof_report_weight {
     PROF_REPORT_WEIGHT_COUNT,
     PROF_REPORT_WEIGHT_DEVICE_NS,
@@ -32,7 +32,7 @@ struct prof_report_samples {
     bool has_host;
     struct prof_report_frame *frames; /* distinct by name and kind; of the host's stacks by line */
     size_t frame_count;
-    char **process_names; /* per process of the capture: its frame's name, told apart by pid */
+    char **process_names; /* per process of the capture: its frame's name, unique by its pid */
     size_t process_count;
     uint32_t *frame_of; /* per node of `flame`; the root has none */
     uint32_t *nodes;    /* those where stacks end, stacks with a common beginning side by side */

@@ -19,7 +19,7 @@ struct prof_gate_report {
     const char *const *files; /* of the candidate; NULL entries = not kept */
     size_t file_count;
     const char *config;       /* path of the configuration; NULL = none */
-    const char *const *notes; /* whole sentences to be told: overrides that expired, ... */
+    const char *const *notes; /* whole sentences to print: overrides that expired, ... */
     size_t note_count;
     bool judged; /* false: diff, which gives no verdict */
     bool strict;

@@ -56,7 +56,7 @@ static enum outcome outcome_of(const struct prof_compared *row)
     }
 }
 
-/* Those that were gated, and those that somebody has to look at. */
+/* Those that were gated, and those that need a look. */
 static bool is_case(const struct prof_compared *row)
 {
     return row->gated || row->verdict == PROF_VERDICT_FAIL ||
@@ -165,7 +165,7 @@ enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FI
 #define MOST 9
 
 /* Texts are cleaned first, so that no line of theirs begins another command; what the runner would
- * take for its own is then written as it asks. `property`: between the command's colons. */
+ * take for its own is then escaped by its rules. `property`: between the command's colons. */
 static void put_github_escaped(FILE *out, const char *text, bool property)
 {
     char *clean = prof_report_clean(text);

@@ -14,7 +14,7 @@
 #define MAX_SLOWDOWN 9 /* 10x: what could hide more than that says nothing of the program */
 #define BYTES_PER_MIB 1048576
 
-/* Means over units are whole in most programs; where they are not, two decimals tell enough. */
+/* Means over units are whole in most programs; where they are not, two decimals are enough. */
 static struct prof_text count_text(double value)
 {
     struct prof_text text;
@@ -162,7 +162,7 @@ static void put_launch_shape(FILE *out, const struct prof_metric *metric)
     put_launch_dimensions(out, "x(", metric->block);
 }
 
-/* A name of the program, or of several kernels, cut to the columns asked for. */
+/* A name of the program, or of several kernels, cut to `cells` columns. */
 static void put_cut_name(FILE *out, const char *name, size_t cells)
 {
     char *fit = cells ? prof_report_fit(name, cells) : NULL;
@@ -547,8 +547,8 @@ bool prof_gate_time_moved(const struct prof_compared *row)
     return isfinite(row->delta_ns) && row->delta_ns != 0;
 }
 
-/* What a kernel is made of differs from nothing where only one side has the kernel, which its
- * launches tell. */
+/* What a kernel is made of differs from nothing where only one side has the kernel: its launches
+ * show that. */
 static bool is_resource_of_one_side(const struct prof_compared *row)
 {
     return (row->family == PROF_METRIC_REGISTERS || row->family == PROF_METRIC_SHARED_BYTES) &&
@@ -590,7 +590,7 @@ enum prof_gate_group prof_gate_group(const struct prof_compared *row)
         return PROF_GATE_BETTER;
     case PROF_VERDICT_CHANGED:
         return PROF_GATE_CHANGES;
-    default: /* a kernel under another name is told once, by its launches */
+    default: /* a kernel under another name is listed once, by its launches */
         return row->match != PROF_MATCH_EXACT && row->family == PROF_METRIC_LAUNCHES
                    ? PROF_GATE_CHANGES
                    : PROF_GATE_GROUPS;

@@ -76,7 +76,7 @@ void prof_gnuplot_heading(FILE *out, const char *title, const char *below)
 /* gnuplot with the script as its input; *picture is the reading end of its output. 0, or errno. */
 static int start_gnuplot(int script, pid_t *child, int *picture)
 {
-    static char *const arguments[] = {"gnuplot", "-d", "-", NULL}; /* nobody's own settings */
+    static char *const arguments[] = {"gnuplot", "-d", "-", NULL}; /* no settings of the user */
     posix_spawn_file_actions_t actions;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)

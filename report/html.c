@@ -1,7 +1,7 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
  * template with the marks @STYLE@, @DATA@, @EVENTS@ and @SCRIPT@, each alone on its line, and those
- * of the panels that are written as markup (html_panels.h). Events are packed bytes as base64
- * (html_pack.h).
+ * of the panels that are written as markup (html.h). Events are packed bytes as base64
+ * (pack.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
  * could end that element: '<', which stands nowhere in JSON but in strings, so it is written as an

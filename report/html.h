@@ -70,7 +70,7 @@ struct prof_html_page {
     struct prof_memory_timeline memory;
     struct prof_alive alive;                 /* at its peak */
     struct prof_flame flame;                 /* by PROF_FLAME_COUNT: with all its measures */
-    struct prof_caller_sums callers;         /* who asked for each kernel */
+    struct prof_caller_sums callers;         /* the stacks that launched each kernel */
     struct prof_html_comparison *comparison; /* NULL = no baseline was given */
 };
 

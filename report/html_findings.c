@@ -1,6 +1,6 @@
 /* What the rules found, as markup: the worst at the top of the page in a line each, then all of
  * them with reason, remedy, price and the places where it is worst, each a link into the timeline.
- * Rules that could not judge are folded away, but told. */
+ * Rules that were not checked are listed, folded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

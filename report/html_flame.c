@@ -1,5 +1,5 @@
-/* The flame graph as data: who asked for the device's time, for the bytes that it moved, and whom
- * it waited for. One tree for all: a node has its sums with all below it. And who asked for each
+/* The flame graph as data: the stacks that launched the device's work, moved its bytes and
+ * made it wait. One tree for all: a node has its sums with all below it. And the callers of each
  * kernel. */
 #include <math.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static void put_nodes(struct prof_json *json, struct tree *t, double floor)
     prof_json_uint(json, "left_out", t->flame->count - next);
 }
 
-/* Of each kernel the stacks that asked for most of it. */
+/* Of each kernel the stacks that launched most of it. */
 static void put_callers(struct prof_json *json, const struct prof_caller_sums *sums)
 {
     size_t kernels = 0, of_kernel = 0;

@@ -179,7 +179,7 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* More would not be told apart; the tables have all. */
+/* More could not be distinguished; the tables have all. */
 #define RANKS 64
 #define ITERATIONS 120
 
@@ -200,7 +200,7 @@ static void put_rank_slice(FILE *out, const char *class, int64_t ns, int64_t win
     fputs("%\"></span>", out);
 }
 
-/* What is left of `ns` when `less` of it is told by itself. */
+/* What is left of `ns` without `less`, which is shown by itself. */
 static int64_t remaining_time(int64_t ns, int64_t less)
 {
     return ns > less ? ns - less : 0;

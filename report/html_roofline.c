@@ -1,5 +1,5 @@
 /* The roofline as a picture in markup (SVG): read with scripts off and on paper; with scripts its
- * points tell more by mouse and keyboard. Both axes are logarithmic; a disc's area is its share of
+ * points show more by mouse and keyboard. Both axes are logarithmic; a disc's area is its share of
  * the time of what is drawn; its number leads to the list below, so that nothing is said by colour
  * alone. */
 #include <math.h>
@@ -20,7 +20,7 @@
 #define RIGHT 926.0
 #define TOP 16.0
 #define BOTTOM 392.0
-#define DECADES 40 /* lines that can be told apart; wilder numbers are not drawn */
+#define DECADES 40 /* lines that can be distinguished; wilder numbers are not drawn */
 
 struct figure {
     const struct prof_report_data *data;
@@ -77,8 +77,8 @@ static double ceiling_of_pipe(const struct figure *f, enum prof_ceiling_kind pip
     return c && c->value > 0 ? c->value : NAN;
 }
 
-/* The pipe that the point is held against; where nobody knows it, the highest that it may be, so
- * that the point stands below something. */
+/* The pipe that the point is held against; where it is not known, the highest that it may be, so
+ * that the point is below something. */
 static enum prof_ceiling_kind pipe_above(const struct prof_roofline_point *point)
 {
     return point->pipe == PROF_CEILINGS ? PROF_CEILING_TENSOR_FP16 : point->pipe;

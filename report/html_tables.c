@@ -14,7 +14,8 @@
 
 /* ---- tables of this page only ---------------------------------------------------------------- */
 
-#define CONFIGS 5000  /* launch configurations that kernels unfold; the page tells of more */
+#define CONFIGS                                                                                    \
+    5000 /* launch configurations that kernels unfold; the page says how many more there are */
 #define SHORT_NAME 48 /* columns of a terminal */
 #define SIZE_ROW(row) ((const struct prof_size_row *)(row))
 

@@ -1,8 +1,8 @@
 /* The timeline's data in the page: which tracks there are, in the order they are drawn, and the
- * events as packed columns, row by row. The events of a row do not overlap, so a start is told as
- * the distance from the end before it; a call and its device record are told as the distance
- * between their places. What the page needs at once (counts, whether something was merged) is in
- * its JSON. */
+ * events as packed columns, row by row. The events of a row do not overlap, so a start is written
+ * as the distance from the end before it; a call and its device record as the distance between
+ * their positions. What the page needs at once (counts, whether something was merged) is in its
+ * JSON. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

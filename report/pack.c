@@ -38,7 +38,7 @@ void prof_html_pack_head(struct prof_html_pack *pack, const char *json, size_t l
     pack->head.count += length;
 }
 
-/* Closes `file` too; errno tells what went wrong. */
+/* Closes `file` too; errno is set on a failure. */
 static bool write_whole(const struct prof_html_pack *pack, FILE *file)
 {
     fprintf(file, "%zu\n", pack->head.count);
@@ -161,7 +161,7 @@ FILE *prof_report_base64(FILE *out)
 
 /* ---- gzip (RFC 1952) ------------------------------------------------------------------------- */
 
-#define WINDOW_GZIP (MAX_WBITS + 16) /* how zlib is asked for gzip's header */
+#define WINDOW_GZIP (MAX_WBITS + 16) /* how zlib is made to write gzip's header */
 #define MEMORY_LEVEL 8               /* zlib's default */
 
 struct compressor {

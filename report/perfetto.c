@@ -1,7 +1,7 @@
 /* A trace in Perfetto's native format (github.com/google/perfetto, protos/perfetto/trace): a stream
  * of packets of one sequence. A slice is two of them, its begin and its end; names, categories,
  * call stacks and what arguments say in words are sent once and known by number afterwards
- * (perfetto_interned.h). About a third of the size of the Chrome trace, exact to the nanosecond,
+ *. About a third of the size of the Chrome trace, exact to the nanosecond,
  * and without its limits: 64-bit times of CLOCK_MONOTONIC. */
 #include <errno.h>
 #include <stdlib.h>
@@ -214,7 +214,7 @@ enum { EXPLICIT_ORDER = 3, UNIT_BYTES = 3 };
 #define SEQUENCE 1
 #define FLUSH_BYTES (64u << 10)
 /* Spaces for the numbers of tracks: of a thread or stream (its pid and tid below), of a process, of
- * a counter, of what is told about the capture. */
+ * a counter, of statements about the capture. */
 #define UUID_TRACK (UINT64_C(1) << 60)
 #define UUID_PROCESS (UINT64_C(1) << 61)
 #define UUID_COUNTER (UINT64_C(1) << 62)
@@ -428,7 +428,7 @@ static void put_string(struct prof_trace *t, const char *key, const char *value)
     end_annotation(p);
 }
 
-/* A text that is told once. */
+/* A text that is written once. */
 static void put_passing_string(struct prof_trace *t, const char *key, const char *value)
 {
     begin_annotation(perfetto(t), key);

@@ -222,7 +222,7 @@ static enum prof_status load_memory_samples(const struct page *page,
     return ok ? status : prof_fail(err, PROF_NOMEM, "out of memory");
 }
 
-/* Two devices may have all labels in common: of two hosts, or of drivers that tell no UUID. */
+/* Two devices may have all labels in common: of two hosts, or of drivers that report no UUID. */
 static bool make_labels_unique(const struct page *page, struct part *part)
 {
     char id[24];
@@ -239,7 +239,7 @@ static bool make_labels_unique(const struct page *page, struct part *part)
     return true;
 }
 
-/* One device is all there is: nothing to tell apart, and no work is left out whose device is not
+/* One device is all there is: nothing to distinguish, and no work is left out whose device is not
  * known. */
 static enum prof_status load_part(struct page *page, const struct prof_utilisation_row *busy,
                                   struct prof_error *err)

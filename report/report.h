@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* How many findings a report for people tells; JSON has all. */
+/* How many findings a report for people has; JSON has all. */
 enum prof_report_findings {
     PROF_REPORT_FINDINGS_TOP, /* the first three */
     PROF_REPORT_FINDINGS_ALL, /* with what the rules could not judge */
@@ -42,7 +42,7 @@ struct prof_report_options {
     enum prof_report_findings findings;
     enum prof_roofline_group roofline; /* what the roofline's figure draws */
     enum prof_flame_weight weight;     /* folded stacks: what they are weighed by */
-    size_t *stacks;                    /* folded stacks: set to how many; NULL = nobody asks */
+    size_t *stacks;                    /* folded stacks: set to how many; NULL = not needed */
     struct prof_capture *baseline; /* HTML: another run to compare with; borrowed, NULL = none */
     size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 2 million */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
@@ -63,14 +63,14 @@ enum prof_report_format {
 
 /* Statistics: tables under the names and columns of nsys' reports (stats.c lists them). `names`:
  * separated by commas. Times are ns, sizes MB of 10^6 bytes, as the headings say; CSV and JSON have
- * all digits. PROF_NOTFOUND: a name that there is not (prof_report_stats_check tells it without a
+ * all digits. PROF_NOTFOUND: an unknown name (prof_report_stats_check finds it without a
  * capture). */
 enum prof_status prof_report_write_stats(struct prof_capture *capture,
                                          const struct prof_report_options *options,
                                          const char *names, enum prof_report_format format,
                                          FILE *out, struct prof_error *err);
 enum prof_status prof_report_stats_check(const char *names, struct prof_error *err);
-/* The name of the i-th statistic, NULL beyond the last. */
+/* The name of the i-th statistic, NULL after the last. */
 const char *prof_report_stats_name(size_t i);
 /* The names with what they are for. */
 enum prof_status prof_report_list_stats(enum prof_report_format format, FILE *out,
@@ -124,7 +124,7 @@ enum prof_status prof_report_save_as(const char *path, void *context,
                                                                struct prof_error *err),
                                      struct prof_error *err);
 
-/* Remove the temporary file of a save that is under way, if one is: for the handler of a signal
+/* Remove the temporary file of a running save, if there is one: for the handler of a signal
  * that is about to end the process. Async-signal-safe. */
 void prof_report_abandon(void);
 

@@ -108,8 +108,8 @@ static double level_ceiling(const struct figure *f, enum prof_roof_level level)
     return prof_roof_ceiling(&f->roofline->ceilings, f->device, level);
 }
 
-/* FP32 always, the others where a point is held against them; where nobody knows which it is, the
- * tensor cores' too, so that the point stands below something. */
+/* FP32 always, the others where a point is held against them; where it is not known which one, the
+ * tensor cores' too, so that the point is below something. */
 static bool pipe_drawn(const struct figure *f, enum prof_ceiling_kind pipe)
 {
     bool used = pipe == PROF_CEILING_FP32;
@@ -246,7 +246,7 @@ static void put_gnuplot_pipes(struct figure *f)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-/* The same kernel at L2, where counters told of it: a ring, tied to its disc. */
+/* The same kernel at L2, where counters measured it: a ring, tied to its disc. */
 static void put_ties(struct figure *f)
 {
     for (size_t i = 0; i < f->count; i++) {

@@ -42,7 +42,7 @@ enum prof_status prof_report_flush(FILE *out, struct prof_error *err)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* The temporary file of the save under way; NULL = none. */
+/* The temporary file of the running save; NULL = none. */
 static char *_Atomic unfinished;
 
 void prof_report_abandon(void)
@@ -94,7 +94,7 @@ static enum prof_status write_gzip(const struct job *job, FILE *out, struct prof
     return status ? status : prof_report_flush(out, err);
 }
 
-/* A writer knows its stream only: a full disk is told with the file's name. */
+/* A writer knows its stream only: a full disk is reported here, with the file's name. */
 static enum prof_status write_to(const struct job *job, const char *path, FILE *out,
                                  struct prof_error *err)
 {

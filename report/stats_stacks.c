@@ -1,5 +1,5 @@
-/* Statistics by the host's stacks: what each line of the program cost on the device, and who asked
- * for each kernel, and where its calls are made. */
+/* Statistics by the host's stacks: what each line of the program cost on the device, which
+ * stacks launched each kernel, and where calls are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ const struct prof_report_column prof_stat_stack_line_sum_columns[] = {
     {0}};
 
 /* Lines of the program itself before all else, in their order otherwise: a stack of a framework has
- * dozens of frames that nobody wrote. */
+ * dozens of frames that are not the user's. */
 static int self_time_first(const void *a, const void *b)
 {
     const struct prof_line_row *x = a, *y = b;
@@ -155,7 +155,7 @@ static struct shown_frames choose_shown_frames(const struct prof_frame *places,
 }
 
 /* "launch (a.c:5) < step (a.c:9) < main (a.c:20)". In brief it begins with the
- * frame that tells callers apart, and what is not the program's own is left out behind it: "gemm
+ * frame in which callers differ, and what is not the program's own is left out behind it: "gemm
  * (libx.so) < ... < main (a.c:20)". False: out of memory. */
 static bool path_text(const struct prof_frame *places, const uint32_t *path, size_t depth,
                       size_t first_shown, bool brief, struct prof_stat_text *text)

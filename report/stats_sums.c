@@ -211,7 +211,7 @@ struct work_tables {
     struct prof_kernel_summary kernels;
     struct prof_operation_summary operations;
     struct prof_activity_summary graphs;
-    struct prof_api_summary calls; /* empty when not asked for */
+    struct prof_api_summary calls; /* empty unless requested */
 };
 
 static enum prof_status load_work(struct prof_report_row_walk *walk, bool with_calls,

@@ -287,7 +287,7 @@ static void json_tail(struct prof_report_output *o)
 /* ---- Markdown ----------------------------------------------------------------------------------
  */
 
-/* No name can end a cell, start markup or mention somebody. Takes `cut`. */
+/* No name can end a cell, start markup or mention a user. Takes `cut`. */
 static void put_markdown_escaped(FILE *out, char *cut)
 {
     for (const char *p = cut; p && *p; p++) {

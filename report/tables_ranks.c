@@ -12,7 +12,7 @@
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
-/* "rank 3", or "process 1234" where nobody gave it one. */
+/* "rank 3", or "process 1234" without one. */
 static struct prof_text rank_words(const struct prof_rank_row *row)
 {
     struct prof_text text;
@@ -181,7 +181,7 @@ static const struct prof_rank_row *rank_at(const struct prof_report_data *data, 
     return rank < data->ranks.count ? &data->ranks.rows[rank] : NULL;
 }
 
-/* The number of a rank, or the process where nobody gave it one. */
+/* The number of a rank, or the process without one. */
 static struct prof_report_value rank_number(const struct prof_report_data *data, uint32_t rank)
 {
     const struct prof_rank_row *row = rank_at(data, rank);

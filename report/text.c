@@ -1,7 +1,7 @@
-/* The report for a terminal: one screen (of about 50 lines) unless everything is asked for. Read
+/* The report for a terminal: one screen (of about 50 lines), or everything (--all). Read
  * from the top it answers, in this order: what ran and how it ended, whether the figures can be
  * trusted, how busy the devices were, what took the time, and where to look next. Sections without
- * content are one line, so that absence is told and not guessed. */
+ * content are one line, so that absence is stated and not guessed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 
-/* Statements told at most, but for losses: on the one screen, and where everything is asked for. */
+/* Statements at most, but for losses: on the one screen, and in the whole report. */
 #define SCREEN_STATEMENTS 4
 #define STATEMENTS 20
 
@@ -85,7 +85,7 @@ static void print_graph_work(const struct prof_report_page *page,
 static void print_balances(const struct prof_report_page *page, const struct prof_trust *trust,
                            bool whole_run)
 {
-    /* Calls are counted when they are made, whatever a report asks for afterwards. */
+    /* Calls are counted when they are made, whatever filter a report has afterwards. */
     char line[1024];
     size_t n = (size_t)snprintf(line, sizeof line,
                                 "called and recorded%s:", whole_run ? " in the whole run" : "");
@@ -110,7 +110,7 @@ static void print_balances(const struct prof_report_page *page, const struct pro
         prof_report_wrap(page, 2, "", line);
 }
 
-/* Every loss is told; of warnings, and of notes where everything is told, as many as people read.
+/* Every loss; of warnings, and in the whole report of notes, as many as people read.
  */
 static void print_statements(const struct prof_report_page *page, const struct prof_trust *trust)
 {
@@ -158,7 +158,7 @@ void prof_report_text_trust(const struct prof_report_page *page,
 
 #define LABEL 11 /* columns of the labels on the left */
 #define STRIP 60 /* columns of the busy strip */
-/* Devices told in full on the one screen, and in one line each. */
+/* Devices in full on the one screen, and those in one line each. */
 #define SCREEN_DEVICES 1
 #define SCREEN_DEVICE_LINES 8
 #define SCREEN_DEVICE_STATES 2 /* where the time of each went: of so many devices at most */
@@ -220,7 +220,7 @@ static void print_ending(const struct prof_report_page *page, const struct prof_
     fprintf(page->out, "%s\n", line);
 }
 
-/* What was left out because it was asked for: every figure below is of the rest. */
+/* What was left out on request: every figure below is of the rest. */
 static void print_scope(const struct prof_report_page *page, const struct prof_report_data *data)
 {
     char line[600];

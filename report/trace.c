@@ -11,7 +11,7 @@
 #include "libprof/include/prof_counter_lines.h"
 #include "report/trace.h"
 
-/* Of one counter: beyond it samples are put together. About 20 MB while they are written. */
+/* Of one counter: above it samples are put together. About 20 MB while they are written. */
 #define COUNTER_POINTS 50000
 
 void prof_trace_known(struct prof_trace *t, const char *key, int64_t value)
@@ -88,7 +88,7 @@ void prof_trace_called_from(struct prof_trace *t, int64_t stack)
         t->sink->text(t, "called from", kept);
 }
 
-/* Work of a device that nobody described: its pid gets a name with its first track. */
+/* Work of a device that is not described: its pid gets a name with its first track. */
 static void name_unknown_device(struct prof_trace *t, int64_t pid)
 {
     if (t->has_unknown_device || pid != prof_trace_device_pid(&t->names, 0))
@@ -307,7 +307,7 @@ static int write_piece(struct behind *b, size_t piece)
     return errno ? errno : EIO;
 }
 
-/* After an error the rest is thrown away: nobody waits for room that never comes. */
+/* After an error the rest is thrown away: no thread waits for room that never comes. */
 static void *write_behind(void *argument)
 {
     struct behind *b = argument;
@@ -342,7 +342,7 @@ static bool queue_piece(struct behind *b, const char *data, size_t size)
         errno = error;
         return false;
     }
-    memcpy(b->pieces[b->filled % PIECES], data, size); /* nobody else's until it is filled */
+    memcpy(b->pieces[b->filled % PIECES], data, size); /* the writer's own until it is filled */
     pthread_mutex_lock(&b->lock);
     b->counts[b->filled % PIECES] = size;
     b->filled++;

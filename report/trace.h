@@ -3,7 +3,7 @@
  * perfetto.c).
  *
  * Tracks are numbered as Kineto's readers expect: (pid, tid) of a thread, and for what a device
- * does its ordinal as pid and the stream's number as tid (trace_names.h). Slices come in order of
+ * does its ordinal as pid and the stream's number as tid. Slices come in order of
  * start, the enclosing one first, and on one track they are disjoint or nest. Memory does not grow
  * with the number of events. */
 #ifndef PERFKIT_REPORT_TRACE_H
@@ -67,7 +67,7 @@ int64_t prof_trace_process_pid(const struct prof_trace_names *names, int64_t pro
 int64_t prof_trace_thread_tid(const struct prof_trace_names *names, int64_t thread);
 int64_t prof_trace_stream_tid(const struct prof_trace_names *names, int64_t stream);
 
-/* True when prof_trace_next_process tells of a process of this pid. */
+/* True when prof_trace_next_process returns a process of this pid. */
 bool prof_trace_is_process(const struct prof_trace_names *names, int64_t pid);
 
 /* A tid that nothing else has. */
@@ -123,7 +123,7 @@ struct prof_trace_ranges {
 bool prof_trace_ranges_add(struct prof_trace_ranges *ranges, int64_t thread,
                            const struct prof_trace_range *range);
 
-/* Work on `stream` that a call of `thread` at `call_ns` asked for. False: out of memory. */
+/* Work on `stream` that a call of `thread` at `call_ns` launched. False: out of memory. */
 bool prof_trace_ranges_work(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns,
                             int64_t stream, int64_t start_ns, int64_t end_ns);
 
@@ -138,8 +138,8 @@ void prof_trace_ranges_free(struct prof_trace_ranges *ranges);
 bool prof_report_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 
 /* A stream whose data a thread writes to `out` (borrowed), up to a megabyte behind: for writers who
- * are busy with what they write. An error of `out` is told, with its errno, by a later write or by
- * fclose, which waits until all is written; then `out` is as if it had been written to directly.
+ * are busy with what they write. An error of `out` is returned, with its errno, by a later write or
+ * by fclose, which waits until all is written; then `out` is as if it had been written to directly.
  * Not flushed by fflush. NULL: there is no thread or no memory; `out` is as good. */
 FILE *prof_report_behind(FILE *out);
 
@@ -159,7 +159,7 @@ struct prof_trace_slice {
     bool flow_on;        /* others may end in the same arrow: nodes of one graph launch */
 };
 
-/* From the call to what it asked for: the starts of two slices. */
+/* From the call to what it launched: the starts of two slices. */
 struct prof_trace_arrow {
     int64_t id;
     int64_t from_pid, from_tid, from_ns;
@@ -254,13 +254,13 @@ void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, i
 
 /* An argument that is left out when unknown. */
 void prof_trace_known(struct prof_trace *t, const char *key, int64_t value);
-/* The node of an event's stack, and the argument that tells the program's own lines of it. */
+/* The node of an event's stack, and the argument with the program's own lines of it. */
 uint32_t prof_trace_stack(struct prof_trace *t, int64_t stack);
 void prof_trace_called_from(struct prof_trace *t, int64_t stack);
 /* The tid for a slice of track (what, id), which is made known to the sink when it is new. */
 int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_t id, int64_t pid,
                          int64_t own_tid, int64_t start, int64_t duration);
-/* The entry for a pair of numbers, and its key: whose entry it is, if any, its key tells. */
+/* The entry for a pair of numbers, and its key, which says whose entry it is, if any. */
 struct prof_trace_call *prof_trace_call_slot(struct prof_trace_call *table, int64_t a, int64_t b,
                                              uint64_t *key);
 /* A text that lives as long as the trace, one per key. NULL: not made yet. */

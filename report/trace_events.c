@@ -1,5 +1,5 @@
-/* Kernels, copies and fills of a trace, under the names and arguments that Kineto's readers
- * look for, and the arrows from the calls that asked for them. */
+/* Kernels, memcpys and memsets of a trace, under the names and arguments that Kineto's readers
+ * look for, and the arrows from the calls that launched them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -130,7 +130,7 @@ static bool call_of(struct prof_trace *t, const struct prof_event *event,
     return true;
 }
 
-/* Never seen to start: an instant where it was asked for. */
+/* Never seen to start: an instant at the launch. */
 static void put_not_started(struct prof_trace *t, const struct prof_event *event, const char *name)
 {
     if (event->api_start_ns == PROF_UNKNOWN)
@@ -283,7 +283,7 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
     t->sink->end(t);
 }
 
-/* Without a stream the call on its thread's track tells it all. */
+/* Without a stream the call on its thread's track shows it all. */
 static void put_sync(struct prof_trace *t, const struct prof_event *event)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",

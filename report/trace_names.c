@@ -16,7 +16,7 @@
 /* Kineto's place for devices in the list: below the processes. */
 #define DEVICE_SORT 5000000
 #define NAME_BYTES 200u  /* of a thread's or stream's own name */
-#define MAX_ORDINAL 4095 /* what a damaged capture holds beyond is no number of a device */
+#define MAX_ORDINAL 4095 /* a larger one, in a damaged capture, is no device's */
 
 static uint64_t stream_key(int64_t pid, int64_t tid)
 {

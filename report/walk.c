@@ -38,7 +38,7 @@ struct prof_report_walk {
     pthread_cond_t changed;
     struct block *blocks; /* a ring */
     size_t filled, taken; /* blocks so far, by each side */
-    bool ended, stopped;  /* the reader has no more; nobody wants more */
+    bool ended, stopped;  /* the reader has no more; no more is wanted */
     size_t place;         /* in the block that is being read from */
 };
 
@@ -112,7 +112,7 @@ static const struct prof_event *read_next(struct prof_report_walk *walk)
 
 /* ---- reading ahead -------------------------------------------------------------------------- */
 
-/* Wait until there is a block to fill; false when nobody wants more. */
+/* Wait until there is a block to fill; false when no more is wanted. */
 static bool wait_for_room(struct prof_report_walk *walk)
 {
     pthread_mutex_lock(&walk->lock);

@@ -1,5 +1,5 @@
 /* Unpacks the timeline's events: base64, gzip, then columns of variable-length integers
- * (report/html_pack.h describes them). 1 M events take about a quarter of a second, so the rest of
+ * (report/pack.h describes them). 1 M events take about a quarter of a second, so the rest of
  * the page is drawn first. No document here but the element that carries the text. */
 (function (P) {
   'use strict';
