@@ -153,7 +153,7 @@ CLI_COMMANDS(CLI_DECLARE)
     CLI_OPTION(options, member, "quiet", 'q', FLAG, NULL, says)
 #define CLI_JSON_ROW(options, member, says) CLI_OPTION(options, member, "json", 0, FLAG, NULL, says)
 
-/* Of every command that reports by iterations: libprof/include/prof_iterations.h. */
+/* Of every command that reports by iterations: libprof/include/prof_findings.h. */
 #define CLI_ITERATION_ROW(options, member)                                                         \
     CLI_OPTION(options, member, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",                          \
                "the NVTX range that is one iteration; also a phase as reports name it",            \

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_overview.h"
+#include "libprof/include/prof_findings.h"
 #include "report/data.h"
 #include "report/memory.h"
 #include "report/table.h"

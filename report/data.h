@@ -4,9 +4,9 @@
 #define PERFKIT_REPORT_DATA_H
 
 #include "libprof/include/prof_cpu.h"
-#include "libprof/include/prof_launch_lines.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_ranks.h"
-#include "libprof/include/prof_waterfall.h"
+#include "libprof/include/prof_findings.h"
 #include "report/report.h"
 
 /* A gap of utilisation with its device, so that gaps are one flat table. */

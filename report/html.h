@@ -10,7 +10,7 @@
 #include "libprof/base/json.h"
 #include "libprof/include/prof_compare.h"
 #include "libprof/include/prof_memory.h"
-#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_stats.h"
 #include "report/data.h"
 #include "report/pack.h"

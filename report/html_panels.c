@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "libprof/base/format.h"
-#include "libprof/include/prof_waterfall.h"
+#include "libprof/include/prof_findings.h"
 #include "report/columns.h"
 #include "report/gate_words.h"
 #include "report/html.h"

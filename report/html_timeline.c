@@ -11,7 +11,7 @@
 
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_counter_lines.h"
+#include "libprof/include/prof_counters.h"
 #include "report/html.h"
 #include "report/html_events.h"
 

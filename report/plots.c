@@ -9,7 +9,7 @@
 
 #include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_histogram.h"
+#include "libprof/include/prof_summaries.h"
 #include "report/data.h"
 #include "report/gnuplot.h"
 #include "report/report.h"

@@ -5,8 +5,7 @@
 
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_pytorch.h"
-#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stack.h"
 #include "report/stats_columns.h"
 
 #define FUNCTION_CELLS 48 /* of a function's name where people read */

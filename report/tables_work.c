@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_live.h"
+#include "libprof/include/prof_events.h"
 #include "report/columns.h"
 
 /* ---- kernels ------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_counter_lines.h"
+#include "libprof/include/prof_counters.h"
 #include "report/trace.h"
 
 /* Of one counter: above it samples are put together. About 20 MB while they are written. */

@@ -9,7 +9,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
 #include "libprof/include/prof.h"
-#include "libprof/include/prof_live.h"
+#include "libprof/include/prof_events.h"
 
 /* ---- what is kept between looks -------------------------------------------------------------- */
 

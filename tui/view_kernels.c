@@ -6,7 +6,7 @@
 
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stack.h"
 #include "tui/views.h"
 
 enum {

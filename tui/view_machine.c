@@ -7,7 +7,6 @@
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_cpu.h"
-#include "libprof/include/prof_launch_lines.h"
 #include "libprof/include/prof_stack.h"
 #include "tui/views.h"
 

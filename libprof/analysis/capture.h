@@ -8,7 +8,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/map.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_stack.h"
+#include "libprof/include/prof.h"
 #include "libprof/store/store.h"
 
 struct prof_arena {

@@ -1,6 +1,6 @@
 /* Counters over time: the samples of a device summed up in spans of equal length. A share is the
  * sum of counts over the sum of what the peak allows in the cycles that passed, so that spans of
- * different clocks weigh right; see prof_counter_lines.h. */
+ * different clocks weigh right; see prof_counters.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "libprof/analysis/counters.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_counter_lines.h"
+#include "libprof/include/prof_counters.h"
 
 #define MOST_SOURCES 64
 #define LEAST_POINTS 16

@@ -4,7 +4,7 @@
 #define PERFKIT_ANALYSIS_EVENTS_H
 
 #include "libprof/analysis/scope.h"
-#include "libprof/include/prof_allocations.h"
+#include "libprof/include/prof_memory.h"
 
 /* What a row is. The first four are work of the device: operations. */
 enum prof_op_kind {

@@ -11,7 +11,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/group.h"
-#include "libprof/include/prof_exact.h"
+#include "libprof/include/prof_roofline.h"
 
 /* What a counter is part of. */
 static const struct part {

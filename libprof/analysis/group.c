@@ -7,7 +7,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/error.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_histogram.h"
+#include "libprof/include/prof_summaries.h"
 
 static uint32_t number_of_text(struct prof_texts *texts, const char *text, size_t length)
 {

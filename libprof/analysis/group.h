@@ -5,7 +5,7 @@
 
 #include "libprof/analysis/capture.h"
 #include "libprof/include/prof.h"
-#include "libprof/include/prof_histogram.h"
+#include "libprof/include/prof_summaries.h"
 
 #define PROF_NO_GROUP UINT32_MAX
 

@@ -9,7 +9,7 @@
 #include "libprof/analysis/graph_nodes.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_launch_lines.h"
+#include "libprof/include/prof_stack.h"
 
 /* Work of one name from one stack. */
 struct line_work {

@@ -1,4 +1,4 @@
-/* What a live view reads: new rows by their numbers, never a whole table. See prof_live.h. The
+/* What a live view reads: new rows by their numbers, never a whole table. See prof_events.h. The
  * analyses proper are given a short file instead of a long one (prof_live_tail): temporary views
  * hide the event tables behind their last rows, so that not one of them has to know about it. */
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/occupancy.h"
-#include "libprof/include/prof_live.h"
+#include "libprof/include/prof_events.h"
 
 enum prof_status prof_live_begin(struct prof_capture *capture, struct prof_error *err)
 {

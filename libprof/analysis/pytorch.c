@@ -6,7 +6,6 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_pytorch.h"
 #include "libprof/include/prof_stack.h"
 
 #define NO_PLACE UINT32_MAX

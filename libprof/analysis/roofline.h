@@ -6,7 +6,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_exact.h"
+#include "libprof/include/prof_roofline.h"
 
 /* Declared work (table `work`): which declaration a launch belongs to, and what its launches took.
  *

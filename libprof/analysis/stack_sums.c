@@ -1,4 +1,4 @@
-/* See prof_stack_sums.h. Lines and callers are read off the flame graph's tree, so they agree with
+/* See prof_stack.h. Lines and callers are read off the flame graph's tree, so they agree with
  * it; calls are summed as they pass by. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/launch_wrappers.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stack.h"
 
 static struct prof_stack_cost cost_of(const struct prof_flame_node *node)
 {

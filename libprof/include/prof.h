@@ -12,9 +12,9 @@
  *     prof_close(capture);
  *
  * Each family of results has a header of its own; this one brings those below. Beside it, to be
- * included by name: prof_compare.h, prof_counter_lines.h, prof_cpu.h, prof_launch_lines.h,
- * prof_live.h, prof_memory.h, prof_overview.h, prof_pytorch.h, prof_ranks.h, prof_stack.h,
- * prof_stack_sums.h, prof_stats.h, prof_waterfall.h.
+ * included by name: prof_compare.h, prof_counters.h, prof_cpu.h, prof_stack.h,
+ * prof_events.h, prof_memory.h, prof_findings.h, prof_stack.h, prof_ranks.h, prof_stack.h,
+ * prof_stack.h, prof_stats.h, prof_findings.h.
  *
  * Conventions, for all of them:
  * - Times are nanoseconds since the start of the capture (CLOCK_MONOTONIC; prof_info gives the wall
@@ -36,19 +36,13 @@
 #ifndef PERFKIT_PROF_H
 #define PERFKIT_PROF_H
 
-#include "libprof/include/prof_activities.h"
-#include "libprof/include/prof_allocations.h"
+#include "libprof/include/prof_summaries.h"
+#include "libprof/include/prof_memory.h"
 #include "libprof/include/prof_capture.h"
-#include "libprof/include/prof_ceilings.h"
+#include "libprof/include/prof_roofline.h"
 #include "libprof/include/prof_counters.h"
 #include "libprof/include/prof_events.h"
-#include "libprof/include/prof_exact.h"
 #include "libprof/include/prof_findings.h"
-#include "libprof/include/prof_flame.h"
-#include "libprof/include/prof_rollup.h"
-#include "libprof/include/prof_roofline.h"
-#include "libprof/include/prof_summaries.h"
-#include "libprof/include/prof_trust.h"
-#include "libprof/include/prof_utilisation.h"
+#include "libprof/include/prof_stack.h"
 
 #endif

@@ -27,7 +27,7 @@
 #define PERFKIT_PROF_COMPARE_H
 
 #include "libprof/include/prof.h"
-#include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_findings.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
-/* prof_findings.h: what is slow, why, and what mending it can bring.
- * Conventions as in prof.h. */
+/* prof_findings.h: which parts of a run are analysed, where the time of a device went there, what
+ * is slow, why, and what a fix can bring. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_FINDINGS_H
 #define PERFKIT_PROF_FINDINGS_H
 
@@ -8,11 +8,114 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
-#include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_summaries.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- waterfall ------------------------------------------------------------------------------- */
+
+/* Each instant of the part of a run that the rules analyse has exactly one state, so that the
+ * states of a device add up to it (docs/reference/rules.md). */
+
+/* State, name in files and JSON, words for people. Idle time is told apart by what the host did
+ * until the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on
+ * nothing. */
+#define PROF_WATERFALL_STATES(X)                                                                   \
+    X(BOTH, "both", "kernels, with memcpy or memset at once")                                      \
+    X(KERNEL, "kernel", "kernels")                                                                 \
+    X(COPY_PAGEABLE, "memcpy_pageable", "memcpy, pageable memory")                                 \
+    X(COPY_PINNED, "memcpy_pinned", "memcpy, page-locked memory")                                  \
+    X(COPY_DEVICE, "memcpy_device", "memcpy within the device")                                    \
+    X(COPY_OTHER, "memcpy_other", "other memcpy")                                                  \
+    X(FILL, "memset", "memset")                                                                    \
+    X(DEPENDENCY, "dependency", "idle: work queued behind another stream's")                       \
+    X(DISPATCH, "queued", "idle: work submitted but not started")                                  \
+    X(SYNC, "sync", "idle: host blocked in a synchronization, or just woken")                      \
+    X(ALLOC, "alloc", "idle: host allocated or freed memory")                                      \
+    X(BUILD, "build", "idle: host compiled or loaded code, or made a graph")                       \
+    X(COPY_CALL, "memcpy_call", "idle: host blocked in a synchronous memcpy")                      \
+    X(LAUNCH, "launch", "idle: launch overhead")                                                   \
+    X(HOST, "host", "idle: host busy with other work")
+
+enum prof_slice {
+#define PROF_WATERFALL_STATE(state, name, text) PROF_SLICE_##state,
+    PROF_WATERFALL_STATES(PROF_WATERFALL_STATE)
+#undef PROF_WATERFALL_STATE
+        PROF_SLICES
+};
+#define PROF_SLICE_FIRST_IDLE PROF_SLICE_DEPENDENCY
+
+/* One device that did something; see prof_findings.waterfalls. */
+struct prof_waterfall {
+    int64_t device;          /* prof_device.physical, 0 = unknown */
+    int64_t ns[PROF_SLICES]; /* sum: prof_findings.window_ns */
+};
+
+/* Fixed words, never NULL. */
+const char *prof_slice_name(enum prof_slice slice);
+const char *prof_slice_text(enum prof_slice slice);
+
+/* ---- iterations ------------------------------------------------------------------------------ */
+
+/* A phase is a part of a run that repeats: the instances of one NVTX range, or the period of a
+ * thread's launches where no range repeats. A run may have several phases, one after the other or
+ * in turn; findings, memory, comparisons and ranks all use the same ones. */
+
+enum prof_iteration_source {
+    PROF_ITERATION_ASKED,     /* the range that prof_filter.iteration names */
+    PROF_ITERATION_STEP,      /* ranges called "step", "iteration", "batch" or alike */
+    PROF_ITERATION_REPEATING, /* the outermost range that repeats and launches device work */
+    PROF_ITERATION_RUN,       /* nothing repeats: the whole run is one */
+    PROF_ITERATION_LAUNCHES,  /* no range repeats: the period of the launches */
+    PROF_ITERATION_SOURCES
+};
+
+/* "asked", "step", ...: fixed words, never NULL. */
+const char *prof_iteration_source_text(enum prof_iteration_source source);
+
+/* Columns that a phase's name has in sentences of a report (prof_report_fit cuts it); what is
+ * printed is accepted as prof_filter.iteration. */
+#define PROF_PHASE_CELLS 40
+
+struct prof_phase_row {
+    const char *name; /* the range with those around it as far as it takes to tell the phases apart,
+                         "train/step"; NULL = none, see source. Lives as long as the result */
+    const char *domain; /* NVTX domain of the range; NULL = the default one, or no range */
+    enum prof_iteration_source source;
+    int64_t iterations;       /* analysed; 0 = the phase does not repeat */
+    int64_t skipped;          /* iterations before those, as warm-up */
+    int64_t begin_ns, end_ns; /* from the first analysed iteration to the last one */
+    int64_t analysed_ns;      /* of that time: what other phases and pauses of recording leave */
+    int64_t device_ns;        /* device work that starts in it, summed */
+};
+
+/* Device work launched in a range. */
+struct prof_coverage_range {
+    const char *name; /* of the outermost range around it that holds no iterations, borrowed of the
+                         capture; NULL = in no range */
+    int64_t device_ns;
+};
+#define PROF_COVERAGE_RANGES 3
+
+/* Where the device work of the run lies, ns summed over operations. */
+struct prof_coverage {
+    int64_t device_ns;   /* all of it */
+    int64_t analysed_ns; /* in the analysed intervals */
+    int64_t skipped_ns;  /* in iterations that are left out as warm-up */
+    int64_t set_up_ns;   /* in ranges named as warm-up, setup or teardown */
+    struct prof_coverage_range other[PROF_COVERAGE_RANGES]; /* of the rest, the largest first */
+    size_t other_count;
+};
+
+/* Whether what `filter` says of iterations fits the capture, for those who report nothing by
+ * iterations. PROF_NOTFOUND: no such range, or no iteration is left after `skip`; as whoever
+ * reports by iterations says it. */
+enum prof_status prof_iterations_check(struct prof_capture *capture,
+                                       const struct prof_filter *filter, struct prof_error *err);
+
+/* ---- findings -------------------------------------------------------------------------------- */
 
 enum prof_severity { PROF_SEVERITY_INFO, PROF_SEVERITY_WARNING, PROF_SEVERITY_CRITICAL };
 
@@ -150,7 +253,7 @@ struct prof_findings {
     double missing_share; /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
                              idle time is not judged */
     const char *why_none; /* why nothing was judged; static; NULL = it was */
-    struct prof_waterfall *waterfalls; /* prof_waterfall.h: where that time went, a row a device */
+    struct prof_waterfall *waterfalls; /* prof_findings.h: where that time went, a row a device */
     size_t waterfall_count;
 };
 
@@ -161,6 +264,18 @@ struct prof_findings {
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);
+
+/* ---- the first screen of a report ------------------------------------------------------------ */
+
+/* In one pass over the device tables: prof_findings and prof_utilisation read the same operations.
+ */
+
+/* The findings, and the utilisation with `gaps` and `buckets` as prof_utilisation takes them; both
+ * are what those functions return, and are freed as theirs. Needs 24 bytes for each operation while
+ * it runs. utilisation: NULL = not wanted. */
+enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
+                               size_t gaps, size_t buckets, struct prof_findings *findings,
+                               struct prof_utilisation *utilisation, struct prof_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,104 @@
-/* prof_memory.h: what was allocated at one moment, and who allocates: by call path, with what is
- * never freed, what lives briefly, and what grows. Conventions as in prof.h. */
+/* prof_memory.h: live bytes over time and at one moment, peaks, leaks, pools; and who allocates: by
+ * call path, with what is never freed, what lives briefly, and what grows. Conventions as in
+ * prof.h. */
 #ifndef PERFKIT_PROF_MEMORY_H
 #define PERFKIT_PROF_MEMORY_H
 
-#include "libprof/include/prof.h"
-#include "libprof/include/prof_histogram.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libprof/include/prof_stack.h"
+#include "libprof/include/prof_summaries.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- all memory ------------------------------------------------------------------------------ */
+
+struct prof_allocation {
+    int64_t id, process, thread, device, context;
+    int64_t start_ns, end_ns; /* end: PROF_UNKNOWN = never freed */
+    int64_t bytes;
+    int64_t address; /* PROF_UNKNOWN = not known */
+    int kind;
+};
+
+struct prof_memory_row {
+    int kind; /* memory kind; -1 in prof_memory_summary.total */
+    const char *kind_text;
+    struct prof_spread bytes; /* sizes of the allocations */
+    int64_t freed;
+    int64_t peak_bytes; /* most bytes live at one moment */
+    int64_t peak_ns;    /* first moment of it; PROF_UNKNOWN without allocations */
+    int64_t leaks;      /* not freed when their process ended (or when the capture stops);
+                         * static variables of modules are never leaks */
+    int64_t leaked_bytes;
+};
+
+struct prof_memory_summary {
+    struct prof_memory_row *rows; /* per memory kind, by peak, largest first */
+    size_t count;
+    struct prof_memory_row total;  /* all kinds at once: its peak is a true simultaneous peak */
+    struct prof_allocation *leaks; /* the largest, by bytes; at most leak_limit */
+    size_t leak_count;
+};
+
+/* Allocations per memory kind, peaks and what was never freed. filter->begin_ns/end_ns choose
+ * allocations by their start. Memory grows with the number of allocations alive at once. */
+enum prof_status prof_memory_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                     size_t leak_limit, struct prof_memory_summary *result,
+                                     struct prof_error *err);
+void prof_memory_summary_free(struct prof_memory_summary *result);
+
+/* From time_ns on, `bytes` are live, until the next point. In a thinned timeline changes that are
+ * close together are joined: from the first of them to the last, which is the next point, `bytes`
+ * is the mean and peak_bytes the highest level. A peak so lasts no longer than the joined changes.
+ */
+struct prof_memory_point {
+    int64_t time_ns;
+    int64_t bytes;
+    int64_t peak_bytes; /* the same as bytes when not thinned */
+};
+
+struct prof_memory_timeline {
+    struct prof_memory_point *points; /* times strictly rising; the first is 0 bytes at the window's
+                                         begin unless something lives there */
+    size_t count;
+    bool thinned;
+    int64_t peak_bytes, peak_ns;
+};
+
+/* The step function of live bytes of one memory kind (-1 = all). With max_points > 0 at most that
+ * many points (at least 16), of equal spans of time; memory is bounded by it. */
+enum prof_status prof_memory_timeline(struct prof_capture *capture,
+                                      const struct prof_filter *filter, int kind, size_t max_points,
+                                      struct prof_memory_timeline *result, struct prof_error *err);
+void prof_memory_timeline_free(struct prof_memory_timeline *result);
+
+/* One memory pool. An address used again after its pool was destroyed is another pool. */
+struct prof_pool {
+    int64_t process, device; /* ids, 0 = unknown */
+    int64_t address;
+    int64_t made_ns, destroyed_ns; /* PROF_UNKNOWN = not seen */
+    int64_t trims;
+    int64_t peak_bytes, peak_used_bytes; /* the most its records told; PROF_UNKNOWN = none did */
+    int64_t unused_bytes;                /* the most of peak_bytes that nobody used; PROF_UNKNOWN */
+    int64_t threshold_bytes; /* release threshold, the last known; INT64_MAX: keeps all */
+};
+
+struct prof_pool_summary {
+    struct prof_pool *rows; /* by peak, largest first */
+    size_t count;
+};
+
+/* The memory pools. filter: process, device, and the time of their records. */
+enum prof_status prof_pool_summary(struct prof_capture *capture, const struct prof_filter *filter,
+                                   struct prof_pool_summary *result, struct prof_error *err);
+void prof_pool_summary_free(struct prof_pool_summary *result);
+
+/* ---- by where it was allocated --------------------------------------------------------------- */
 
 struct prof_alive {
     struct prof_allocation *rows; /* by bytes, largest first; at most `limit` */
@@ -60,8 +150,9 @@ struct prof_memory_place {
     struct prof_spread lifetime_ns;  /* of what was freed */
     struct prof_histogram lifetimes; /* the same, ns */
     /* Bytes by which what a phase allocated and did not free yet grows from one of its iterations
-     * to the next after warm-up, as the median over pairs of iterations half the phase apart (Theil's incomplete method, Proc. Kon. Ned. Akad. A
-     * 53 (1950)); NaN without iterations. Of the phase where it grows most. Only for all kinds. */
+     * to the next after warm-up, as the median over pairs of iterations half the phase apart
+     * (Theil's incomplete method, Proc. Kon. Ned. Akad. A 53 (1950)); NaN without iterations. Of
+     * the phase where it grows most. Only for all kinds. */
     double growth_bytes;
     const char *growth_phase; /* as prof_phase_row.name of prof_memory_profile.phases */
 };
@@ -142,20 +233,21 @@ struct prof_memory_profile {
     size_t driver_count;
     struct prof_pool *pools; /* as prof_pool_summary */
     size_t pool_count;
-    struct prof_flame tree; /* self: bytes held at the peak; bytes, count: all allocations */
+    struct prof_flame tree;        /* self: bytes held at the peak; bytes, count: all allocations */
     struct prof_phase_row *phases; /* as those of findings */
     size_t phase_count;
-    int64_t steps;          /* iterations after warm-up, of all phases; 0 = nothing repeats */
-    int64_t warm_up;        /* those left out */
-    const char *step_name;  /* range of the main phase; NULL = found by the operations alone */
-    const char *why_none;   /* why nothing is told; static; NULL = it is */
-    char *texts;            /* owned: of the paths */
+    int64_t steps;         /* iterations after warm-up, of all phases; 0 = nothing repeats */
+    int64_t warm_up;       /* those left out */
+    const char *step_name; /* range of the main phase; NULL = found by the operations alone */
+    const char *why_none;  /* why nothing is told; static; NULL = it is */
+    char *texts;           /* owned: of the paths */
 };
 
 /* Who allocates what, in one pass over allocations and the calls that made them. Steps are
- * iterations (prof_iterations.h); each phase is looked at by its own. filter: process, device, thread, NVTX range of the allocating call; with a time range what
- * lives in it. One that chooses kernels or streams leaves nothing. Memory: what the rules take, and
- * about 100 bytes an allocation. */
+ * iterations (prof_findings.h); each phase is looked at by its own. filter: process, device,
+ * thread, NVTX range of the allocating call; with a time range what lives in it. One that chooses
+ * kernels or streams leaves nothing. Memory: what the rules take, and about 100 bytes an
+ * allocation. */
 enum prof_status prof_memory_profile(struct prof_capture *capture, const struct prof_filter *filter,
                                      struct prof_memory_profile *result, struct prof_error *err);
 void prof_memory_profile_free(struct prof_memory_profile *result);

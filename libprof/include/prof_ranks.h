@@ -84,7 +84,7 @@ struct prof_collective_row {
     /* bytes/s, as nccl-tests define them, of transfer_ns (of the median duration where nothing was
      * matched: then waiting is in it); NaN = not known. */
     double algorithm_rate, bus_rate;
-    /* The slowest of peer_copy (prof_ceilings.h) of its ranks' devices; NaN where one was not
+    /* The slowest of peer_copy (prof_roofline.h) of its ranks' devices; NaN where one was not
      * measured or a rank is not on the same host. */
     double link_rate, link_share; /* bytes/s; bus_rate of it */
 };

@@ -1,5 +1,5 @@
-/* prof_summaries.h: kernels, copies, calls, waits and NVTX ranges, summed up by name.
- * Conventions as in prof.h. */
+/* prof_summaries.h: kernels, memcpys, API calls, synchronizations and NVTX ranges, summed up by
+ * name; other activities, by kind; when devices were busy and idle. Conventions as in prof.h. */
 #ifndef PERFKIT_PROF_SUMMARIES_H
 #define PERFKIT_PROF_SUMMARIES_H
 
@@ -8,11 +8,36 @@
 #include <stdint.h>
 
 #include "libprof/include/prof_capture.h"
-#include "libprof/include/prof_histogram.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+/* How often a quantity had which size, in steps that grow with it: eight to each doubling, so that
+ * a step is at most an eighth of its value. */
+
+/* 8 steps of 1 up to 7, then 8 to each of the 60 doublings up to INT64_MAX. */
+#define PROF_HISTOGRAM_STEPS 488
+
+/* Steps first .. first + count - 1; the outer ones are not 0. Step s holds the values from
+ * prof_histogram_low(s) up to, not with, prof_histogram_low(s + 1). */
+struct prof_histogram {
+    uint32_t first, count;
+    int64_t *counts; /* [count]; NULL without values */
+};
+
+/* The step of a value; negative ones are in that of 0. */
+uint32_t prof_histogram_step(int64_t value);
+
+/* The least value of a step: exact, also as a double. `step` may be
+ * PROF_HISTOGRAM_STEPS: the end of the last one. */
+double prof_histogram_low(uint32_t step);
+
+void prof_histogram_free(struct prof_histogram *histogram);
+
+/* ---- sums by name ---------------------------------------------------------------------------- */
 
 /* How one quantity spreads over `count` events. The median (and p95, p99: nearest rank) are exact
  * as long as the values of one result fit a budget of 32 MiB; beyond it the largest groups go over
@@ -187,6 +212,125 @@ struct prof_range_summary {
 enum prof_status prof_range_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_range_summary *result, struct prof_error *err);
 void prof_range_summary_free(struct prof_range_summary *result);
+
+/* ---- other activities, by kind --------------------------------------------------------------- */
+
+enum prof_activity {
+    PROF_ACTIVITY_GRAPHS,   /* executions of whole CUDA graphs; kind = graph id (of its process) */
+    PROF_ACTIVITY_OVERHEAD, /* time the driver or the tools took from the program; overhead.kind */
+    PROF_ACTIVITY_MIGRATIONS, /* unified memory; migration.kind */
+    PROF_ACTIVITY_JIT,        /* device code compiled at run time; jit.operation */
+    PROF_ACTIVITIES
+};
+
+struct prof_activity_row {
+    int64_t kind;
+    int64_t process;       /* id, for graphs; else 0 */
+    const char *kind_text; /* words for the kind; NULL for graphs */
+    struct prof_spread duration_ns;
+    int64_t moments; /* of them without a duration (page faults); not in duration_ns */
+    int64_t count;   /* all of them */
+    int64_t bytes;   /* moved or mapped; PROF_UNKNOWN where none has any */
+    int64_t faults;  /* page faults; PROF_UNKNOWN where none has any */
+    double share;
+    double wall_share; /* plain sum over prof_wall_ns: above 1 where they overlap */
+};
+
+struct prof_activity_summary {
+    struct prof_activity_row *rows; /* by sum of duration, largest first */
+    size_t count;
+    int64_t events;
+    int64_t listed_ns, wall_ns;
+};
+
+/* One family of activities by kind. filter->kernel excludes all of them. */
+enum prof_status prof_activity_summary(struct prof_capture *capture,
+                                       const struct prof_filter *filter, enum prof_activity which,
+                                       struct prof_activity_summary *result,
+                                       struct prof_error *err);
+void prof_activity_summary_free(struct prof_activity_summary *result);
+
+/* Words for overhead.kind, migration.kind and jit.operation; never NULL. */
+const char *prof_overhead_kind_text(int kind);
+const char *prof_migration_kind_text(int kind);
+const char *prof_jit_operation_text(int operation);
+
+/* ---- utilisation ----------------------------------------------------------------------------- */
+
+struct prof_gap {
+    int64_t start_ns, duration_ns;
+    int64_t before_ns; /* the device was busy this long since the gap before it */
+};
+
+struct prof_utilisation_row {
+    int64_t device; /* prof_device.physical; 0 = streams whose device is unknown */
+    int64_t first_ns,
+        last_ns;              /* first start and last end of its operations, PROF_UNKNOWN if none */
+    int64_t window_ns;        /* prof_wall_ns of the filter */
+    int64_t busy_ns;          /* union of kernels, whole graphs, memcpy and memset, in the window */
+    int64_t idle_ns;          /* window_ns - busy_ns; = lead_ns + gap_ns + tail_ns */
+    int64_t lead_ns, tail_ns; /* of it, before the first operation and after the last one; a device
+                                 that did nothing has all of it in lead_ns */
+    int64_t kernel_ns;        /* union of kernels and whole graphs */
+    int64_t memcpy_memset_ns; /* union of memcpy and memset */
+    int64_t overlap_ns;       /* intersection of the two unions */
+    int64_t kernel_sum_ns, memcpy_memset_sum_ns; /* sums, to show how much ran side by side */
+    int64_t kernels, memcpys, memsets;
+    int64_t graphs;     /* whole-graph executions; their time is in kernel_sum_ns */
+    int64_t unfinished; /* operations without known start or end: in none of the above */
+    int64_t max_concurrent_kernels;
+    int64_t gap_count, gap_ns; /* between first_ns and last_ns, while recording */
+    struct prof_gap *gaps;     /* the largest of them, largest first */
+    size_t gaps_listed;
+    /* busy share of equal spans of the window, `buckets` values each, 0..1 (NULL when 0) */
+    double *busy_share, *kernel_share, *memcpy_memset_share;
+};
+
+struct prof_utilisation {
+    struct prof_utilisation_row *rows; /* by device id */
+    size_t count;
+    int64_t begin_ns, end_ns; /* the window */
+    size_t buckets;
+    int64_t *stream_operations; /* kernels, whole graphs, memcpys and memsets of each of
+                                   prof_streams() */
+};
+
+/* Busy and idle time of each device by unions of intervals, never sums: B = K u X with K the union
+ * of kernels (and of graphs recorded whole) and X of memcpy and memset; idle = window - |B|;
+ * overlap = |K n X|. `gaps`: how many of the largest gaps to list per device; `buckets`: length of
+ * the share arrays. Constant memory. */
+enum prof_status prof_utilisation(struct prof_capture *capture, const struct prof_filter *filter,
+                                  size_t gaps, size_t buckets, struct prof_utilisation *result,
+                                  struct prof_error *err);
+void prof_utilisation_free(struct prof_utilisation *result);
+
+/* ---- totals by second ------------------------------------------------------------------------ */
+
+struct prof_rollup_row {
+    const struct prof_config *config; /* any one of the kernel's configurations */
+    const char *name;
+    int64_t count, sum_ns, min_ns, max_ns;
+    double median_ns; /* from the log histogram: off by at most a factor of sqrt(2) */
+};
+
+struct prof_rollup_second {
+    int64_t second; /* whole seconds since capture start; seconds without kernels are left out */
+    int64_t count, sum_ns;
+};
+
+struct prof_rollup {
+    struct prof_rollup_row *rows; /* per kernel name, by sum, largest first */
+    size_t count;
+    struct prof_rollup_second *seconds; /* rising */
+    size_t second_count;
+    int64_t kernels, sum_ns;
+};
+
+/* Kernel totals from the table `rollup`: milliseconds whatever the number of kernels. The filter's
+ * times are taken in whole seconds; the table knows no calls: PROF_INVALID with filter->range. */
+enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_filter *filter,
+                             struct prof_rollup *result, struct prof_error *err);
+void prof_rollup_free(struct prof_rollup *result);
 
 #ifdef __cplusplus
 }

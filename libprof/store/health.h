@@ -3,7 +3,7 @@
 #ifndef PERFKIT_STORE_HEALTH_H
 #define PERFKIT_STORE_HEALTH_H
 
-/* Rising; those of prof_trust.h. */
+/* Rising; those of prof_capture.h. */
 #define PROF_HEALTH_LEVEL_MAP(X)                                                                   \
     X(NOTE, "note") X(WARNING, "warning") X(RISK, "risk") X(LOSS, "loss")
 enum prof_health_level {

@@ -5,7 +5,7 @@
   const el = P.el, f = P.format;
   const COLUMNS = 50, CELL = { width: 100, height: 18 }, LARGE = { width: 640, height: 110 };
 
-  /* The least value of a step; see prof_histogram.h. */
+  /* The least value of a step; see prof_summaries.h. */
   function low(step) {
     return step < 8 ? step : (8 + (step % 8)) * Math.pow(2, Math.floor(step / 8) - 1);
   }

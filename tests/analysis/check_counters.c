@@ -1,7 +1,7 @@
 /* Counter summary on captures whose kernels have known rates (counter_scene.h). */
 #include <math.h>
 
-#include "libprof/include/prof_counter_lines.h"
+#include "libprof/include/prof_counters.h"
 #include "tests/analysis/counter_scene.h"
 
 START_TEST(lines_are_sums_over_spans)

@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/include/prof_launch_lines.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_memory.h"
-#include "libprof/include/prof_pytorch.h"
-#include "libprof/include/prof_stack_sums.h"
 #include "tests/analysis/fixture.h"
 
 static const struct prof_launch_line *row_of(const struct prof_launch_lines *lines,

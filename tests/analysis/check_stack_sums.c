@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/include/prof_stack_sums.h"
+#include "libprof/include/prof_stack.h"
 #include "tests/analysis/fixture.h"
 
 /* main (a.c:10) -> step (a.c:20) -> launch (a.c:30), and main -> step (a.c:21); step calls itself

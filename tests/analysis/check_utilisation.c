@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/include/prof_overview.h"
+#include "libprof/include/prof_findings.h"
 #include "tests/analysis/fixture.h"
 
 START_TEST(overlap_is_counted_once)

@@ -206,7 +206,7 @@ def check_planted(root, helps):
             assert len(wrong) == 1, "%s: %s" % (fault or "a page without a link", wrong or "not found")
         os.remove(os.path.join(copy, "docs", "orphan.md"))
         for page, named in (("docs/troubleshooting.md", "`record_damaged`"), ("docs/troubleshooting.md", "| cuda | CUPTI |"),
-                            ("docs/reference/gate-settings.md", "`[syncs]`"), ("docs/reference/c-api.md", "[prof_exact.h]"),
+                            ("docs/reference/gate-settings.md", "`[syncs]`"), ("docs/reference/c-api.md", "[prof_roofline.h]"),
                             ("docs/dev/architecture.md", "`lineOf`")):
             text = read(os.path.join(copy, page))
             assert text.count(named) == 1, named

@@ -7,7 +7,7 @@
 
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/base/saturate.h"
-#include "libprof/include/prof_trust.h"
+#include "libprof/include/prof_capture.h"
 
 static uint64_t device_key(uint32_t id, uint32_t device)
 {

@@ -11,7 +11,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/iterations.h"
 #include "libprof/analysis/range_index.h"
-#include "libprof/include/prof_waterfall.h"
+#include "libprof/include/prof_findings.h"
 #include "libprof/wire/command.h"
 
 struct prof_op {

@@ -12,7 +12,7 @@
 
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/base/utf8.h"
-#include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_findings.h"
 
 #define MAX_SIBLINGS 256 /* candidates without a name for iterations */
 #define LONG_RUN 3       /* instances in a row, on average: a phase of its own; fewer: in turn */

@@ -1,4 +1,4 @@
-/* What an iteration of a run is, for every report, rule, view and gate. See prof_iterations.h for
+/* What an iteration of a run is, for every report, rule, view and gate. See prof_findings.h for
  * the words.
  *
  * The choice rests on counts and on structure, never on durations, so that it is the same in every
@@ -11,7 +11,7 @@
 
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
-#include "libprof/include/prof_iterations.h"
+#include "libprof/include/prof_findings.h"
 
 #define PROF_NO_ITERATION SIZE_MAX
 

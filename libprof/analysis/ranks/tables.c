@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/group.h"
-#include "libprof/include/prof_ceilings.h"
+#include "libprof/analysis/ranks/ranks.h"
+#include "libprof/include/prof_roofline.h"
 
 /* ---- measured rates of links ----------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
 #include "libprof/analysis/facts/facts.h"
-#include "libprof/include/prof_overview.h"
+#include "libprof/include/prof_findings.h"
 
 static const struct prof_rule *const families[] = {
     prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
