@@ -220,52 +220,86 @@ static const struct prof_report_column run_columns[] = {
     {0},
 };
 
-static void put_session(struct prof_json *json, const struct prof_baseline_session *session)
+static int by_name(const void *a, const void *b)
 {
+    return strcmp(((const struct prof_environment *)a)->name,
+                  ((const struct prof_environment *)b)->name);
+}
+
+/* The run with its environment by name. */
+static enum prof_status read_kept_run(const struct prof_baseline_run *from, struct prof_run *run,
+                                      struct prof_error *err)
+{
+    enum prof_status status = prof_run_decode(from->metrics, run, err);
+    if (!status && run->environment_count)
+        qsort(run->environment, run->environment_count, sizeof *run->environment, by_name);
+    return status;
+}
+
+static enum prof_status put_session(struct prof_json *json,
+                                    const struct prof_baseline_session *session,
+                                    struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
     prof_json_object(json, NULL);
     prof_report_json_members(json, session_columns, session);
     prof_json_array(json, "runs");
-    for (size_t i = 0; i < session->run_count; i++) {
-        const struct prof_baseline_run *run = &session->runs[i];
+    for (size_t i = 0; !status && i < session->run_count; i++) {
+        struct prof_run run;
+        status = read_kept_run(&session->runs[i], &run, err);
+        if (status)
+            break;
         prof_json_object(json, NULL);
-        prof_report_json_members(json, run_columns, run);
+        prof_report_json_members(json, run_columns, &session->runs[i]);
         prof_json_object(json, "environment");
-        for (size_t f = 0; f < run->fact_count; f++)
-            prof_json_string(json, run->facts[f].name, run->facts[f].value);
+        for (size_t e = 0; e < run.environment_count; e++)
+            if (run.environment[e].value)
+                prof_json_string(json, run.environment[e].name, run.environment[e].value);
         prof_json_end(json);
         prof_json_end(json);
+        prof_run_free(&run);
     }
     prof_json_end(json);
     prof_json_end(json);
+    return status;
 }
 
-static int show_json(const struct prof_baseline *baseline)
+static enum prof_status show_json(const struct prof_baseline *baseline, struct prof_error *err)
 {
     struct prof_json json;
+    enum prof_status status = PROF_OK;
     prof_json_to_file(&json, stdout, 2);
     prof_json_object(&json, NULL);
     prof_json_string(&json, "name", baseline->name);
     prof_json_array(&json, "sessions");
-    for (size_t i = 0; i < baseline->session_count; i++)
-        put_session(&json, &baseline->sessions[i]);
+    for (size_t i = 0; !status && i < baseline->session_count; i++)
+        status = put_session(&json, &baseline->sessions[i], err);
     prof_json_end(&json);
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) ? CLI_USAGE : CLI_OK;
+    return prof_json_finish(&json, status ? NULL : err) ? PROF_IO : status;
 }
 
 /* The environment of the last run: an earlier one may have been another. */
-static void show_environment(const struct prof_baseline *baseline)
+static enum prof_status show_environment(const struct prof_baseline *baseline,
+                                         struct prof_error *err)
 {
     const struct prof_baseline_session *last = &baseline->sessions[baseline->session_count - 1];
-    const struct prof_baseline_run *run = &last->runs[last->run_count - 1];
+    struct prof_run run;
+    enum prof_status status = read_kept_run(&last->runs[last->run_count - 1], &run, err);
+    if (status)
+        return status;
     printf("\nEnvironment of the last run:\n");
-    for (size_t i = 0; i < run->fact_count; i++) {
+    for (size_t i = 0; i < run.environment_count; i++) {
+        if (!run.environment[i].value)
+            continue;
         fputs("  ", stdout);
-        print_clean(run->facts[i].name);
+        print_clean(run.environment[i].name);
         fputs(": ", stdout);
-        print_clean(run->facts[i].value);
+        print_clean(run.environment[i].value);
         putchar('\n');
     }
+    prof_run_free(&run);
+    return PROF_OK;
 }
 
 /* The baseline that the first value names. */
@@ -291,7 +325,7 @@ static int show_baseline(struct call *call)
         return CLI_USAGE;
     int exit_status = CLI_OK;
     if (call->args->json) {
-        exit_status = show_json(&baseline);
+        exit_status = show_json(&baseline, &call->err) ? CLI_USAGE : CLI_OK;
     } else {
         static const struct prof_report_table table = {.name = "sessions",
                                                        .none = "no sessions",
@@ -300,8 +334,9 @@ static int show_baseline(struct call *call)
                                                            sizeof(struct prof_baseline_session)};
         if (print_table(&table, baseline.sessions, baseline.session_count, &call->err))
             exit_status = CLI_USAGE;
-        if (baseline.session_count && baseline.sessions[baseline.session_count - 1].run_count)
-            show_environment(&baseline);
+        if (baseline.session_count && baseline.sessions[baseline.session_count - 1].run_count &&
+            show_environment(&baseline, &call->err))
+            exit_status = CLI_USAGE;
     }
     prof_baseline_free(&baseline);
     return exit_status;

@@ -121,22 +121,6 @@ static char *commit_here(void)
     return strdup(line);
 }
 
-static bool put_facts(const struct prof_run *from, struct prof_baseline_run *to)
-{
-    to->facts = calloc(from->environment_count + 1, sizeof *to->facts);
-    for (size_t i = 0; to->facts && i < from->environment_count; i++) {
-        const struct prof_environment *e = &from->environment[i];
-        if (!e->value)
-            continue;
-        struct prof_baseline_fact *fact = &to->facts[to->fact_count];
-        *fact = (struct prof_baseline_fact){strdup(e->name), strdup(e->value)};
-        to->fact_count++;
-        if (!fact->name || !fact->value)
-            return false;
-    }
-    return to->facts != NULL;
-}
-
 static enum prof_status encode_run(const struct gate_runs *runs, size_t i,
                                    struct prof_baseline_run *to, struct prof_error *err)
 {
@@ -146,9 +130,7 @@ static enum prof_status encode_run(const struct gate_runs *runs, size_t i,
     to->capture = runs->names[i] ? strdup(runs->names[i]) : NULL;
     to->identity = strdup(runs->identities[i]);
     to->recorded_s = runs->recorded_s[i];
-    return to->identity && put_facts(&runs->data[i], to)
-               ? PROF_OK
-               : prof_fail(err, PROF_NOMEM, "out of memory");
+    return to->identity ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
 }
 
 enum prof_status gate_runs_session(const struct gate_runs *runs, const char *label,

@@ -26,16 +26,6 @@ enum prof_status prof_baseline_check_name(const char *name, struct prof_error *e
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool insert_facts(const struct prof_baseline_file *file, int64_t run,
-                         const struct prof_baseline_run *from)
-{
-    for (size_t i = 0; i < from->fact_count; i++)
-        if (!prof_baseline_do(file, "INSERT OR REPLACE INTO environment VALUES(?1, ?2, ?3)", "itt",
-                              run, from->facts[i].name, from->facts[i].value))
-            return false;
-    return true;
-}
-
 /* 1 = in, 0 = it was there, -1 = an error. */
 static int insert_run(const struct prof_baseline_file *file, int64_t baseline, int64_t session,
                       const struct prof_baseline_run *run)
@@ -53,7 +43,7 @@ static int insert_run(const struct prof_baseline_file *file, int64_t baseline, i
         return -1;
     if (!sqlite3_changes(file->db))
         return 0;
-    return insert_facts(file, sqlite3_last_insert_rowid(file->db), run) ? 1 : -1;
+    return 1;
 }
 
 /* Id of the session with this label in the baseline, 0 = none, -1 = an error. */
@@ -149,8 +139,6 @@ enum prof_status prof_baseline_remove(struct prof_baseline_file *file, const cha
                                       size_t keep, size_t *removed, struct prof_error *err)
 {
     static const char *const steps[] = {
-        "DELETE FROM environment WHERE run IN (SELECT id FROM run WHERE session IN " OLD_SESSIONS
-        ")",
         "DELETE FROM run WHERE session IN " OLD_SESSIONS,
         "DELETE FROM session WHERE id IN " OLD_SESSIONS,
         "DELETE FROM baseline WHERE id = ?1 AND ?2 = 0",
@@ -181,29 +169,7 @@ static char *copy_baseline_text(sqlite3_stmt *row, int column)
     return text ? strdup(text) : NULL;
 }
 
-static bool read_facts(const struct prof_baseline_file *file, int64_t id,
-                       struct prof_baseline_run *run)
-{
-    PROF_ARRAY(struct prof_baseline_fact) facts = {0};
-    sqlite3_stmt *row = prof_baseline_prepare(
-        file, "SELECT name, value FROM environment WHERE run = ?1 ORDER BY name", "i", id);
-    bool good = row != NULL;
-    int code = SQLITE_DONE;
-    while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        struct prof_baseline_fact *fact = prof_array_add(&facts);
-        if (fact)
-            *fact =
-                (struct prof_baseline_fact){copy_baseline_text(row, 0), copy_baseline_text(row, 1)};
-        good = fact && fact->name && fact->value;
-    }
-    sqlite3_finalize(row);
-    run->facts = facts.data;
-    run->fact_count = facts.count;
-    return good && code == SQLITE_DONE;
-}
-
-static bool read_run(const struct prof_baseline_file *file, sqlite3_stmt *row,
-                     struct prof_baseline_run *run)
+static bool read_run(sqlite3_stmt *row, struct prof_baseline_run *run)
 {
     *run = (struct prof_baseline_run){
         .identity = copy_baseline_text(row, 1),
@@ -211,7 +177,7 @@ static bool read_run(const struct prof_baseline_file *file, sqlite3_stmt *row,
         .recorded_s = sqlite3_column_int64(row, 3),
         .metrics = copy_baseline_text(row, 4),
     };
-    return run->metrics && run->identity && read_facts(file, sqlite3_column_int64(row, 0), run);
+    return run->metrics && run->identity;
 }
 
 static bool read_runs(const struct prof_baseline_file *file, struct prof_baseline_session *session)
@@ -225,7 +191,7 @@ static bool read_runs(const struct prof_baseline_file *file, struct prof_baselin
     int code = SQLITE_DONE;
     while (good && (code = sqlite3_step(row)) == SQLITE_ROW) {
         struct prof_baseline_run *run = prof_array_add(&runs);
-        good = run && read_run(file, row, run);
+        good = run && read_run(row, run);
     }
     sqlite3_finalize(row);
     session->runs = runs.data;
@@ -282,11 +248,6 @@ enum prof_status prof_baseline_load(struct prof_baseline_file *file, const char 
 
 static void free_run(struct prof_baseline_run *run)
 {
-    for (size_t i = 0; i < run->fact_count; i++) {
-        free(run->facts[i].name);
-        free(run->facts[i].value);
-    }
-    free(run->facts);
     free(run->identity);
     free(run->capture);
     free(run->metrics);
@@ -364,12 +325,6 @@ static void add_exported_run(cJSON *to, const struct prof_baseline_run *run, boo
     prof_document_add_text(to, "identity", run->identity, failed);
     prof_document_add_text(to, "capture", run->capture, failed);
     prof_document_add_int(to, "recorded_s", run->recorded_s, failed);
-    cJSON *facts = prof_document_add(to, "environment", cJSON_CreateArray(), failed);
-    for (size_t i = 0; i < run->fact_count; i++) {
-        cJSON *fact = prof_document_add(facts, NULL, cJSON_CreateObject(), failed);
-        prof_document_add_text(fact, "name", run->facts[i].name, failed);
-        prof_document_add_text(fact, "value", run->facts[i].value, failed);
-    }
     prof_document_add(to, "metrics", cJSON_CreateRaw(run->metrics), failed);
 }
 
@@ -466,19 +421,15 @@ static void *make_exported_rows(struct export_reader *in, const cJSON *list, siz
 static void read_exported_run(struct export_reader *in, const cJSON *from,
                               struct prof_baseline_run *run)
 {
-    const cJSON *row, *facts = cJSON_GetObjectItemCaseSensitive(from, "environment");
     cJSON *metrics = cJSON_GetObjectItemCaseSensitive(from, "metrics");
     run->identity = read_exported_text(in, from, "identity", true);
     run->capture = read_exported_text(in, from, "capture", false);
     run->recorded_s = read_exported_time(in, from, "recorded_s");
-    run->facts = make_exported_rows(in, facts, sizeof *run->facts);
     in->damaged |= !cJSON_IsObject(metrics);
     if (in->damaged || in->failed)
         return;
     run->metrics = prof_document_print(metrics, false);
     in->failed |= !run->metrics;
-    cJSON_ArrayForEach(row, facts) run->facts[run->fact_count++] = (struct prof_baseline_fact){
-        read_exported_text(in, row, "name", true), read_exported_text(in, row, "value", true)};
 }
 
 static void read_exported_session(struct export_reader *in, const cJSON *from,

@@ -2,8 +2,8 @@
  * project (.perfkit/baselines.sqlite) holds named baselines; a baseline is a history of sessions
  * (one `perfkit baseline save`, one CI job), a session has one or several runs.
  *
- * A run is kept as its reduced metrics, a JSON document (prof_compare.h makes and reads it; its
- * content is not known here), and as its environment in plain rows.
+ * A run is kept as its reduced metrics and its environment, a JSON document (prof_compare.h makes
+ * and reads it; its content is not known here).
  *
  * Every change is one transaction under SQLite's write lock: several processes may save at once,
  * and a process that is killed leaves the state before. Files that are not ours are never written
@@ -24,18 +24,11 @@
 
 struct prof_baseline_file;
 
-/* One thing of the environment: "driver" = "580.65". */
-struct prof_baseline_fact {
-    char *name, *value;
-};
-
 struct prof_baseline_run {
     char *identity;     /* tells the same capture, saved twice: see prof_baseline_append */
     char *capture;      /* the path that was saved; NULL = not known */
     int64_t recorded_s; /* when the run began, seconds since 1970 */
-    struct prof_baseline_fact *facts;
-    size_t fact_count;
-    char *metrics; /* JSON */
+    char *metrics;      /* JSON */
 };
 
 struct prof_baseline_session {

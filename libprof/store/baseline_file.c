@@ -34,20 +34,14 @@ static const char schema[] =
     "  identity TEXT NOT NULL, -- host, boot and start of the capture\n"
     "  capture TEXT, -- path that was saved\n"
     "  recorded_s INTEGER, -- seconds since 1970\n"
-    "  metrics TEXT NOT NULL, -- JSON\n"
-    "  UNIQUE (baseline, identity));\n"
-    "CREATE TABLE environment ( -- what it was measured on\n"
-    "  run INTEGER NOT NULL, -- run.id\n"
-    "  name TEXT NOT NULL,\n"
-    "  value TEXT NOT NULL,\n"
-    "  PRIMARY KEY (run, name)) WITHOUT ROWID;\n";
+    "  metrics TEXT NOT NULL, -- JSON, with what it was measured on\n"
+    "  UNIQUE (baseline, identity));\n";
 
 /* Every column that is read or written, so that a file with our number but other tables is told. */
 static const char *const shape[] = {
     "SELECT id, name FROM baseline",
     "SELECT id, baseline, saved_s, label, commit_id FROM session",
     "SELECT id, session, baseline, identity, capture, recorded_s, metrics FROM run",
-    "SELECT run, name, value FROM environment",
 };
 
 enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const char *doing,

@@ -52,14 +52,11 @@ static enum prof_status save(struct prof_baseline_file *file, const char *name, 
                              int number, size_t *added)
 {
     char identity[32], metrics[32];
-    struct prof_baseline_fact fact = {.name = "device", .value = "GPU 1"};
     snprintf(identity, sizeof identity, "host-%d", number);
     struct prof_baseline_run run = {
         .identity = identity,
         .capture = "a.sqlite",
         .recorded_s = 1000 + number,
-        .facts = &fact,
-        .fact_count = 1,
         .metrics = metrics,
     };
     snprintf(metrics, sizeof metrics, "{\"number\":%d}", number);
@@ -104,7 +101,6 @@ START_TEST(what_is_saved_is_read)
     struct prof_baseline_run *run = &baseline.sessions[0].runs[1];
     ck_assert_str_eq(run->metrics, "{\"number\":2}");
     ck_assert_int_eq(run->recorded_s, 1002);
-    ck_assert_str_eq(run->facts[0].value, "GPU 1");
     prof_baseline_free(&baseline);
 
     ck_assert_int_eq(prof_baseline_load(file, "main", 1, &baseline, &err), PROF_OK);
@@ -176,7 +172,6 @@ START_TEST(a_baseline_moves_to_another_file)
     const struct prof_baseline_run *run = &baseline.sessions[2].runs[0];
     ck_assert_str_eq(run->metrics, "{\"number\":2}");
     ck_assert_str_eq(run->identity, "host-2");
-    ck_assert_str_eq(run->facts[0].value, "GPU 1");
     ck_assert_int_eq(
         prof_baseline_append(file, "main", baseline.sessions, baseline.session_count, &added, &err),
         PROF_OK);
@@ -196,7 +191,7 @@ END_TEST
 START_TEST(exports_that_are_damaged)
 {
 #define HEAD "{\"perfkit_baseline\":1,\"name\":\"main\",\"sessions\":"
-#define RUN "{\"identity\":\"a\",\"recorded_s\":1,\"environment\":[],\"metrics\":{}}"
+#define RUN "{\"identity\":\"a\",\"recorded_s\":1,\"metrics\":{}}"
     static const char *const right[] = {HEAD "[]}", HEAD "[{\"saved_s\":1,\"runs\":[" RUN
                                                          "],\"a word of tomorrow\":1}]}"};
     static const char *const wrong[] = {
@@ -214,9 +209,8 @@ START_TEST(exports_that_are_damaged)
         HEAD "[{\"saved_s\":1.5,\"runs\":[]}]}",
         HEAD "[{\"saved_s\":1,\"runs\":[{}]}]}",
         HEAD "[{\"saved_s\":1,\"runs\":[{\"identity\":\"a\",\"recorded_s\":1,"
-             "\"environment\":[],\"metrics\":\"{}\"}]}]}",
-        HEAD "[{\"saved_s\":1,\"runs\":[{\"identity\":\"a\",\"recorded_s\":1,"
-             "\"environment\":[{\"name\":\"x\"}],\"metrics\":{}}]}]}"};
+             "\"metrics\":\"{}\"}]}]}",
+        HEAD "[{\"saved_s\":1,\"runs\":[{\"identity\":7,\"recorded_s\":1,\"metrics\":{}}]}]}"};
     enter();
     char away[128];
     struct prof_baseline baseline;
