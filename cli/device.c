@@ -1,237 +1,17 @@
 /* perfkit device: what this machine's devices are and what they can do. With --measure their
  * ceilings are measured and kept, so that captures made afterwards carry them. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/device.h"
-#include "cli/installed.h"
-#include "libprof/base/document.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
-
-/* ---- measuring ------------------------------------------------------------------------------- */
-
-/* Runs perfkit-measure on one device and reads what it prints, line by line, so that a user sees
- * how far it is. */
-
-struct device_request {
-    const char *only; /* NULL = all ceilings */
-    bool quick, against_libraries;
-};
-
-/* What a library reached (--against-libraries), or why a ceiling could not be measured. */
-struct device_remark {
-    char name[32], text[160];
-    double value; /* NaN: none */
-};
-
-#define REMARKS 32
-
-struct device_measurement {
-    struct device_remark libraries[REMARKS], missing[REMARKS];
-    size_t library_count, missing_count, measured;
-};
-
-#define MEASURE_PROGRAM "perfkit-measure"
-
-extern char **environ;
-
-static enum prof_status find_tool(char out[PATH_MAX], struct prof_error *err)
-{
-    static const char *const places[] = {MEASURE_PROGRAM, "../libexec/perfkit/" MEASURE_PROGRAM,
-                                         "../lib*/perfkit/" MEASURE_PROGRAM,
-                                         "../lib/*/perfkit/" MEASURE_PROGRAM, NULL};
-    if (beside_self(places, out))
-        return PROF_OK;
-    return prof_fail(err, PROF_NOTFOUND,
-                     MEASURE_PROGRAM " is not beside this perfkit: build it (ninja " MEASURE_PROGRAM
-                                     ") or install "
-                                     "perfkit again");
-}
-
-static enum prof_status start_ceiling_tool(const struct device_entry *entry,
-                                           const struct device_request *request, pid_t *child,
-                                           FILE **lines, struct prof_error *err)
-{
-    char path[PATH_MAX], nth[16];
-    char *arguments[10];
-    size_t count = 0;
-    int ends[2];
-    enum prof_status status = find_tool(path, err);
-    if (status)
-        return status;
-    snprintf(nth, sizeof nth, "%u", entry->nth);
-    const char *const fixed[] = {path, "--backend", entry->api, "--device", nth};
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        arguments[count++] = (char *)(uintptr_t)fixed[i];
-    if (request->only) {
-        arguments[count++] = (char *)(uintptr_t) "--only";
-        arguments[count++] = (char *)(uintptr_t)request->only;
-    }
-    if (request->quick)
-        arguments[count++] = (char *)(uintptr_t) "--quick";
-    if (request->against_libraries)
-        arguments[count++] = (char *)(uintptr_t) "--against-libraries";
-    arguments[count] = NULL;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return prof_fail_errno(err, PROF_SYSTEM, "cannot start " MEASURE_PROGRAM);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    int code = posix_spawn(child, path, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    *lines = code ? NULL : fdopen(ends[0], "r");
-    if (*lines)
-        return PROF_OK;
-    close(ends[0]);
-    errno = code ? code : errno;
-    return prof_fail_errno(err, PROF_SYSTEM, "cannot start %s", path);
-}
-
-struct reading {
-    struct device_entry *entry;
-    struct device_measurement *result;
-    bool other_device;
-};
-
-static void read_remark(struct device_remark *list, size_t *count, const char *name, double value,
-                        const char *text)
-{
-    if (*count == REMARKS)
-        return;
-    struct device_remark *row = &list[(*count)++];
-    snprintf(row->name, sizeof row->name, "%s", name);
-    prof_report_clean_into(text, row->text, sizeof row->text);
-    row->value = value;
-}
-
-/* Above the device's peak: refused, with the reason, whatever was measured before. */
-static bool refused(struct reading *reading, const char *name, double value)
-{
-    char text[160];
-    enum prof_ceiling_kind kind = prof_ceiling_named(name);
-    double peak = kind == PROF_CEILINGS ? NAN : device_peak(reading->entry, kind).value;
-    if (prof_ceiling_possible(value, peak))
-        return false;
-    snprintf(text, sizeof text, "%s: %s is %.2f times the theoretical %s: not a measurement", name,
-             device_figure(kind, value).text, value / peak, device_figure(kind, peak).text);
-    read_remark(reading->result->missing, &reading->result->missing_count, name, NAN, text);
-    return true;
-}
-
-/* A ceiling that is measured again, and what is sustained of it, which is reported after it. */
-static bool read_ceiling(struct reading *reading, const char *name, double value, const char *how)
-{
-    char row[sizeof reading->entry->measured.rows[0].name];
-    struct prof_ceiling_file *file = &reading->entry->measured;
-    if (refused(reading, name, value) ||
-        !prof_ceiling_set(file, name, value, (int64_t)time(NULL), how))
-        return false;
-    snprintf(row, sizeof row, "%s" PROF_CEILING_SUSTAINED, name);
-    prof_ceiling_unset(file, row);
-    return true;
-}
-
-static void read_sustained_rate(struct reading *reading, const char *name, double value)
-{
-    char row[sizeof reading->entry->measured.rows[0].name];
-    enum prof_ceiling_kind kind = prof_ceiling_named(name);
-    int length = snprintf(row, sizeof row, "%s" PROF_CEILING_SUSTAINED, name);
-    if (kind != PROF_CEILINGS && (size_t)length < sizeof row &&
-        prof_ceiling_possible(value, device_peak(reading->entry, kind).value))
-        prof_ceiling_set(&reading->entry->measured, row, value, (int64_t)time(NULL),
-                         "after a second of nothing else");
-}
-
-static void show_measurement(const struct device_entry *entry, const char *name)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    char clean[80];
-    prof_report_clean_into(name, clean, sizeof clean);
-    fprintf(stderr, "\r\033[Kperfkit device: %s %u: %s", entry->api, entry->nth, clean);
-    fflush(stderr);
-}
-
-/* A row of what kernels/ceiling/main.c prints. */
-static void read_result(struct reading *reading, const cJSON *row)
-{
-    const char *what = prof_document_text(row, "what"), *name = prof_document_text(row, "name");
-    const char *how = prof_document_text(row, "how");
-    double number = prof_document_real(row, "value");
-    bool ok = isfinite(number) && number > 0;
-    struct device_measurement *result = reading->result;
-    if (!what || !name || !how)
-        return;
-    show_measurement(reading->entry, name);
-    if (strcmp(what, "device") == 0)
-        /* Cut and padded differently here and there. */
-        reading->other_device = strncmp(name, reading->entry->name, 32) != 0;
-    else if (strcmp(what, "ceiling") == 0 && ok && read_ceiling(reading, name, number, how))
-        result->measured++;
-    else if (strcmp(what, "sustained") == 0 && ok)
-        read_sustained_rate(reading, name, number);
-    else if (strcmp(what, "library") == 0 && ok)
-        read_remark(result->libraries, &result->library_count, name, number, how);
-    else if (strcmp(what, "none") == 0)
-        read_remark(result->missing, &result->missing_count, name, NAN, how);
-}
-
-/* Run perfkit-measure for the entry and put what it found into entry->measured; what is above the
- * device's peak goes to result->missing, with the two figures. */
-static enum prof_status device_measure(struct device_entry *entry,
-                                       const struct device_request *request,
-                                       struct device_measurement *result, struct prof_error *err)
-{
-    struct reading reading = {.entry = entry, .result = result};
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    pid_t child;
-    FILE *lines;
-    int ending = 0;
-    *result = (struct device_measurement){.measured = 0};
-    enum prof_status status = start_ceiling_tool(entry, request, &child, &lines, err);
-    if (status)
-        return status;
-    while ((length = getline(&line, &room, lines)) > 0) {
-        cJSON *row;
-        if (prof_document_parse(line, (size_t)length, MEASURE_PROGRAM, &row, NULL) == PROF_OK)
-            read_result(&reading, row);
-        cJSON_Delete(row);
-    }
-    free(line);
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-    fclose(lines);
-    while (waitpid(child, &ending, 0) < 0 && errno == EINTR)
-        ;
-    if (reading.other_device)
-        return prof_fail(err, PROF_INVALID,
-                         MEASURE_PROGRAM
-                         " counts the %s devices otherwise: what it measured is not this one",
-                         entry->api);
-    if (WIFSIGNALED(ending))
-        return prof_fail(err, PROF_SYSTEM, MEASURE_PROGRAM " ended by signal %d (%s)",
-                         WTERMSIG(ending), strsignal(WTERMSIG(ending)));
-    if (WEXITSTATUS(ending) || !result->measured)
-        return prof_fail(err, PROF_UNSUPPORTED, "nothing could be measured%s%s",
-                         result->missing_count ? ": " : "",
-                         result->missing_count ? result->missing[0].text : "");
-    return PROF_OK;
-}
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
@@ -378,26 +158,72 @@ static void print_attributes(const struct device_entry *entry)
     putchar('\n');
 }
 
+/* A line of ceilings, each in the unit of its kind. */
+struct ceiling_line {
+    const char *text, *how;
+    struct prof_text measured, sustained, theoretical; /* or the library's */
+    double reached;
+};
+
+#define FIGURE(member)                                                                             \
+    static struct prof_report_value figure_##member(const struct prof_report_data *data,           \
+                                                    const void *row)                               \
+    {                                                                                              \
+        const char *text = ((const struct ceiling_line *)row)->member.text;                        \
+        (void)data;                                                                                \
+        return prof_report_text(*text ? text : NULL);                                              \
+    }
+FIGURE(measured)
+FIGURE(sustained)
+FIGURE(theoretical)
+
+static const struct prof_report_column line_columns[] = {
+    STRING("text", "", NAME, 1, ceiling_line, text),
+    COMPUTED("measured", "measured", RATIO, 1, figure_measured),
+    COMPUTED("sustained", "sustained", RATIO, 1, figure_sustained, .blank = true),
+    COMPUTED("theoretical", "theoretical", RATIO, 1, figure_theoretical),
+    REAL("reached", "reached", SHARE, 1, ceiling_line, reached),
+    {0},
+};
+static const struct prof_report_column comparison_columns[] = {
+    STRING("text", "", NAME, 1, ceiling_line, text),
+    COMPUTED("ceiling", "ceiling", RATIO, 1, figure_measured),
+    COMPUTED("library", "library", RATIO, 1, figure_theoretical),
+    REAL("reached", "reached", SHARE, 1, ceiling_line, reached),
+    STRING("how", "how", NAME, 1, ceiling_line, how),
+    {0},
+};
+
+static void print_lines(const struct prof_report_column *columns, const struct ceiling_line *lines,
+                        size_t count)
+{
+    const struct prof_report_table table = {.name = "ceilings",
+                                            .columns = columns,
+                                            .row_bytes = sizeof *lines,
+                                            .name_cells = TEXT_CELLS};
+    struct prof_report_output output = {.format = PROF_REPORT_TEXT, .page.out = stdout};
+    if (count)
+        prof_report_put_rows(&output, &table, lines, count, NULL);
+}
+
 static void print_ceilings(const struct device_entry *entry)
 {
-    bool any = false;
+    struct ceiling_line lines[PROF_CEILINGS];
+    size_t count = 0;
     for (enum prof_ceiling_kind kind = 0; kind < PROF_CEILINGS; kind++) {
         struct ceiling_pair pair = ceiling_pair(entry, kind);
         bool matmul = prof_pipe_of_matmul(kind) != PROF_CEILINGS;
         if (isnan(pair.measured) && (matmul || isnan(pair.theoretical)))
             continue;
-        if (!any)
-            printf("  %-*s  %13s %13s %13s %8s\n", TEXT_CELLS, "", "measured", "sustained",
-                   "theoretical", "reached");
-        any = true;
-        printf("  %-*s  %13s %13s %13s %8s\n", TEXT_CELLS, pair.kind.text,
-               device_figure(pair.kind.kind, pair.measured).text,
-               pair.kind.unit == PROF_CEILING_FLOP
-                   ? device_figure(pair.kind.kind, pair.sustained).text
-                   : "",
-               device_figure(pair.kind.kind, pair.theoretical).text,
-               prof_percent(pair.measured / pair.theoretical).text);
+        struct ceiling_line *line = &lines[count++];
+        *line = (struct ceiling_line){.text = pair.kind.text,
+                                      .measured = device_figure(kind, pair.measured),
+                                      .theoretical = device_figure(kind, pair.theoretical),
+                                      .reached = pair.measured / pair.theoretical};
+        if (pair.kind.unit == PROF_CEILING_FLOP)
+            line->sustained = device_figure(kind, pair.sustained);
     }
+    print_lines(line_columns, lines, count);
     if (!entry->measured.count) {
         puts("  never measured: perfkit device --measure");
         return;
@@ -446,20 +272,25 @@ static double our_best(const struct device_entry *entry, enum prof_ceiling_kind 
 static void print_comparison(const struct device_entry *entry,
                              const struct device_measurement *result)
 {
+    struct ceiling_line lines[REMARKS];
+    size_t count = 0;
     for (size_t i = 0; i < result->library_count; i++) {
         const struct device_remark *row = &result->libraries[i];
         enum prof_ceiling_kind kind = prof_ceiling_named(row->name);
         if (kind == PROF_CEILINGS)
             continue;
         double ours = our_best(entry, kind);
-        if (!i)
-            printf("%s:%u against libraries\n  %-*s  %13s %13s %8s\n", entry->api, entry->nth,
-                   TEXT_CELLS, "", "ceiling", "library", "reached");
-        printf("  %-*s  %13s %13s %8s  %s\n", TEXT_CELLS,
-               kind == PROF_CEILING_DRAM_COPY ? "device memory, best" : prof_ceiling_of(kind).text,
-               device_figure(kind, ours).text, device_figure(kind, row->value).text,
-               prof_percent(row->value / ours).text, row->text);
+        lines[count++] = (struct ceiling_line){.text = kind == PROF_CEILING_DRAM_COPY
+                                                           ? "device memory, best"
+                                                           : prof_ceiling_of(kind).text,
+                                               .how = row->text,
+                                               .measured = device_figure(kind, ours),
+                                               .theoretical = device_figure(kind, row->value),
+                                               .reached = row->value / ours};
     }
+    if (count)
+        printf("%s:%u against libraries\n", entry->api, entry->nth);
+    print_lines(comparison_columns, lines, count);
 }
 
 static void print_missing(const struct device_entry *entry, const struct device_measurement *result)

@@ -1,4 +1,5 @@
-/* What device.c, which lists and measures devices, gets from device_find.c, which finds them. */
+/* What device.c, which lists devices, gets from those that find them (device_find.c) and measure
+ * them (device_measure.c). */
 #ifndef PERFKIT_CLI_DEVICE_H
 #define PERFKIT_CLI_DEVICE_H
 
@@ -36,6 +37,31 @@ struct prof_text device_figure(enum prof_ceiling_kind kind, double value);
 /* All devices of this machine, each API queried in a child of its own, with what was measured of
  * them before in `folder`; of that, what is above their peaks is left out. */
 void device_find_all(struct device_list *list, const char *folder);
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+struct device_request {
+    const char *only; /* NULL = all ceilings */
+    bool quick, against_libraries;
+};
+
+/* What a library reached (--against-libraries), or why a ceiling could not be measured. */
+struct device_remark {
+    char name[32], text[160];
+    double value; /* NaN: none */
+};
+
+#define REMARKS 32
+
+struct device_measurement {
+    struct device_remark libraries[REMARKS], missing[REMARKS];
+    size_t library_count, missing_count, measured;
+};
+
+/* Run perfkit-measure for the entry and put what it found into entry->measured; what is above the
+ * device's peak goes to result->missing, with the two figures. */
+enum prof_status device_measure(struct device_entry *entry, const struct device_request *request,
+                                struct device_measurement *result, struct prof_error *err);
 
 /* ---- where ceilings are kept ----------------------------------------------------------------- */
 
