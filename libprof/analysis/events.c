@@ -119,8 +119,10 @@ uint64_t prof_scope_fields(const struct prof_scope *scope)
 /* When the host did what decides whether a row belongs to an NVTX range. */
 static int64_t moment_of(const struct prof_event_row *row)
 {
-    if (row->kind <= PROF_OP_GRAPH || (row->kind == PROF_OP_SYNC && row->call_ns != PROF_UNKNOWN))
+    if (row->kind <= PROF_OP_GRAPH)
         return row->call_ns;
+    if (row->kind == PROF_OP_SYNC)
+        return prof_sync_begin(row);
     /* A free belongs to its allocation, wherever it happens. */
     return row->kind == PROF_OP_FREE ? row->other_ns : row->start_ns;
 }
@@ -287,7 +289,10 @@ static bool name_columns(const struct prof_event_cursor *c, struct source *s, co
         s->names = sqlite3_mprintf("%z%s%s", s->names, *s->names ? ", " : "", column);
     }
     const char *where = s->table->where, *more = c->query.where ? c->query.where : "";
-    s->where = sqlite3_mprintf("%s%s%s", where, *where && *more ? " AND " : "", more);
+    s->where = c->query.last
+                   ? sqlite3_mprintf("id > (SELECT max(id) - %lld FROM %s)",
+                                     (long long)c->query.last, s->table->name)
+                   : sqlite3_mprintf("%s%s%s", where, *where && *more ? " AND " : "", more);
     return s->names && s->where;
 }
 
@@ -509,8 +514,10 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
         return prof_out_of_memory(err);
     e->capture = capture;
     enum prof_status status = prof_scope_open(&e->scope, capture, filter, err);
-    struct prof_event_query query = {event_tables(kinds, &e->scope), PROF_FIELDS_ALL, &e->scope,
-                                     NULL, true};
+    struct prof_event_query query = {.tables = event_tables(kinds, &e->scope),
+                                     .fields = PROF_FIELDS_ALL,
+                                     .scope = &e->scope,
+                                     .in_order = true};
     if (!status)
         status = prof_event_cursor_open(capture, &query, &e->cursor, err);
     if (status) {

@@ -123,6 +123,13 @@ struct prof_event_row {
     int64_t address, faults;
 };
 
+/* When the host began to wait, of a row of PROF_OP_SYNC with PROF_FIELD(CALL): its call did, where
+ * that is known. */
+static inline int64_t prof_sync_begin(const struct prof_event_row *row)
+{
+    return row->call_ns == PROF_UNKNOWN ? row->start_ns : row->call_ns;
+}
+
 /* What prof_allocation_of_row needs. */
 #define PROF_FIELDS_ALLOCATION                                                                     \
     (PROF_FIELD(ID) | PROF_FIELD(PROCESS) | PROF_FIELD(THREAD) | PROF_FIELD(DEVICE) |              \
@@ -137,6 +144,7 @@ struct prof_event_query {
     uint64_t fields;                /* PROF_FIELD(...) | ...; those that `scope` needs are added */
     const struct prof_scope *scope; /* rows that pass; NULL = all */
     const char *where;              /* a condition on their columns, or NULL */
+    int64_t last;  /* only so many rows of each table, the last by number; 0 = all */
     bool in_order; /* by start, or the call's where that is not known; then table, then id */
 };
 

@@ -2,6 +2,7 @@
  */
 #include <stdlib.h>
 
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
@@ -147,33 +148,32 @@ int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin
 
 /* A capture that is being recorded, or was recovered without its end, lasts until the last thing it
  * knows of. Only the last rows of each table are looked at: enough for a live view, and cheap. */
+static bool see_event_end(void *user, const struct prof_event_row *row)
+{
+    int64_t *last = user;
+    int64_t length = row->duration_ns == PROF_UNKNOWN ? 0 : row->duration_ns;
+    if (row->start_ns != PROF_UNKNOWN && prof_add(row->start_ns, length) > *last)
+        *last = prof_add(row->start_ns, length);
+    return true;
+}
+
 static int64_t last_known(struct prof_capture *capture)
 {
-    static const char sql[] =
-        "SELECT max(t) FROM ("
-        "SELECT max(start + coalesce(duration, 0)) AS t FROM kernel WHERE id > "
-        "(SELECT max(id) - 10000 FROM kernel) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM transfer WHERE id > "
-        "(SELECT max(id) - 10000 FROM transfer) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM memset WHERE id > "
-        "(SELECT max(id) - 10000 FROM memset) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM api_call WHERE id > "
-        "(SELECT max(id) - 10000 FROM api_call) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM sync WHERE id > "
-        "(SELECT max(id) - 10000 FROM sync) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM graph_launch WHERE id > "
-        "(SELECT max(id) - 10000 FROM graph_launch) UNION ALL "
-        "SELECT max(start + coalesce(duration, 0)) FROM range WHERE id > "
-        "(SELECT max(id) - 10000 FROM range) UNION ALL "
-        "SELECT max(\"end\") FROM process)";
-    int64_t last = PROF_UNKNOWN;
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE | PROF_OPS(CALL) | PROF_OPS(SYNC) | PROF_OPS(RANGE),
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION),
+        .last = 10000,
+    };
+    int64_t last = PROF_UNKNOWN, end = PROF_UNKNOWN;
     sqlite3_stmt *row;
-    if (prof_query(capture, sql, &row, NULL))
-        return last;
+    if (prof_event_rows(capture, &query, see_event_end, &last, NULL))
+        return PROF_UNKNOWN;
+    if (prof_query(capture, "SELECT max(\"end\") FROM process", &row, NULL))
+        return PROF_UNKNOWN;
     if (prof_row(row))
-        last = prof_column_int(row, 0);
+        end = prof_column_int(row, 0);
     sqlite3_finalize(row);
-    return last;
+    return end > last ? end : last;
 }
 
 int64_t prof_end_ns(struct prof_capture *capture)

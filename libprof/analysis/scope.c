@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/group.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/scope.h"
 #include "libprof/base/utf8.h"
 
@@ -103,26 +104,32 @@ static bool add_scope_span(struct prof_scope *scope, int64_t thread, int64_t sta
     return span;
 }
 
+static bool add_scope_range(void *user, const struct prof_event_row *row)
+{
+    return add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
+}
+
 static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture *capture,
                                    struct prof_error *err)
 {
-    static const char sql[] =
-        "SELECT thread, start, duration FROM range "
-        "WHERE name IN (SELECT id FROM string WHERE value = ?1) AND start NOT NULL AND "
-        "(?2 IS NULL OR (?2 = '' AND domain IS NULL) OR "
-        "domain IN (SELECT id FROM string WHERE value = ?2)) ORDER BY thread, start";
-    sqlite3_stmt *row;
-    bool ok = true;
-    enum prof_status status = prof_query(capture, sql, &row, err);
-    if (status)
-        return status;
-    sqlite3_bind_text(row, 1, scope->filter.range, -1, SQLITE_STATIC);
-    sqlite3_bind_text(row, 2, scope->filter.range_domain, -1, SQLITE_STATIC); /* NULL binds NULL */
-    while (ok && prof_row(row))
-        ok = add_scope_span(scope, prof_column_id(row, 0), prof_column_int(row, 1),
-                            prof_column_size(row, 2));
-    status = prof_query_end(capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    const char *domain = scope->filter.range_domain; /* NULL: any; "": the default one */
+    char *of_domain =
+        !domain   ? sqlite3_mprintf("1")
+        : *domain ? sqlite3_mprintf("domain IN (SELECT id FROM string WHERE value = %Q)", domain)
+                  : sqlite3_mprintf("domain IS NULL");
+    char *where = of_domain ? sqlite3_mprintf("name IN (SELECT id FROM string WHERE value = %Q) "
+                                              "AND start NOT NULL AND %z ORDER BY thread, start",
+                                              scope->filter.range, of_domain)
+                            : NULL;
+    struct prof_event_query query = {
+        .tables = PROF_OPS(RANGE),
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD),
+        .where = where,
+    };
+    enum prof_status status = where ? prof_event_rows(capture, &query, add_scope_range, scope, err)
+                                    : prof_out_of_memory(err);
+    sqlite3_free(where);
+    return status;
 }
 
 static bool in_span(const struct prof_scope *scope, int64_t thread, int64_t time)
@@ -140,25 +147,25 @@ static bool in_span(const struct prof_scope *scope, int64_t thread, int64_t time
            time < scope->spans.data[low - 1].end;
 }
 
+static bool add_scope_launch(void *user, const struct prof_event_row *call)
+{
+    struct prof_scope *scope = user;
+    const struct prof_thread *its = prof_thread(scope->capture, call->thread);
+    if (call->start_ns == PROF_UNKNOWN || !in_span(scope, call->thread, call->start_ns))
+        return true;
+    return prof_map_put(&scope->graph_calls,
+                        prof_call_key(its ? its->process : 0, call->correlation), 1);
+}
+
 static enum prof_status read_graph_calls(struct prof_scope *scope, struct prof_capture *capture,
                                          struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    bool ok = true;
-    enum prof_status status = prof_query(
-        capture, "SELECT thread, start, correlation FROM api_call WHERE correlation NOT NULL", &row,
-        err);
-    if (status)
-        return status;
-    while (ok && prof_row(row)) {
-        int64_t thread = prof_column_id(row, 0), start = prof_column_int(row, 1);
-        const struct prof_thread *its = prof_thread(capture, thread);
-        if (start != PROF_UNKNOWN && in_span(scope, thread, start))
-            ok = prof_map_put(&scope->graph_calls,
-                              prof_call_key(its ? its->process : 0, prof_column_int(row, 2)), 1);
-    }
-    status = prof_query_end(capture, row, err);
-    return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL),
+        .fields = PROF_FIELD(START) | PROF_FIELD(THREAD) | PROF_FIELD(CORRELATION),
+        .where = "correlation NOT NULL",
+    };
+    return prof_event_rows(capture, &query, add_scope_launch, scope, err);
 }
 
 static enum prof_status open_scope_ranges(struct prof_scope *scope, struct prof_capture *capture,

@@ -45,7 +45,8 @@ enum prof_status prof_launches_open(struct prof_capture *capture, const struct p
         return prof_out_of_memory(err);
     l->capture = capture;
     enum prof_status status = prof_scope_open(&l->scope, capture, filter, err);
-    struct prof_event_query query = {PROF_OPS(KERNEL), LAUNCH_FIELDS, &l->scope, NULL, true};
+    struct prof_event_query query = {
+        .tables = PROF_OPS(KERNEL), .fields = LAUNCH_FIELDS, .scope = &l->scope, .in_order = true};
     if (!status)
         status = prof_event_cursor_open(capture, &query, &l->rows, err);
     if (status) {

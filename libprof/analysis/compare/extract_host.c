@@ -164,12 +164,15 @@ static void count_host_call(struct prof_extract *x, int64_t name, int64_t thread
                            prof_iteration_at(&x->iterations, thread, time), 1);
 }
 
-static bool extract_call_row(void *user, sqlite3_stmt *row)
+static bool extract_call_row(void *user, const struct prof_event_row *row)
 {
     struct prof_extract *x = user;
-    if (sqlite3_column_int(row, 3) == WIRE_CLASS_QUERY)
+    bool is_sync = row->kind == PROF_OP_SYNC;
+    if (row->class_ == WIRE_CLASS_QUERY)
         return true; /* how often a program polls depends on how long the work takes */
-    count_host_call(x, prof_column_id(row, 2), prof_column_id(row, 1), prof_column_int(row, 0));
+    if (is_sync && (!row->name || row->correlation != PROF_UNKNOWN))
+        return true; /* its call is a row of its own */
+    count_host_call(x, row->name, row->thread, is_sync ? prof_sync_begin(row) : row->start_ns);
     return !x->failed;
 }
 
@@ -187,15 +190,13 @@ static void count_calls_of_operations(struct prof_extract *x)
 
 static enum prof_status count_calls(struct prof_extract *x, struct prof_error *err)
 {
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
+        .fields = PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) | PROF_FIELD(CLASS) |
+                  PROF_FIELD(CORRELATION),
+    };
     count_calls_of_operations(x);
-    enum prof_status status = prof_scan(
-        x->capture, "SELECT start, thread, name, class FROM api_call", extract_call_row, x, err);
-    return status
-               ? status
-               : prof_scan(x->capture,
-                           "SELECT start - coalesce(api_lead, 0), thread, api_name, NULL FROM sync "
-                           "WHERE api_name NOT NULL AND correlation IS NULL",
-                           extract_call_row, x, err);
+    return prof_event_rows(x->capture, &query, extract_call_row, x, err);
 }
 
 static void count_syncs(struct prof_extract *x)

@@ -296,12 +296,12 @@ struct config_uses {
     int64_t ns;
 };
 
-static bool add_config_use(void *user, sqlite3_stmt *row)
+static bool add_config_use(void *user, const struct prof_event_row *row)
 {
     struct config_uses *uses = user;
     const struct prof_capture *capture = uses->facts->capture;
-    const struct prof_config *config = prof_config(capture, prof_column_id(row, 0));
-    int64_t ns = prof_column_size(row, 1);
+    const struct prof_config *config = prof_config(capture, row->config);
+    int64_t ns = row->duration_ns;
     if (!config)
         return true;
     uses->of[config - capture->configs.data].count++;
@@ -331,12 +331,13 @@ static int64_t least_count(const struct config_use *uses, size_t count)
 static enum prof_status choose_kept_configs(struct prof_facts *f, struct prof_error *err)
 {
     size_t count = f->capture->configs.count;
+    static const struct prof_event_query kernels = {
+        .tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(CONFIG) | PROF_FIELD(DURATION)};
     struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
     f->kept = calloc(count, sizeof *f->kept);
     enum prof_status status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
     if (!status)
-        status = prof_scan(f->capture, "SELECT config, duration FROM kernel", add_config_use, &uses,
-                           err);
+        status = prof_event_rows(f->capture, &kernels, add_config_use, &uses, err);
     int64_t least = status ? 0 : least_count(uses.of, count);
     for (size_t i = 0; !status && i < count; i++)
         f->kept[i] =
@@ -428,31 +429,23 @@ static bool is_in_the_way(enum wire_class class_)
            class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) || wire_class_frees(class_);
 }
 
-static bool add_facts_call_row(void *user, sqlite3_stmt *row)
+/* Of a call of its own, or of a synchronization. */
+static bool add_facts_call_row(void *user, const struct prof_event_row *row)
 {
-    struct prof_facts *f = user;
-    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
-    int64_t thread = prof_column_id(row, 2), name = prof_column_id(row, 3);
-    enum wire_class class_ = (enum wire_class)sqlite3_column_int(row, 4);
+    bool is_sync = row->kind == PROF_OP_SYNC;
+    int64_t start = is_sync ? prof_sync_begin(row) : row->start_ns;
+    int64_t duration =
+        row->call_duration_ns == PROF_UNKNOWN ? row->duration_ns : row->call_duration_ns;
+    enum wire_class class_ = is_sync ? WIRE_CLASS_SYNC : (enum wire_class)row->class_;
     if (class_ == WIRE_CLASS_HOST_REGISTER) /* costs what the allocation does */
         class_ = WIRE_CLASS_ALLOC_HOST;
     else if (class_ == WIRE_CLASS_HOST_UNREGISTER)
         class_ = WIRE_CLASS_FREE_HOST;
-    if (start == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_))
+    if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_) ||
+        (is_sync && (!row->name || row->what == WIRE_SYNC_STREAM_WAIT_EVENT)))
         return true;
-    return add_facts_call(
-        f, (struct prof_call){start, duration, (uint32_t)thread, (uint32_t)name, (uint8_t)class_});
-}
-
-static bool add_facts_sync_row(void *user, sqlite3_stmt *row)
-{
-    int64_t start = prof_column_int(row, 0), duration = prof_column_int(row, 1);
-    if (start == PROF_UNKNOWN || start < 0 || duration < 0 ||
-        sqlite3_column_int(row, 4) == WIRE_SYNC_STREAM_WAIT_EVENT)
-        return true;
-    return add_facts_call(user,
-                          (struct prof_call){start, duration, (uint32_t)prof_column_id(row, 2),
-                                             (uint32_t)prof_column_id(row, 3), WIRE_CLASS_SYNC});
+    return add_facts_call(user, (struct prof_call){start, duration, (uint32_t)row->thread,
+                                                   (uint32_t)row->name, (uint8_t)class_});
 }
 
 static int by_facts_call_start(const void *a, const void *b)
@@ -465,14 +458,12 @@ static int by_facts_call_start(const void *a, const void *b)
 
 static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 {
-    enum prof_status status =
-        prof_scan(f->capture, "SELECT start, duration, thread, name, class FROM api_call",
-                  add_facts_call_row, f, err);
-    if (!status)
-        status = prof_scan(f->capture,
-                           "SELECT start - coalesce(api_lead, 0), coalesce(api_duration, duration),"
-                           " thread, api_name, kind FROM sync WHERE api_name NOT NULL",
-                           add_facts_sync_row, f, err);
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) |
+                  PROF_FIELD(CALL_DURATION) | PROF_FIELD(CLASS) | PROF_FIELD(KIND),
+    };
+    enum prof_status status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
     if (!status && f->calls.count)
         qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
     return status;
@@ -502,28 +493,26 @@ const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t th
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
-static bool add_lifetime(void *user, sqlite3_stmt *row)
+static bool add_lifetime(void *user, const struct prof_event_row *row)
 {
     struct prof_facts *f = user;
-    int64_t start = prof_column_int(row, 0), end = prof_column_int(row, 1);
-    int64_t bytes = prof_column_int(row, 2);
-    const struct prof_device *device = prof_device(f->capture, prof_column_id(row, 5));
-    if (start == PROF_UNKNOWN || bytes < 0)
+    const struct prof_device *device = prof_device(f->capture, row->device);
+    if (row->bytes < 0)
         return true;
-    f->total_bytes = prof_add(f->total_bytes, bytes);
+    f->total_bytes = prof_add(f->total_bytes, row->bytes);
     struct prof_lifetime *slot = prof_array_add(&f->lifetimes);
     if (slot)
         *slot = (struct prof_lifetime){
-            .start = start,
-            .end = end == PROF_UNKNOWN ? INT64_MAX : end,
-            .bytes = bytes,
-            .kind = (int)(sqlite3_column_int64(row, 3) & 0xff),
-            .thread = (uint32_t)prof_column_id(row, 4),
+            .start = row->start_ns,
+            .end = row->other_ns == PROF_UNKNOWN ? INT64_MAX : row->other_ns,
+            .bytes = row->bytes,
+            .kind = row->target_kind & 0xff,
+            .thread = (uint32_t)row->thread,
             .device = device ? (uint32_t)device->physical : 0,
-            .end_thread = (uint32_t)prof_column_id(row, 6),
-            .process = (uint32_t)prof_column_id(row, 7),
-            .id = prof_column_id(row, 8),
-            .stack = prof_column_id(row, 9),
+            .end_thread = (uint32_t)row->end_thread,
+            .process = (uint32_t)row->process,
+            .id = row->id,
+            .stack = row->stack,
         };
     return slot != NULL;
 }
@@ -550,6 +539,12 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
 static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filter *filter,
                                    const struct prof_scope *scope, struct prof_error *err)
 {
+    static const struct prof_event_query allocations = {
+        .tables = PROF_OPS(ALLOCATION),
+        .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
+        .where = "start NOT NULL",
+        .in_order = true,
+    };
     enum prof_status status =
         prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
     if (!status)
@@ -557,11 +552,7 @@ static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filte
     if (!status)
         status = load_calls(f, err);
     if (!status)
-        status =
-            prof_scan(f->capture,
-                      "SELECT start, \"end\", bytes, kind, thread, device, end_thread, process, "
-                      "id, stack FROM allocation ORDER BY start",
-                      add_lifetime, f, err);
+        status = prof_event_rows(f->capture, &allocations, add_lifetime, f, err);
     return status;
 }
 

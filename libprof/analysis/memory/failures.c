@@ -192,37 +192,40 @@ static bool add_failure(void *user, sqlite3_stmt *row)
 /* Calls that only their result tells of: from pools in stream order, and captures made of other
  * tools' files. In OpenCL the result alone does not tell: a size of 0 is refused as one too
  * large. */
-static const char select_calls[] =
-    "SELECT start, duration, thread, name, result, source, stack, class FROM api_call "
-    "WHERE result NOT NULL ORDER BY start";
+static const struct prof_event_query failed_calls = {
+    .tables = PROF_OPS(CALL),
+    .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(RESULT) |
+              PROF_FIELD(SOURCE) | PROF_FIELD(STACK) | PROF_FIELD(CLASS),
+    .where = "result NOT NULL",
+    .in_order = true,
+};
 
 static bool allocates(unsigned class_)
 {
     return wire_class_allocates(class_) || class_ == WIRE_CLASS_HOST_REGISTER;
 }
 
-static bool add_failed_call(void *user, sqlite3_stmt *row)
+static bool add_failed_call(void *user, const struct prof_event_row *row)
 {
     struct rows *rows = user;
     struct memory_work *w = rows->work;
-    int64_t result = prof_column_int(row, 4), source = prof_column_id(row, 5);
-    int64_t start = prof_column_int(row, 0), duration = prof_column_size(row, 1);
-    const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, 2));
-    const char *text = failure_text(source, result);
+    int64_t start = row->start_ns, duration = row->duration_ns;
+    const struct prof_thread *thread = prof_thread(w->capture, row->thread);
+    const char *text = failure_text(row->source, row->result);
     struct prof_memory_failure failure = {
         .time_ns = start,
         .process = thread ? thread->process : 0,
-        .thread = prof_column_id(row, 2),
+        .thread = row->thread,
         .bytes = PROF_UNKNOWN,
-        .result = result,
+        .result = row->result,
         .result_text = text,
     };
     struct span span = {failure.thread, start, prof_add(start, duration < 0 ? 0 : duration)};
-    if (source == WIRE_SOURCE_OPENCL || !text || !allocates((unsigned)sqlite3_column_int(row, 7)) ||
+    if (row->source == WIRE_SOURCE_OPENCL || !text || !allocates((unsigned)row->class_) ||
         !failure_in_scope(w, &failure) || overlaps_failed_call(rows, &span))
         return true;
     rows->last = span;
-    return keep_failure(rows, failure, prof_column_id(row, 6),
+    return keep_failure(rows, failure, row->stack,
                         memory_call_around(w->facts, (uint32_t)failure.thread, start));
 }
 
@@ -313,7 +316,7 @@ static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
         qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data,
               by_span_thread_and_begin);
     if (!status)
-        status = prof_scan(rows->work->capture, select_calls, add_failed_call, rows, err);
+        status = prof_event_rows(rows->work->capture, &failed_calls, add_failed_call, rows, err);
     if (rows->count)
         qsort(rows->list, rows->count, sizeof rows->list[0], by_failure_time);
     return status;

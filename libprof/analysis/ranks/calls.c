@@ -56,15 +56,13 @@ static bool parse_rank_call(const char *domain, const char *name, struct rank_ca
     return false;
 }
 
-enum { ID, START, DURATION, THREAD, NAME, DOMAIN, PAYLOAD };
-
-static bool add_rank_range(void *user, sqlite3_stmt *row)
+static bool add_rank_range(void *user, const struct prof_event_row *row)
 {
     struct rank_work *w = user;
-    const struct prof_thread *thread = prof_thread(w->capture, prof_column_id(row, THREAD));
-    int64_t start = prof_column_int(row, START), duration = prof_column_size(row, DURATION);
+    const struct prof_thread *thread = prof_thread(w->capture, row->thread);
+    int64_t start = row->start_ns, duration = row->duration_ns;
     struct rank_call call = {
-        .range = prof_column_id(row, ID),
+        .range = row->id,
         .start = start,
         .end = duration == PROF_UNKNOWN ? INT64_MAX : prof_add(start, duration),
         .thread = thread ? thread->id : 0,
@@ -75,14 +73,14 @@ static bool add_rank_range(void *user, sqlite3_stmt *row)
         .rank = PROF_UNKNOWN,
         .device = PROF_UNKNOWN,
     };
-    const char *domain = prof_string(w->capture, prof_column_id(row, DOMAIN), NULL);
-    const char *name = prof_string(w->capture, prof_column_id(row, NAME), NULL);
+    const char *domain = prof_string(w->capture, row->domain, NULL);
+    const char *name = prof_string(w->capture, row->name, NULL);
     if (!thread || start == PROF_UNKNOWN || !parse_rank_call(domain, name, &call) ||
         !prof_scope_place(&w->scope, 0, call.thread, call.process, 0) ||
         (call.kind != RANK_CALL_INIT && !prof_scope_time(&w->scope, start)))
         return true;
-    if (call.on_host && sqlite3_column_type(row, PAYLOAD) == SQLITE_INTEGER)
-        call.bytes = prof_column_size(row, PAYLOAD);
+    if (call.on_host && !row->payload_is_real)
+        call.bytes = prof_size(row->payload);
     return prof_array_push(&w->calls, call);
 }
 
@@ -173,10 +171,13 @@ static bool add_call_field(void *user, sqlite3_stmt *row)
 
 enum prof_status rank_calls_read(struct rank_work *w, struct prof_error *err)
 {
-    enum prof_status status = prof_scan(
-        w->capture,
-        "SELECT id, start, duration, thread, name, domain, payload FROM range WHERE " INTERESTING,
-        add_rank_range, w, err);
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(RANGE),
+        .fields = PROF_FIELD(ID) | PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                  PROF_FIELD(NAME) | PROF_FIELD(DOMAIN) | PROF_FIELD(PAYLOAD),
+        .where = INTERESTING,
+    };
+    enum prof_status status = prof_event_rows(w->capture, &query, add_rank_range, w, err);
     if (status || !w->calls.count)
         return status;
     qsort(w->calls.data, w->calls.count, sizeof *w->calls.data, by_range);
