@@ -40,6 +40,7 @@ struct fake_functions {
 extern struct fake_functions fake;
 
 uint32_t play_id(void); /* a correlation id */
+void play_skip_ids(uint32_t count);
 uint64_t play_now(void);
 void play_pause_ms(unsigned ms);
 

@@ -25,10 +25,16 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return 0;
 }
 
+static _Atomic uint32_t next_id = 1;
+
 uint32_t play_id(void)
 {
-    static _Atomic uint32_t next_id = 1;
     return next_id++;
+}
+
+void play_skip_ids(uint32_t count)
+{
+    next_id += count;
 }
 
 uint64_t play_now(void)
