@@ -149,6 +149,31 @@ START_TEST(what_reports_call_a_phase_may_be_asked_for)
 }
 END_TEST
 
+/* Two variants in turn: the time of one's steps is not the other's, chosen or asked for. */
+START_TEST(what_comes_in_turn_is_not_asked_for)
+{
+    enum { TURNS = 20 };
+    begin();
+    for (int i = 0; i < TURNS; i++) {
+        scene_push(&s, "few");
+        step("step", 2);
+        scene_pop(&s);
+        scene_push(&s, "many");
+        step("step", 12);
+        scene_pop(&s);
+    }
+    struct prof_error err = {0};
+    struct prof_capture *capture = scene_close(&s);
+    struct prof_filter asked = {.iteration = _i ? "few/step" : NULL};
+    ck_assert_msg(!prof_findings(capture, &asked, &findings, &err), "%s", err.message);
+    ck_assert_uint_eq(findings.phase_count, _i ? 1 : 2);
+    is_phase(0, "few/step", TURNS - 1);
+    ck_assert_int_ge(findings.phases[0].device_ns, (TURNS - 1) * 200 * US);
+    ck_assert_int_le(findings.phases[0].analysed_ns, (TURNS - 1) * 300 * US);
+    finish(capture);
+}
+END_TEST
+
 /* Reports cut long names in the middle; what they print finds the phase again. */
 START_TEST(a_name_that_was_cut_may_be_asked_for)
 {
@@ -430,6 +455,7 @@ int main(void)
     tcase_add_loop_test(core, of_nested_ranges_one_is_the_iteration, 0, 2);
     tcase_add_test(core, a_domain_may_be_asked_for);
     tcase_add_loop_test(core, what_reports_call_a_phase_may_be_asked_for, 0, 6);
+    tcase_add_loop_test(core, what_comes_in_turn_is_not_asked_for, 0, 2);
     tcase_add_test(core, a_name_that_was_cut_may_be_asked_for);
     tcase_add_test(core, labels_tell_domains_apart);
     tcase_add_test(core, so_many_cannot_be_skipped);

@@ -42,6 +42,10 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
         if (!prof_array_push(&marks->list, (struct mark){set_up->data[i].begin, SIZE_MAX}))
             return false;
     }
+    for (size_t i = 0; i < phases->others.count; i++) {
+        if (!prof_array_push(&marks->list, (struct mark){phases->others.data[i], SIZE_MAX}))
+            return false;
+    }
     if (marks->list.count)
         qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
     return true;

@@ -23,6 +23,7 @@ struct candidate {
     int64_t begin, end;
     uint32_t cluster; /* index of the candidate that leads it */
     bool dropped;
+    bool other; /* not asked for */
 };
 
 struct search {
@@ -209,6 +210,45 @@ static void drop_crossing(struct candidate *c)
     c->list.count = kept;
 }
 
+/* What was asked for may come in turn with iterations of other ranges ("a/step", "b/step"): what
+ * lies in those is not its own. Ranges around it are, and those inside of it. */
+static bool list_others(struct search *s)
+{
+    struct prof_range_path *paths = s->paths->list.data;
+    size_t count = s->paths->list.count;
+    bool *around = calloc(count + 1, sizeof *around), ok = around != NULL;
+    for (uint32_t p = 0; ok && p < count; p++) {
+        for (uint32_t up = paths[p].parent; paths[p].chosen && up != PROF_NO_RANGE_PATH;
+             up = paths[up].parent)
+            around[up] = true;
+    }
+    for (uint32_t p = 0; ok && p < count; p++) {
+        if (paths[p].chosen || paths[p].inside || around[p] || !paths[p].preferred ||
+            !is_candidate(s, &paths[p], false))
+            continue;
+        struct candidate *slot = prof_array_add(&s->candidates);
+        ok = slot != NULL;
+        if (ok)
+            *slot = (struct candidate){.path = p,
+                                       .begin = INT64_MAX,
+                                       .cluster = (uint32_t)(s->candidates.count - 1),
+                                       .other = true};
+    }
+    free(around);
+    return ok;
+}
+
+static bool note_others(const struct search *s, struct prof_phases *phases)
+{
+    bool ok = true;
+    for (size_t c = 0; c < s->candidates.count; c++) {
+        const struct candidate *one = &s->candidates.data[c];
+        for (size_t i = 0; ok && one->other && i < one->list.count; i++)
+            ok = prof_array_push(&phases->others, one->list.data[i].begin);
+    }
+    return ok;
+}
+
 static bool read_candidate_instances(struct search *s, struct prof_intervals *set_up)
 {
     const struct prof_facts *f = s->paths->facts;
@@ -386,7 +426,8 @@ static bool add_phases(struct search *s, struct prof_phases *phases, bool asked)
     bool *tiled = calloc(room, sizeof *tiled), ok = leaders && tiled;
     for (uint32_t i = 0; ok && i < s->candidates.count; i++) {
         size_t members;
-        if (s->candidates.data[i].cluster != i || s->candidates.data[i].dropped)
+        const struct candidate *one = &s->candidates.data[i];
+        if (one->cluster != i || one->dropped || one->other)
             continue;
         leaders[count] = leader_of(s, i, &members);
         tiled[count] = members > 1;
@@ -424,7 +465,8 @@ bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *
         choose_paths(&s, false);
     if (!asked && is_all_set_up(&s))
         choose_paths(&s, true);
-    bool ok = list_candidates(&s, asked != NULL) && read_candidate_instances(&s, set_up);
+    bool ok = list_candidates(&s, asked != NULL) && (!asked || list_others(&s)) &&
+              read_candidate_instances(&s, set_up) && note_others(&s, phases);
     if (ok && !asked)
         form_clusters(&s);
     ok = ok && add_phases(&s, phases, asked != NULL);

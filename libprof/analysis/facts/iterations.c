@@ -383,6 +383,7 @@ void prof_phases_free(struct prof_phases *phases)
     for (size_t p = 0; p < phases->list.count; p++)
         free_phase(&phases->list.data[p]);
     prof_array_free(&phases->list);
+    prof_array_free(&phases->others);
     *phases = (struct prof_phases){0};
 }
 

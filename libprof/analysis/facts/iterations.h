@@ -63,6 +63,7 @@ struct prof_phases {
     PROF_ARRAY(struct prof_phase) list; /* in order of time; at least one */
     size_t main;                        /* the one that stands for all where there can be but one */
     int64_t time_ns;                    /* analysed time of all */
+    PROF_ARRAY(int64_t) others; /* begins of iterations that were not asked for; see list_marks */
     struct prof_coverage coverage;
 };
 
