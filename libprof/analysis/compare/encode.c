@@ -231,29 +231,25 @@ static double read_real(struct reader *r, const cJSON *object, const char *key)
     return item ? item->valuedouble : NAN;
 }
 
-/* The place of the word among `count`; damaged when it is none. */
-static unsigned read_word(struct reader *r, const cJSON *object, const char *key,
-                          const char *(*word_at)(unsigned i), unsigned count)
+static void read_iteration_source(struct reader *r, const cJSON *root)
 {
-    const char *text = prof_document_text(object, key);
+    const char *text = prof_document_text(root, "iteration_source");
     unsigned i = 0;
-    while (text && i < count && strcmp(text, word_at(i)) != 0)
+    while (text && i < PROF_ITERATION_SOURCES && strcmp(text, iteration_sources[i]) != 0)
         i++;
-    if (!text || i == count) {
-        r->damaged = true;
-        return 0;
-    }
-    return i;
+    r->damaged |= !text || i == PROF_ITERATION_SOURCES;
+    if (!r->damaged)
+        r->run->iteration_source = (enum prof_iteration_source)i;
 }
 
-static const char *iteration_source_word(unsigned i)
+static enum prof_environment_level read_environment_level(struct reader *r, const cJSON *row)
 {
-    return iteration_sources[i];
-}
-
-static const char *environment_level_word(unsigned i)
-{
-    return prof_environment_level_text((enum prof_environment_level)i);
+    const char *text = prof_document_text(row, "level");
+    for (enum prof_environment_level level = 0; text && level <= PROF_ENVIRONMENT_INFO; level++)
+        if (!strcmp(text, prof_environment_level_text(level)))
+            return level;
+    r->damaged = true;
+    return PROF_ENVIRONMENT_INFO;
 }
 
 static void read_shape(struct reader *r, const cJSON *object, const char *key, int64_t shape[3])
@@ -346,8 +342,7 @@ static void read_environment(struct reader *r, const cJSON *list)
         struct prof_environment *e = &run->environment[run->environment_count++];
         e->name = read_text(r, row, "name");
         e->value = read_text(r, row, "value");
-        e->level = (enum prof_environment_level)read_word(r, row, "level", environment_level_word,
-                                                          PROF_ENVIRONMENT_INFO + 1);
+        e->level = read_environment_level(r, row);
         r->damaged |= !e->name;
     }
 }
@@ -374,8 +369,7 @@ static void read_run_document(struct reader *r, const cJSON *root)
 {
     struct prof_run *run = r->run;
     run->iteration = read_text(r, root, "iteration");
-    run->iteration_source = (enum prof_iteration_source)read_word(
-        r, root, "iteration_source", iteration_source_word, PROF_ITERATION_SOURCES);
+    read_iteration_source(r, root);
     run->iterations = read_int(r, root, "iterations");
     run->skipped = read_int(r, root, "skipped");
     run->steady_ns = read_int(r, root, "steady_ns");
