@@ -17,7 +17,7 @@
 #include "cli/run.h"
 #include "libprof/base/clock.h"
 #include "libprof/base/regular.h"
-#include "libprof/store/replaceable.h"
+#include "libprof/store/store.h"
 
 /* ---- the name and the file ------------------------------------------------------------------- */
 

@@ -21,11 +21,11 @@
  * left by a raw system call). */
 #define LIFECYCLE_END_MAP(X)                                                                       \
     X(UNSEEN, "unseen")                                                                            \
-    X(EXIT, "exit")            /* return from main or exit() */                                    \
-    X(FAST_EXIT, "_exit")      /* _exit, _Exit */                                                  \
+    X(EXIT, "exit")       /* return from main or exit() */                                         \
+    X(FAST_EXIT, "_exit") /* _exit, _Exit */                                                       \
     X(QUICK_EXIT, "quick_exit")                                                                    \
-    X(EXEC, "exec")            /* replaced by another program; the same pid goes on */             \
-    X(SIGNAL, "signal")        /* learnt by perfkit, from wait */
+    X(EXEC, "exec")     /* replaced by another program; the same pid goes on */                    \
+    X(SIGNAL, "signal") /* learnt by perfkit, from wait */
 
 enum lifecycle_end {
 #define X(name, text) LIFECYCLE_##name,
@@ -37,16 +37,17 @@ enum lifecycle_end {
 enum lifecycle_state { LIFECYCLE_EMPTY, LIFECYCLE_ALIVE, LIFECYCLE_ENDED };
 
 #define LIFECYCLE_MADE_SPOOL 1u
-#define LIFECYCLE_HOOKED 2u /* an end that is not seen passed none of the exit functions */
+#define LIFECYCLE_HOOKED 2u  /* an end that is not seen passed none of the exit functions */
 #define LIFECYCLE_REFUSED 4u /* it had something to record and could make no spool */
 /* Children that cannot reach the table (another user, another root folder) say it here: */
 #define LIFECYCLE_CHILD_UNSEEN 8u   /* one was started */
 #define LIFECYCLE_CHILD_REFUSED 16u /* one had something to record */
-/* A variable by which the collector gets in had another value, here or in a program started by it: */
+/* A variable by which the collector gets in had another value, here or in a program started by it:
+ */
 #define LIFECYCLE_OTHER_CUDA 32u
 #define LIFECYCLE_OTHER_NVTX 64u
 #define LIFECYCLE_OTHER_OPENCL 128u
-#define LIFECYCLE_ERRNO_SHIFT 16    /* why, of what was noted first */
+#define LIFECYCLE_ERRNO_SHIFT 16 /* why, of what was noted first */
 
 /* How an entry came to be */
 enum lifecycle_birth { LIFECYCLE_BIRTH_START = 1, LIFECYCLE_BIRTH_FORK };
@@ -64,9 +65,9 @@ struct lifecycle_header {
 struct lifecycle_entry {
     _Atomic uint32_t state; /* enum lifecycle_state */
     uint32_t pid;
-    uint32_t parent; /* pid */
-    uint32_t birth;  /* enum lifecycle_birth */
-    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint32_t parent;    /* pid */
+    uint32_t birth;     /* enum lifecycle_birth */
+    uint64_t start_ns;  /* CLOCK_MONOTONIC */
     uint64_t pid_space; /* inode of the pid namespace that `pid` belongs to, 0 = unknown */
     _Atomic uint64_t end_ns;
     _Atomic int32_t status; /* of exit */

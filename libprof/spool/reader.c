@@ -12,7 +12,7 @@
 #include "libprof/base/array.h"
 #include "libprof/base/regular.h"
 #include "libprof/spool/reader.h"
-#include "libprof/spool/lists.h"
+#include "libprof/spool/layout.h"
 
 #define GRANT_AHEAD 256u /* chunks: 16 MiB */
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "libprof/spool/layout.h"
-#include "libprof/spool/lists.h"
 #include "libprof/wire/record.h"
 
 struct spool_writer {

@@ -8,7 +8,7 @@
 
 #include "libprof/base/document.h"
 #include "libprof/store/baseline_file.h"
-#include "libprof/store/replaceable.h"
+#include "libprof/store/store.h"
 
 enum prof_status prof_baseline_check_name(const char *name, struct prof_error *err)
 {

@@ -98,7 +98,7 @@ const char *prof_health_level_text(enum prof_health_level level);
 /* PROF_HEALTH_other when the text is of none. */
 enum prof_health_code prof_health_find(const char *code);
 /* What rows of captures without codes mean, by their words. For the migration of such captures only
- * (schema_sql.c). */
+ * (schema.c). */
 enum prof_health_code prof_health_guess(const char *subject, const char *item, const char *note);
 
 #endif

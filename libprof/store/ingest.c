@@ -11,11 +11,7 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_rank.h"
-#include "libprof/store/ingest_record.h"
-#include "libprof/store/ingest_state.h"
 
 #define BATCH_RECORDS 262144u
 
@@ -224,6 +220,11 @@ static enum prof_status find_spools(struct prof_ingest *ingest)
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
+
+enum prof_status ingest_rollup_flush(struct prof_ingest *ingest)
+{
+    return ingest_check(ingest, rollup_sums_flush(&ingest->rollup, ingest->insert[SCHEMA_rollup]));
+}
 
 enum prof_status ingest_begin(struct prof_ingest *ingest)
 {

@@ -1,7 +1,5 @@
 /* Records that need no other half: each becomes one row when it comes. */
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 
 static void set_time(struct prof_ingest *ingest, struct ingest_row *row, int at, uint64_t ns)
 {

@@ -10,10 +10,7 @@
 #include <string.h>
 
 #include "libprof/base/regular.h"
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
-#include "libprof/store/ingest_state.h"
 #include "libprof/store/ingest_stack.h"
 
 #define SUFFIX ".blocks"

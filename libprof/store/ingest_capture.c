@@ -10,7 +10,6 @@
 #include "libprof/base/utf8.h"
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_state.h"
 
 static char *read_system_line(const char *path)
 {

@@ -1,9 +1,7 @@
 /* The rows of device records: kernels, copies, fills, waits and whole graphs, with the call that
  * asked for them, and of calls that stand alone. What becomes one row is decided in
  * ingest_event.c. */
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 
 enum prof_status ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool,
                                    uint32_t tid, const struct wire_call *call)

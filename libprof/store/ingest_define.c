@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "libprof/base/cxx_name.h"
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 #include "libprof/store/ingest_stack.h"
-#include "libprof/store/ingest_state.h"
 
 /* Ids are given out one by one, so an id far beyond the number of definitions is damage. */
 #define MAX_LOST_IDS (1u << 20)

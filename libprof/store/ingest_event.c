@@ -6,9 +6,7 @@
  * part would stand, and is counted. */
 #include <string.h>
 
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 
 #define MAX_NODES 1000000u
 #define MUCH_WAITS 262144u

@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "libprof/store/ingest_foreign.h"
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
-#include "libprof/store/ingest_state.h"
 
 #define BATCH_RECORDS 262144u
 

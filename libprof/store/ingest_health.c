@@ -11,7 +11,6 @@
 
 #include "libprof/base/regular.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_state.h"
 
 static enum prof_status write_row(struct prof_ingest *ingest, int64_t process,
                                   enum prof_health_code code, const char *subject, const char *item,

@@ -1,9 +1,7 @@
 /* Allocations: a row is written when one is made and completed when it is freed. Records of several
  * threads may arrive out of order, and addresses are used again: a free belongs to the youngest
  * allocation of its id that is not younger than the free. */
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 
 static uint64_t live_key(uint32_t source, uint64_t id)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
 
 /* Objects that are named and never used must not fill the memory. */

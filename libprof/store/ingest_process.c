@@ -1,18 +1,82 @@
 /* The processes of the target: who they are and what started them. One is known by its entry in the
  * lifecycle table, by its spool, by the samples of its threads, or by several of these: the row is
  * the same. Whether it still lives, and how it ended: ingest_process_end.c. */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_state.h"
 
 /* From the start of a program to the moment when its libraries are loaded; pids are used again
  * later. */
 #define CLAIM_PATIENCE_NS 10000000000u
+
+/* ---- pids of containers ---------------------------------------------------------------------- */
+
+/* Processes in a pid namespace of their own (containers, unshare) know themselves by another number
+ * than the one we must watch. Looked up once for each such process. */
+
+static uint64_t space_of(const char *pid)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%.20s/ns/pid", pid);
+    return stat(path, &info) == 0 ? info.st_ino : 0;
+}
+
+/* The number in the innermost namespace: the last of the line "NSpid:". */
+static uint32_t own_number(const char *pid)
+{
+    char path[64], line[256];
+    uint32_t number = 0;
+    snprintf(path, sizeof path, "/proc/%.40s/status", pid);
+    FILE *in = fopen(path, "re");
+    while (in && fgets(line, sizeof line, in)) {
+        const char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        if (last) {
+            number = (uint32_t)strtoul(last, NULL, 10);
+            break;
+        }
+    }
+    if (in)
+        fclose(in);
+    return number;
+}
+
+uint32_t ingest_own_tid(pid_t pid, uint32_t tid)
+{
+    char task[64];
+    snprintf(task, sizeof task, "%d/task/%u", (int)pid, (unsigned)tid);
+    return own_number(task);
+}
+
+/* Our number of the process that calls itself `pid` in a pid namespace; 0 = none such. */
+static pid_t pid_in_space(uint32_t pid, uint64_t space)
+{
+    if (pid == 0 || pid > INT_MAX)
+        return 0;
+    if (space == 0 || space == space_of("self"))
+        return (pid_t)pid;
+    pid_t found = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            space_of(entry->d_name) == space && own_number(entry->d_name) == pid)
+            found = (pid_t)strtol(entry->d_name, NULL, 10);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* ---- processes
+ * ----------------------------------------------------------------------------------- */
 
 void ingest_processes_close(struct prof_ingest *ingest)
 {
@@ -44,7 +108,7 @@ static char *command_line(const char *command, uint32_t bytes)
 static void find_process(const struct prof_ingest *ingest, struct ingest_process *process)
 {
     const struct lifecycle_entry *entry = ingest_lifecycle_entry(ingest, process->entry);
-    process->seen_pid = ingest_pid_in_space(process->pid, entry ? entry->pid_space : 0);
+    process->seen_pid = pid_in_space(process->pid, entry ? entry->pid_space : 0);
     process->pidfd = process->seen_pid ? (int)syscall(SYS_pidfd_open, process->seen_pid, 0) : -1;
     process->gone = !process->seen_pid || (process->pidfd < 0 && errno == ESRCH);
 }
@@ -245,4 +309,87 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
     bind_rank(ingest, sql, 3, header);
     int64_t row = best->row;
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? 0 : row;
+}
+
+/* ---- ranks that only NCCL knows -------------------------------------------------------------- */
+
+/* Programs that start their ranks themselves (torch.multiprocessing) tell them who they are when
+ * they run already, and what a launcher said is then of the program and the same in all of them.
+ * The program gives NCCL the rank in ncclCommInitRank, and passes it on in the payload of its NVTX
+ * range. */
+
+/* declared: of each call. sizes: of the communicators of one size of a process. largest: the
+ * largest of each process (SQLite takes the other columns from the row of the max). fit: those that
+ * want one.
+ */
+#define DECLARED                                                                                   \
+    "WITH declared AS (SELECT f.range, max(CASE WHEN f.name IN (SELECT id FROM string WHERE "      \
+    "value = 'Rank') THEN f.value END) AS rank, max(CASE WHEN f.name IN (SELECT id FROM string "   \
+    "WHERE value = 'No. of ranks') THEN f.value END) AS size FROM range_field f WHERE f.name IN "  \
+    "(SELECT id FROM string WHERE value IN ('Rank', 'No. of ranks')) GROUP BY 1), "                \
+    "sizes AS (SELECT t.process, declared.size, min(declared.rank) AS rank, max(declared.rank) "   \
+    "AS other "                                                                                    \
+    "FROM declared JOIN range r ON r.id = declared.range JOIN string d ON d.id = r.domain AND "    \
+    "d.value = 'NCCL' JOIN thread t ON t.id = r.thread WHERE typeof(declared.rank) = 'integer' "   \
+    "AND "                                                                                         \
+    "typeof(declared.size) = 'integer' AND declared.rank BETWEEN 0 AND declared.size - 1 GROUP "   \
+    "BY 1, 2), "                                                                                   \
+    "largest AS (SELECT process, max(size) AS size, rank, other FROM sizes GROUP BY 1), "          \
+    "fit AS (SELECT l.process, l.size, l.rank FROM largest l JOIN process p ON p.id = l.process "  \
+    "WHERE l.rank = l.other AND l.size = (SELECT max(size) FROM largest) AND (p.rank IS NULL OR "  \
+    "1 < (SELECT count(*) FROM largest m JOIN process q ON q.id = m.process WHERE q.rank = "       \
+    "p.rank))) "                                                                                   \
+    "SELECT process, rank, size FROM fit f WHERE 1 = (SELECT count(*) FROM fit g WHERE g.rank = "  \
+    "f.rank)"
+
+/* A local rank beside a rank that was not this process's own is not its own either. */
+#define SET                                                                                        \
+    "UPDATE process SET local_rank = CASE WHEN rank = ?2 THEN local_rank END, rank = ?2, "         \
+    "world_size = ?3 WHERE id = ?1"
+
+struct declared {
+    int64_t process, rank, size;
+};
+struct declared_list {
+    PROF_ARRAY(struct declared) rows;
+};
+
+static enum prof_status read_declared(struct prof_ingest *ingest, struct declared_list *list)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = ingest_query(ingest, DECLARED, &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
+        struct declared *declared = prof_array_add(&list->rows);
+        status = ingest_memory(ingest, declared != NULL, "ranks");
+        if (declared)
+            *declared =
+                (struct declared){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                  sqlite3_column_int64(row, 2)};
+    }
+    return ingest_query_end(ingest, row, status);
+}
+
+static enum prof_status write_declared(struct prof_ingest *ingest, const struct declared_list *list)
+{
+    sqlite3_stmt *set;
+    PROF_TRY(ingest_query(ingest, SET, &set));
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < list->rows.count; i++) {
+        sqlite3_bind_int64(set, 1, list->rows.data[i].process);
+        sqlite3_bind_int64(set, 2, list->rows.data[i].rank);
+        sqlite3_bind_int64(set, 3, list->rows.data[i].size);
+        sqlite3_step(set);
+        status = ingest_check(ingest, sqlite3_reset(set));
+    }
+    return ingest_query_end(ingest, set, status);
+}
+
+enum prof_status ingest_ranks_of_nccl(struct prof_ingest *ingest)
+{
+    struct declared_list list = {.rows = {0}};
+    enum prof_status status = read_declared(ingest, &list);
+    if (!status && list.rows.count)
+        status = write_declared(ingest, &list);
+    prof_array_free(&list.rows);
+    return status;
 }

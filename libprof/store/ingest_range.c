@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
 
 /* Programs that forget to close their ranges leave ever more of them open. */
 #define MOST_OPEN 65536u

@@ -95,7 +95,7 @@ struct ingest_pending {
     struct wire_done done;
 };
 
-/* A Python code object (ingest_python.c). */
+/* A Python code object (ingest_stack.c). */
 struct ingest_code {
     int64_t function, file; /* string.id, 0 = unknown */
     uint32_t first_line, version;

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/store/ingest_define.h"
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_record.h"
-#include "libprof/store/ingest_state.h"
 
 static const char create_sql[] =
     "CREATE TABLE ingest_spool(id INTEGER PRIMARY KEY, name TEXT, process INTEGER,"

@@ -1,8 +1,12 @@
 /* What a capture file holds, as data: the list of tables.def, and the sentences and statements that
  * are made from it. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "libprof/store/health.h"
 #include "libprof/store/schema.h"
+#include "libprof/wire/command.h"
 
 #define UNIT(text) .unit = (text)
 #define SINCE_START UNIT("ns"), .time = PROF_TIME_START
@@ -57,4 +61,195 @@ bool prof_column_print_unit(const struct prof_column *column, FILE *out)
     else if (column->unit)
         fprintf(out, "%s%s", column->unit, of[column->time] ? of[column->time] : "");
     return column->refers || column->unit;
+}
+
+/* ---- SQL ------------------------------------------------------------------------------------- */
+
+/* SQL made of the schema: rows inserted, and captures of earlier versions brought up to the present
+ * schema. Of the latter: readers then ask one set of
+ * questions whatever the file's age: what it lacks is an empty table, or a column of NULL. A
+ * capture that may only be read gets them as temporary objects of the connection, which hide those
+ * of the file. */
+
+#define MOST_COLUMNS 64
+
+int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool update,
+                       sqlite3_stmt **out)
+{
+    const struct prof_table *t = &prof_tables[table];
+    sqlite3_str *text = sqlite3_str_new(db);
+    for (size_t i = 0; i < t->count; i++)
+        sqlite3_str_appendf(text, i ? ",\"%w\"" : "INSERT INTO \"%w\"(id",
+                            i ? t->columns[i].name : t->name);
+    for (int row = 0; row < rows; row++) {
+        sqlite3_str_appendall(text, row ? ",(?" : ") VALUES(?");
+        for (size_t i = 1; i < t->count; i++)
+            sqlite3_str_appendall(text, ",?");
+        sqlite3_str_appendall(text, ")");
+    }
+    for (size_t i = 1; update && i < t->count; i++) {
+        const char *name = t->columns[i].name;
+        sqlite3_str_appendf(text, "%s\"%w\"=coalesce(excluded.\"%w\",\"%w\")",
+                            i > 1 ? "," : " ON CONFLICT(id) DO UPDATE SET ", name, name, name);
+    }
+    int bytes = sqlite3_str_length(text);
+    char *sql = sqlite3_str_finish(text);
+    *out = NULL;
+    int code = sql ? sqlite3_prepare_v3(db, sql, bytes, SQLITE_PREPARE_PERSISTENT, out, NULL)
+                   : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return code;
+}
+
+/* The functions below return SQLite's code; SQLITE_NOMEM where a statement has no memory. */
+
+static int run(sqlite3 *db, char *sql)
+{
+    int code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return code;
+}
+
+/* ---- SQL functions of prof_column.earlier ---------------------------------------------------- */
+
+static void health_of(sqlite3_context *context, int count, sqlite3_value **row)
+{
+    (void)count;
+    const struct prof_health *health = &prof_health[prof_health_guess(
+        (const char *)sqlite3_value_text(row[0]), (const char *)sqlite3_value_text(row[1]),
+        (const char *)sqlite3_value_text(row[2]))];
+    bool level = sqlite3_user_data(context) != NULL;
+    sqlite3_result_text(context, level ? prof_health_level_text(health->level) : health->code, -1,
+                        SQLITE_STATIC);
+}
+
+static void class_of(sqlite3_context *context, int count, sqlite3_value **row)
+{
+    (void)count;
+    const char *name = (const char *)sqlite3_value_text(row[0]);
+    sqlite3_result_int(context, name ? (int)wire_call_class(name) : WIRE_CLASS_OTHER);
+}
+
+static int add_functions(sqlite3 *db)
+{
+    const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int code = sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+    return code;
+}
+
+/* ---- captures of earlier versions ------------------------------------------------------------ */
+
+/* Which of the table's columns the file has; *count of them in all (0 = there is no such table). */
+static int find_columns(sqlite3 *db, const struct prof_table *table, bool *present, int *count)
+{
+    sqlite3_stmt *row;
+    *count = 0;
+    memset(present, 0, MOST_COLUMNS * sizeof *present);
+    int code =
+        sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, 'main')", -1, &row, NULL);
+    if (code)
+        return code;
+    sqlite3_bind_text(row, 1, table->name, -1, SQLITE_STATIC);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(row, 0);
+        for (int i = 0; name && i < MOST_COLUMNS && table->columns[i].name; i++)
+            present[i] |= strcmp(name, table->columns[i].name) == 0;
+        ++*count;
+    }
+    return sqlite3_finalize(row);
+}
+
+static int add_table(sqlite3 *db, const struct prof_table *table, bool writable)
+{
+    char *columns = sqlite3_mprintf("%s", "");
+    for (const struct prof_column *c = table->columns; columns && c->name; c++)
+        columns = sqlite3_mprintf("%z%s\"%w\" %s", columns, c == table->columns ? "" : ", ",
+                                  c->name, c->type);
+    if (!columns)
+        return SQLITE_NOMEM;
+    return run(db, sqlite3_mprintf("CREATE TABLE %s.\"%w\" (%z)", writable ? "main" : "temp",
+                                   table->name, columns));
+}
+
+/* Rows that lack a column that every row should have were written by an earlier version, too. */
+static int drop_unfilled(sqlite3 *db, const struct prof_table *table, bool *present)
+{
+    int code = SQLITE_OK;
+    for (int i = 0; !code && table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        if (!c->each_row || !present[i])
+            continue;
+        char *sql = sqlite3_mprintf("SELECT EXISTS(SELECT 1 FROM main.\"%w\" WHERE \"%w\" IS NULL)",
+                                    table->name, c->name);
+        sqlite3_stmt *row = NULL;
+        code = sql ? sqlite3_prepare_v2(db, sql, -1, &row, NULL) : SQLITE_NOMEM;
+        present[i] = !(!code && sqlite3_step(row) == SQLITE_ROW && sqlite3_column_int(row, 0));
+        int end = sqlite3_finalize(row);
+        code = code ? code : end;
+        sqlite3_free(sql);
+    }
+    return code;
+}
+
+static int add_columns(sqlite3 *db, const struct prof_table *table, const bool *present)
+{
+    bool all[MOST_COLUMNS];
+    int count, code = find_columns(db, table, all, &count);
+    for (int i = 0; !code && table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        if (!all[i])
+            code = run(db, sqlite3_mprintf("ALTER TABLE main.\"%w\" ADD COLUMN \"%w\" %s",
+                                           table->name, c->name, c->type));
+    }
+    for (int i = 0; !code && table->columns[i].name; i++) {
+        const struct prof_column *c = &table->columns[i];
+        if (!present[i] && c->earlier)
+            code =
+                run(db, sqlite3_mprintf("UPDATE main.\"%w\" SET \"%w\" = %s WHERE \"%w\" IS NULL",
+                                        table->name, c->name, c->earlier, c->name));
+    }
+    return code;
+}
+
+static int hide_table(sqlite3 *db, const struct prof_table *table, const bool *present)
+{
+    char *columns = sqlite3_mprintf("%s", "");
+    for (int i = 0; columns && table->columns[i].name; i++) {
+        const char *earlier = table->columns[i].earlier;
+        columns = sqlite3_mprintf("%z%s%s%s\"%w\"", columns, i ? ", " : "",
+                                  present[i] ? ""
+                                  : earlier  ? earlier
+                                             : "NULL",
+                                  present[i] ? "" : " AS ", table->columns[i].name);
+    }
+    if (!columns)
+        return SQLITE_NOMEM;
+    return run(db, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT %z FROM main.\"%w\"",
+                                   table->name, columns, table->name));
+}
+
+int prof_schema_complete(sqlite3 *db, bool writable)
+{
+    bool present[MOST_COLUMNS];
+    int code = add_functions(db);
+    for (const struct prof_table *table = prof_tables; !code && table->name; table++) {
+        int count;
+        bool whole = true;
+        code = find_columns(db, table, present, &count);
+        if (!code && count)
+            code = drop_unfilled(db, table, present);
+        for (int i = 0; i < MOST_COLUMNS && table->columns[i].name; i++)
+            whole &= present[i];
+        if (code)
+            break;
+        if (count == 0 && table->later)
+            code = add_table(db, table, writable);
+        else if (count != 0 && !whole)
+            code = writable ? add_columns(db, table, present) : hide_table(db, table, present);
+    }
+    return code;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,4 +567,124 @@ void prof_store_close(struct prof_store *store)
     sqlite3_close_v2(store->db);
     free(store->path);
     free(store);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* What SQLite says of a failure, as a status of ours and in words that tell what to do; see
+ * store.h.
+ *
+ * SQLite's own sentence for a write that failed is "disk I/O error"; the system's reason stands in
+ * the file's last errno, which it keeps for the file and not for every statement. */
+
+enum prof_status prof_sql_status(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return PROF_OK;
+    case SQLITE_NOMEM:
+        return PROF_NOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return PROF_BUSY;
+    case SQLITE_FULL:
+        return PROF_FULL;
+    case SQLITE_CORRUPT:
+        return PROF_CORRUPT;
+    case SQLITE_NOTADB:
+        return PROF_FORMAT;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return PROF_IO;
+    default:
+        return PROF_SQL;
+    }
+}
+
+/* What the system said last of a file of SQLite's; 0 = nothing. */
+static int file_errno(sqlite3 *db, int which)
+{
+    sqlite3_file *file = NULL;
+    int cause = 0;
+    if (sqlite3_file_control(db, "main", which, &file) == SQLITE_OK && file && file->pMethods)
+        file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &cause);
+    return cause;
+}
+
+const char *prof_sql_reason(sqlite3 *db)
+{
+    int code = sqlite3_errcode(db) & 0xff;
+    if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN)
+        return sqlite3_errmsg(db);
+    int cause = sqlite3_system_errno(db); /* not kept for every statement */
+    if (cause <= 0)
+        cause = file_errno(db, SQLITE_FCNTL_JOURNAL_POINTER); /* or the -wal */
+    if (cause <= 0)
+        cause = file_errno(db, SQLITE_FCNTL_FILE_POINTER);
+    if (cause == EFBIG)
+        return "File too large: raise the limit of file sizes (ulimit -f)";
+    if (code == SQLITE_CANTOPEN &&
+        cause == ENOENT) /* of a second try, by which SQLite forgot the first */
+        cause = 0;
+    return cause > 0 ? strerror(cause) : sqlite3_errmsg(db);
+}
+
+enum prof_status prof_store_fail_code(const struct prof_store *store, int code, const char *doing,
+                                      struct prof_error *err)
+{
+    enum prof_status status = prof_sql_status(code);
+    if (status == PROF_OK) /* a caller that failed for another reason has not named it */
+        return prof_fail(err, PROF_SQL, "cannot %s %s: SQLite names no reason", doing,
+                         prof_store_path(store));
+    if (status == PROF_CORRUPT)
+        return prof_fail(err, status, "%s is damaged or cut short: copy it again, or record anew",
+                         prof_store_path(store));
+    if (status == PROF_FULL && sqlite3_db_readonly(prof_store_db(store), "main") == 1)
+        return prof_fail(
+            err, status,
+            "cannot %s %s: the folder for temporary files is full: name another one by "
+            "TMPDIR",
+            doing, prof_store_path(store));
+    if (status == PROF_FULL)
+        return prof_fail(err, status, "cannot %s %s: the disk is full", doing,
+                         prof_store_path(store));
+    sqlite3 *db = prof_store_db(store);
+    bool last = (sqlite3_errcode(db) & 0xff) == (code & 0xff); /* SQLite knows more of that one */
+    return prof_fail(err, status, "cannot %s %s: %s", doing, prof_store_path(store),
+                     last ? prof_sql_reason(db) : sqlite3_errstr(code));
+}
+
+enum prof_status prof_store_fail(const struct prof_store *store, const char *doing,
+                                 struct prof_error *err)
+{
+    return prof_store_fail_code(store, sqlite3_errcode(prof_store_db(store)), doing, err);
+}
+
+/* ---- what a finished file may take the place of ---------------------------------------------- */
+
+/* Files appear under their name by rename, which takes the place of whatever has the name: with the
+ * rights of root also of /dev/null, and of the link /dev/stdout, though that leads to a file. */
+
+static bool leads_into_proc(const char *path)
+{
+    char target[8] = "";
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    return length > 0 && !strncmp(target, "/proc/", 6);
+}
+
+enum prof_status prof_replaceable(const char *path, struct prof_error *err)
+{
+    struct stat info;
+    if (stat(path, &info))
+        return errno == ENOENT ? PROF_OK : prof_fail_errno(err, PROF_IO, "cannot write %s", path);
+    if (S_ISDIR(info.st_mode))
+        return prof_fail(err, PROF_INVALID, "%s is a folder: give a file name", path);
+    if (!S_ISREG(info.st_mode) || leads_into_proc(path))
+        return prof_fail(err, PROF_INVALID, "%s is not a regular file: give another name", path);
+    return PROF_OK;
 }

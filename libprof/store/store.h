@@ -75,4 +75,9 @@ enum prof_status prof_store_fail(const struct prof_store *store, const char *doi
 enum prof_status prof_store_fail_code(const struct prof_store *store, int code, const char *doing,
                                       struct prof_error *err);
 
+/* May a file of the name `path` be put there by rename? PROF_OK: nothing is there, or a file, or a
+ * link to one. PROF_INVALID: a folder, a device, a pipe, or a link into /proc such as /dev/stdout,
+ * which would itself be replaced, for every program of the machine. PROF_IO: cannot be told. */
+enum prof_status prof_replaceable(const char *path, struct prof_error *err);
+
 #endif

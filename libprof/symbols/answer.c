@@ -1,4 +1,4 @@
-/* See answer.h. */
+/* Writes the answer, buffered. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "libprof/base/array.h"
 #include "libprof/base/cxx_name.h"
-#include "libprof/symbols/answer.h"
+#include "libprof/symbols/symbols.h"
 
 #define FLUSH_BYTES (64u << 10)
 

@@ -1,11 +1,11 @@
-/* See debug_file.h. The places are those that gdb and elfutils look at, and the cache that a
+/* The places are those that gdb and elfutils look at, and the cache that a
  * debuginfod client fills; nothing is asked of the network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "libprof/symbols/debug_file.h"
+#include "libprof/symbols/symbols.h"
 
 #define SYSTEM_FOLDER "/usr/lib/debug"
 

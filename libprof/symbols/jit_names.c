@@ -1,4 +1,4 @@
-/* See jit_names.h. The file is gone through once; what it says of a piece of code is written down
+/* The file is gone through once; what it says of a piece of code is written down
  * for the addresses that lie in it, so later records replace earlier ones as the code did. Formats:
  * the kernel's tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt. */
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/symbols/jit_names.h"
+#include "libprof/symbols/symbols.h"
 
 struct file {
     const char *data;

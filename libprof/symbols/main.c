@@ -12,11 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "libprof/symbols/debug_file.h"
-#include "libprof/symbols/mini_debug.h"
-#include "libprof/symbols/jit_names.h"
+#include "libprof/symbols/symbols.h"
 #if PERFKIT_HAVE_LIBDW
-#include "libprof/symbols/dwarf_names.h"
 #endif
 
 #define MOST_MEMORY (4ull << 30) /* without what is only mapped */

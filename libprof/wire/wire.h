@@ -17,10 +17,8 @@
 
 #include "libprof/wire/activity.h"
 #include "libprof/wire/command.h"
-#include "libprof/wire/count.h"
 #include "libprof/wire/definition.h"
 #include "libprof/wire/memory.h"
-#include "libprof/wire/range.h"
 #include "libprof/wire/record.h"
 #include "libprof/wire/sampler.h"
 #include "libprof/wire/stack.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "libprof/store/ingest_private.h"
-#include "libprof/store/ingest_rank.h"
 #include "libprof/store/store.h"
 
 static char path[] = "/tmp/check-rank-XXXXXX";

@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libprof/store/exchange/nsys_import.h"
-#include "libprof/store/exchange/nsys_views.h"
+#include "libprof/store/exchange/nsys.h"
 #include "libprof/store/exchange/trace.h"
 #include "libprof/store/schema.h"
 

@@ -4,6 +4,7 @@
 #define PERFKIT_STORE_EXCHANGE_NSYS_H
 
 #include "libprof/store/exchange/parts.h"
+#include "libprof/store/exchange/feed.h"
 
 /* globalTid = 1 << 48 | pid << 24 | tid; globalPid the same without tid. */
 #define NSYS_VM "281474976710656"
@@ -36,5 +37,64 @@ struct nsys_enum {
     const char *name, *label;
 };
 extern const struct nsys_enum nsys_enums[];
+
+/* ---- views of the source (nsys_views.c) ------------------------------------------------------ */
+
+/* The tables of an export of Nsight Systems under one set of names, whatever its version lacks. */
+
+/* Of the tables in the schema `schema` of the connection make temporary views n_KERNEL, n_RUNTIME
+ * and so on: every column that nsys.h knows, NULL where the file lacks it or holds another type. A
+ * table that is absent reads as an empty one. nsys_string is the table of names. PROF_FORMAT: no
+ * such export; PROF_VERSION: another major version; PROF_CORRUPT: a column without which nothing
+ * can be told is missing, or a row of it holds no number. The sentence names table and column. */
+enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
+                                 struct prof_error *err);
+
+/* Is it a table of that schema? Only real ones count: a view of a foreign file could be
+ * anything. */
+bool nsys_has_table(sqlite3 *db, const char *schema, const char *name);
+
+/* The same for one value of META_DATA_EXPORT; "" when it is not there. */
+void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size);
+
+/* ---- import of events ------------------------------------------------------------------------ */
+
+/* Events of an Nsight Systems export, of whose tables nsys_views.c has made views, to records. */
+
+#define NSYS_NONE 4294967295 /* "no event", "no stream" */
+
+/* Whose the work of a device is, in a staged trace that does not say */
+#define NSYS_MAIN_PROCESS                                                                          \
+    "(SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_MAIN_PROCESS')"
+
+/* Memory kinds there are CUPTI's, shifted by one; 7 is unknown. */
+static inline uint8_t nsys_memory_kind(int64_t kind)
+{
+    return kind >= 0 && kind <= 6 ? (uint8_t)(kind + 1) : WIRE_MEMORY_UNKNOWN;
+}
+
+/* The number of an event or of its recording; 0 = none */
+static inline uint64_t nsys_event_number(sqlite3_stmt *row, int at)
+{
+    int64_t number = feed_int(row, at);
+    return feed_has(row, at) && number != NSYS_NONE && number > 0 ? (uint64_t)number : 0;
+}
+
+/* The time of the first event; 0 without events. */
+enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first,
+                                 struct prof_error *err);
+
+/* Every event, in the order in which the ingest wants them. */
+enum prof_status nsys_import_events(struct feed *feed);
+
+/* nsys_calls.c: API calls with the device records they made */
+enum prof_status nsys_import_calls(struct feed *feed);
+
+/* nsys_ranges.c: NVTX */
+enum prof_status nsys_import_ranges(struct feed *feed);
+
+/* Run a query and give each row to `row`, which returns false when feed->err is filled. */
+enum prof_status nsys_each(struct feed *feed, const char *sql,
+                           bool (*row)(struct feed *, sqlite3_stmt *));
 
 #endif

@@ -3,7 +3,7 @@
  * other, are in nsys_calls.c, ranges in nsys_ranges.c. */
 #include <string.h>
 
-#include "libprof/store/exchange/nsys_import.h"
+#include "libprof/store/exchange/nsys.h"
 
 enum prof_status nsys_each(struct feed *feed, const char *sql,
                            bool (*row)(struct feed *, sqlite3_stmt *))

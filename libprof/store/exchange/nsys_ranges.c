@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/store/exchange/nsys_import.h"
+#include "libprof/store/exchange/nsys.h"
 
 enum {
     START,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/store/exchange/nsys_views.h"
+#include "libprof/store/exchange/nsys.h"
 
 #define PREFIX "CUPTI_ACTIVITY_KIND_"
 

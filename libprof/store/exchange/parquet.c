@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libprof/store/exchange/parquet_chunk.h"
-#include "libprof/store/exchange/thrift.h"
+#include "libprof/store/exchange/parquet.h"
 
 #define MAGIC "PAR1"
 

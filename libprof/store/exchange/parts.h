@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "libprof/store/exchange.h"
+#include "libprof/base/error.h"
 
 /* Add a sentence; false when out of memory. */
 bool exchange_note(struct prof_exchange_result *result, const char *format, ...)
@@ -43,5 +44,26 @@ enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *p
 /* prepare, or a sentence. */
 enum prof_status exchange_prepare(sqlite3 *db, const char *path, const char *sql,
                                   sqlite3_stmt **out, struct prof_error *err);
+
+/* ---- folders that appear only when whole ----------------------------------------------------- */
+
+/* Folders that appear under their name only when they are whole. */
+
+/* Can a folder be put at `output`? Yes where nothing is, or an empty folder; with `overwrite` also
+ * where a folder holds nothing but files whose names end in `suffix`, which replacing it removes.
+ * PROF_EXISTS, PROF_INVALID not such a folder. */
+enum prof_status folder_free(const char *output, const char *suffix, bool overwrite,
+                             struct prof_error *err);
+
+/* A new empty folder beside `output`; its name is malloc'ed. PROF_IO, PROF_NOMEM. */
+enum prof_status folder_temporary(const char *output, char **temporary, struct prof_error *err);
+
+/* Gives it the name `output`, after folder_free said that it can, and removes what was there. */
+enum prof_status folder_put(const char *temporary, const char *output, const char *suffix,
+                            struct prof_error *err);
+
+/* Removes a folder and the files in it whose names end in `suffix`; NULL allowed. Not an error when
+ * something remains. */
+void folder_remove(const char *path, const char *suffix);
 
 #endif

@@ -9,7 +9,6 @@
 #include <zlib.h>
 
 #include "libprof/store/exchange/trace.h"
-#include "libprof/store/exchange/trace_sink.h"
 
 #if PERFKIT_HAVE_YAJL
 #include <yajl/yajl_parse.h>

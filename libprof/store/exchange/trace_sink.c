@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libprof/store/exchange/nsys.h"
-#include "libprof/store/exchange/trace_sink.h"
+#include "libprof/store/exchange/trace.h"
 
 /* Of names known again; those that come later are written once more. */
 #define MOST_NAME_BYTES (48u << 20)

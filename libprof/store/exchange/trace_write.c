@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libprof/store/exchange/trace_sink.h"
+#include "libprof/store/exchange/trace.h"
 
 #define MOST_OPEN 65536u /* of B without E, on all threads */
 

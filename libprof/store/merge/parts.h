@@ -2,11 +2,10 @@
  *
  *   merge.c    the order of things      input.c    one file: what it says of itself
  *   check.c    twice, missing, mixed    clock.c    whose times differ by how much
- *   ends.c     when collectives ended   fit.c      offset and drift of two clocks
- *   plan.c     what becomes of a table  ids.c      row numbers, old to new
+ *   ends.c     when collectives ended
+ *   plan.c     what becomes of a table, numbers of rows, old to new
  *   copy.c     small tables             events.c   big ones, by time
- *   sums.c     rollup                   queue.c    rows of one file, nearly sorted
- *   trust.c    the trust block and the row of `capture` */
+ *   sums.c     rollup                   trust.c    the trust block and the row of `capture` */
 #ifndef PERFKIT_STORE_MERGE_PARTS_H
 #define PERFKIT_STORE_MERGE_PARTS_H
 
@@ -23,7 +22,7 @@
 #define MERGE_MOST_COLUMNS 64
 #define MERGE_MOST_TABLES 96
 
-/* ---- ids.c: numbers of rows ------------------------------------------------------------------ */
+/* ---- plan.c: numbers of rows ----------------------------------------------------------------- */
 
 /* Of one table of one file. Without `old` the old numbers are `first`, `first` + 1, ...; without
  * `now` the new ones are `base`, `base` + 1, ... in order of the old ones. */
@@ -43,8 +42,7 @@ enum prof_status merge_ids_read(struct merge_ids *ids, sqlite3 *db, const char *
 bool merge_ids_scatter(struct merge_ids *ids);
 void merge_ids_free(struct merge_ids *ids);
 
-/* ---- fit.c ------------------------------------------------------------------------------------
- */
+/* ---- clock.c: fits --------------------------------------------------------------------------- */
 
 /* reference = source + offset + drift * (source - middle) */
 struct merge_fit {
@@ -207,27 +205,6 @@ enum prof_status merge_look_up(struct merge *m);
 
 /* A reading of the input's CLOCK_MONOTONIC as one of the result's. */
 int64_t merge_mono(const struct merge *m, const struct merge_input *input, int64_t mono_ns);
-
-/* ---- queue.c: event rows of one file ------------------------------------------------------------
- */
-
-/* A row as the result will have it, but for its number. */
-struct merge_row {
-    int64_t key;           /* its start in the result; that of the row before when it is unknown */
-    uint64_t nulls, reals; /* bit i: column i is NULL, or holds the bits of a double */
-    int64_t cells[];       /* cells[0]: its number in the file */
-};
-struct merge_queue;
-
-/* Rows come in nearly the order of time: a row waits until at least half of `window` later
- * ones have been read. False: out of memory. A file that cannot be read is damaged and has no more
- * rows. */
-bool merge_queue_open(struct merge_input *input, const struct merge_table *table, size_t window,
-                      struct merge_queue **queue);
-/* NULL at the end. Valid until the next call. */
-const struct merge_row *merge_queue_next(struct merge_queue *queue);
-struct merge_input *merge_queue_input(const struct merge_queue *queue);
-void merge_queue_close(struct merge_queue *queue);
 
 /* ---- the steps --------------------------------------------------------------------------------
  */
