@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libprof/analysis/events.h"
 #include "tests/analysis/fixture.h"
 
 static const char sql[] =
@@ -64,13 +65,12 @@ END_TEST
 START_TEST(events_in_a_filter)
 {
     struct prof_capture *c = fixture_with_base(sql);
-    ck_assert_str_eq(walk(c, (struct prof_filter){.begin_ns = 1000, .end_ns = 1250},
-                          PROF_EVENTS_ALL),
-                     "K1000 A1100 T1200");
+    ck_assert_str_eq(
+        walk(c, (struct prof_filter){.begin_ns = 1000, .end_ns = 1250}, PROF_EVENTS_ALL),
+        "K1000 A1100 T1200");
     ck_assert_str_eq(walk(c, (struct prof_filter){.thread = 2}, PROF_EVENTS_ALL),
                      "R60 A1250 K-1 A1500");
-    ck_assert_str_eq(walk(c, (struct prof_filter){.stream = 2}, PROF_EVENTS_ALL),
-                     "K900 K-1 A1500");
+    ck_assert_str_eq(walk(c, (struct prof_filter){.stream = 2}, PROF_EVENTS_ALL), "K900 K-1 A1500");
     ck_assert_str_eq(walk(c, (struct prof_filter){.device = 1}, PROF_EVENTS_ALL),
                      "a80 A700 K900 K1000 A1100 T1200 M1300 A1395 S1400 K-1 A1500 b2000");
     ck_assert_str_eq(walk(c, (struct prof_filter){.kernel = "alpha"}, PROF_EVENTS_DEVICE),
@@ -235,5 +235,117 @@ START_TEST(a_cursor_sees_one_state)
 }
 END_TEST
 
+/* ---- the reader below: rows with the columns that are asked for ---------------------------------
+ */
+
+/* "kind:id" of each row, and the last one itself. */
+struct read_rows {
+    char text[256];
+    size_t used, most; /* most: 0 = all */
+    struct prof_event_row last;
+};
+
+static bool note_row(void *user, const struct prof_event_row *row)
+{
+    struct read_rows *r = user;
+    r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used, "%s%d:%lld",
+                                r->used ? " " : "", (int)row->kind, (long long)row->id);
+    r->last = *row;
+    return !r->most || --r->most;
+}
+
+static struct read_rows read_all(struct prof_capture *c, struct prof_event_query query)
+{
+    struct read_rows r = {.used = 0};
+    query.fields |= PROF_FIELD(ID);
+    ck_ok(prof_event_rows(c, &query, note_row, &r, &err));
+    return r;
+}
+
+START_TEST(rows_have_the_columns_asked_for)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL), .where = "id = 1"};
+    struct prof_event_row row = read_all(c, query).last;
+    ck_assert(row.start_ns == PROF_UNKNOWN && row.call_ns == PROF_UNKNOWN && !row.config);
+    query.fields = PROF_FIELD(CALL) | PROF_FIELD(CONFIG);
+    row = read_all(c, query).last;
+    ck_assert_int_eq(row.call_ns, 700);
+    ck_assert_int_eq(row.config, 1);
+    ck_assert(row.duration_ns == PROF_UNKNOWN && !row.stack);
+    query = (struct prof_event_query){.tables = PROF_OPS(MEMSET), .fields = PROF_FIELDS_ALL};
+    row = read_all(c, query).last;
+    ck_assert_int_eq(row.copy_kind, PROF_COPY_MEMSET);
+    ck_assert_int_eq(row.bytes, 64);
+    ck_assert(row.blocking == PROF_UNKNOWN && !row.peer);
+    prof_close(c);
+}
+END_TEST
+
+START_TEST(rows_come_as_the_file_has_them_or_in_order)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE};
+    ck_assert_str_eq(read_all(c, query).text, "0:1 0:2 0:3 1:1 2:1");
+    query.in_order = true;
+    ck_assert_str_eq(read_all(c, query).text, "0:3 0:1 1:1 2:1 0:2");
+    query.in_order = false;
+    query.last = 1;
+    ck_assert_str_eq(read_all(c, query).text, "0:3 1:1 2:1");
+    prof_close(c);
+}
+END_TEST
+
+/* A row is in scope by columns that nobody asked for. */
+START_TEST(rows_of_a_scope)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_scope scope;
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE, .scope = &scope};
+    const struct prof_filter filters[] = {{.thread = 2}, {.kernel = "alpha"}, {.end_ns = 1000}};
+    static const char *const seen[] = {"0:2", "0:1 0:3", "0:3"};
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        ck_ok(prof_scope_open(&scope, c, &filters[i], &err));
+        ck_assert_str_eq(read_all(c, query).text, seen[i]);
+        prof_scope_close(&scope);
+    }
+    prof_close(c);
+}
+END_TEST
+
+/* What a graph ran takes call, thread and name of its launch. */
+START_TEST(rows_of_graphs_take_their_launch)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO api_call(start, duration, thread, name, correlation) VALUES(10, 7, 2, 4, 99);"
+        "INSERT INTO kernel(start, duration, stream, config, correlation) VALUES(50, 5, 1, 1, 99)");
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(LAUNCH)};
+    struct prof_event_row row = read_all(c, query).last;
+    ck_assert(row.in_graph);
+    ck_assert_int_eq(row.call_ns, 10);
+    ck_assert_int_eq(row.launch_ns, 7);
+    ck_assert_int_eq(row.thread, 2);
+    ck_assert_int_eq(row.name, 4);
+    query.fields = PROF_FIELD(CALL);
+    ck_assert(read_all(c, query).last.call_ns == PROF_UNKNOWN);
+    prof_close(c);
+}
+END_TEST
+
+/* One that can take no more is out of memory. */
+START_TEST(rows_stop_where_memory_does)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_error err = {0};
+    struct read_rows r = {.most = 2};
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE, .fields = PROF_FIELD(ID)};
+    ck_assert_int_eq(prof_event_rows(c, &query, note_row, &r, &err), PROF_NOMEM);
+    ck_assert_str_eq(r.text, "0:1 0:2");
+    prof_close(c);
+}
+END_TEST
+
 CHECK_MAIN("events", all_events_in_order, events_in_a_filter, device_events_are_whole,
-           calls_point_at_their_record, host_events_are_whole, a_cursor_sees_one_state)
+           calls_point_at_their_record, host_events_are_whole, a_cursor_sees_one_state,
+           rows_have_the_columns_asked_for, rows_come_as_the_file_has_them_or_in_order,
+           rows_of_a_scope, rows_of_graphs_take_their_launch, rows_stop_where_memory_does)
