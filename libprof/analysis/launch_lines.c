@@ -31,10 +31,8 @@ struct work {
         *forward_stacks;   /* of the first work of each forward operator, by its number; 0 = none */
     struct prof_map names; /* address of a name -> its number: a kernel's name has one address */
     PROF_ARRAY(const char *) name_list;
-    struct prof_names works_of; /* struct work_key -> place in works */
-    PROF_ARRAY(struct line_work) works;
-    struct prof_names rows_of; /* struct row_key -> row */
-    PROF_ARRAY(struct prof_launch_line) rows;
+    struct prof_groups works; /* struct line_work by struct work_key */
+    struct prof_groups rows;  /* of the result, by struct row_key */
     struct prof_launch_lines *result;
 };
 
@@ -117,15 +115,11 @@ struct work_key {
 static struct line_work *work_of(struct work *w, int64_t stack, bool backward, uint32_t name)
 {
     struct work_key key = {stack, name, backward};
-    const uint32_t *known = prof_names_get(&w->works_of, (const char *)&key, sizeof key);
-    if (known)
-        return &w->works.data[*known];
-    struct line_work *work = prof_array_add(&w->works);
-    if (!work || !prof_names_put(&w->works_of, (const char *)&key, sizeof key,
-                                 (uint32_t)(w->works.count - 1)))
-        return NULL;
-    *work = (struct line_work){
-        .stack = stack, .backward = backward, .name = name, .text = w->name_list.data[name]};
+    bool fresh;
+    struct line_work *work = prof_group_of_bytes(&w->works, &key, sizeof key, &fresh);
+    if (work && fresh)
+        *work = (struct line_work){
+            .stack = stack, .backward = backward, .name = name, .text = w->name_list.data[name]};
     return work;
 }
 
@@ -152,28 +146,22 @@ struct row_key {
     uint32_t place, via, backward;
 };
 
-static uint32_t launch_line_row(struct work *w, const struct prof_frame *frame,
-                                const struct prof_frame *wrapper, bool backward)
+static struct prof_launch_line *launch_line_row(struct work *w, const struct prof_frame *frame,
+                                                const struct prof_frame *wrapper, bool backward)
 {
     struct row_key key = {frame->number, wrapper ? wrapper->number : frame->number, backward};
-    const uint32_t *known = prof_names_get(&w->rows_of, (const char *)&key, sizeof key);
-    if (known)
-        return *known;
-    const char *via = wrapper ? wrapper->function : NULL;
-    const char *before = backward ? "backward of " : "";
-    struct prof_launch_line *row = prof_array_add(&w->rows);
-    if (!row)
-        return PROF_NO_GROUP;
-    *row = (struct prof_launch_line){.where = prof_frame_text_new(frame, before),
-                                     .function = frame->function,
-                                     .file = frame->file,
-                                     .line = frame->line,
-                                     .module = frame->module,
-                                     .via = via,
-                                     .backward = backward};
-    uint32_t number = (uint32_t)(w->rows.count - 1);
-    bool ok = row->where && prof_names_put(&w->rows_of, (const char *)&key, sizeof key, number);
-    return ok ? number : PROF_NO_GROUP;
+    bool fresh;
+    struct prof_launch_line *row = prof_group_of_bytes(&w->rows, &key, sizeof key, &fresh);
+    if (row && fresh)
+        *row = (struct prof_launch_line){
+            .where = prof_frame_text_new(frame, backward ? "backward of " : ""),
+            .function = frame->function,
+            .file = frame->file,
+            .line = frame->line,
+            .module = frame->module,
+            .via = wrapper ? wrapper->function : NULL,
+            .backward = backward};
+    return row && row->where ? row : NULL;
 }
 
 static bool add_line_work_to_rows(struct work *w, struct line_work *work)
@@ -187,14 +175,13 @@ static bool add_line_work_to_rows(struct work *w, struct line_work *work)
         result->unknown_ns = prof_add(result->unknown_ns, work->ns);
         return true;
     }
-    uint32_t at = launch_line_row(w, frames, via, work->backward);
-    if (at == PROF_NO_GROUP)
+    struct prof_launch_line *row = launch_line_row(w, frames, via, work->backward);
+    if (!row)
         return false;
-    struct prof_launch_line *row = &w->rows.data[at];
     row->count += work->count;
     row->device_ns = prof_add(row->device_ns, work->ns);
     row->bytes = prof_add(row->bytes, work->bytes);
-    work->row = at + 1;
+    work->row = (uint32_t)(row - (struct prof_launch_line *)prof_group_at(&w->rows, 0)) + 1;
     return true;
 }
 
@@ -210,15 +197,16 @@ static int by_row_and_name(const void *a, const void *b)
 /* Which name takes most of each row; of equal ones the first by the alphabet. */
 static void find_most(struct work *w)
 {
-    const struct line_work *works = w->works.data;
+    struct line_work *works = prof_group_at(&w->works, 0);
     size_t count = w->works.count;
     if (count)
-        qsort(w->works.data, count, sizeof *works, by_row_and_name);
+        qsort(works, count, sizeof *works, by_row_and_name);
     for (size_t i = 0, next; i < count; i = next) {
         int64_t ns = 0;
         for (next = i; next < count && !by_row_and_name(&works[i], &works[next]); next++)
             ns = prof_add(ns, works[next].ns);
-        struct prof_launch_line *row = works[i].row ? &w->rows.data[works[i].row - 1] : NULL;
+        struct prof_launch_line *row =
+            works[i].row ? prof_group_at(&w->rows, works[i].row - 1) : NULL;
         if (!row)
             continue;
         row->works++;
@@ -233,7 +221,7 @@ static bool make_launch_line_rows(struct work *w)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < w->works.count; i++)
-        ok = add_line_work_to_rows(w, &w->works.data[i]);
+        ok = add_line_work_to_rows(w, prof_group_at(&w->works, i));
     if (ok)
         find_most(w);
     return ok;
@@ -250,10 +238,8 @@ static void finish_launch_lines(struct work *w, const struct prof_filter *filter
 {
     struct prof_launch_lines *result = w->result;
     int64_t wall_ns = prof_wall_ns(w->capture, filter);
-    result->rows = w->rows.data;
     result->count = w->rows.count;
-    w->rows.data = NULL;
-    w->rows.count = 0;
+    result->rows = prof_groups_take(&w->rows);
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, by_launch_line_time);
     for (size_t i = 0; i < result->count; i++) {
@@ -286,11 +272,9 @@ static enum prof_status scan_launch_lines(struct work *w, const struct prof_filt
 static void close_launch_lines(struct work *w)
 {
     for (size_t i = 0; i < w->rows.count; i++)
-        free(w->rows.data[i].where);
-    prof_array_free(&w->rows);
-    prof_names_free(&w->rows_of);
-    prof_array_free(&w->works);
-    prof_names_free(&w->works_of);
+        free(((struct prof_launch_line *)prof_group_at(&w->rows, i))->where);
+    prof_groups_free(&w->rows);
+    prof_groups_free(&w->works);
     prof_array_free(&w->name_list);
     prof_map_free(&w->names);
     free(w->forward_stacks);
@@ -302,7 +286,10 @@ static void close_launch_lines(struct work *w)
 enum prof_status prof_launch_lines(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_launch_lines *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .result = result};
+    struct work w = {.capture = capture,
+                     .works = PROF_GROUPS(struct line_work, 0),
+                     .rows = PROF_GROUPS(struct prof_launch_line, 0),
+                     .result = result};
     *result = (struct prof_launch_lines){0};
     enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
     if (status || !w.stacks)

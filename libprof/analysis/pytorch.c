@@ -23,8 +23,7 @@ struct work {
     struct torch_work *operators;
     struct prof_stacks *stacks; /* the capture's; NULL = it has none */
     struct prof_map places;     /* stack.id -> place */
-    struct prof_names rows_by_key;
-    PROF_ARRAY(struct prof_pytorch_row) rows;
+    struct prof_groups rows;    /* of the result, by struct key */
     struct prof_pytorch_summary *result;
 };
 
@@ -120,23 +119,19 @@ static struct key operator_key(const struct work *w, uint32_t at)
 
 static struct prof_pytorch_row *pytorch_row(struct work *w, const struct key *key)
 {
-    const uint32_t *known = prof_names_get(&w->rows_by_key, (const char *)key, sizeof *key);
-    if (known)
-        return &w->rows.data[*known];
+    bool fresh;
     const struct prof_frame *places = NULL;
     size_t count = w->stacks ? prof_stacks_places(w->stacks, &places) : 0;
     const struct prof_frame *place = key->place < count ? &places[key->place] : NULL;
-    struct prof_pytorch_row *row = prof_array_add(&w->rows);
-    if (!row || !prof_names_put(&w->rows_by_key, (const char *)key, sizeof *key,
-                                (uint32_t)(w->rows.count - 1)))
-        return NULL;
-    *row = (struct prof_pytorch_row){
-        .op = w->torch.texts.list.data[key->op],
-        .module = key->module == NO_MODULE ? NULL : w->torch.texts.list.data[key->module],
-        .function = place ? place->function : NULL,
-        .file = place ? place->file : NULL,
-        .line = place ? place->line : PROF_UNKNOWN,
-    };
+    struct prof_pytorch_row *row = prof_group_of_bytes(&w->rows, key, sizeof *key, &fresh);
+    if (row && fresh)
+        *row = (struct prof_pytorch_row){
+            .op = w->torch.texts.list.data[key->op],
+            .module = key->module == NO_MODULE ? NULL : w->torch.texts.list.data[key->module],
+            .function = place ? place->function : NULL,
+            .file = place ? place->file : NULL,
+            .line = place ? place->line : PROF_UNKNOWN,
+        };
     return row;
 }
 
@@ -176,9 +171,8 @@ static int by_operator_total(const void *a, const void *b)
 static void finish_pytorch(struct work *w, const struct prof_filter *filter,
                            struct prof_pytorch_summary *result)
 {
-    result->rows = w->rows.data;
     result->count = w->rows.count;
-    w->rows.data = NULL;
+    result->rows = prof_groups_take(&w->rows);
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, by_operator_total);
     for (size_t i = 0; i < result->count; i++)
@@ -195,8 +189,7 @@ static void close_pytorch_work(struct work *w)
     prof_torch_close(&w->torch);
     free(w->operators);
     prof_map_free(&w->places);
-    prof_names_free(&w->rows_by_key);
-    prof_array_free(&w->rows);
+    prof_groups_free(&w->rows);
     prof_scope_close(&w->scope);
 }
 
@@ -204,7 +197,8 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_pytorch_summary *result, struct prof_error *err)
 {
-    struct work w = {.capture = capture, .result = result};
+    struct work w = {
+        .rows = PROF_GROUPS(struct prof_pytorch_row, 0), .capture = capture, .result = result};
     *result = (struct prof_pytorch_summary){0};
     enum prof_status status = prof_capture_stacks(capture, &w.stacks, err);
     if (!status)
