@@ -1,5 +1,6 @@
-/* Nothing is removed before the capture is safe at its final path: on a full disk the spool folder
- * stays, and `perfkit recover` does the same steps again later. */
+/* The end of a recording, and what is printed of it. Nothing is removed before the capture is safe
+ * at its final path: on a full disk the spool folder stays, and `perfkit recover` does the same
+ * steps again later. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "cli/device.h"
 #include "cli/installed.h"
 #include "libprof/base/document.h"
-#include "libprof/base/format.h"
 #include "libprof/base/utf8.h"
 
 #define MEASURE_PROGRAM "perfkit-measure"

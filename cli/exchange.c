@@ -1,6 +1,5 @@
 /* perfkit export, import and merge: captures in the shape of other tools' files, the way back, and
  * those of a distributed run as one. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>

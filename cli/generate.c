@@ -162,7 +162,7 @@ static void man_overview(FILE *out)
           out);
 }
 
-/* generate_man.c: NULL = perfkit(1) */
+/* NULL: perfkit(1). */
 static void generate_man(FILE *out, const struct cli_command *command)
 {
     char title[64];
@@ -442,7 +442,6 @@ static void fish_option(FILE *out, const char *command, const struct cli_option 
     fputs("'\n", out);
 }
 
-/* generate_shell.c */
 static void generate_fish(FILE *out)
 {
     fputs("# fish completion for perfkit; made from the command tables\n", out);

@@ -1,4 +1,5 @@
-/* Combinations that cannot mean anything are refused before the program starts: a capture that is
+/* What `perfkit run` records and when, and what the collector adds to calls on request.
+ * Combinations that cannot mean anything are refused before the program starts: a capture that is
  * empty after an hour is the most expensive mistake. */
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* The lock, not the pid, says whether the owner lives: it works across pid
- * namespaces and cannot be fooled by a reused pid; the pid is for the message. */
+/* Makes, locks, reads and removes spool folders. The lock, not the pid, says whether the owner
+ * lives: it works across pid namespaces and cannot be fooled by a reused pid; the pid is for the
+ * message. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,11 @@
 /* perfkit symbolize: names for the stacks of a capture, once more. `perfkit run` does it at its
  * end; this is for a capture whose debug files came later, or that was made on another machine. */
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/find_capture.h"

@@ -1,10 +1,10 @@
-/* What is started is a `perfkit run` like any other: it may be left alone, watched
- * by a second top, controlled by `perfkit ctl`. */
+/* Which capture `perfkit top` shows, and what perfkit itself costs. What is started is a `perfkit
+ * run` like any other: it may be left alone, watched by a second top, controlled by `perfkit ctl`.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -184,7 +184,6 @@ struct tui_model {
     int64_t now_ns;     /* time of the capture that the last look showed */
     uint64_t looked_ns; /* CLOCK_MONOTONIC of the last look; 0 = none */
     int64_t look_cost_ns, worst_look_ns;
-    int64_t opened_ns;
     uint64_t let_go_ns;
     bool caught_up;  /* everything that the file has was read */
     double progress; /* 0..1 while it was not */

@@ -1,4 +1,4 @@
-/* the values, their order, and their JSON. Drawing is in table_draw.c. */
+/* A table of values: their order, their JSON, and how they are drawn. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

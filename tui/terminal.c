@@ -1,10 +1,10 @@
-/* Signals are blocked but while it waits for a key: a handler only says which came,
- * and everything is done in the loop, with the terminal put back before anything else happens. */
+/* Keys, clicks and cells of a terminal, by ncurses. Signals are blocked but while it waits for a
+ * key: a handler only says which came, and everything is done in the loop, with the terminal put
+ * back before anything else happens. */
 #define NCURSES_WIDECHAR 1
 #include "tui/app.h"
 
 #include <curses.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

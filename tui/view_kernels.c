@@ -1,6 +1,5 @@
 /* The kernels: how often, how long, how launched, what bounds them. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
