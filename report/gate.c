@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libprof/base/json.h"
+#include "report/columns.h"
 #include "report/gate_words.h"
 #include "report/report.h"
 #include "report/writers.h"
@@ -12,20 +13,19 @@
 
 #define FORMAT 1
 
+#define COMPARED(row) ((const struct prof_compared *)(row))
+#define COMPARED_WORD(name, expression)                                                            \
+    static struct prof_report_value compared_##name(const struct prof_report_data *data,           \
+                                                    const void *at)                                \
+    {                                                                                              \
+        const struct prof_compared *row = at;                                                      \
+        const struct prof_metric_info *info = prof_metric_info(row->family);                       \
+        (void)data, (void)info;                                                                    \
+        return prof_report_text(expression);                                                       \
+    }
+
 static const char *const unit_names[] = {"count", "bytes", "ns"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
-
-static void put_gate_shape(struct prof_json *json, const char *key, const int64_t shape[3])
-{
-    if (shape[0] <= 0) {
-        prof_json_null(json, key);
-        return;
-    }
-    prof_json_array(json, key);
-    for (int i = 0; i < 3; i++)
-        prof_json_int(json, NULL, shape[i]);
-    prof_json_end(json);
-}
 
 /* What the values are of. */
 static const char *per_of(const struct prof_compared *row)
@@ -43,67 +43,106 @@ static const char *per_of(const struct prof_compared *row)
     }
 }
 
-static void put_gate_metric(struct prof_json *json, const struct prof_compared *row)
+COMPARED_WORD(metric, info->name)
+COMPARED_WORD(class, info->exact ? "exact" : "noisy")
+COMPARED_WORD(unit, unit_names[info->exact ? info->unit : PROF_METRIC_NS])
+COMPARED_WORD(per, per_of(row))
+COMPARED_WORD(name, row->cand_name ? row->cand_name : row->base_name)
+COMPARED_WORD(place, row->place && * row->place ? row->place : NULL)
+COMPARED_WORD(match, prof_match_text(row->match))
+COMPARED_WORD(verdict, prof_verdict_name(row->verdict))
+COMPARED_WORD(reason, prof_reason_code(row->reason))
+COMPARED_WORD(action, action_names[row->policy.action])
+
+static struct prof_report_value launch_shape(const int64_t shape[3])
 {
-    const struct prof_metric_info *info = prof_metric_info(row->family);
-    const struct prof_metric *metric = row->cand ? row->cand : row->base;
-    static const int64_t none[3] = {0};
-    prof_json_string(json, "metric", info->name);
-    prof_json_string(json, "class", info->exact ? "exact" : "noisy");
-    prof_json_string(json, "unit", unit_names[info->exact ? info->unit : PROF_METRIC_NS]);
-    prof_json_string(json, "per", per_of(row));
-    prof_json_string(json, "name", row->cand_name ? row->cand_name : row->base_name);
-    prof_json_string(json, "base_name", row->base_name);
-    prof_json_string(json, "place", row->place && *row->place ? row->place : NULL);
-    put_gate_shape(json, "grid", metric ? metric->grid : none);
-    put_gate_shape(json, "block", metric ? metric->block : none);
-    prof_json_string(json, "match", prof_match_text(row->match));
-    prof_json_bool(json, "moved", row->moved);
+    return shape && shape[0] > 0 ? (struct prof_report_value){.kind = PROF_VALUE_XYZ, .xyz = shape}
+                                 : (struct prof_report_value){.kind = PROF_VALUE_NONE};
 }
 
-static void put_gate_row_json(struct prof_json *json, const struct prof_compared *row)
+static struct prof_report_value compared_grid(const struct prof_report_data *data, const void *row)
 {
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {
-        {"base", row->base_value},
-        {"cand", row->cand_value},
-        {"base_typical", row->base_typical},
-        {"cand_typical", row->cand_typical},
-        {"base_count", row->base_count},
-        {"cand_count", row->cand_count},
-        {"base_low", row->base_low},
-        {"base_high", row->base_high},
-        {"effect", row->effect},
-        {"residual", row->residual},
-        {"ci_low", row->ci_low},
-        {"ci_high", row->ci_high},
-        {"p", row->p},
-        {"p_adjusted", row->p_adjusted},
-        {"p_faster", row->p_faster},
-        {"mde", row->mde},
-        {"df", row->df},
-        {"share", row->share},
-        {"delta_ns", row->delta_ns},
-        {"outside_base", row->outside_base},
-        {"outside_cand", row->outside_cand},
-    };
-    prof_json_object(json, NULL);
-    put_gate_metric(json, row);
-    prof_json_string(json, "verdict", prof_verdict_name(row->verdict));
-    prof_json_string(json, "reason", prof_reason_code(row->reason));
-    prof_json_bool(json, "gated", row->gated);
-    prof_json_string(json, "action", action_names[row->policy.action]);
-    prof_json_string(json, "configured", row->policy.reason);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        prof_json_real(json, numbers[i].key, numbers[i].value);
-    prof_json_known(json, "runs_needed", row->runs_needed);
-    prof_json_bool(json, "multimodal", row->multimodal);
-    prof_json_bool(json, "drifts", row->drifts);
-    prof_json_bool(json, "correlated", row->correlated);
-    prof_json_end(json);
+    const struct prof_metric *metric =
+        COMPARED(row)->cand ? COMPARED(row)->cand : COMPARED(row)->base;
+    (void)data;
+    return launch_shape(metric ? metric->grid : NULL);
 }
+
+static struct prof_report_value compared_block(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_metric *metric =
+        COMPARED(row)->cand ? COMPARED(row)->cand : COMPARED(row)->base;
+    (void)data;
+    return launch_shape(metric ? metric->block : NULL);
+}
+
+#define FIGURE(key) REAL(#key, #key, RATIO, 0, prof_compared, key)
+static const struct prof_report_column compared_columns[] = {
+    COMPUTED("metric", "Metric", WORD, 0, compared_metric),
+    COMPUTED("class", "Class", WORD, 0, compared_class),
+    COMPUTED("unit", "Unit", WORD, 0, compared_unit),
+    COMPUTED("per", "Per", WORD, 0, compared_per),
+    COMPUTED("name", "Name", NAME, 0, compared_name),
+    STRING("base_name", "Name in the baseline", NAME, 0, prof_compared, base_name),
+    COMPUTED("place", "Location", NAME, 0, compared_place),
+    COMPUTED("grid", "Grid", WORD, 0, compared_grid),
+    COMPUTED("block", "Block", WORD, 0, compared_block),
+    COMPUTED("match", "Match", WORD, 0, compared_match),
+    BOOL("moved", "Moved", 0, prof_compared, moved),
+    COMPUTED("verdict", "Verdict", WORD, 0, compared_verdict),
+    COMPUTED("reason", "Reason", WORD, 0, compared_reason),
+    BOOL("gated", "Gated", 0, prof_compared, gated),
+    COMPUTED("action", "Action", WORD, 0, compared_action),
+    STRING("configured", "Configured", NAME, 0, prof_compared, policy.reason),
+    REAL("base", "Baseline", RATIO, 0, prof_compared, base_value),
+    REAL("cand", "Candidate", RATIO, 0, prof_compared, cand_value),
+    FIGURE(base_typical),
+    FIGURE(cand_typical),
+    FIGURE(base_count),
+    FIGURE(cand_count),
+    FIGURE(base_low),
+    FIGURE(base_high),
+    FIGURE(effect),
+    FIGURE(residual),
+    FIGURE(ci_low),
+    FIGURE(ci_high),
+    FIGURE(p),
+    FIGURE(p_adjusted),
+    FIGURE(p_faster),
+    FIGURE(mde),
+    FIGURE(df),
+    FIGURE(share),
+    FIGURE(delta_ns),
+    FIGURE(outside_base),
+    FIGURE(outside_cand),
+    INT64("runs_needed", "Runs needed", COUNT, 0, prof_compared, runs_needed),
+    BOOL("multimodal", "Several modes", 0, prof_compared, multimodal),
+    BOOL("drifts", "Drifts", 0, prof_compared, drifts),
+    BOOL("correlated", "Correlated", 0, prof_compared, correlated),
+    {0},
+};
+static const struct prof_report_table compared_table = {
+    .name = "rows", .columns = compared_columns, .row_bytes = sizeof(struct prof_compared)};
+
+static struct prof_report_value difference_level(const struct prof_report_data *data,
+                                                 const void *row)
+{
+    (void)data;
+    return prof_report_text(
+        prof_environment_level_text(((const struct prof_environment_difference *)row)->level));
+}
+
+static const struct prof_report_column difference_columns[] = {
+    STRING("name", "Property", NAME, 0, prof_environment_difference, name),
+    STRING("base", "Baseline", NAME, 0, prof_environment_difference, base),
+    STRING("cand", "Candidate", NAME, 0, prof_environment_difference, cand),
+    COMPUTED("level", "Level", WORD, 0, difference_level),
+    {0},
+};
+static const struct prof_report_table differences_table = {
+    .name = "environment_differences",
+    .columns = difference_columns,
+    .row_bytes = sizeof(struct prof_environment_difference)};
 
 static void put_side(struct prof_json *json, const char *key, const char *text, const char *name,
                      size_t units, size_t runs, double iterations)
@@ -114,20 +153,6 @@ static void put_side(struct prof_json *json, const char *key, const char *text, 
     prof_json_uint(json, "units", units);
     prof_json_uint(json, "runs", runs);
     prof_json_real(json, "iterations", iterations);
-    prof_json_end(json);
-}
-
-static void put_gate_environment_json(struct prof_json *json, const struct prof_comparison *c)
-{
-    prof_json_array(json, "environment_differences");
-    for (size_t i = 0; i < c->difference_count; i++) {
-        prof_json_object(json, NULL);
-        prof_json_string(json, "name", c->differences[i].name);
-        prof_json_string(json, "base", c->differences[i].base);
-        prof_json_string(json, "cand", c->differences[i].cand);
-        prof_json_string(json, "level", prof_environment_level_text(c->differences[i].level));
-        prof_json_end(json);
-    }
     prof_json_end(json);
 }
 
@@ -168,6 +193,8 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
 {
     const struct prof_comparison *c = report->comparison;
     struct prof_json json;
+    struct prof_report_output output = {
+        .format = PROF_REPORT_JSON, .page = {.out = out}, .json = &json, .bare = true};
     prof_json_to_file(&json, out, 2);
     prof_json_object(&json, NULL);
     prof_json_string(&json, "schema", report->judged ? "perfkit-gate" : "perfkit-diff");
@@ -189,13 +216,10 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     prof_json_string(&json, "range", c->iteration);
     prof_json_string(&json, "source", prof_iteration_source_text(c->iteration_source));
     prof_json_end(&json);
-    put_gate_environment_json(&json, c);
+    prof_report_put_rows(&output, &differences_table, c->differences, c->difference_count, NULL);
     put_sensitivity(&json, c);
     put_verdicts(&json, c);
-    prof_json_array(&json, "rows");
-    for (size_t i = 0; i < c->count; i++)
-        put_gate_row_json(&json, &c->rows[i]);
-    prof_json_end(&json);
+    prof_report_put_rows(&output, &compared_table, c->rows, c->count, NULL);
     prof_json_end(&json);
     enum prof_status status = prof_json_finish(&json, err);
     return status ? status : prof_report_flush(out, err);

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "libprof/base/utf8.h"
+#include "report/columns.h"
 #include "report/gate_words.h"
 #include "report/text.h"
 #include "report/writers.h"
 
-#define ROWS 12
+#define TEXT_ROWS 12
 #define LABEL 13 /* columns of the words at the left */
 #define BELOW 15 /* columns before what stands below a row */
 
@@ -78,7 +79,7 @@ static void put_gate_group_text(const struct prof_report_page *page,
                                 const struct prof_comparison *c, enum prof_gate_group group)
 {
     size_t count = prof_gate_group_count(c, group), shown = 0;
-    size_t most = page->top ? page->top : ROWS;
+    size_t most = page->top ? page->top : TEXT_ROWS;
     if (!count)
         return;
     fprintf(page->out, "\n%s%s: %zu metric%s%s\n", prof_report_tone(page, PROF_TONE_HEAD),
@@ -179,7 +180,7 @@ static bool is_moved(const struct prof_compared *row, enum prof_metric_family fa
 static void put_moved(const struct prof_report_page *page, const struct prof_comparison *c,
                       const struct prof_gate_times *times)
 {
-    size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
+    size_t count = 0, shown = 0, most = page->top ? page->top : TEXT_ROWS;
     double sum = 0;
     for (size_t i = 0; i < c->count; i++)
         if (is_moved(&c->rows[i], times->family)) {
@@ -214,7 +215,7 @@ static void put_moved(const struct prof_report_page *page, const struct prof_com
 static void put_count_changes_text(const struct prof_report_page *page,
                                    const struct prof_comparison *c)
 {
-    size_t count = 0, shown = 0, most = page->top ? page->top : ROWS;
+    size_t count = 0, shown = 0, most = page->top ? page->top : TEXT_ROWS;
     for (size_t i = 0; i < c->count; i++)
         count += prof_gate_count_differs(&c->rows[i]);
     if (!count)
@@ -262,39 +263,80 @@ static void put_prose(FILE *out, char *text)
     free(text);
 }
 
-static void put_gate_row_markdown(FILE *out, const struct prof_comparison *c,
-                                  const struct prof_compared *row)
+/* A row of a table: its texts are malloc'ed, NULL = out of memory. */
+struct gate_line {
+    const char *verdict;
+    double moved_ns; /* NaN: no time */
+    char *metric, *change, *why;
+};
+
+static const struct prof_report_column verdict_columns[] = {
+    STRING("verdict", "Verdict", WORD, 1, gate_line, verdict),
+    STRING("metric", "Metric", PROSE, 1, gate_line, metric),
+    STRING("change", "Change", PROSE, 1, gate_line, change),
+    STRING("why", "Why", PROSE, 1, gate_line, why),
+    {0},
+};
+
+static const struct prof_report_column difference_columns[] = {
+    PROF_COLUMN("moved_ns", "Moved per iteration", CHANGE, 1, .storage = PROF_STORED_DOUBLE,
+                .blank = true, .offset = offsetof(struct gate_line, moved_ns)),
+    STRING("metric", "Metric", PROSE, 1, gate_line, metric),
+    STRING("change", "Change", PROSE, 1, gate_line, change),
+    {0},
+};
+
+static struct gate_line gate_line(const struct prof_comparison *c, const struct prof_compared *row)
 {
-    char *subject = prof_gate_subject_placed(row, 60);
-    fprintf(out, "| %s | ", prof_verdict_name(row->verdict));
-    prof_report_markdown_prose(out, subject ? subject : "n/a");
-    free(subject);
-    fputs(" | ", out);
-    put_prose(out, prof_gate_change(row));
-    fputs(" | ", out);
-    put_prose(out, prof_gate_why(c, row));
-    fputs(" |\n", out);
+    return (struct gate_line){.verdict = prof_verdict_name(row->verdict),
+                              .moved_ns = prof_gate_time_moved(row) ? row->delta_ns : (double)NAN,
+                              .metric = prof_gate_subject_placed(row, 60),
+                              .change = prof_gate_change(row),
+                              .why = prof_gate_why(c, row)};
 }
 
-static void put_gate_group_markdown(FILE *out, const struct prof_gate_report *report,
-                                    enum prof_gate_group group)
+/* The rows that `belongs`, `count` in all, under a heading with their number. */
+static enum prof_status put_gate_table(FILE *out, const struct prof_gate_report *report,
+                                       const struct prof_report_column *columns, const char *title,
+                                       bool (*belongs)(const struct prof_compared *row, int group),
+                                       int group, struct prof_error *err)
 {
     const struct prof_comparison *c = report->comparison;
-    size_t count = prof_gate_group_count(c, group), shown = 0;
-    size_t most = report->top ? report->top : MARKDOWN_ROWS;
+    struct prof_report_output output = {
+        .format = PROF_REPORT_MARKDOWN,
+        .page = {.out = out, .top = report->top ? report->top : MARKDOWN_ROWS},
+        .level = 3};
+    size_t shown = 0, count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += belongs(&c->rows[i], group);
     if (!count)
-        return;
-    fprintf(out,
-            "\n### %s: %zu\n\n| Verdict | Metric | Change | Why |\n| :-- | :-- | :-- | :-- |\n",
-            prof_gate_group_title(group), count);
-    for (size_t i = 0; i < c->count && shown < most; i++) {
-        if (prof_gate_group(&c->rows[i]) != group)
-            continue;
-        put_gate_row_markdown(out, c, &c->rows[i]);
-        shown++;
+        return PROF_OK;
+    struct gate_line *lines =
+        calloc(output.page.top < count ? output.page.top : count, sizeof *lines);
+    if (!lines)
+        return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
+    for (size_t i = 0; i < c->count && shown < output.page.top; i++) {
+        if (belongs(&c->rows[i], group))
+            lines[shown++] = gate_line(c, &c->rows[i]);
     }
-    if (shown < count)
-        fprintf(out, "\n... and %zu more (--top %zu)\n", count - shown, count);
+    char heading[80];
+    snprintf(heading, sizeof heading, "%s: %zu", title, count);
+    struct prof_report_table table = {
+        .title = heading, .columns = columns, .row_bytes = sizeof *lines};
+    output.all_rows = count;
+    enum prof_status status = prof_report_put_rows(&output, &table, lines, shown, err);
+    for (size_t i = 0; i < shown; i++) {
+        free(lines[i].metric);
+        free(lines[i].change);
+        free(lines[i].why);
+    }
+    free(lines);
+    return status;
+}
+
+static bool is_in_group(const struct prof_compared *row, int group)
+{
+    return prof_gate_group(row) == (enum prof_gate_group)group;
 }
 
 static void put_item(FILE *out, const char *label, char *text)
@@ -344,48 +386,19 @@ enum prof_status prof_gate_write_markdown(const struct prof_gate_report *report,
     put_prose(out, prof_gate_headline(report));
     fputs("\n\n", out);
     put_gate_sides_markdown(out, report);
-    for (int group = 0; group < PROF_GATE_GROUPS; group++)
-        put_gate_group_markdown(out, report, (enum prof_gate_group)group);
-    return prof_report_flush(out, err);
-}
-
-static void put_difference(FILE *out, const struct prof_compared *row)
-{
-    char *subject = prof_gate_subject_placed(row, 60);
-    if (prof_gate_time_moved(row))
-        fprintf(out, "| %c%s | ", row->delta_ns < 0 ? '-' : '+',
-                prof_duration(row->delta_ns < 0 ? -row->delta_ns : row->delta_ns).text);
-    else
-        fputs("|  | ", out);
-    prof_report_markdown_prose(out, subject ? subject : "n/a");
-    free(subject);
-    fputs(" | ", out);
-    put_prose(out, prof_gate_change(row));
-    fputs(" |\n", out);
+    enum prof_status status = PROF_OK;
+    for (int group = 0; group < PROF_GATE_GROUPS && !status; group++)
+        status = put_gate_table(out, report, verdict_columns,
+                                prof_gate_group_title((enum prof_gate_group)group), is_in_group,
+                                group, err);
+    return status ? status : prof_report_flush(out, err);
 }
 
 /* Times and counts have a list each: those of a program that changed much would push each other
  * out. */
-static void put_differences(FILE *out, const struct prof_gate_report *report, const char *title,
-                            bool differs(const struct prof_compared *row))
+static bool is_difference(const struct prof_compared *row, int times)
 {
-    const struct prof_comparison *c = report->comparison;
-    size_t shown = 0, count = 0, most = report->top ? report->top : MARKDOWN_ROWS;
-    for (size_t i = 0; i < c->count; i++)
-        count += differs(&c->rows[i]);
-    if (!count)
-        return;
-    fprintf(out,
-            "\n### %s: %zu\n\n| Moved per iteration | Metric | Change |\n| --: | :-- | :-- |\n",
-            title, count);
-    for (size_t i = 0; i < c->count && shown < most; i++) {
-        if (!differs(&c->rows[i]))
-            continue;
-        put_difference(out, &c->rows[i]);
-        shown++;
-    }
-    if (shown < count)
-        fprintf(out, "\n... and %zu more (--top %zu)\n", count - shown, count);
+    return times ? prof_gate_time_moved(row) : prof_gate_count_differs(row);
 }
 
 enum prof_status prof_diff_write_markdown(const struct prof_gate_report *report, FILE *out,
@@ -393,7 +406,10 @@ enum prof_status prof_diff_write_markdown(const struct prof_gate_report *report,
 {
     fputs("## What differs\n\n", out);
     put_gate_sides_markdown(out, report);
-    put_differences(out, report, "Times", prof_gate_time_moved);
-    put_differences(out, report, "Counts and bytes", prof_gate_count_differs);
-    return prof_report_flush(out, err);
+    enum prof_status status =
+        put_gate_table(out, report, difference_columns, "Times", is_difference, true, err);
+    if (!status)
+        status = put_gate_table(out, report, difference_columns, "Counts and bytes", is_difference,
+                                false, err);
+    return status ? status : prof_report_flush(out, err);
 }

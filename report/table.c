@@ -22,7 +22,8 @@ const struct prof_report_table *prof_report_table(const char *name)
 
 bool prof_report_is_left(const struct prof_report_column *column)
 {
-    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD;
+    return column->unit == PROF_UNIT_NAME || column->unit == PROF_UNIT_WORD ||
+           column->unit == PROF_UNIT_PROSE;
 }
 
 struct prof_report_value prof_report_value(const struct prof_report_data *data,
@@ -126,6 +127,11 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
         return prof_duration(real);
     case PROF_UNIT_DATE:
         return date(value.kind == PROF_VALUE_INT ? value.integer : 0);
+    case PROF_UNIT_CHANGE:
+        text = prof_duration(fabs(real));
+        memmove(text.text + 1, text.text, sizeof text.text - 2);
+        text.text[0] = real < 0 ? '-' : '+';
+        return text;
     case PROF_UNIT_BYTES:
         return prof_bytes(real);
     case PROF_UNIT_RATE:
@@ -139,6 +145,7 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
     case PROF_UNIT_NUMBER:
     case PROF_UNIT_NAME:
     case PROF_UNIT_WORD:
+    case PROF_UNIT_PROSE:
         break;
     }
     if (value.kind == PROF_VALUE_INT)

@@ -30,9 +30,11 @@
 enum prof_report_unit {
     PROF_UNIT_NAME,   /* text of the program under test: shortened where room is short */
     PROF_UNIT_WORD,   /* a short fixed text of ours */
+    PROF_UNIT_PROSE,  /* a sentence of ours, with names of the program in it */
     PROF_UNIT_NUMBER, /* an id or code: no thousands separators, no sum */
     PROF_UNIT_COUNT,
     PROF_UNIT_NS,     /* a duration */
+    PROF_UNIT_CHANGE, /* of a duration, with its sign */
     PROF_UNIT_MOMENT, /* ns since the start of the capture */
     PROF_UNIT_DATE,   /* seconds since 1970, UTC */
     PROF_UNIT_BYTES,
@@ -227,6 +229,8 @@ struct prof_report_output {
     bool flush;         /* text: rows begin in the first column */
     bool several;       /* CSV of nsys' tables: a line with its name before each */
     bool notes_apart;   /* the caller writes the notes of the tables */
+    bool bare;          /* JSON: the array of rows, without the object around it */
+    int level;          /* Markdown: of the headings, 0 = 2 */
     const char *key;    /* HTML: the member of the open object; NULL = an array is open */
     const char *totals; /* HTML: instead of the table's own; NULL = those */
     size_t all_rows;    /* rows that are given are the first of so many; 0 = they are all */

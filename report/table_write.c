@@ -255,6 +255,10 @@ static void put_json_row(struct prof_report_output *o, const char *key, const vo
 static void json_head(struct prof_report_output *o)
 {
     const struct prof_report_table *table = o->table;
+    if (o->bare) {
+        prof_json_array(o->json, table->name);
+        return;
+    }
     prof_json_object(o->json, table->nsys ? NULL : table->name);
     if (table->nsys) {
         prof_json_string(o->json, "name", table->name);
@@ -276,6 +280,8 @@ static bool json_row(struct prof_report_output *o, const void *row)
 static void json_tail(struct prof_report_output *o)
 {
     prof_json_end(o->json);
+    if (o->bare)
+        return;
     if (o->walk) {
         prof_json_known(o->json, "listed_ns", o->walk->listed_ns);
         prof_json_known(o->json, "wall_ns", o->walk->wall_ns);
@@ -327,7 +333,7 @@ static void markdown_head(struct prof_report_output *o)
     if (table->nsys)
         fprintf(out, "%s## %s (`%s`)\n\n", o->tables ? "\n" : "", table->title, table->name);
     else
-        fprintf(out, "\n## %s\n\n", table->title);
+        fprintf(out, "\n%.*s %s\n\n", o->level ? o->level : 2, "####", table->title);
     if (!o->total && !table->walk) {
         fprintf(out, "%s\n", prof_report_none(o->data, table));
         return;
@@ -358,7 +364,9 @@ static bool markdown_row(struct prof_report_output *o, const void *row)
             continue;
         struct prof_report_value value = prof_report_shown_value(o, column, row);
         fputs("| ", out);
-        if (value.kind == PROF_VALUE_TEXT) {
+        if (value.kind == PROF_VALUE_TEXT && column->unit == PROF_UNIT_PROSE) {
+            prof_report_markdown_prose(out, value.text);
+        } else if (value.kind == PROF_VALUE_TEXT) {
             put_markdown_escaped(out, prof_report_fit(value.text, MARKDOWN_NAME));
         } else {
             prof_report_figure(o, column, value, figure);
@@ -376,12 +384,10 @@ static void markdown_tail(struct prof_report_output *o)
         fputc('\n', o->page.out);
         prof_report_nothing(o);
     }
-    if (o->more && o->table->nsys) {
+    if (o->more) {
         fputc('\n', o->page.out);
         prof_report_more(o);
         fputc('\n', o->page.out);
-    } else if (o->more) {
-        fprintf(o->page.out, "\n... and %zu more\n", o->more);
     }
     prof_report_nsys_remarks(o);
     struct prof_report_notes notes = {.count = 0};
@@ -470,7 +476,7 @@ enum prof_status prof_report_put_rows(struct prof_report_output *o,
         o->no_memory = !formats[o->format].row(o, (const char *)rows + i * table->row_bytes);
         o->rows++;
     }
-    o->more = heading_only ? 0 : count - limit;
+    o->more = heading_only ? 0 : o->total - limit;
     return end_table(o, PROF_OK, err);
 }
 
