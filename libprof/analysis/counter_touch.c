@@ -297,14 +297,8 @@ static enum counter_sample_kind classify_sample(const struct counter_work *work,
 /* Index of the burst that the moment lies in; UINT32_MAX = in none that is known. */
 static uint32_t burst_at(const struct counter_source *source, int64_t begin)
 {
-    size_t low = 0, high = source->bursts.count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (source->bursts.data[mid].end_ns <= begin)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, source->bursts.count, source->bursts.data[at].end_ns > begin);
     bool inside = low < source->bursts.count && source->bursts.data[low].start_ns <= begin;
     return inside ? (uint32_t)low : UINT32_MAX;
 }
@@ -312,14 +306,8 @@ static uint32_t burst_at(const struct counter_source *source, int64_t begin)
 /* Number of the window of recording that [begin, end) lies in, from 1; 0 = in none as a whole. */
 static size_t window_of(const struct prof_recorded *recorded, int64_t begin, int64_t end)
 {
-    size_t low = 0, high = recorded->spans.count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (recorded->spans.data[mid].end <= begin)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, recorded->spans.count, recorded->spans.data[at].end > begin);
     bool inside = low < recorded->spans.count && recorded->spans.data[low].begin <= begin &&
                   recorded->spans.data[low].end >= end;
     return inside ? low + 1 : 0;

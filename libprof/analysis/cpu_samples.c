@@ -112,40 +112,14 @@ bool prof_cpu_device_works(struct prof_cpu_device_time *time, int64_t start, int
 void prof_cpu_device_time_free(struct prof_cpu_device_time *time)
 {
     prof_array_free(&time->busy);
-    prof_array_free(&time->before);
+    free(time->before);
     prof_map_free(&time->launching);
-}
-
-static bool sum_busy(struct prof_cpu_device_time *time)
-{
-    int64_t sum = 0;
-    time->before.count = 0;
-    if (!prof_array_reserve(&time->before, time->busy.count))
-        return false;
-    for (size_t i = 0; i < time->busy.count; i++) {
-        time->before.data[i] = sum;
-        sum = prof_add(sum, prof_subtract(time->busy.data[i].end, time->busy.data[i].begin));
-    }
-    time->before.count = time->busy.count;
-    return true;
 }
 
 /* How long devices worked before `moment`. */
 static int64_t busy_before(const struct prof_cpu_device_time *time, int64_t moment)
 {
-    size_t low = 0, high = time->busy.count;
-    while (low < high) { /* the first that begins at or after it */
-        size_t mid = low + (high - low) / 2;
-        if (time->busy.data[mid].begin < moment)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == 0)
-        return 0;
-    const struct prof_interval *last = &time->busy.data[low - 1];
-    return prof_add(time->before.data[low - 1],
-                    prof_subtract(moment < last->end ? moment : last->end, last->begin));
+    return prof_intervals_before(&time->busy, time->before, moment);
 }
 
 /* Idle time of the window within [begin, end). */
@@ -429,7 +403,9 @@ enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_sco
                              struct prof_error *err)
 {
     *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
-    if (!sum_busy(time))
+    free(time->before);
+    time->before = prof_intervals_sums(&time->busy);
+    if (!time->before)
         return prof_out_of_memory(err);
     if (time->window.end > time->window.begin) {
         result->window_ns = prof_subtract(time->window.end, time->window.begin);

@@ -9,7 +9,7 @@
 /* When devices work, and who gives them work. Starts as {0}. */
 struct prof_cpu_device_time {
     struct prof_intervals busy;  /* a set */
-    PROF_ARRAY(int64_t) before;  /* length of the busy time before each of them */
+    int64_t *before;             /* prof_intervals_sums of it */
     struct prof_map launching;   /* thread ids */
     struct prof_interval window; /* time that counts as idle lies in it */
 };

@@ -90,6 +90,25 @@ bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval wi
     return prof_intervals_add(out, at, window.end);
 }
 
+int64_t *prof_intervals_sums(const struct prof_intervals *set)
+{
+    int64_t *sums = malloc((set->count + 1) * sizeof *sums), sum = 0;
+    for (size_t i = 0; sums && i < set->count; i++) {
+        sums[i] = sum;
+        sum = prof_add(sum, prof_subtract(set->data[i].end, set->data[i].begin));
+    }
+    return sums;
+}
+
+int64_t prof_intervals_before(const struct prof_intervals *set, const int64_t *sums, int64_t time)
+{
+    size_t begun = prof_intervals_begun(set, time);
+    if (!begun)
+        return 0;
+    struct prof_interval last = set->data[begun - 1];
+    return prof_add(sums[begun - 1], prof_subtract(time < last.end ? time : last.end, last.begin));
+}
+
 void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user)
 {
     *sweep = (struct prof_sweep){

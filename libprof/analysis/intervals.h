@@ -39,14 +39,8 @@ bool prof_intervals_gaps(const struct prof_intervals *a, struct prof_interval wi
 /* How many of them begin at `time` or before. */
 static inline size_t prof_intervals_begun(const struct prof_intervals *set, int64_t time)
 {
-    size_t low = 0, high = set->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (set->data[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, set->count, set->data[at].begin > time);
     return low;
 }
 
@@ -55,6 +49,12 @@ static inline bool prof_intervals_has(const struct prof_intervals *set, int64_t 
     size_t begun = prof_intervals_begun(set, time);
     return begun && time < set->data[begun - 1].end;
 }
+
+/* For each interval of a set the length of those before it, to be freed; NULL: out of memory. */
+int64_t *prof_intervals_sums(const struct prof_intervals *set);
+
+/* Length of the set before `time`, by its sums. */
+int64_t prof_intervals_before(const struct prof_intervals *set, const int64_t *sums, int64_t time);
 
 /* ---- sweep: unions of two classes of intervals that come in order of begin ------------------- */
 

@@ -189,14 +189,8 @@ static ptrdiff_t last_begun(const struct prof_range_index *index, struct prof_ra
     if (hint < lane->count && nodes[lane->nodes[hint]].begin <= time &&
         (hint + 1 == lane->count || nodes[lane->nodes[hint + 1]].begin > time))
         return (ptrdiff_t)hint;
-    size_t low = 0, high = lane->count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (nodes[lane->nodes[mid]].begin <= time)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, lane->count, nodes[lane->nodes[at]].begin > time);
     lane->hint = low ? low - 1 : 0;
     return (ptrdiff_t)low - 1;
 }

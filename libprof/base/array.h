@@ -62,6 +62,14 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 
+/* Sets `low` to the first of the indices 0 .. count - 1, which the condition calls `at`, at which it
+ * holds; to count where it holds nowhere. It holds at all behind the first. */
+#define PROF_FIND_FIRST(low, at, count, holds)                                                     \
+    for (size_t at, high_ = ((low) = 0, (count));                                                  \
+         (low) < high_ && ((at) = (low) + (high_ - (low)) / 2, true);                              \
+         (holds) ? (void)(high_ = (at)) : (void)((low) = (at) + 1)) {                              \
+    }
+
 /* For qsort: int64_t and double in ascending order. */
 static inline int prof_ascending_int64(const void *a, const void *b)
 {

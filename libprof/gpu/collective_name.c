@@ -145,6 +145,13 @@ enum prof_collective prof_collective_range(const char *domain, const char *name)
                                                : PROF_COLLECTIVE_NONE;
 }
 
+bool prof_collective_joins_all(enum prof_collective operation)
+{
+    return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
+           operation == PROF_COLLECTIVE_REDUCE_SCATTER || operation == PROF_COLLECTIVE_ALL_TO_ALL ||
+           operation == PROF_COLLECTIVE_BARRIER;
+}
+
 double prof_collective_bytes(enum prof_collective operation, int64_t bytes, int64_t ranks)
 {
     if (bytes < 0)

@@ -2,6 +2,7 @@
 #ifndef PERFKIT_GPU_COLLECTIVE_NAME_H
 #define PERFKIT_GPU_COLLECTIVE_NAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -45,6 +46,9 @@ enum prof_collective prof_collective_kernel(const char *name);
  * any domain, names of the map above in the domain perfkit.collective. NONE: another range. NULL
  * allowed for both. */
 enum prof_collective prof_collective_range(const char *domain, const char *name);
+
+/* Can no rank leave it before every rank has come? Then the last arrival is what all wait for. */
+bool prof_collective_joins_all(enum prof_collective operation);
 
 /* Bytes that the bandwidths of an operation refer to, of a call with messages of `bytes` among
  * `ranks` ranks: nccl-tests' S. NaN when it is not known. */

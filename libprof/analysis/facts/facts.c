@@ -368,14 +368,8 @@ void prof_facts_seek(const struct prof_facts *facts, struct prof_op_walk *walk, 
 {
     for (enum prof_op_kind k = PROF_OP_KERNEL; k <= PROF_OP_GRAPH; k++) {
         const struct prof_ops *ops = &facts->ops[k];
-        size_t low = 0, high = ops->count;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (ops->data[middle].start < time)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low;
+        PROF_FIND_FIRST(low, at, ops->count, ops->data[at].start >= time);
         walk->of[k].at = low > BEFORE ? low - BEFORE : 0;
     }
 }
@@ -471,22 +465,9 @@ static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 
 const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t thread, size_t *count)
 {
-    size_t low = 0, high = f->calls.count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (f->calls.data[mid].thread < thread)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    size_t end = low;
-    for (high = f->calls.count; end < high;) {
-        size_t mid = end + (high - end) / 2;
-        if (f->calls.data[mid].thread <= thread)
-            end = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low, end;
+    PROF_FIND_FIRST(low, at, f->calls.count, f->calls.data[at].thread >= thread);
+    PROF_FIND_FIRST(end, at, f->calls.count, f->calls.data[at].thread > thread);
     *count = end - low;
     return f->calls.data + low;
 }

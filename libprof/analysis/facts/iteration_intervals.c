@@ -53,14 +53,8 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
 
 static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from, int64_t to)
 {
-    size_t low = 0, high = marks->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (marks->list.data[middle].begin < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, marks->list.count, marks->list.data[at].begin >= from);
     for (; low < marks->list.count && marks->list.data[low].begin < to; low++) {
         if (marks->list.data[low].phase != phase)
             return true;
@@ -155,14 +149,8 @@ static int by_owner(const void *a, const void *b)
 
 static struct owner *owner_at(const struct owners *owners, int64_t time)
 {
-    size_t low = 0, high = owners->list.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (owners->list.data[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, owners->list.count, owners->list.data[at].begin > time);
     return low && time < owners->list.data[low - 1].end ? &owners->list.data[low - 1] : NULL;
 }
 
@@ -233,14 +221,13 @@ static bool give_intervals(const struct owners *owners, struct prof_phases *phas
 
 bool prof_phase_measure(struct prof_phase *phase)
 {
-    phase->before = malloc((phase->intervals.count + 1) * sizeof *phase->before);
+    const struct prof_intervals *set = &phase->intervals;
+    phase->before = prof_intervals_sums(set);
     phase->time_ns = 0;
-    for (size_t i = 0; phase->before && i < phase->intervals.count; i++) {
-        struct prof_interval one = phase->intervals.data[i];
-        phase->before[i] = phase->time_ns;
-        phase->time_ns += one.end - one.begin;
-        phase->begin = i ? phase->begin : one.begin;
-        phase->end = one.end;
+    if (phase->before && set->count) {
+        phase->begin = set->data[0].begin;
+        phase->end = set->data[set->count - 1].end;
+        phase->time_ns = prof_intervals_before(set, phase->before, phase->end);
     }
     return phase->before != NULL;
 }
@@ -268,12 +255,7 @@ bool prof_phases_intervals(struct prof_phases *phases, const struct prof_facts *
 
 int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
 {
-    const struct prof_intervals *set = &phase->intervals;
-    size_t at = prof_intervals_begun(set, time);
-    if (!at)
-        return 0;
-    int64_t end = time < set->data[at - 1].end ? time : set->data[at - 1].end;
-    return phase->before[at - 1] + end - set->data[at - 1].begin;
+    return prof_intervals_before(&phase->intervals, phase->before, time);
 }
 
 /* False: it is other work. */

@@ -378,10 +378,8 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     *told = !status && !facts->left_out && !w.recorded.in_part;
     bool ok = true;
     while (*told && ok && (op = prof_facts_next(facts, &walk, &kind))) {
-        struct prof_event_row row = {.kind = kind,
-                                     .stream = op->stream,
-                                     .start_ns = op->start,
-                                     .duration_ns = op->duration};
+        struct prof_event_row row = {
+            .kind = kind, .stream = op->stream, .start_ns = op->start, .duration_ns = op->duration};
         ok = add_busy_operation(&w, &row);
     }
     for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++) {

@@ -319,14 +319,8 @@ static enum prof_slice call_slice(uint8_t class_)
 /* The last call of the list that starts before `time`, plus one. */
 static size_t calls_before(const struct prof_call *calls, size_t count, int64_t time)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (calls[mid].start < time)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, count, calls[at].start >= time);
     return low;
 }
 

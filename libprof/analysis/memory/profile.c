@@ -85,14 +85,8 @@ uint32_t memory_site_of(struct memory_work *w, uint32_t node, int64_t device, in
 /* How many of the calls, in order, began until then. */
 static size_t begun(const struct prof_call *calls, size_t count, int64_t time)
 {
-    size_t low = 0;
-    for (size_t high = count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (calls[middle].start <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, count, calls[at].start > time);
     return low;
 }
 

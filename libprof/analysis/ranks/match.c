@@ -172,13 +172,6 @@ static bool match_pairs(struct rank_work *w)
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-static bool is_synchronising(enum prof_collective operation)
-{
-    return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
-           operation == PROF_COLLECTIVE_REDUCE_SCATTER || operation == PROF_COLLECTIVE_ALL_TO_ALL ||
-           operation == PROF_COLLECTIVE_BARRIER;
-}
-
 static int by_communicator_and_unit(const void *a, const void *b)
 {
     const struct rank_event *x = a, *y = b;
@@ -327,7 +320,7 @@ static bool match_communicator(struct matching *m, size_t first, size_t end)
             return false;
         if (fresh)
             m->lanes.data[m->lanes.count++] = (struct lane){m->order.count, 0};
-        if (!is_synchronising(event->said.operation))
+        if (!prof_collective_joins_all(event->said.operation))
             continue;
         m->order.data[m->order.count++] = (uint32_t)i;
         m->lanes.data[m->lanes.count - 1].count++;

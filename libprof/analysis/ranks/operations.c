@@ -9,36 +9,15 @@
 bool rank_cover_finish(struct rank_cover *cover)
 {
     prof_intervals_normalise(&cover->set);
-    cover->before = malloc((cover->set.count + 1) * sizeof *cover->before);
-    int64_t sum = 0;
-    for (size_t i = 0; cover->before && i < cover->set.count; i++) {
-        cover->before[i] = sum;
-        sum = prof_add(sum, prof_subtract(cover->set.data[i].end, cover->set.data[i].begin));
-    }
+    cover->before = prof_intervals_sums(&cover->set);
     return cover->before != NULL;
-}
-
-/* Length of the set before `time`. */
-static int64_t length_before(const struct rank_cover *cover, int64_t time)
-{
-    size_t low = 0, high = cover->set.count;
-    while (low < high) { /* the first that begins at `time` or later */
-        size_t middle = low + (high - low) / 2;
-        if (cover->set.data[middle].begin < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return 0;
-    const struct prof_interval *last = &cover->set.data[low - 1];
-    return prof_add(cover->before[low - 1],
-                    prof_subtract(last->end < time ? last->end : time, last->begin));
 }
 
 int64_t rank_cover_length(const struct rank_cover *cover, int64_t begin, int64_t end)
 {
-    return end > begin ? prof_subtract(length_before(cover, end), length_before(cover, begin)) : 0;
+    return end > begin ? prof_subtract(prof_intervals_before(&cover->set, cover->before, end),
+                                       prof_intervals_before(&cover->set, cover->before, begin))
+                       : 0;
 }
 
 void rank_cover_free(struct rank_cover *cover)

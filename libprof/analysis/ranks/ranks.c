@@ -58,14 +58,8 @@ static enum prof_status rank_iterations_read(struct rank_work *w, const struct p
 
 int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time)
 {
-    size_t low = 0, high = unit->iterations->count;
-    while (low < high) { /* the first that ends after it */
-        size_t middle = low + (high - low) / 2;
-        if (unit->iterations->data[middle].end <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, unit->iterations->count, unit->iterations->data[at].end > time);
     return low < unit->iterations->count && unit->iterations->data[low].begin <= time
                ? (int64_t)low
                : PROF_UNKNOWN;

@@ -21,14 +21,6 @@ struct reading {
     bool failed; /* out of memory */
 };
 
-/* Those that no rank leaves before all have come. */
-static bool joins_all(enum prof_collective operation)
-{
-    return operation == PROF_COLLECTIVE_ALL_REDUCE || operation == PROF_COLLECTIVE_ALL_GATHER ||
-           operation == PROF_COLLECTIVE_REDUCE_SCATTER || operation == PROF_COLLECTIVE_ALL_TO_ALL ||
-           operation == PROF_COLLECTIVE_BARRIER;
-}
-
 static void add_process_end(struct reading *r, int64_t process, int kind, int64_t end)
 {
     struct merge_ends_of *of = NULL;
@@ -82,7 +74,7 @@ static bool read_configs(struct reading *r)
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
             prof_collective_kernel((const char *)sqlite3_column_text(row, 1));
-        if (joins_all(operation))
+        if (prof_collective_joins_all(operation))
             r->failed |= !prof_map_put(&r->operation, (uint64_t)sqlite3_column_int64(row, 0),
                                        (uint64_t)operation);
     }
@@ -143,7 +135,7 @@ static void read_range_ends(struct reading *r)
     while (r->text && row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
             operation_of_range(r, sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2));
-        if (joins_all(operation))
+        if (prof_collective_joins_all(operation))
             add_process_end(r, mapped(&r->process_of, sqlite3_column_int64(row, 3)),
                             (int)operation * 2 + 1, sqlite3_column_int64(row, 0));
     }
