@@ -73,6 +73,22 @@ static inline struct prof_report_value prof_report_pid(const struct prof_report_
     return prof_report_int(process ? process->pid : PROF_UNKNOWN);
 }
 
+/* A computed value: an expression of `row`, and of `data` where it needs more. */
+#define CELL(name, ...)                                                                            \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        (void)data, (void)row;                                                                     \
+        return __VA_ARGS__;                                                                        \
+    }
+
+/* The rows of a table: an array of the report's data, and how many. */
+#define TABLE_ROWS(name, first, number)                                                            \
+    static const void *name##_rows(const struct prof_report_data *data, size_t *count)             \
+    {                                                                                              \
+        *count = number;                                                                           \
+        return first;                                                                              \
+    }
+
 /* What shares of wall time are of, where several devices add up; behind `used` bytes of a table's
  * totals. */
 void prof_report_append_wall(const struct prof_report_data *data, char *out, size_t size,

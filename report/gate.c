@@ -124,13 +124,8 @@ static const struct prof_report_column compared_columns[] = {
 static const struct prof_report_table compared_table = {
     .name = "rows", .columns = compared_columns, .row_bytes = sizeof(struct prof_compared)};
 
-static struct prof_report_value difference_level(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    (void)data;
-    return prof_report_text(
-        prof_environment_level_text(((const struct prof_environment_difference *)row)->level));
-}
+CELL(difference_level, prof_report_text(prof_environment_level_text(
+                           ((const struct prof_environment_difference *)row)->level)))
 
 static const struct prof_report_column difference_columns[] = {
     STRING("name", "Property", NAME, 0, prof_environment_difference, name),

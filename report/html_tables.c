@@ -19,11 +19,7 @@
 #define SHORT_NAME 48 /* columns of a terminal */
 #define SIZE_ROW(row) ((const struct prof_size_row *)(row))
 
-static struct prof_report_value size_kind(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_copy_kind_text(SIZE_ROW(row)->kind));
-}
+CELL(size_kind, prof_report_text(prof_copy_kind_text(SIZE_ROW(row)->kind)))
 
 static const struct prof_report_column size_columns[] = {
     COMPUTED("kind", "Direction", WORD, 1, size_kind),
@@ -42,16 +38,8 @@ static const struct prof_report_column size_columns[] = {
 
 #define ALLOCATION(row) ((const struct prof_allocation *)(row))
 
-static struct prof_report_value alive_kind(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_memory_kind_text(ALLOCATION(row)->kind));
-}
-
-static struct prof_report_value alive_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ALLOCATION(row)->device);
-}
+CELL(alive_kind, prof_report_text(prof_memory_kind_text(ALLOCATION(row)->kind)))
+CELL(alive_device, prof_report_device_name(data, ALLOCATION(row)->device))
 
 static struct prof_report_value alive_pid(const struct prof_report_data *data, const void *row)
 {

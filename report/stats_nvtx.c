@@ -101,22 +101,9 @@ static const struct instance_line *instance_of(const void *row)
     return row;
 }
 
-static struct prof_report_value instance_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_pid(data, instance_of(row)->row.process);
-}
-
-static struct prof_report_value instance_tid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_tid(data, instance_of(row)->row.thread);
-}
-
-static struct prof_report_value instance_parent(const struct prof_report_data *data,
-                                                const void *row)
-{
-    (void)data;
-    return prof_report_int(instance_of(row)->parent_id);
-}
+CELL(instance_pid, prof_stat_pid(data, instance_of(row)->row.process))
+CELL(instance_tid, prof_stat_tid(data, instance_of(row)->row.thread))
+CELL(instance_parent, prof_report_int(instance_of(row)->parent_id))
 
 const struct prof_report_column prof_stat_nvtx_pushpop_trace_columns[] = {
     STAT_INT("Start (ns)", MOMENT, instance_line, row.start_ns),
@@ -303,17 +290,8 @@ struct range_kernel_line {
     const char *range, *style;
 };
 
-static struct prof_report_value range_kernel_pid(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    return prof_stat_pid(data, ((const struct range_kernel_line *)row)->row.process);
-}
-
-static struct prof_report_value range_kernel_tid(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    return prof_stat_tid(data, ((const struct range_kernel_line *)row)->row.thread);
-}
+CELL(range_kernel_pid, prof_stat_pid(data, ((const struct range_kernel_line *)row)->row.process))
+CELL(range_kernel_tid, prof_stat_tid(data, ((const struct range_kernel_line *)row)->row.thread))
 
 const struct prof_report_column prof_stat_nvtx_kern_sum_columns[] = {
     STAT_TEXT("NVTX Range", range_kernel_line, range),

@@ -46,15 +46,8 @@ static struct prof_report_value call_number(const struct prof_report_data *data,
     return prof_report_int(shared_number(e->record_kind, e->record_id, e->correlation));
 }
 
-static struct prof_report_value event_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_pid(data, event_of(row)->process);
-}
-
-static struct prof_report_value event_tid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_tid(data, event_of(row)->thread);
-}
+CELL(event_pid, prof_stat_pid(data, event_of(row)->process))
+CELL(event_tid, prof_stat_tid(data, event_of(row)->thread))
 
 static struct prof_report_value not_recorded(const struct prof_report_data *data, const void *row)
 {
@@ -144,11 +137,7 @@ static struct prof_report_value work_number(const struct prof_report_data *data,
         shared_number(of_graph ? PROF_EVENT_GRAPH : e->kind, e->id, e->correlation));
 }
 
-static struct prof_report_value work_bytes(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(event_of(row)->bytes);
-}
+CELL(work_bytes, prof_report_int(event_of(row)->bytes))
 
 static struct prof_report_value work_rate(const struct prof_report_data *data, const void *row)
 {
@@ -170,17 +159,8 @@ static struct prof_report_value trace_memory_kind(int kind)
     return prof_report_text(kind > 0 && (size_t)kind < count ? words[kind] : NULL);
 }
 
-static struct prof_report_value source_memory(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return trace_memory_kind(event_of(row)->source_kind);
-}
-
-static struct prof_report_value target_memory(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return trace_memory_kind(event_of(row)->target_kind);
-}
+CELL(source_memory, trace_memory_kind(event_of(row)->source_kind))
+CELL(target_memory, trace_memory_kind(event_of(row)->target_kind))
 
 static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
 {
@@ -261,21 +241,9 @@ enum prof_status prof_stat_gpu_trace(struct prof_report_row_walk *walk, struct p
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-static struct prof_report_value launch_row_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_pid(data, ((const struct prof_launch_row *)row)->process);
-}
-
-static struct prof_report_value launch_row_tid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_tid(data, ((const struct prof_launch_row *)row)->thread);
-}
-
-static struct prof_report_value launch_row_device(const struct prof_report_data *data,
-                                                  const void *row)
-{
-    return prof_stat_ordinal(data, ((const struct prof_launch_row *)row)->device);
-}
+CELL(launch_row_pid, prof_stat_pid(data, ((const struct prof_launch_row *)row)->process))
+CELL(launch_row_tid, prof_stat_tid(data, ((const struct prof_launch_row *)row)->thread))
+CELL(launch_row_device, prof_stat_ordinal(data, ((const struct prof_launch_row *)row)->device))
 
 const struct prof_report_column prof_stat_kern_exec_sum_columns[] = {
     STAT_OF("PID", NUMBER, launch_row_pid),
@@ -311,32 +279,11 @@ static const struct prof_launch *launch_of(const void *row)
     return &((const struct launch_line *)row)->launch;
 }
 
-static struct prof_report_value launch_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_pid(data, launch_of(row)->process);
-}
-
-static struct prof_report_value launch_tid(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_tid(data, launch_of(row)->thread);
-}
-
-static struct prof_report_value launch_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_stat_ordinal(data, launch_of(row)->device);
-}
-
-static struct prof_report_value queue_start(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(launch_of(row)->queue_start_ns);
-}
-
-static struct prof_report_value queue_ns(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(launch_of(row)->queue_ns);
-}
+CELL(launch_pid, prof_stat_pid(data, launch_of(row)->process))
+CELL(launch_tid, prof_stat_tid(data, launch_of(row)->thread))
+CELL(launch_device, prof_stat_ordinal(data, launch_of(row)->device))
+CELL(queue_start, prof_report_int(launch_of(row)->queue_start_ns))
+CELL(queue_ns, prof_report_int(launch_of(row)->queue_ns))
 
 const struct prof_report_column prof_stat_kern_exec_trace_columns[] = {
     STAT_INT("API Start (ns)", MOMENT, launch_line, launch.api_start_ns),

@@ -50,20 +50,12 @@ static struct prof_report_value counter_dram_busy(const struct prof_report_data 
     return prof_report_real(in && out ? in->share + out->share : NAN);
 }
 
-static struct prof_report_value counter_ran(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(!COUNTERS(row)->known   ? "too few"
-                            : COUNTERS(row)->joint  ? "joint"
-                            : COUNTERS(row)->shared ? "shared"
-                                                    : "alone");
-}
-
-static struct prof_report_value counter_config(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(COUNTERS(row)->config ? COUNTERS(row)->config->id : PROF_UNKNOWN);
-}
+CELL(counter_ran, prof_report_text(!COUNTERS(row)->known   ? "too few"
+                                   : COUNTERS(row)->joint  ? "joint"
+                                   : COUNTERS(row)->shared ? "shared"
+                                                           : "alone"))
+CELL(counter_config,
+     prof_report_int(COUNTERS(row)->config ? COUNTERS(row)->config->id : PROF_UNKNOWN))
 
 static const struct prof_report_column counter_columns[] = {
     INT64("time_ns", "Time", NS, 1, prof_counter_row, time_ns),
@@ -97,11 +89,7 @@ static const struct prof_report_column counter_columns[] = {
     {0},
 };
 
-static const void *counter_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->counters.count;
-    return data->counters.rows;
-}
+TABLE_ROWS(counter, data->counters.rows, data->counters.count)
 
 /* What was taken off the values: "; less what tracing adds to each warp: 8 instructions, 4 alu". */
 static void add_traced(const struct prof_counter_summary *all, char *out, size_t size)
@@ -147,10 +135,7 @@ const struct prof_report_table prof_report_counters_table = {
 
 #define VALUE(row) ((const struct prof_report_counter_value *)(row))
 
-static struct prof_report_value value_config(const struct prof_report_data *data, const void *row)
-{
-    return counter_config(data, VALUE(row)->row);
-}
+CELL(value_config, counter_config(data, VALUE(row)->row))
 
 #define COPIED(name, expression)                                                                   \
     static struct prof_report_value value_##name(const struct prof_report_data *data,              \
@@ -187,11 +172,7 @@ static const struct prof_report_column counter_value_columns[] = {
     {0},
 };
 
-static const void *counter_value_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->counter_value_count;
-    return data->counter_values;
-}
+TABLE_ROWS(counter_value, data->counter_values, data->counter_value_count)
 
 /* For programs: people have the table above. */
 static bool counter_value_worth(const struct prof_report_data *data)
@@ -218,23 +199,10 @@ const struct prof_report_table prof_report_counter_values_table = {
 
 #define EXACT(row) ((const struct prof_exact_row *)(row))
 
-static struct prof_report_value exact_name(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(EXACT(row)->config->name);
-}
-
-static struct prof_report_value exact_config(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(EXACT(row)->config->id);
-}
-
-static struct prof_report_value exact_error(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN);
-}
+CELL(exact_name, prof_report_text(EXACT(row)->config->name))
+CELL(exact_config, prof_report_int(EXACT(row)->config->id))
+CELL(exact_error,
+     prof_report_real(EXACT(row)->flop > 0 ? EXACT(row)->flop_error / EXACT(row)->flop : NAN))
 
 /* FLOP of one roof are those of the launch as a whole, or not known either. */
 #define EXACT_PIPE(name, kind)                                                                     \
@@ -275,11 +243,7 @@ static const struct prof_report_column exact_columns[] = {
     {0},
 };
 
-static const void *exact_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->exact.count;
-    return data->exact.rows;
-}
+TABLE_ROWS(exact, data->exact.rows, data->exact.count)
 
 const struct prof_report_table prof_report_exact_counts_table = {
     .name = "exact_counts",

@@ -39,11 +39,7 @@ static struct prof_report_value util_ordinal(const struct prof_report_data *data
     return prof_report_int(device ? device->ordinal : PROF_UNKNOWN);
 }
 
-static struct prof_report_value util_busy(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return share_value(UTIL(row)->busy_ns, UTIL(row)->window_ns);
-}
+CELL(util_busy, share_value(UTIL(row)->busy_ns, UTIL(row)->window_ns))
 
 static const struct prof_report_column device_columns[] = {
     COMPUTED("busy_share", "Busy", SHARE, 1, util_busy),
@@ -77,11 +73,7 @@ static const struct prof_report_column device_columns[] = {
     {0},
 };
 
-static const void *device_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->utilisation.count;
-    return data->utilisation.rows;
-}
+TABLE_ROWS(device, data->utilisation.rows, data->utilisation.count)
 
 const struct prof_report_table prof_report_devices_table = {
     .name = "devices",
@@ -95,10 +87,7 @@ const struct prof_report_table prof_report_devices_table = {
     ROWS(prof_utilisation_row, device),
 };
 
-static struct prof_report_value gap_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ((const struct prof_report_gap *)row)->device);
-}
+CELL(gap_device, prof_report_device_name(data, ((const struct prof_report_gap *)row)->device))
 
 static const struct prof_report_column gap_columns[] = {
     INT64("duration_ns", "Idle for", NS, 1, prof_report_gap, gap.duration_ns),
@@ -109,11 +98,7 @@ static const struct prof_report_column gap_columns[] = {
     {0},
 };
 
-static const void *gap_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->gap_count;
-    return data->gaps;
-}
+TABLE_ROWS(gap, data->gaps, data->gap_count)
 
 const struct prof_report_table prof_report_gaps_table = {
     .name = "gaps",
@@ -128,28 +113,10 @@ const struct prof_report_table prof_report_gaps_table = {
 
 #define STATE(row) ((const struct prof_report_state *)(row))
 
-static struct prof_report_value state_share(const struct prof_report_data *data, const void *row)
-{
-    return share_value(STATE(row)->ns, data->findings.window_ns);
-}
-
-static struct prof_report_value state_key(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_slice_name(STATE(row)->slice));
-}
-
-static struct prof_report_value state_idle(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(STATE(row)->slice >= PROF_SLICE_FIRST_IDLE);
-}
-
-static struct prof_report_value state_name(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_slice_text(STATE(row)->slice));
-}
+CELL(state_share, share_value(STATE(row)->ns, data->findings.window_ns))
+CELL(state_key, prof_report_text(prof_slice_name(STATE(row)->slice)))
+CELL(state_idle, prof_report_int(STATE(row)->slice >= PROF_SLICE_FIRST_IDLE))
+CELL(state_name, prof_report_text(prof_slice_text(STATE(row)->slice)))
 
 static struct prof_report_value state_device(const struct prof_report_data *data, const void *row)
 {
@@ -168,11 +135,7 @@ static const struct prof_report_column state_columns[] = {
     {0},
 };
 
-static const void *state_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->state_count;
-    return data->states;
-}
+TABLE_ROWS(state, data->states, data->state_count)
 
 static void state_totals(const struct prof_report_data *data, char *out, size_t size)
 {

@@ -22,11 +22,7 @@ static const struct prof_report_column process_columns[] = {
     {0},
 };
 
-static const void *process_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->process_count;
-    return data->processes;
-}
+TABLE_ROWS(process, data->processes, data->process_count)
 
 const struct prof_report_table prof_report_processes_table = {
     .name = "processes",
@@ -53,11 +49,7 @@ static const struct prof_report_column balance_columns[] = {
     {0},
 };
 
-static const void *balance_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->trust.total_count;
-    return data->trust.totals;
-}
+TABLE_ROWS(balance, data->trust.totals, data->trust.total_count)
 
 const struct prof_report_table prof_report_balance_table = {
     .name = "balance",
@@ -87,30 +79,10 @@ static struct prof_report_value stream_kind(const struct prof_report_data *data,
                                                         : NULL);
 }
 
-static struct prof_report_value stream_native(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(STREAM(row)->native);
-}
-
-static struct prof_report_value stream_id(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(STREAM(row)->id);
-}
-
-static struct prof_report_value stream_priority(const struct prof_report_data *data,
-                                                const void *row)
-{
-    (void)data;
-    return prof_report_int(STREAM(row)->priority);
-}
-
-static struct prof_report_value stream_name(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(STREAM(row)->name);
-}
+CELL(stream_native, prof_report_int(STREAM(row)->native))
+CELL(stream_id, prof_report_int(STREAM(row)->id))
+CELL(stream_priority, prof_report_int(STREAM(row)->priority))
+CELL(stream_name, prof_report_text(STREAM(row)->name))
 
 static struct prof_report_value stream_units(const struct prof_report_data *data, const void *row)
 {
@@ -118,15 +90,8 @@ static struct prof_report_value stream_units(const struct prof_report_data *data
     return prof_report_int(context ? context->units : PROF_UNKNOWN);
 }
 
-static struct prof_report_value stream_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, STREAM(row)->process);
-}
-
-static struct prof_report_value stream_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, STREAM(row)->device);
-}
+CELL(stream_pid, prof_report_pid(data, STREAM(row)->process))
+CELL(stream_device, prof_report_device_name(data, STREAM(row)->device))
 
 static const struct prof_report_column stream_columns[] = {
     COMPUTED("native", "Stream", NUMBER, 1, stream_native),
@@ -141,11 +106,7 @@ static const struct prof_report_column stream_columns[] = {
     {0},
 };
 
-static const void *stream_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->stream_count;
-    return data->streams;
-}
+TABLE_ROWS(stream, data->streams, data->stream_count)
 
 static bool stream_worth(const struct prof_report_data *data)
 {
@@ -170,11 +131,7 @@ const struct prof_report_table prof_report_streams_table = {
     ROWS(prof_report_stream, stream),
 };
 
-static struct prof_report_value context_kind(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(CONTEXT(row)->green ? "green" : "whole device");
-}
+CELL(context_kind, prof_report_text(CONTEXT(row)->green ? "green" : "whole device"))
 
 static struct prof_report_value context_parent(const struct prof_report_data *data, const void *row)
 {
@@ -182,15 +139,8 @@ static struct prof_report_value context_parent(const struct prof_report_data *da
     return prof_report_int(parent ? parent->native : PROF_UNKNOWN);
 }
 
-static struct prof_report_value context_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, CONTEXT(row)->device);
-}
-
-static struct prof_report_value context_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, CONTEXT(row)->process);
-}
+CELL(context_device, prof_report_device_name(data, CONTEXT(row)->device))
+CELL(context_pid, prof_report_pid(data, CONTEXT(row)->process))
 
 static const struct prof_report_column context_columns[] = {
     INT64("native", "Context", NUMBER, 1, prof_context, native),
@@ -234,10 +184,7 @@ const struct prof_report_table prof_report_contexts_table = {
     ROWS(prof_context, context),
 };
 
-static struct prof_report_value thread_row_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, THREAD(row)->process);
-}
+CELL(thread_row_pid, prof_report_pid(data, THREAD(row)->process))
 
 static const struct prof_report_column thread_columns[] = {
     COMPUTED("pid", "Process", NUMBER, 1, thread_row_pid),
@@ -313,46 +260,13 @@ static int64_t running(const int64_t ns[PROF_CPU_STATES])
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static struct prof_report_value function_idle(const struct prof_report_data *data, const void *row)
-{
-    return idle(data, prof_cpu_total(FUNCTION(row)->times.idle_ns));
-}
-
-static struct prof_report_value function_share(const struct prof_report_data *data, const void *row)
-{
-    return cpu_idle_share(data, FUNCTION(row)->launches, &FUNCTION(row)->times);
-}
-
-static struct prof_report_value function_idle_running(const struct prof_report_data *data,
-                                                      const void *row)
-{
-    return idle(data, running(FUNCTION(row)->times.idle_ns));
-}
-
-static struct prof_report_value function_idle_blocked(const struct prof_report_data *data,
-                                                      const void *row)
-{
-    return idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_BLOCKED]);
-}
-
-static struct prof_report_value function_idle_preempted(const struct prof_report_data *data,
-                                                        const void *row)
-{
-    return idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_PREEMPTED]);
-}
-
-static struct prof_report_value function_running(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    (void)data;
-    return prof_report_int(running(FUNCTION(row)->times.ns));
-}
-
-static struct prof_report_value function_role(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return role(FUNCTION(row)->launches);
-}
+CELL(function_idle, idle(data, prof_cpu_total(FUNCTION(row)->times.idle_ns)))
+CELL(function_share, cpu_idle_share(data, FUNCTION(row)->launches, &FUNCTION(row)->times))
+CELL(function_idle_running, idle(data, running(FUNCTION(row)->times.idle_ns)))
+CELL(function_idle_blocked, idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_BLOCKED]))
+CELL(function_idle_preempted, idle(data, FUNCTION(row)->times.idle_ns[PROF_CPU_PREEMPTED]))
+CELL(function_running, prof_report_int(running(FUNCTION(row)->times.ns)))
+CELL(function_role, role(FUNCTION(row)->launches))
 
 static const struct prof_report_column host_columns[] = {
     COMPUTED("idle_ns", "Device idle", NS, 1, function_idle),
@@ -374,11 +288,7 @@ static const struct prof_report_column host_columns[] = {
     {0},
 };
 
-static const void *host_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->cpu.function_count;
-    return data->cpu.functions;
-}
+TABLE_ROWS(host, data->cpu.functions, data->cpu.function_count)
 
 /* A tenth of the time that threads ran or waited. */
 static bool python_matters(const struct prof_cpu *cpu)
@@ -421,22 +331,9 @@ const struct prof_report_table prof_report_host_table = {
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static struct prof_report_value thread_idle(const struct prof_report_data *data, const void *row)
-{
-    return idle(data, prof_cpu_total(HOST_THREAD(row)->times.idle_ns));
-}
-
-static struct prof_report_value thread_running(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(running(HOST_THREAD(row)->times.ns));
-}
-
-static struct prof_report_value thread_role(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return role(HOST_THREAD(row)->launches);
-}
+CELL(thread_idle, idle(data, prof_cpu_total(HOST_THREAD(row)->times.idle_ns)))
+CELL(thread_running, prof_report_int(running(HOST_THREAD(row)->times.ns)))
+CELL(thread_role, role(HOST_THREAD(row)->launches))
 
 static struct prof_report_value thread_tid(const struct prof_report_data *data, const void *row)
 {
@@ -477,11 +374,7 @@ static const struct prof_report_column host_thread_columns[] = {
     {0},
 };
 
-static const void *host_thread_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->cpu.thread_count;
-    return data->cpu.threads;
-}
+TABLE_ROWS(host_thread, data->cpu.threads, data->cpu.thread_count)
 
 const struct prof_report_table prof_report_host_threads_table = {
     .name = "host_threads",

@@ -23,11 +23,7 @@ static const struct prof_report_column memory_columns[] = {
     {0},
 };
 
-static const void *memory_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->memory.count;
-    return data->memory.rows;
-}
+TABLE_ROWS(memory, data->memory.rows, data->memory.count)
 
 static const void *memory_total(const struct prof_report_data *data)
 {
@@ -63,21 +59,10 @@ const struct prof_report_table prof_report_memory_table = {
     ROWS(prof_memory_row, memory),
 };
 
-static struct prof_report_value leak_kind(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_memory_kind_text(((const struct prof_allocation *)row)->kind));
-}
-
-static struct prof_report_value leak_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ((const struct prof_allocation *)row)->device);
-}
-
-static struct prof_report_value leak_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, ((const struct prof_allocation *)row)->process);
-}
+CELL(leak_kind,
+     prof_report_text(prof_memory_kind_text(((const struct prof_allocation *)row)->kind)))
+CELL(leak_device, prof_report_device_name(data, ((const struct prof_allocation *)row)->device))
+CELL(leak_pid, prof_report_pid(data, ((const struct prof_allocation *)row)->process))
 
 static const struct prof_report_column leak_columns[] = {
     INT64("bytes", "Bytes", BYTES, 1, prof_allocation, bytes),
@@ -89,11 +74,7 @@ static const struct prof_report_column leak_columns[] = {
     {0},
 };
 
-static const void *leak_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->memory.leak_count;
-    return data->memory.leaks;
-}
+TABLE_ROWS(leak, data->memory.leaks, data->memory.leak_count)
 
 const struct prof_report_table prof_report_leaks_table = {
     .name = "leaks",
@@ -122,21 +103,11 @@ static struct prof_report_value where(const struct prof_report_data *data, int64
 
 #define PLACE(row) ((const struct prof_memory_place *)(row))
 
-static struct prof_report_value memory_site_name(const struct prof_report_data *data,
-                                                 const void *row)
-{
-    return where(data, PLACE(row)->device, PLACE(row)->host);
-}
-
-static struct prof_report_value memory_site_share(const struct prof_report_data *data,
-                                                  const void *row)
-{
-    (void)data;
-    return prof_report_real(PLACE(row)->capacity_bytes > 0 && PLACE(row)->peak_bytes != PROF_UNKNOWN
-                                ? (double)PLACE(row)->peak_bytes /
-                                      (double)PLACE(row)->capacity_bytes
-                                : (double)NAN);
-}
+CELL(memory_site_name, where(data, PLACE(row)->device, PLACE(row)->host))
+CELL(memory_site_share,
+     prof_report_real(PLACE(row)->capacity_bytes > 0 && PLACE(row)->peak_bytes != PROF_UNKNOWN
+                          ? (double)PLACE(row)->peak_bytes / (double)PLACE(row)->capacity_bytes
+                          : (double)NAN))
 
 static const struct prof_report_column place_columns[] = {
     INT64("peak_bytes", "Peak", BYTES, 1, prof_memory_place, peak_bytes),
@@ -161,26 +132,14 @@ static const struct prof_report_column place_columns[] = {
     {0},
 };
 
-static const void *place_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->profile.place_count;
-    return data->usage->profile.places;
-}
+TABLE_ROWS(place, data->usage->profile.places, data->usage->profile.place_count)
 
 /* ---- call paths ------------------------------------------------------------------------------ */
 
 #define SITE(row) ((const struct prof_memory_site *)(row))
 
-static struct prof_report_value site_where(const struct prof_report_data *data, const void *row)
-{
-    return where(data, SITE(row)->device, SITE(row)->host);
-}
-
-static struct prof_report_value site_verdict(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_memory_verdict_text(SITE(row)->verdict));
-}
+CELL(site_where, where(data, SITE(row)->device, SITE(row)->host))
+CELL(site_verdict, prof_report_text(prof_memory_verdict_text(SITE(row)->verdict)))
 
 /* The columns at the end of every row of a call path. */
 #define SITE_PLACE                                                                                 \
@@ -202,11 +161,7 @@ static const struct prof_report_column held_columns[] = {
     {0},
 };
 
-static const void *held_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->held_count;
-    return data->usage->held;
-}
+TABLE_ROWS(held, data->usage->held, data->usage->held_count)
 
 static const struct prof_report_column kept_columns[] = {
     COMPUTED("verdict", "Verdict", WORD, 1, site_verdict),
@@ -220,11 +175,7 @@ static const struct prof_report_column kept_columns[] = {
     {0},
 };
 
-static const void *kept_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->kept_count;
-    return data->usage->kept;
-}
+TABLE_ROWS(kept, data->usage->kept, data->usage->kept_count)
 
 static void kept_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -267,26 +218,14 @@ static const struct prof_report_column brief_columns[] = {
     {0},
 };
 
-static const void *brief_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->brief_count;
-    return data->usage->brief;
-}
+TABLE_ROWS(brief, data->usage->brief, data->usage->brief_count)
 
 /* ---- lifetimes ------------------------------------------------------------------------------- */
 
 #define LIFE(row) ((const struct prof_report_lifetime *)(row))
 
-static struct prof_report_value life_to(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_real(LIFE(row)->to_ns);
-}
-
-static struct prof_report_value life_where(const struct prof_report_data *data, const void *row)
-{
-    return where(data, LIFE(row)->place->device, LIFE(row)->place->host);
-}
+CELL(life_to, prof_report_real(LIFE(row)->to_ns))
+CELL(life_where, where(data, LIFE(row)->place->device, LIFE(row)->place->host))
 
 static const struct prof_report_column life_columns[] = {
     REAL("from_ns", "From", NS, 1, prof_report_lifetime, from_ns),
@@ -297,11 +236,7 @@ static const struct prof_report_column life_columns[] = {
     {0},
 };
 
-static const void *life_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->lifetime_count;
-    return data->usage->lifetimes;
-}
+TABLE_ROWS(life, data->usage->lifetimes, data->usage->lifetime_count)
 
 /* ---- what did not fit ------------------------------------------------------------------------ */
 
@@ -330,19 +265,11 @@ static const struct prof_report_column failure_columns[] = {
     {0},
 };
 
-static const void *failure_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->profile.failure_count;
-    return data->usage->profile.failures;
-}
+TABLE_ROWS(failure, data->usage->profile.failures, data->usage->profile.failure_count)
 
 #define HOLDER(row) ((const struct prof_report_holder *)(row))
 
-static struct prof_report_value holder_time(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(HOLDER(row)->failure->time_ns);
-}
+CELL(holder_time, prof_report_int(HOLDER(row)->failure->time_ns))
 
 static struct prof_report_value holder_share(const struct prof_report_data *data, const void *row)
 {
@@ -351,23 +278,9 @@ static struct prof_report_value holder_share(const struct prof_report_data *data
     return prof_report_real(live > 0 ? (double)HOLDER(row)->bytes / (double)live : (double)NAN);
 }
 
-static struct prof_report_value holder_kind(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(HOLDER(row)->site->kind_text);
-}
-
-static struct prof_report_value holder_brief(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(HOLDER(row)->site->brief);
-}
-
-static struct prof_report_value holder_path(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(HOLDER(row)->site->path);
-}
+CELL(holder_kind, prof_report_text(HOLDER(row)->site->kind_text))
+CELL(holder_brief, prof_report_text(HOLDER(row)->site->brief))
+CELL(holder_path, prof_report_text(HOLDER(row)->site->path))
 
 static const struct prof_report_column holder_columns[] = {
     COMPUTED("time_ns", "At", MOMENT, 1, holder_time),
@@ -379,20 +292,13 @@ static const struct prof_report_column holder_columns[] = {
     {0},
 };
 
-static const void *holder_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->holder_count;
-    return data->usage->holders;
-}
+TABLE_ROWS(holder, data->usage->holders, data->usage->holder_count)
 
 /* ---- the driver's count ---------------------------------------------------------------------- */
 
 #define DRIVER(row) ((const struct prof_memory_driver *)(row))
 
-static struct prof_report_value driver_where(const struct prof_report_data *data, const void *row)
-{
-    return where(data, DRIVER(row)->device, false);
-}
+CELL(driver_where, where(data, DRIVER(row)->device, false))
 
 static const struct prof_report_column driver_columns[] = {
     INT64("used_bytes", "In use", BYTES, 1, prof_memory_driver, used_bytes),
@@ -411,11 +317,7 @@ static const struct prof_report_column driver_columns[] = {
     {0},
 };
 
-static const void *driver_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->usage->profile.driver_count;
-    return data->usage->profile.drivers;
-}
+TABLE_ROWS(driver, data->usage->profile.drivers, data->usage->profile.driver_count)
 
 #define PATHS 56 /* "grow (model.py:125) < main (train.py:30) in train > step" */
 

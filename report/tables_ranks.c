@@ -203,10 +203,7 @@ static struct prof_report_value rank_cause(const struct prof_report_data *data, 
     return prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL);
 }
 
-static struct prof_report_value rank_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ((const struct prof_rank_row *)row)->device);
-}
+CELL(rank_device, prof_report_device_name(data, ((const struct prof_rank_row *)row)->device))
 
 static struct prof_report_value slow_ns(const struct prof_report_data *data, const void *row)
 {
@@ -281,11 +278,7 @@ static const struct prof_report_column rank_columns[] = {
     {0},
 };
 
-static const void *rank_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.count;
-    return data->ranks.rows;
-}
+TABLE_ROWS(rank, data->ranks.rows, data->ranks.count)
 
 /* A process by itself is no news. */
 static bool rank_worth(const struct prof_report_data *data)
@@ -358,11 +351,7 @@ static const struct prof_report_column collective_columns[] = {
     {0},
 };
 
-static const void *collective_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.collective_count;
-    return data->ranks.collectives;
-}
+TABLE_ROWS(collective, data->ranks.collectives, data->ranks.collective_count)
 
 static void collective_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -396,27 +385,10 @@ const struct prof_report_table prof_report_collectives_table = {
 
 #define LATE(row) ((const struct prof_rank_late *)(row))
 
-static struct prof_report_value late_rank(const struct prof_report_data *data, const void *row)
-{
-    return rank_number(data, LATE(row)->rank);
-}
-
-static struct prof_report_value late_pid(const struct prof_report_data *data, const void *row)
-{
-    return rank_pid(data, LATE(row)->rank);
-}
-
-static struct prof_report_value late_cause(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_rank_cause_text(LATE(row)->cause));
-}
-
-static struct prof_report_value late_operation(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(prof_collective_name(LATE(row)->operation));
-}
+CELL(late_rank, rank_number(data, LATE(row)->rank))
+CELL(late_pid, rank_pid(data, LATE(row)->rank))
+CELL(late_cause, prof_report_text(prof_rank_cause_text(LATE(row)->cause)))
+CELL(late_operation, prof_report_text(prof_collective_name(LATE(row)->operation)))
 
 static const struct prof_report_column late_columns[] = {
     COMPUTED("rank", "Rank", NUMBER, 1, late_rank),
@@ -434,11 +406,7 @@ static const struct prof_report_column late_columns[] = {
     {0},
 };
 
-static const void *late_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.late_count;
-    return data->ranks.late;
-}
+TABLE_ROWS(late, data->ranks.late, data->ranks.late_count)
 
 const struct prof_report_table prof_report_late_ranks_table = {
     .name = "late_ranks",
@@ -457,21 +425,9 @@ const struct prof_report_table prof_report_late_ranks_table = {
 
 #define ITERATION(row) ((const struct prof_rank_iteration *)(row))
 
-static struct prof_report_value iteration_rank(const struct prof_report_data *data, const void *row)
-{
-    return rank_number(data, ITERATION(row)->rank);
-}
-
-static struct prof_report_value iteration_pid(const struct prof_report_data *data, const void *row)
-{
-    return rank_pid(data, ITERATION(row)->rank);
-}
-
-static struct prof_report_value iteration_mark(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(ITERATION(row)->slowest ? "slowest" : NULL);
-}
+CELL(iteration_rank, rank_number(data, ITERATION(row)->rank))
+CELL(iteration_pid, rank_pid(data, ITERATION(row)->rank))
+CELL(iteration_mark, prof_report_text(ITERATION(row)->slowest ? "slowest" : NULL))
 
 static const struct prof_report_column iteration_columns[] = {
     INT64("iteration", "Iteration", NUMBER, 1, prof_rank_iteration, iteration),
@@ -488,11 +444,7 @@ static const struct prof_report_column iteration_columns[] = {
     {0},
 };
 
-static const void *iteration_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.iteration_count;
-    return data->ranks.iterations;
-}
+TABLE_ROWS(iteration, data->ranks.iterations, data->ranks.iteration_count)
 
 const struct prof_report_table prof_report_rank_iterations_table = {
     .name = "rank_iterations",
@@ -512,16 +464,8 @@ const struct prof_report_table prof_report_rank_iterations_table = {
 
 #define DIFFERENCE(row) ((const struct prof_rank_difference *)(row))
 
-static struct prof_report_value difference_rank(const struct prof_report_data *data,
-                                                const void *row)
-{
-    return rank_number(data, DIFFERENCE(row)->rank);
-}
-
-static struct prof_report_value difference_pid(const struct prof_report_data *data, const void *row)
-{
-    return rank_pid(data, DIFFERENCE(row)->rank);
-}
+CELL(difference_rank, rank_number(data, DIFFERENCE(row)->rank))
+CELL(difference_pid, rank_pid(data, DIFFERENCE(row)->rank))
 
 static struct prof_report_value difference_kind(const struct prof_report_data *data,
                                                 const void *row)
@@ -553,11 +497,7 @@ static const struct prof_report_column difference_columns[] = {
     {0},
 };
 
-static const void *difference_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.difference_count;
-    return data->ranks.differences;
-}
+TABLE_ROWS(difference, data->ranks.differences, data->ranks.difference_count)
 
 const struct prof_report_table prof_report_rank_differences_table = {
     .name = "rank_differences",
@@ -582,12 +522,8 @@ static struct prof_report_value link_share(const struct prof_report_data *data, 
                                       .real = share};
 }
 
-static struct prof_report_value link_communicator(const struct prof_report_data *data,
-                                                  const void *row)
-{
-    (void)data;
-    return prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL);
-}
+CELL(link_communicator,
+     prof_report_text(LINK(row)->has_communicator ? LINK(row)->communicator_text : NULL))
 
 static const struct prof_report_column link_columns[] = {
     REAL("bus_bytes_per_s", "Bus", RATE, 1, prof_rank_link, bus_rate),
@@ -603,11 +539,7 @@ static const struct prof_report_column link_columns[] = {
     {0},
 };
 
-static const void *link_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.link_count;
-    return data->ranks.links;
-}
+TABLE_ROWS(link, data->ranks.links, data->ranks.link_count)
 
 /* One way alone has nothing to be compared with. */
 static bool link_worth(const struct prof_report_data *data)
@@ -645,11 +577,7 @@ static const struct prof_report_column port_columns[] = {
     {0},
 };
 
-static const void *port_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranks.port_count;
-    return data->ranks.ports;
-}
+TABLE_ROWS(port, data->ranks.ports, data->ranks.port_count)
 
 const struct prof_report_table prof_report_network_table = {
     .name = "network",

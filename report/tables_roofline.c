@@ -503,42 +503,13 @@ static struct prof_report_value ceiling_in(const void *row, enum prof_ceiling_un
     return prof_report_real(ceiling->unit == unit ? ceiling->value : NAN);
 }
 
-static struct prof_report_value ceiling_rate(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return ceiling_in(row, PROF_CEILING_BYTES);
-}
-
-static struct prof_report_value ceiling_flops(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return ceiling_in(row, PROF_CEILING_FLOP);
-}
-
-static struct prof_report_value ceiling_ns(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return ceiling_in(row, PROF_CEILING_NS);
-}
-
-static struct prof_report_value ceiling_sustained(const struct prof_report_data *data,
-                                                  const void *row)
-{
-    (void)data;
-    return prof_report_real(((const struct prof_ceiling *)row)->sustained);
-}
-
-static struct prof_report_value ceiling_source(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(((const struct prof_ceiling *)row)->measured ? "measured"
-                                                                         : "theoretical");
-}
-
-static struct prof_report_value ceiling_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ((const struct prof_ceiling *)row)->device);
-}
+CELL(ceiling_rate, ceiling_in(row, PROF_CEILING_BYTES))
+CELL(ceiling_flops, ceiling_in(row, PROF_CEILING_FLOP))
+CELL(ceiling_ns, ceiling_in(row, PROF_CEILING_NS))
+CELL(ceiling_sustained, prof_report_real(((const struct prof_ceiling *)row)->sustained))
+CELL(ceiling_source,
+     prof_report_text(((const struct prof_ceiling *)row)->measured ? "measured" : "theoretical"))
+CELL(ceiling_device, prof_report_device_name(data, ((const struct prof_ceiling *)row)->device))
 
 static const struct prof_report_column ceiling_columns[] = {
     COMPUTED("bytes_per_s", "Bandwidth", RATE, 1, ceiling_rate),
@@ -554,11 +525,7 @@ static const struct prof_report_column ceiling_columns[] = {
     {0},
 };
 
-static const void *ceiling_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->roofline.ceilings.count;
-    return data->roofline.ceilings.rows;
-}
+TABLE_ROWS(ceiling, data->roofline.ceilings.rows, data->roofline.ceilings.count)
 
 const struct prof_report_table prof_report_ceilings_table = {
     .name = "ceilings",

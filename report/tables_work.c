@@ -116,11 +116,7 @@ const struct prof_report_table prof_report_kernel_configs_table = {
     .row_bytes = sizeof(struct prof_kernel_row),
 };
 
-static const void *kernel_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->kernels.count;
-    return data->kernels.rows;
-}
+TABLE_ROWS(kernel, data->kernels.rows, data->kernels.count)
 
 static void kernel_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -205,11 +201,7 @@ static const struct prof_report_column transfer_columns[] = {
     {0},
 };
 
-static const void *transfer_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->transfers.count;
-    return data->transfers.rows;
-}
+TABLE_ROWS(transfer, data->transfers.rows, data->transfers.count)
 
 static void transfer_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -238,11 +230,7 @@ static const struct prof_report_column api_columns[] = {
     {0},
 };
 
-static const void *api_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->api.count;
-    return data->api.rows;
-}
+TABLE_ROWS(api, data->api.rows, data->api.count)
 
 static void api_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -268,11 +256,7 @@ static const struct prof_report_column wait_columns[] = {
     {0},
 };
 
-static const void *wait_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->waits.count;
-    return data->waits.rows;
-}
+TABLE_ROWS(wait, data->waits.rows, data->waits.count)
 
 static void wait_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -293,13 +277,10 @@ const struct prof_report_table prof_report_waits_table = {
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
-static struct prof_report_value range_style(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
-                                ? "push/pop"
-                                : "start/end");
-}
+CELL(range_style,
+     prof_report_text(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
+                          ? "push/pop"
+                          : "start/end"))
 
 static const struct prof_report_column range_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_range_row, duration_ns.sum),
@@ -324,11 +305,7 @@ static const struct prof_report_column range_columns[] = {
     {0},
 };
 
-static const void *range_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->ranges.count;
-    return data->ranges.rows;
-}
+TABLE_ROWS(range, data->ranges.rows, data->ranges.count)
 
 static void range_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -354,11 +331,7 @@ const struct prof_report_table prof_report_ranges_table = {
 
 #define LINE(row) ((const struct prof_launch_line *)(row))
 
-static struct prof_report_value line_pass(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(LINE(row)->backward ? "backward" : NULL);
-}
+CELL(line_pass, prof_report_text(LINE(row)->backward ? "backward" : NULL))
 
 /* Of the line's device time. */
 static struct prof_report_value line_work_share(const struct prof_report_data *data,
@@ -390,11 +363,7 @@ static const struct prof_report_column line_columns[] = {
     {0},
 };
 
-static const void *line_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->lines.count;
-    return data->lines.rows;
-}
+TABLE_ROWS(line, data->lines.rows, data->lines.count)
 
 static void line_totals(const struct prof_report_data *data, char *out, size_t size)
 {
@@ -462,10 +431,7 @@ static void totals_of(const struct prof_report_data *data, enum prof_activity wh
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
-static struct prof_report_value graph_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, ACTIVITY(row)->process);
-}
+CELL(graph_pid, prof_report_pid(data, ACTIVITY(row)->process))
 
 static const struct prof_report_column graph_columns[] = {
     ACTIVITY_TIMES,
@@ -602,15 +568,8 @@ const struct prof_report_table prof_report_migrations_table = {
 
 /* ---- memory pools -------------------------------------------------------------------------- */
 
-static struct prof_report_value pool_device(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_device_name(data, ((const struct prof_pool *)row)->device);
-}
-
-static struct prof_report_value pool_pid(const struct prof_report_data *data, const void *row)
-{
-    return prof_report_pid(data, ((const struct prof_pool *)row)->process);
-}
+CELL(pool_device, prof_report_device_name(data, ((const struct prof_pool *)row)->device))
+CELL(pool_pid, prof_report_pid(data, ((const struct prof_pool *)row)->process))
 
 static const struct prof_report_column pool_columns[] = {
     INT64("peak_bytes", "Reserved", BYTES, 1, prof_pool, peak_bytes),
@@ -626,11 +585,7 @@ static const struct prof_report_column pool_columns[] = {
     {0},
 };
 
-static const void *pool_rows(const struct prof_report_data *data, size_t *count)
-{
-    *count = data->pools.count;
-    return data->pools.rows;
-}
+TABLE_ROWS(pool, data->pools.rows, data->pools.count)
 
 const struct prof_report_table prof_report_pools_table = {
     .name = "pools",
