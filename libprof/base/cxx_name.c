@@ -1,7 +1,8 @@
 /* Names of instantiated templates are the longest that reports meet (PyTorch's reach kilobytes),
- * and what tells one from the next is a word in their middle: the functor. A cut in the middle
- * takes that word first, so a table of ten kernels is ten times the same line. Here a name is read
- * as what it is, paths with arguments in brackets, and written again with less and less of it. */
+ * and what distinguishes one from the next is a word in their middle: the functor. A cut in the
+ * middle takes that word first, so a table of ten kernels is ten times the same line. Here a name
+ * is read as what it is, paths with arguments in brackets, and written again with less and less of
+ * it. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -190,15 +191,15 @@ static struct span split_arguments(struct span part, struct span *list)
     return trim((struct span){part.begin, open});
 }
 
-/* How many of a list say something, the last of them in *telling. */
-static size_t count_naming_arguments(struct span list, struct span *telling)
+/* How many of a list carry information; *informative is the last of them. */
+static size_t count_naming_arguments(struct span list, struct span *informative)
 {
     size_t count = 0;
     struct span item;
     while (next_list_item(&list, ',', &item)) {
         if (is_plain_argument(item))
             continue;
-        *telling = item;
+        *informative = item;
         count++;
     }
     return count;
@@ -210,8 +211,8 @@ static void append_argument(struct writer *w, struct span argument, int depth);
 
 static void append_list(struct writer *w, struct span list, int depth)
 {
-    struct span item, telling;
-    bool none = !count_naming_arguments(list, &telling), any = false;
+    struct span item, informative;
+    bool none = !count_naming_arguments(list, &informative), any = false;
     if (list.begin >= list.end || depth >= w->form->depth || (none && depth && !w->form->lists))
         return;
     append_writer_text(w, "<", 1);
@@ -289,7 +290,7 @@ static bool shorten_head(struct writer *w, size_t cells, size_t least)
     return keep_of_head(w, head, cells - inner - 3);
 }
 
-/* A class tells functions apart, a namespace does not. */
+/* A class distinguishes functions, a namespace does not. */
 static bool is_class(struct span part)
 {
     return isupper((unsigned char)*part.begin) ||
@@ -302,10 +303,10 @@ static bool write_in(struct writer *w, const struct span *parts, size_t count, s
     if (!write_name(w, parts, count, 1))
         return false;
     if (prof_report_cells(w->text) > cells) {
-        struct span list, telling;
+        struct span list, informative;
         split_arguments(parts[count - 1], &list);
         bool none = !count_naming_arguments(
-            list, &telling); /* then the name says more than its arguments */
+            list, &informative); /* then the name says more than its arguments */
         return list.begin < list.end && shorten_head(w, cells, none ? LEAST_NAME : w->form->head);
     }
     if (w->form->plain && write_name(w, parts, count, count) && prof_report_cells(w->text) <= cells)
@@ -344,9 +345,10 @@ char *prof_name_reduced(const char *name, size_t cells)
         if (write_in(&w, parts, count, cells))
             return w.text;
     }
-    struct span list, telling;
+    struct span list, informative;
     split_arguments(parts[count - 1], &list);
-    if (count_naming_arguments(list, &telling)) /* what the caller cuts then is not that alone */
+    if (count_naming_arguments(list,
+                               &informative)) /* what the caller cuts then is not that alone */
         keep_of_head(&w, strcspn(w.text, "<"), LEAST_HEAD);
     return w.text;
 }

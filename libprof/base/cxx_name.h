@@ -1,5 +1,5 @@
-/* Names of C++ functions: readable, and with what tells one from its neighbours where room is
- * short. */
+/* Names of C++ functions: made readable, and shortened to what distinguishes one from its
+ * neighbours. */
 #ifndef PERFKIT_BASE_CXX_NAME_H
 #define PERFKIT_BASE_CXX_NAME_H
 

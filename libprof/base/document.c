@@ -1,5 +1,5 @@
 /* What cJSON leaves to its callers: limits, UTF-8, keys that stand twice, exact numbers, and
- * telling a lack of memory from a mistake in the text. */
+ * whether memory was lacking or the text is wrong. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * read as streams.
  *
  * cJSON keeps numbers as doubles and prints them with 15 digits. Here reals are printed with as
- * many digits as they need, and integers beyond 2^53 are kept as texts of decimal digits. */
+ * many digits as they need, and integers above 2^53 are kept as texts of decimal digits. */
 #ifndef PERFKIT_BASE_DOCUMENT_H
 #define PERFKIT_BASE_DOCUMENT_H
 

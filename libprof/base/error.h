@@ -1,7 +1,7 @@
 /* Status codes and the caller-owned error of every libprof call.
  *
  * A library function that can fail returns enum prof_status and, when `err` is not NULL, fills it
- * with one sentence: what is wrong, and where possible how to mend it. Nothing in libprof
+ * with one sentence: what is wrong, and where possible how to fix it. Nothing in libprof
  * prints. */
 #ifndef PERFKIT_BASE_ERROR_H
 #define PERFKIT_BASE_ERROR_H

@@ -11,7 +11,7 @@
 
 #define FLUSH_BYTES (256u << 10) /* four times as large as a pipe, and fewer, cheaper writes */
 #define BLOCK_BYTES 4096u        /* whole ones pass through stdio uncopied, and stay aligned */
-#define KEY_BYTES 64u            /* keys up to here are copied without asking for room again */
+#define KEY_BYTES 64u            /* keys up to here are copied without checking for room again */
 #define NUMBER_BYTES 32u         /* of the longest integer or time */
 
 /* Write what is in the buffer, but for the last, incomplete block unless `all`. */

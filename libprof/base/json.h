@@ -9,7 +9,7 @@
  *     status = prof_json_finish(&json, err);
  *
  * Every value function takes the key as its second argument: NULL inside arrays, non-NULL inside
- * objects. Errors (write error, out of memory, misuse) stick and are told by prof_json_finish.
+ * objects. Errors (write error, out of memory, misuse) stick and are returned by prof_json_finish.
  * Text may be any bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD.
  * Unknown values are written as null. Locale plays no part. Not thread-safe. */
 #ifndef PERFKIT_BASE_JSON_H

@@ -1,4 +1,4 @@
-/* Opening a file by a name that somebody else may have made: a FIFO would wait for its other end
+/* Opening a file by a name that another program may have made: a FIFO would wait for its other end
  * for ever, a device is no file. */
 #ifndef PERFKIT_BASE_REGULAR_H
 #define PERFKIT_BASE_REGULAR_H

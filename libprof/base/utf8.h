@@ -51,7 +51,7 @@ char *prof_report_fit(const char *text, size_t cells);
 /* Why the C library's matcher cannot be given this POSIX extended regular expression ("it ..."), or
  * NULL: it recurses over the pattern (20,000 brackets overflow its stack), writes counted
  * repetitions out (a{255}){255}){255} takes 4 GB) and tries back-references in exponential time.
- * What is wrong beyond that regcomp says. A constant text. */
+ * Other mistakes are reported by regcomp. A constant text. */
 const char *prof_pattern_excess(const char *pattern);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the names of kernels and NVTX ranges say about collective operations, in one place: merging
- * captures, the analyses of ranks and the rules all ask here. Names are NCCL's own (src/device and
+/* What the names of kernels and NVTX ranges say about collective operations, in one place: used by
+ * merging, the analyses of ranks and the rules. Names are NCCL's own (src/device and
  * src/collectives.cc of its releases), MPI's, and perfkit's for programs that declare theirs. */
 #include "libprof/gpu/collective_name.h"
 

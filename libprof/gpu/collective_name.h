@@ -38,8 +38,8 @@ enum prof_collective {
 const char *prof_collective_name(enum prof_collective operation);
 
 /* The operation of a kernel by its (demangled or plain) name: NCCL's of all versions since 2.4,
- * RCCL's, and the one-node all-reduce kernels of PyTorch, vLLM and SGLang. OTHER: NCCL's, and its
- * name does not tell. NONE: computes. `name` NULL allowed. */
+ * RCCL's, and the one-node all-reduce kernels of PyTorch, vLLM and SGLang. OTHER: NCCL's, of an
+ * unknown operation. NONE: computes. `name` NULL allowed. */
 enum prof_collective prof_collective_kernel(const char *name);
 
 /* The operation of an NVTX range: NCCL's functions in the domain NCCL, MPI_ functions that block in

@@ -1,5 +1,4 @@
-/* What a kernel's name tells of the type it computes in, of the library it came with and of what it
- * computes. */
+/* What a kernel's name says about the type it computes in, its library and its operation. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

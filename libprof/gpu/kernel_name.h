@@ -15,8 +15,8 @@ enum prof_precision {
  * bits. NULL allowed. */
 enum prof_precision prof_name_precision(const char *name);
 
-/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT, by how those name theirs: nobody but
- * NVIDIA can build it otherwise. NULL allowed. */
+/* Whether a kernel came compiled with cuBLAS, cuDNN or cuFFT, by how those name theirs: only NVIDIA
+ * can build it otherwise. NULL allowed. */
 bool prof_name_is_vendor(const char *name);
 
 /* Whether a kernel multiplies matrices by its name: gemm, matmul, nvjet (cuBLAS), mm, bmm, addmm,

@@ -11,7 +11,7 @@
 struct prof_network_port {
     char name[PROF_NETWORK_NAME]; /* "eth0", "mlx5_0/1" */
     const char *kind;             /* "ethernet", "virtual", "infiniband", "roce": static */
-    double link_rate;             /* bytes/s in each direction; NaN = the port does not tell */
+    double link_rate;             /* bytes/s in each direction; NaN = unknown */
     uint64_t received, sent;      /* bytes */
 };
 

@@ -52,7 +52,7 @@ struct prof_gpm_request {
 struct prof_nvml_device {
     void *handle; /* NVML's; the same for as long as NVML is open */
     int64_t pcie_rx_bytes_s, pcie_tx_bytes_s;
-    uint64_t pcie_ns; /* when they were asked for; 0 = never */
+    uint64_t pcie_ns; /* when they were read; 0 = never */
     bool gpm_asked, has_gpm;
     void *samples[2];
     int newest;
@@ -94,7 +94,7 @@ struct prof_nvml {
  * holds counts; two of them are a stretch of time. */
 
 #define LEAST_SPAN_NS 100000000u /* shorter ones say little (NVIDIA's advice for GPM) */
-#define MOST_SPAN_NS 5000000000u /* of longer ones nobody takes "now" for the answer */
+#define MOST_SPAN_NS 5000000000u /* a longer one is no answer to "now" */
 #define MIB 1048576.0
 
 static const struct {
@@ -174,7 +174,7 @@ static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device
 {
     uint64_t now = prof_now_ns(), span = now - device->sampled_ns;
     if (device->sampled_ns && span < LEAST_SPAN_NS)
-        return; /* what was told is still so */
+        return; /* the last values still hold */
     device->activity = nothing();
     if (nvml->gpm_sample(device->handle, device->samples[!device->newest]) != 0) {
         device->sampled_ns = 0;

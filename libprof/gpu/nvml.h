@@ -1,4 +1,4 @@
-/* What the NVIDIA driver tells of its GPUs, by its library NVML, which is looked for when it is
+/* State of NVIDIA's GPUs, read through the driver's library NVML, which is opened when it is
  * needed. Without it everything is unknown. */
 #ifndef PERFKIT_GPU_NVML_H
 #define PERFKIT_GPU_NVML_H
@@ -20,7 +20,7 @@ struct prof_nvml_activity {
     int64_t span_ns;                 /* how long that was; PROF_UNKNOWN = nothing is known */
 };
 
-struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the driver, does not tell */
+struct prof_nvml_reading {               /* PROF_UNKNOWN = not available */
     int64_t gpu_percent, memory_percent; /* busy, of the last sampling period */
     int64_t used_bytes, total_bytes;
     int64_t power_mw, power_limit_mw;
@@ -28,7 +28,7 @@ struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the drive
     int64_t temperature_c;
     int64_t throttle; /* nvmlClocksThrottleReasons bits */
     int64_t pcie_rx_bytes_s, pcie_tx_bytes_s;
-    bool has_activity; /* the GPU tells it, from the second reading on */
+    bool has_activity; /* the GPU has it, from the second reading on */
     struct prof_nvml_activity activity;
 };
 
@@ -36,7 +36,7 @@ struct prof_nvml_reading {               /* PROF_UNKNOWN = the GPU, or the drive
 
 struct prof_nvml_process {
     uint32_t pid;       /* as the driver counts them: in a container, often the host's */
-    int64_t used_bytes; /* PROF_UNKNOWN = the driver does not tell */
+    int64_t used_bytes; /* PROF_UNKNOWN = not available */
 };
 
 /* NULL where there is no NVML or it cannot be used. */
@@ -48,7 +48,7 @@ struct prof_nvml *prof_nvml_open(void);
 struct prof_nvml_reading prof_nvml_read(struct prof_nvml *nvml, const char *uuid);
 /* Of the same only power, clocks, temperature and `throttle`: some tens of microseconds. */
 struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid);
-/* The UUID ("GPU-...") of the GPU with this index; false beyond the last, and when it is not known.
+/* The UUID ("GPU-...") of the GPU with this index; false after the last, and when it is not known.
  */
 bool prof_nvml_uuid(struct prof_nvml *nvml, unsigned index, char uuid[PROF_NVML_UUID]);
 /* How full its memory is, by all of the machine. False: not known. Some microseconds. */

@@ -1,5 +1,5 @@
-/* The reading side of the control page, for the processes that are told: those of the target, and
- * the sampler of hardware counters. */
+/* The reading side of the control page, for the processes that it controls: those of the target,
+ * and the sampler of hardware counters. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
-/* The control page: how `perfkit run` and `perfkit ctl` tell the processes of the target when to
- * record. One small file in the spool directory, made by perfkit before the program starts, mapped
- * read-only by every process of the target and never made shorter. A process that finds none, or
- * one that is short, foreign or of another version, records always.
+/* The control page: by which `perfkit run` and `perfkit ctl` switch recording in the processes of
+ * the target. One small file in the spool directory, made by perfkit before the program starts,
+ * mapped read-only by every process of the target and never made shorter. A process that finds
+ * none, or one that is short, foreign or of another version, records always.
  *
- * Whoever changes it holds flock on the file, writes the moment of the change into its slot and
+ * A writer holds flock on the file, writes the moment of the change into its slot and
  * then publishes by a release store of `state`. Each change flips open to closed or back, so the
  * state before is known from the generation alone, and a reader that comes late can follow the
  * changes it missed as far back as there are slots. */

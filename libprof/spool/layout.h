@@ -97,8 +97,8 @@ struct spool_header {
     _Atomic uint32_t room_error;   /* errno of the last time growing failed, or SPOOL_AT_LIMIT */
     char job[PROF_RANK_JOB_BYTES]; /* ends with a NUL when shorter; empty = unknown */
 
-    /* A process that cannot open its file any more (another user, another root folder) asks the
-     * reader for room: chunks in all, and as many as the reader has reserved. */
+    /* A process that cannot open its file any more (another user, another root folder) requests
+     * room from the reader: chunks in all, and as many as the reader has reserved. */
     _Atomic uint32_t wanted, granted;
 
     /* How much of what the device did is here, should the process die (0 = not said): */

@@ -1,4 +1,4 @@
-/* Which part of a distributed run a process is, as its launcher told it through the environment.
+/* Which part of a distributed run a process is, by what its launcher put into the environment.
  * Shared by the collector (each process of its own) and by `perfkit run` (names of captures). */
 #ifndef PERFKIT_SPOOL_RANK_H
 #define PERFKIT_SPOOL_RANK_H

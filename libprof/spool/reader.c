@@ -270,7 +270,7 @@ static uint64_t sequence_of(const struct prof_spool *spool, uint32_t number)
     return atomic_load_explicit(&chunk_of(spool, number)->sequence, memory_order_relaxed);
 }
 
-/* The process cannot open its spool any more and asks for room. Somewhat more than that: until the
+/* The process cannot open its spool any more and requests room. Somewhat more than that: until the
  * next poll it has nothing else. */
 static void grant(struct prof_spool *spool)
 {

@@ -1,6 +1,6 @@
 /* The writing side of a spool: making the file, reserving room ahead, handing out chunks.
  *
- * Everything here runs inside somebody else's process. The file is reopened by name each time it
+ * Everything here runs inside the target process. The file is reopened by name each time it
  * grows, because programs close descriptors they do not know and would then hand us one of theirs.
  * Room is reserved (fallocate) before a chunk reaches the free list, so that a full disk shows up
  * as an error here and never as SIGBUS in the program. */

@@ -55,14 +55,15 @@ void spool_writer_forget(struct spool_writer *writer);
 
 /* Reserve room for `more` further chunks and put them on the free list. One caller at a time.
  * False, with header.no_room and room_error set, when there is no room: a full disk, RLIMIT_FSIZE,
- * the limit, or a file that cannot be opened from here, for which the reader is asked. */
+ * the limit, or a file that cannot be opened from here, for which the request goes to the reader.
+ */
 bool spool_writer_grow(struct spool_writer *writer, uint32_t more);
 
 /* Has the reader reserved room that spool_writer_grow can hand out without opening the file? */
 bool spool_writer_was_granted(const struct spool_writer *writer);
 
-/* Now and then: asks the reader for `more` chunks when the file is out of reach, before they are
- * needed. */
+/* Now and then: requests `more` chunks from the reader when the file is out of reach, before they
+ * are needed. */
 void spool_writer_check(struct spool_writer *writer, uint32_t more);
 
 /* Take a chunk for thread `tid` in `state` (EVENTS or DEFINITIONS); NULL when none is free. */

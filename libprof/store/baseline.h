@@ -25,7 +25,7 @@
 struct prof_baseline_file;
 
 struct prof_baseline_run {
-    char *identity;     /* tells the same capture, saved twice: see prof_baseline_append */
+    char *identity;     /* recognises the same capture, saved twice: see prof_baseline_append */
     char *capture;      /* the path that was saved; NULL = not known */
     int64_t recorded_s; /* when the run began, seconds since 1970 */
     char *metrics;      /* JSON */

@@ -1,6 +1,6 @@
-/* The file of baselines: made, opened, locked, and told from what is not one. It is the project's
- * memory, so it is never written to before it is known to be ours and whole, and always with a
- * rollback journal synced to disk: a CI job may be killed at any instant. */
+/* The file of baselines: made, opened, locked, and distinguished from other files. It is the
+ * project's memory, so it is never written to before it is known to be ours and whole, and always
+ * with a rollback journal synced to disk: a CI job may be killed at any instant. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ static const char schema[] =
     "  metrics TEXT NOT NULL, -- JSON, with what it was measured on\n"
     "  UNIQUE (baseline, identity));\n";
 
-/* Every column that is read or written, so that a file with our number but other tables is told. */
+/* Every column that is read or written, so that a file with our number but other tables is refused.
+ */
 static const char *const shape[] = {
     "SELECT id, name FROM baseline",
     "SELECT id, baseline, saved_s, label, commit_id FROM session",
@@ -182,7 +183,7 @@ static uint32_t big_endian(const unsigned char *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* What the first bytes tell, before SQLite sees the file: it would take part in the locks of
+/* Checks of the first bytes, before SQLite opens the file: it would take part in the locks of
  * another program's database, and might play back its journal. */
 static enum prof_status check_baseline_header(const char *path, bool *exists,
                                               struct prof_error *err)

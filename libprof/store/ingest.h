@@ -21,7 +21,7 @@
 struct prof_ingest_about {
     const char *command; /* quoted for a shell */
     const char *directory;
-    const char *trace; /* domains asked for, comma separated; NULL = all */
+    const char *trace; /* selected domains, comma separated; NULL = all */
     /* POSIX extended regular expression, searched in readable kernel names: other kernels and their
      * calls get no rows, only a count (capture_health: filtered). NULL = all. A bad one makes
      * prof_ingest_open fail with PROF_INVALID. */
@@ -67,7 +67,7 @@ struct prof_ingest_memory {
     const char *uuid; /* as device.uuid */
     uint64_t mono_ns;
     int64_t total_bytes, used_bytes;
-    /* Who uses it; count -1 = the driver does not tell, or tells pids of another namespace. */
+    /* Who uses it; count -1 = not available, or pids of another namespace. */
     const struct prof_nvml_process *processes;
     int process_count;
 };

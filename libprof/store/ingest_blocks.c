@@ -25,7 +25,7 @@ struct open_block {
 struct blocks {
     struct prof_ingest *ingest;
     int64_t process, realtime_ns;
-    int64_t devices[MOST_DEVICES];          /* row by ordinal; -1 = not asked yet, 0 = none */
+    int64_t devices[MOST_DEVICES];          /* row by ordinal; -1 = not looked up yet, 0 = none */
     PROF_ARRAY(struct ingest_entry) frames; /* by id - 1 */
     PROF_ARRAY(int64_t) stacks;             /* stack.id by id - 1 */
     struct prof_map live;                   /* device and address -> block.id */

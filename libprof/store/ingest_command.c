@@ -1,6 +1,6 @@
-/* The rows of device records: kernels, copies, fills, waits and whole graphs, with the call that
- * asked for them, and of calls that stand alone. What becomes one row is decided in
- * ingest_event.c. */
+/* The rows of device records (kernels, memcpys, memsets, synchronizations and whole graphs, each
+ * with its API call), and of calls without one. What becomes one row is decided in ingest_event.c.
+ */
 #include "libprof/store/ingest_private.h"
 
 enum prof_status ingest_write_call(struct prof_ingest *ingest, struct ingest_spool *spool,

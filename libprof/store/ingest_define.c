@@ -9,7 +9,7 @@
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/ingest_stack.h"
 
-/* Ids are given out one by one, so an id far beyond the number of definitions is damage. */
+/* Ids are given out one by one, so an id far above the number of definitions is damage. */
 #define MAX_LOST_IDS (1u << 20)
 
 static const char *const source_text[] = {
@@ -174,7 +174,7 @@ enum prof_status ingest_config_restore(struct prof_ingest *ingest, sqlite3_stmt 
     return ingest_memory(ingest, put, "launch configurations");
 }
 
-/* The filter is asked once for each configuration of a process. */
+/* The filter is evaluated once for each configuration of a process. */
 static bool is_unwanted(struct prof_ingest *ingest, const struct ingest_spool *spool, uint32_t name)
 {
     if (!ingest->has_kernel_filter)
@@ -342,7 +342,7 @@ static enum prof_status stream_definition(struct prof_ingest *ingest, struct ing
                      stream->clock ? "device" : "CLOCK_MONOTONIC");
     const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
     bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
-    /* Asked for now: define_local may move what `context` points to. */
+    /* Read now: define_local may move what `context` points to. */
     uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
     PROF_TRY(ingest_insert(ingest, SCHEMA_stream));
     PROF_TRY(ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock));

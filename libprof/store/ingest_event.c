@@ -200,7 +200,7 @@ static enum prof_status node_event(struct prof_ingest *ingest, struct ingest_spo
     if (node->original) /* a clone: no captured call made it */
         return ingest_activity(ingest, spool, tid, &node->head);
     if (thread->nodes.count >= MAX_NODES)
-        thread->nodes.count = 0; /* built by hand, not captured: nobody comes for them */
+        thread->nodes.count = 0; /* built by hand, not captured: no call will take them */
     struct ingest_node *kept = prof_array_add(&thread->nodes);
     if (!kept)
         return ingest_no_memory(ingest, "nodes of graphs");

@@ -9,7 +9,7 @@
 
 #define BATCH_RECORDS 262144u
 
-/* Spools by another name, so that nobody outside looks inside. */
+/* Spools by another name, opaque to the users of the header. */
 static struct ingest_spool *foreign_spool(struct foreign_process *process)
 {
     return (struct ingest_spool *)(void *)process;

@@ -63,7 +63,7 @@ struct balance {
     const char *subject;
     uint64_t called, recorded, failed, captured, dropped, outstanding;
     uint64_t unanswered; /* part of outstanding: the call is known, its command is not */
-    uint64_t filtered;   /* recorded, and left out of the capture as asked */
+    uint64_t filtered;   /* recorded, and left out of the capture by the kernel filter */
     uint64_t uncalled;   /* device records without their call */
 };
 
@@ -460,7 +460,7 @@ static bool used_device(const struct ingest_spool *spool)
 }
 
 /* Can device records be missing at the end of such a process? With CUDA, whose calls are known only
- * when they are fetched, not if the last flush came and nobody but the thread that died made calls;
+ * when they are fetched, not if the last flush came and only the thread that died made calls;
  * otherwise each call was counted when it was made. */
 static bool device_records_at_risk(const struct prof_ingest *ingest,
                                    const struct ingest_process *process,
@@ -499,7 +499,7 @@ static enum prof_status write_risk(struct prof_ingest *ingest, const struct inge
     uint64_t launches = tally[TALLY_LAUNCH_UNRECORDED], copies = tally[TALLY_COPY_UNRECORDED];
     uint64_t end = process->end_ns, lacking_since = tally[TALLY_LACKING_SINCE_NS];
     int64_t lacking = (int64_t)(launches + copies);
-    char note[400], window[80] = "since they were last fetched"; /* nobody saw when it ended */
+    char note[400], window[80] = "since they were last fetched"; /* its end was not seen */
     if (since < process->start_ns)
         since = process->start_ns;
     if (!tally[TALLY_CUDA_STARTED] && tally[TALLY_DEVICE_NEWEST_NS] > since)

@@ -236,7 +236,7 @@ void ingest_images_free(struct prof_ingest *ingest)
 /* ---- object files a process has mapped, read from outside ------------------------------------ */
 
 /* Which object files a process has mapped, read from outside (/proc/PID/maps) when its spool is
- * found and once a second after that: nothing is asked of the target, whose loader's lock is its
+ * found and once a second after that: the target is not involved, since its loader's lock is its
  * own. A library that comes and goes within a second may be missed; a collector that knows better
  * sends MODULE records (ingest_define.c). */
 

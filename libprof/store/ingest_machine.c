@@ -1,5 +1,6 @@
-/* What the driver tells of a device, sampled by perfkit beside the target: its own count of the
- * memory, which the allocations that were seen can be held against, and the clocks. */
+/* State of GPUs, sampled by perfkit beside the target: the driver's own count of used memory, to
+ * compare with the recorded allocations, and the clocks. And what the host's network ports carried.
+ */
 #include <math.h>
 
 #include "libprof/base/format.h"

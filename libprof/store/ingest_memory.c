@@ -130,7 +130,7 @@ enum prof_status ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_s
     ingest_bind_known(sql, COLUMN_AT(allocation_failure, context),
                       ingest_global(spool, failed->head.aux, WIRE_CONTEXT));
     ingest_bind_known(sql, COLUMN_AT(allocation_failure, kind), failed->memory_kind);
-    /* Asked for by mistake, sizes are of any size. */
+    /* A mistaken request may have any size. */
     ingest_bind_known(sql, COLUMN_AT(allocation_failure, bytes),
                       failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
     ingest_bind(sql, COLUMN_AT(allocation_failure, result), failed->result);

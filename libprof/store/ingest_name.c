@@ -107,7 +107,7 @@ static enum prof_status name_by_handle(struct prof_ingest *ingest, struct ingest
     uint64_t object = name->object;
     if (has_handle(kind)) {
         uint64_t *known = prof_map_get(&spool->handles, named_thing_key(kind, name->object));
-        if (!known) /* made before anybody looked, or the default stream */
+        if (!known) /* made before recording, or the default stream */
             return write_object_name(ingest, spool, name);
         object = *known;
     } else if (kind == WIRE_NAMED_CUDA_EVENT) /* no record knows an event by its handle */

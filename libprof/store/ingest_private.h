@@ -145,10 +145,10 @@ struct ingest_process {
     int pidfd;      /* -1: none */
     bool ended;     /* its row says how */
     bool gone;      /* the kernel has no such process any more */
-    bool reaped;    /* wait() told us */
+    bool reaped;    /* its status came from wait() */
     bool forked;    /* a child that runs on, not a program that was started */
     bool sampled;   /* its row was made for its samples: more is not known of it */
-    bool unwatched; /* it was gone when perfkit came back: nobody knows when it ended */
+    bool unwatched; /* it was gone when perfkit came back: its end is unknown */
     bool has_status;
     uint32_t how; /* enum lifecycle_end */
     int status;   /* exit status */
@@ -311,7 +311,7 @@ struct ingest_process *ingest_process_add(struct prof_ingest *ingest, uint32_t e
 void ingest_process_restore(struct prof_ingest *ingest, struct ingest_process *process,
                             sqlite3_stmt *row);
 struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t row);
-/* The row of a process as the sampler of CPUs tells of it, made when nobody else did; 0 = failed.
+/* The row of a process that the CPU sampler saw, made when there is none; 0 = failed.
  */
 int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
                                const char *name);
@@ -493,8 +493,7 @@ enum prof_status ingest_health_line(struct prof_ingest *ingest, int64_t process,
 enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
                                       const struct prof_ingest_about *about);
 enum prof_status ingest_capture_end(struct prof_ingest *ingest, const char *state);
-/* The same for a capture that is imported: what the machine was, `about` tells; an end that is not
- * known is < 0. */
+/* The same for a capture that is imported: `about` describes the machine; an unknown end is < 0. */
 enum prof_status ingest_capture_foreign(struct prof_ingest *ingest,
                                         const struct foreign_about *about);
 enum prof_status ingest_capture_close(struct prof_ingest *ingest, const char *state,
@@ -507,7 +506,7 @@ bool ingest_filters(const struct prof_ingest *ingest, const char *name);
 
 /* ingest_process.c */
 /* When all rows are in: a process without a rank, or with one that others of NCCL's processes have
- * too, gets what it told NCCL when it made its largest communicator: process.rank and world_size.
+ * too, gets what it gave NCCL for its largest communicator: process.rank and world_size.
  * Only where that leaves no doubt: one rank in the process, no other process with the same one, no
  * larger communicator elsewhere. */
 enum prof_status ingest_ranks_of_nccl(struct prof_ingest *ingest);

@@ -229,8 +229,8 @@ static void bind_rank(struct prof_ingest *ingest, sqlite3_stmt *sql, int at,
     ingest_bind_text(ingest, sql, at + 3, *job ? job : NULL);
 }
 
-/* Of the images of a pid the one that began with the record, or next after it: who tells of itself
- * does so when its libraries are loaded. Else one that began before and still is. */
+/* Of the images of a pid the one that began with the record, or next after it: a process announces
+ * itself when its libraries are loaded. Else one that began before and still is. */
 static struct ingest_process *find_process_image(struct prof_ingest *ingest,
                                                  const struct wire_cpu_process *record)
 {
@@ -261,7 +261,7 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
         ingest_no_memory(ingest, "processes");
         return 0;
     }
-    /* When it ends nobody tells, and nobody is to wait for it. */
+    /* Its end is not reported, and nothing waits for it. */
     *process = (struct ingest_process){
         .row = ++ingest->last_process,
         .entry = UINT32_MAX,
@@ -313,10 +313,9 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
 
 /* ---- ranks that only NCCL knows -------------------------------------------------------------- */
 
-/* Programs that start their ranks themselves (torch.multiprocessing) tell them who they are when
- * they run already, and what a launcher said is then of the program and the same in all of them.
- * The program gives NCCL the rank in ncclCommInitRank, and passes it on in the payload of its NVTX
- * range. */
+/* Programs that start their ranks themselves (torch.multiprocessing) number them while they run;
+ * the variables of a launcher are then those of the program, the same in all ranks. The program
+ * gives NCCL the rank in ncclCommInitRank, and passes it on in the payload of its NVTX range. */
 
 /* declared: of each call. sizes: of the communicators of one size of a process. largest: the
  * largest of each process (SQLite takes the other columns from the row of the max). fit: those that

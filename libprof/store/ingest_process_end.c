@@ -1,6 +1,6 @@
 /* Which processes of the target still live, and how each ended. They say in the lifecycle table how
  * they leave; those that cannot (killed, or left by a raw system call) are noticed through a pidfd,
- * which on Linux 6.15 and later also tells the status of a process that is not our child. */
+ * which on Linux 6.15 and later also has the status of a process that is not our child. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
 #define MOST_OPEN 65536u
 
 /* Ends that wait for their start. Most come within the same reading; one whose start was dropped
- * waits in vain, so there is a bound. */
+ * would wait for ever, so there is a bound. */
 #define MOST_ENDED 65536u
 
 static void bind_number(sqlite3_stmt *sql, int at, uint8_t type, uint64_t bits)

@@ -140,7 +140,7 @@ enum prof_status ingest_exact_count(struct prof_ingest *ingest, const struct ing
     return ingest_insert(ingest, SCHEMA_exact_count);
 }
 
-/* It says so, or it is gone: it has no entry among the processes, and nobody else asks after it. */
+/* It says so, or it is gone: it has no entry among the processes, and no other code checks it. */
 bool ingest_sampler_is_over(const struct ingest_spool *spool)
 {
     const struct spool_header *header = prof_spool_header(spool->reader);

@@ -63,7 +63,7 @@ enum ingest_tally {
     TALLY_GRAPH_TRANSFERS,
     TALLY_GRAPH_MEMSETS,
     TALLY_GRAPH_WHOLE,      /* executions recorded as a whole */
-    TALLY_GRAPH_FILTERED,   /* kernels of graphs left out as the kernel filter asks */
+    TALLY_GRAPH_FILTERED,   /* kernels of graphs left out by the kernel filter */
     TALLY_DEVICE_CALLED,    /* launches, copies and fills called, known at the end */
     TALLY_COPY_UNRECORDED,  /* the same of copies and fills, known at the end */
     TALLY_FINAL_NS,         /* no count: when the last flush of an end began, 0 = there was none */
@@ -73,7 +73,7 @@ enum ingest_tally {
     TALLY_CALLERS,          /* 0, 1 or, for more than one thread, 2 */
     TALLY_LACKING_SINCE_NS, /* no count: when the first call was made that lacks its device record
                              */
-    TALLIES                 /* new ones at the end: captures under way keep them as an array */
+    TALLIES                 /* new ones at the end: unfinished captures keep them as an array */
 };
 _Static_assert(TALLY_MEMSET_UNANSWERED == 22 && TALLY_GRAPH_WHOLE == 35,
                "tallies keep their places");
@@ -135,7 +135,7 @@ struct ingest_thread {
     PROF_ARRAY(struct ingest_open_range) stack;
     PROF_ARRAY(struct ingest_node) nodes; /* graph nodes made on this thread, by time */
     bool named;                           /* for good */
-    uint8_t looked;                       /* how often its name was asked of the kernel */
+    uint8_t looked;                       /* how often its name was read from /proc */
     uint64_t first_ns;
 };
 

@@ -1,6 +1,6 @@
 /* Host call stacks on their way into the file. For the ingest's files, and for those that take
- * stacks outside of the target (CPU samples): equal stacks, frames and modules get their row once,
- * whoever brings them. */
+ * stacks outside of the target (CPU samples): equal stacks, frames and modules get one row,
+ * whatever their source. */
 #ifndef PERFKIT_STORE_INGEST_STACK_H
 #define PERFKIT_STORE_INGEST_STACK_H
 
@@ -36,7 +36,7 @@ int64_t ingest_stack(struct prof_ingest *ingest, int64_t process,
 /* A mapped object file. */
 struct ingest_mapping {
     const char *path;
-    const char *build_id; /* hexadecimal; NULL = ask the file */
+    const char *build_id; /* hexadecimal; NULL = read it from the file */
     uint64_t address, bytes;
     int64_t segment;  /* what is mapped at `address` is the file from this offset; -1 = the whole
                          object, `address` being its lowest */

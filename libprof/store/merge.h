@@ -64,7 +64,7 @@ struct prof_merge_result {
  * process may have, further ones go through captures beside `output` that are removed.
  *
  * A file that is cut short or damaged is left out, or holds what could be read; a file that is
- * given twice counts once: both are told in the parts. Errors, after which nothing is written:
+ * given twice counts once: both are reported in the parts. Errors, after which nothing is written:
  * those of prof_store_open but PROF_CORRUPT, which stands only when no file can be read;
  * PROF_INVALID two files that hold the same processes, or stopped by the progress function;
  * PROF_EXISTS; PROF_IO and PROF_FULL while writing. */

@@ -66,10 +66,9 @@ bool prof_column_print_unit(const struct prof_column *column, FILE *out)
 /* ---- SQL ------------------------------------------------------------------------------------- */
 
 /* SQL made of the schema: rows inserted, and captures of earlier versions brought up to the present
- * schema. Of the latter: readers then ask one set of
- * questions whatever the file's age: what it lacks is an empty table, or a column of NULL. A
- * capture that may only be read gets them as temporary objects of the connection, which hide those
- * of the file. */
+ * schema. Of the latter: readers then use one set of queries whatever the file's age: what it lacks
+ * is an empty table, or a column of NULL. A capture that may only be read gets them as temporary
+ * objects of the connection, which hide those of the file. */
 
 #define MOST_COLUMNS 64
 

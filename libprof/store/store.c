@@ -1,8 +1,8 @@
 /* Making, publishing and opening capture files; see store.h.
  *
  * The header is written in rollback-journal mode before WAL is switched on, so that even the first
- * page of a capture that nobody has checkpointed yet says whose file it is: a reader can judge a
- * file by its first 100 bytes. */
+ * page of a capture that is not checkpointed yet identifies it: a reader needs only the file's
+ * first 100 bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,7 +57,7 @@ static void remove_side_files(const char *path)
 }
 
 /* The whole schema as one script. Column texts go into the file as SQL comments: `.schema` of the
- * sqlite3 shell then explains the capture to whoever opens it without perfkit. */
+ * sqlite3 shell then explains the capture without perfkit. */
 static char *schema_script(void)
 {
     char *script = NULL;
@@ -160,7 +160,7 @@ static bool enter_wal(sqlite3 *db)
     return true;
 }
 
-/* All in one transaction: nobody sees a capture without its tables. */
+/* All in one transaction: no reader sees a capture without its tables. */
 static enum prof_status fill_new(struct prof_store *store, bool alone, struct prof_error *err)
 {
     sqlite3 *db = store->db;
@@ -240,8 +240,8 @@ enum prof_status prof_store_create_alone(const char *path, struct prof_store **s
     return create(path, true, true, store, err);
 }
 
-/* Of SQLite's file format ("The Database Header"): where what we ask for stands, most significant
- * byte first. */
+/* Of SQLite's file format ("The Database Header"): offsets of the fields that are checked, most
+ * significant byte first. */
 enum {
     HEAD_PAGE_BYTES = 16,    /* 2 bytes; 1 = 65536 */
     HEAD_WRITE_VERSION = 18, /* 2 = WAL */
@@ -270,7 +270,7 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
     return length > 0 && length < (int)sizeof wal && access(wal, F_OK) != 0;
 }
 
-/* What the first bytes of a file tell, before SQLite sees it. */
+/* Checks of the first bytes of a file, before SQLite opens it. */
 static enum prof_status check_capture_header(const char *path, struct prof_error *err)
 {
     unsigned char head[HEAD_BYTES];
@@ -571,8 +571,7 @@ void prof_store_close(struct prof_store *store)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* What SQLite says of a failure, as a status of ours and in words that tell what to do; see
- * store.h.
+/* SQLite's failures as a status and a sentence with the remedy; see store.h.
  *
  * SQLite's own sentence for a write that failed is "disk I/O error"; the system's reason stands in
  * the file's last errno, which it keeps for the file and not for every statement. */

@@ -21,7 +21,7 @@ struct prof_store;
 enum prof_status prof_store_create(const char *path, bool overwrite, struct prof_store **store,
                                    struct prof_error *err);
 
-/* As prof_store_create with `overwrite`, for a file that nobody else opens before it is whole:
+/* As prof_store_create with `overwrite`, for a file that no other program opens before it is whole:
  * without a journal and without WAL, so also on network filesystems. After an error of SQLite the
  * file is of no use; nothing has to be published. */
 enum prof_status prof_store_create_alone(const char *path, struct prof_store **store,
@@ -50,8 +50,9 @@ const char *prof_store_path(const struct prof_store *store);
  * No statement may be active on the connection. The store stays open. */
 enum prof_status prof_store_publish(struct prof_store *store, struct prof_error *err);
 
-/* Turn a closed capture that was left in WAL mode into one file, if nobody uses it and the folder
- * can be written; otherwise leave it as it is. Not an error either way: true = it is one file. */
+/* Turn a closed capture that was left in WAL mode into one file, if no program uses it and the
+ * folder can be written; otherwise leave it as it is. Not an error either way: true = it is one
+ * file. */
 bool prof_store_settle(const char *path);
 
 /* NULL allowed. */
@@ -77,7 +78,8 @@ enum prof_status prof_store_fail_code(const struct prof_store *store, int code, 
 
 /* May a file of the name `path` be put there by rename? PROF_OK: nothing is there, or a file, or a
  * link to one. PROF_INVALID: a folder, a device, a pipe, or a link into /proc such as /dev/stdout,
- * which would itself be replaced, for every program of the machine. PROF_IO: cannot be told. */
+ * which would itself be replaced, for every program of the machine. PROF_IO: it could not be
+ * checked. */
 enum prof_status prof_replaceable(const char *path, struct prof_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* See symbol_reader.h. What comes back is made of somebody's file by a process that may have been
- * overcome by it: every number is checked before it is used. */
+/* See symbol_reader.h. The answer was made from an untrusted file by a process that this file may
+ * have compromised: every number is checked before it is used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -198,12 +198,12 @@ static void transmit(struct talk *talk, int fd)
     if (n > 0)
         talk->sent += (size_t)n;
     else if (errno != EAGAIN && errno != EINTR)
-        talk->sent = talk->out.count; /* it does not listen; what it says tells more */
+        talk->sent = talk->out.count; /* it does not listen; its answer says more */
     if (talk->sent == talk->out.count)
         shutdown(fd, SHUT_WR);
 }
 
-#define STOP_MS 100 /* between two looks whether somebody wants to stop */
+#define STOP_MS 100 /* between two checks whether to stop */
 
 /* True when the time was enough. */
 static bool converse(struct talk *talk, int fd)

@@ -1,4 +1,5 @@
-/* Asking perfkit_symbolizer for the names of one file's addresses (libprof/symbols/protocol.h). */
+/* Requests the names of one file's addresses from perfkit_symbolizer (libprof/symbols/protocol.h).
+ */
 #ifndef PERFKIT_STORE_SYMBOL_READER_H
 #define PERFKIT_STORE_SYMBOL_READER_H
 
@@ -20,7 +21,7 @@ struct symbol_question {
     const uint64_t *addresses;                  /* ascending, each once */
     uint32_t count;
     unsigned timeout_ms;
-    bool (*stop)(void *user); /* asked ten times a second: true ends it. NULL = never */
+    bool (*stop)(void *user); /* called ten times a second: true ends it. NULL = never */
     void *user;
 };
 

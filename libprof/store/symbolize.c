@@ -1,4 +1,4 @@
-/* See symbolize.h. Frames of one object file are asked for together, whichever process or address
+/* See symbolize.h. Frames of one object file are looked up together, whichever process or address
  * it was loaded at, and each distinct place once. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define TIMEOUT_MS 180000u /* a file */
 
-/* What is asked of one file. */
+/* A file to look up. */
 struct source {
     enum symbols_source kind;
     uint32_t path, build_id; /* offsets in texts */
@@ -102,7 +102,8 @@ static enum prof_status query_symbol_number(struct work *w, const char *sql, int
     return check_symbol_sql(w, sqlite3_finalize(row));
 }
 
-/* ---- what to ask ----------------------------------------------------------------------------- */
+/* ---- what to look up
+ * ----------------------------------------------------------------------------- */
 
 /* The number of a source, made when new; UINT32_MAX: out of memory. Its texts are those from
  * `texts` on, and go when it is known. */

@@ -1,5 +1,5 @@
 /* The places are those that gdb and elfutils look at, and the cache that a
- * debuginfod client fills; nothing is asked of the network. */
+ * debuginfod client fills; the network is not used. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

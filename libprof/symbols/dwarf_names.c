@@ -1,6 +1,6 @@
-/* A unit of compilation is walked once, when the first address in it is asked
- * for, to list its functions; an address then costs a search in that list and the walk down its own
- * inlined calls. libdw's own search walks the whole unit for every address. */
+/* A unit of compilation is walked once, when the first address in it is looked up, to list its
+ * functions; an address then costs a search in that list and the walk down its own inlined calls.
+ * libdw's own search walks the whole unit for every address. */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -33,7 +33,7 @@ struct dwarf_names {
     int fd;
     Elf *elf;
     Dwarf *dwarf;
-    struct ranges units; /* where .debug_aranges does not tell */
+    struct ranges units; /* where .debug_aranges has no entry */
     bool has_units;
     struct prof_map known; /* offset of a unit -> index */
     PROF_ARRAY(struct unit) list;

@@ -203,7 +203,7 @@ static bool is_function(const struct elf_image *image, const Elf64_Sym *symbol)
         return false;
     if (type == STT_FUNC || type == STT_GNU_IFUNC)
         return true;
-    /* Assembly often leaves the type out; then the section tells. */
+    /* Assembly often leaves the type out; then the section decides. */
     return type == STT_NOTYPE && symbol->st_shndx < SHN_LORESERVE &&
            elf_image_section(image, symbol->st_shndx, &section) && section.sh_flags & SHF_EXECINSTR;
 }

@@ -187,7 +187,7 @@ static const char *open_dwarf(const struct job *job, struct object *object)
 }
 #endif
 
-/* True when the address has a name, and `lines` when debug information told it. */
+/* True when the address has a name, and `lines` when it is from debug information. */
 static bool name_address(struct object *object, uint64_t address, struct answer *answer,
                          bool *lines)
 {

@@ -1,5 +1,5 @@
 /* What perfkit and perfkit_symbolizer say to each other, over a socket. One symboliser reads one
- * file: what is in it, and the library that parses it, can then hurt nobody but itself.
+ * file: what is in it, and the library that parses it, can then only harm itself.
  *
  * perfkit sends one request and closes its side; the symboliser answers with records and ends. Both
  * are of the same build, so the structs are as the compiler lays them out; perfkit checks every

@@ -106,7 +106,7 @@ struct answer {
     struct prof_names texts;
     struct symbols_level levels[SYMBOLS_MOST_LEVELS];
     uint32_t level_count;
-    bool failed; /* nobody listens, or there is no memory */
+    bool failed; /* the reader is gone, or out of memory */
 };
 
 /* A level of the address that answer_frame sends next, innermost first. `function` as the linker
@@ -124,8 +124,8 @@ bool answer_end(struct answer *answer);
 
 struct dwarf_names;
 
-/* NULL: the file has no debug information, or none that can be read. Only what the addresses that
- * are asked for need is read of it. Kept as long as the process lives. */
+/* NULL: the file has no debug information, or none that can be read. Only what the requested
+ * addresses need is read of it. Kept as long as the process lives. */
 struct dwarf_names *dwarf_names_open(const char *path);
 
 /* Add the levels of an address of the file to the answer. `symbol` is what the symbol table calls

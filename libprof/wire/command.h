@@ -204,7 +204,7 @@ struct wire_event {
     uint64_t event; /* event id: one event may be recorded many times */
     uint64_t
         recorded;  /* number of this recording, which waits name (wire_sync.recorded); 0 = none */
-    uint64_t time; /* of the device, 0 = not asked for */
+    uint64_t time; /* of the device, 0 = not requested */
 };
 
 WIRE_ASSERT(wire_call, 48);

@@ -76,7 +76,7 @@ struct wire_context {
 #define WIRE_STREAM_OUT_OF_ORDER 1u
 #define WIRE_STREAM_DEFAULT 2u
 #define WIRE_STREAM_NON_BLOCKING 4u
-#define WIRE_STREAM_PROFILED 8u /* the program itself asked for profiling */
+#define WIRE_STREAM_PROFILED 8u /* the program itself enabled profiling */
 struct wire_stream {
     struct wire_head head;
     uint64_t native; /* handle or the API's stream number */
@@ -143,12 +143,13 @@ struct wire_clock {
 /* head.aux = enum wire_source; flags = enum wire_health_state */
 enum wire_health_state {
     WIRE_HEALTH_RUNNING = 1, /* the collector works */
-    WIRE_HEALTH_REFUSED,     /* it was asked for and cannot run; `why` tells */
-    WIRE_HEALTH_DEGRADED,    /* it runs, with a limit; `why` tells */
+    WIRE_HEALTH_REFUSED,     /* it was requested and cannot run; `why` has the reason */
+    WIRE_HEALTH_DEGRADED,    /* it runs, with a limit; `why` has the reason */
     WIRE_HEALTH_NOTE,
     WIRE_HEALTH_ENDED,
-    WIRE_HEALTH_CONTENDED, /* the program wants for itself what the collector uses; `why` tells */
-    WIRE_HEALTH_YIELDED,   /* it is left to the program, as asked */
+    WIRE_HEALTH_CONTENDED, /* the program itself needs what the collector uses; `why` has the reason
+                            */
+    WIRE_HEALTH_YIELDED,   /* it is left to the program, by option */
 };
 struct wire_health {
     struct wire_head head;

@@ -42,7 +42,7 @@ struct wire_alloc {
 struct wire_alloc_failed {
     struct wire_head head;
     uint64_t time;
-    uint64_t bytes; /* asked for */
+    uint64_t bytes; /* requested */
     uint64_t correlation;
     uint32_t device; /* device id */
     uint32_t stack;

@@ -1,4 +1,4 @@
-/* sampler.h: what perfkit's own samplers tell: hardware counters, threads on processors. See
+/* sampler.h: records of perfkit's own samplers: hardware counters, threads on processors. See
  * wire.h. */
 #ifndef PERFKIT_WIRE_SAMPLER_H
 #define PERFKIT_WIRE_SAMPLER_H
@@ -10,7 +10,7 @@
 /* head.aux = counter device id. By perfkit's sampler, which is no process of the target. */
 struct wire_counter_device {
     struct wire_head head;
-    uint64_t interval_ns;           /* asked for, between samples */
+    uint64_t interval_ns;           /* requested, between samples */
     uint32_t uuid, name, chip, set; /* string ids */
     uint32_t ordinal;               /* as the sampler counts devices */
     uint32_t reserved;
@@ -28,7 +28,7 @@ struct wire_counter {
     double peak;                 /* most it can count in a cycle of its clock; NaN = not known */
     uint32_t slot;               /* of wire_counter_sample.values */
     uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
-    uint32_t clock;  /* slot + 1 of the counter in whose cycles the peak is told, 0 = none */
+    uint32_t clock;  /* slot + 1 of the counter in whose cycles the peak is given, 0 = none */
     uint32_t traced; /* what tracing a kernel adds to it in each warp, 0 = nothing that is known */
 };
 

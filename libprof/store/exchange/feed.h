@@ -9,7 +9,7 @@
 #include "libprof/store/ingest_foreign.h"
 
 #define FEED_FARTHEST_NS                                                                           \
-    ((int64_t)1 << 61) /* a time beyond is damage: sums of two must not overflow */
+    ((int64_t)1 << 61) /* a later time is damage: sums of two must not overflow */
 
 struct feed_process {
     int64_t global; /* globalPid of the source */

@@ -326,8 +326,8 @@ static enum prof_status open_import_ingest(struct import *im)
     return status;
 }
 
-/* perfkit's own export keeps its zero and its length, so that it comes back as it was. Anybody
- * else's begins with its first event: a session may have waited long before. */
+/* perfkit's own export keeps its zero and its length, so that it comes back as it was. One of
+ * another tool begins with its first event: a session may have waited long before. */
 static enum prof_status find_times(struct import *im, int64_t *duration)
 {
     char product[16];

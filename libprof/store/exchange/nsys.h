@@ -19,7 +19,7 @@
  */
 struct nsys_table {
     const char *name, *columns;
-    bool always; /* also when it has no rows: readers ask for it without looking */
+    bool always; /* also when it has no rows: readers use it without checking */
 };
 extern const struct nsys_table nsys_tables[];
 
@@ -45,8 +45,8 @@ extern const struct nsys_enum nsys_enums[];
 /* Of the tables in the schema `schema` of the connection make temporary views n_KERNEL, n_RUNTIME
  * and so on: every column that nsys.h knows, NULL where the file lacks it or holds another type. A
  * table that is absent reads as an empty one. nsys_string is the table of names. PROF_FORMAT: no
- * such export; PROF_VERSION: another major version; PROF_CORRUPT: a column without which nothing
- * can be told is missing, or a row of it holds no number. The sentence names table and column. */
+ * such export; PROF_VERSION: another major version; PROF_CORRUPT: a necessary column is missing, or
+ * a row of it holds no number. The sentence names table and column. */
 enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *path,
                                  struct prof_error *err);
 

@@ -1,6 +1,6 @@
 /* Reading exports of every version the same way: tables come lazily (absent when empty), columns
- * are added at any place, and a file may be anybody's. So columns are asked for by name, and only
- * values of the declared type count. */
+ * are added at any place, and a file may come from anywhere. So columns are selected by name, and
+ * only values of the declared type count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define PREFIX "CUPTI_ACTIVITY_KIND_"
 
-/* Without these nothing can be told of an event. */
+/* Without these an event cannot be read. */
 static const struct {
     const char *table, *columns[5];
 } required[] = {
@@ -30,7 +30,7 @@ static bool equals_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && !strncmp(text, word, length);
 }
 
-/* Frees `sql`. What could not be asked counts as there, so that what is done with it fails and says
+/* Frees `sql`. If the query fails, it counts as there, so that what is done with it fails and says
  * why. */
 static bool found_row(sqlite3 *db, char *sql)
 {

@@ -8,7 +8,7 @@
  *     parquet_close(file, err);
  *
  * Memory is bounded by a row group: PARQUET_GROUP_ROWS rows or PARQUET_GROUP_BYTES of values and
- * one value more, whichever comes first. Errors stick and are told by parquet_row and
+ * one value more, whichever comes first. Errors stick and are returned by parquet_row and
  * parquet_close. */
 #ifndef PERFKIT_STORE_EXCHANGE_PARQUET_H
 #define PERFKIT_STORE_EXCHANGE_PARQUET_H
@@ -81,7 +81,7 @@ struct parquet_span {
 
 /* Least and greatest of the values; for text where they stand in the buffer it is kept in. */
 struct parquet_bounds {
-    bool any, unordered; /* unordered: a NaN, so that neither can be told */
+    bool any, unordered; /* unordered: a NaN, so that neither is known */
     int64_t least_int, most_int;
     double least_double, most_double;
     struct parquet_span least, most;

@@ -54,7 +54,7 @@ static void bound_double(struct parquet_bounds *b, double value)
         b->least_double = value;
     if (!b->any || value > b->most_double)
         b->most_double = value;
-    if (b->least_double == 0) /* readers may not tell the zeros apart */
+    if (b->least_double == 0) /* readers may not distinguish the zeros */
         b->least_double = -0.0;
     if (b->most_double == 0)
         b->most_double = 0.0;
@@ -241,7 +241,7 @@ static void append_repeated_run(struct parquet_chunk *chunk, parquet_bytes *out,
     }
 }
 
-/* Eight numbers, those beyond the end as 0: `width` bytes, least significant bits first. */
+/* Eight numbers, those after the end as 0: `width` bytes, least significant bits first. */
 static void append_packed_group(struct parquet_chunk *chunk, parquet_bytes *out,
                                 const struct numbers *n, size_t first)
 {

@@ -29,7 +29,7 @@ enum prof_status exchange_sync(const char *temporary, const char *output, struct
 enum prof_status exchange_put(const char *temporary, const char *output, bool overwrite,
                               struct prof_error *err);
 
-/* Ask now and then, also within one long statement (a sort), whether to go on. Both pointers live
+/* Check now and then, also within one long statement (a sort), whether to go on. Both pointers live
  * as long as the connection. */
 struct exchange_watch {
     const struct prof_exchange_options *options;

@@ -1,5 +1,5 @@
 /* A Chrome trace as a file: read in pieces, unpacked on the way, parsed as a stream (a tree of it
- * would take six times its size). What is wrong with it is told with the byte. */
+ * would take six times its size). Errors name the byte. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
 #include "libprof/store/exchange/parts.h"
 #include "libprof/base/map.h"
 
-/* Read the trace at `path` into `stage`, an empty database. What was not understood is told in rows
- * PERFKIT_NOTE of META_DATA_EXPORT. PROF_CORRUPT: not JSON, or cut short, with the byte;
+/* Read the trace at `path` into `stage`, an empty database. What was not understood is listed in
+ * rows PERFKIT_NOTE of META_DATA_EXPORT. PROF_CORRUPT: not JSON, or cut short, with the byte;
  * PROF_FORMAT: JSON, but no trace; PROF_UNSUPPORTED: built without the parser. */
 enum prof_status trace_stage(const char *path, sqlite3 *stage,
                              const struct prof_exchange_options *options, struct prof_error *err);
@@ -105,7 +105,7 @@ struct trace_sink;
 
 enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_sink **out,
                                  struct prof_error *err);
-/* False: an error of the database, or out of memory: trace_sink_fail tells. */
+/* False: an error of the database, or out of memory: trace_sink_fail says which. */
 bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event);
 bool trace_sink_device(struct trace_sink *sink, const struct trace_event *device);
 void trace_sink_base(struct trace_sink *sink, int64_t base_ns);
@@ -136,7 +136,7 @@ struct trace_reader {
 extern const void *const trace_callbacks;
 void trace_reader_free(struct trace_reader *reader);
 
-/* Exact decimal number times `scale`, rounded to nearest; false when it is none or beyond 2^61.
+/* Exact decimal number times `scale`, rounded to nearest; false when it is none or more than 2^61.
  * Whole numbers up to 2^64-1 are kept when `scale` is 1. */
 bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out);
 
@@ -191,7 +191,7 @@ enum sink_sql {
         SINK_SQLS
 };
 
-/* What is counted and told, because a capture has no kind for it or it makes no sense. */
+/* What is counted and reported, because a capture has no kind for it or it makes no sense. */
 #define SKIPPED_MAP(X)                                                                             \
     X(NO_TIME, "events have no time, or one out of all range")                                     \
     X(NEGATIVE, "slices have a negative length")                                                   \

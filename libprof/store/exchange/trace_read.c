@@ -33,7 +33,7 @@ static const struct {
 /* ---- numbers ----------------------------------------------------------------------------------
  */
 
-/* Digits up to 2^64-1; false beyond. */
+/* Digits up to 2^64-1; false for more. */
 static bool add_digit(uint64_t *value, unsigned digit)
 {
     if (*value > (UINT64_MAX - digit) / 10)

@@ -1,7 +1,8 @@
 /* The staging file of a trace: its tables and statements, texts and numbers that stand for others,
  * and what is said of the whole at the end.
  *
- * Rows of a device do not say whose process they are; a trace has one as a rule, and calls tell. */
+ * Rows of a device do not say whose process they are; a trace usually has one, and its calls name
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

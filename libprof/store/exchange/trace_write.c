@@ -225,7 +225,7 @@ static bool stage_overhead(struct trace_sink *sink, const struct trace_event *ev
     return trace_run(sink, SQL_OVERHEAD);
 }
 
-/* A framework's allocator tells what it gives out and takes back, by address. */
+/* A framework's allocator records what it gives out and takes back, by address. */
 static bool stage_memory_event(struct trace_sink *sink, const struct trace_event *event)
 {
     sqlite3_stmt *sql = sink->sql[SQL_MEMORY];

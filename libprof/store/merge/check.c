@@ -112,7 +112,7 @@ static bool count_known(struct prof_names *seen, const struct merge_input *in, s
     return ok;
 }
 
-/* Beside events a summary would be told as a program that did nothing, or its parts as its copies.
+/* Beside events a summary would look like a program that did nothing, or its parts as its copies.
  */
 static enum prof_status refuse_mixture(struct merge *m)
 {

@@ -70,7 +70,7 @@ static enum prof_status read_ends(struct merge *m, struct groups *groups, int nu
             continue;
         looked++;
         if (merge_input_open(in, NULL))
-            continue; /* told when its rows are read */
+            continue; /* reported when its rows are read */
         bool ok = merge_ends_read(in, &g->ends);
         merge_input_close(in);
         if (!ok)
@@ -318,7 +318,7 @@ static int64_t left_over(const struct pairs *p, const struct merge_fit *fit, siz
     return median(p->work, n);
 }
 
-/* Slope of the medians of blocks, 0 when the pairs span too little to tell. */
+/* Slope of the medians of blocks, 0 when the pairs span too little. */
 static double slope(const struct pairs *p)
 {
     size_t blocks = p->count / LEAST_IN_BLOCK < BLOCKS ? p->count / LEAST_IN_BLOCK : BLOCKS, n = 0;

@@ -37,7 +37,7 @@ int64_t merge_mono(const struct merge *m, const struct merge_input *in, int64_t 
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-/* Cut so short that nothing tells a capture from another file: empty, mostly. */
+/* Cut too short to be recognised as a capture: mostly empty. */
 static bool ends_in_head(const char *path)
 {
     static const char begin[] = "SQLite format 3"; /* and a zero */
@@ -93,7 +93,7 @@ static enum prof_status describe_all(struct merge *m)
  * ------------------------------------------------------------------------------------------------
  */
 
-/* Nobody sees the file before it is whole, so nothing has to be undone. */
+/* The file is not visible before it is whole, so nothing has to be undone. */
 static enum prof_status create_output(struct merge *m, const char *path, struct prof_store **store)
 {
     enum prof_status status = prof_store_create_alone(path, store, m->err);

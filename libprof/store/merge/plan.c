@@ -97,7 +97,7 @@ static void order_tables(struct merge_plan *plan)
     }
 }
 
-/* From the last table to the first: what nobody that is kept refers to is left. */
+/* From the last table to the first: rows without a reference from a kept row are left out. */
 static void keep_summary(struct merge_plan *plan)
 {
     bool kept[MERGE_MOST_TABLES] = {false};
@@ -141,7 +141,7 @@ char *merge_select_sql(const struct merge_table *table, const char *tail)
 /* ---- numbers of rows ------------------------------------------------------------------------- */
 
 /* Row numbers of a file and what they became. Nearly always they are 1, 2, 3 ... and then cost
- * nothing; a file may have others (perfkit does not write any, but anybody may). */
+ * nothing; a file may have others (written by another program). */
 
 size_t merge_ids_find(const struct merge_ids *ids, int64_t old)
 {

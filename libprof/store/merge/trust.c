@@ -168,7 +168,7 @@ static enum prof_status write_parts(struct merge *m, sqlite3_stmt *sql)
         if (!part->missing)
             continue;
         char *note = part_note(part);
-        m->result->complete &= part->twice; /* which nobody misses */
+        m->result->complete &= part->twice; /* which is no loss */
         struct merge_line line =
             line_with(part->twice ? PROF_HEALTH_part_copy : PROF_HEALTH_part_incomplete, note);
         status = note ? write_health_line(m, sql, &line, note)
