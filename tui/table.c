@@ -10,7 +10,7 @@
 #include "libprof/base/utf8.h"
 #include "tui/table.h"
 
-#define MOST_COLUMNS 24
+#define MOST_COLUMNS 32
 
 void tui_table_begin(struct tui_table *table, const struct tui_column *columns, size_t count)
 {
