@@ -52,12 +52,10 @@ START_TEST(low_precision_needs_a_float_pipe)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     run_kernel(&s, scene_config(&s, "work", 13200, 256, 32));
     count(&s, precisions[_i].dram, precisions[_i].fma, precisions[_i].half);
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *finding = finding_of(&findings, "low-precision");
     bool abstained = false;
     for (size_t i = 0; i < findings.abstention_count; i++)
@@ -68,8 +66,7 @@ START_TEST(low_precision_needs_a_float_pipe)
     ck_assert_int_eq(abstained, precisions[_i].fma < 0.01);
     ck_assert_int_eq(finding_of(&findings, "memory-bound") != NULL, precisions[_i].dram > 0.5);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -93,7 +90,6 @@ START_TEST(low_precision_by_name)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, named[_i].name, 13200, 256, 32);
     scene_sql(&s, "INSERT INTO ceiling(device, name, value) VALUES(1, 'fp32', 6e13), "
@@ -105,8 +101,7 @@ START_TEST(low_precision_by_name)
         scene_work(&s, named[_i].flop_rate * 6e13 * 500e-6, 64e6);
         scene_sync(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *finding = finding_of(&findings, "low-precision");
     findings_list(&findings);
     ck_assert_int_eq(finding ? (int)finding->severity : -1, named[_i].severity);
@@ -114,8 +109,7 @@ START_TEST(low_precision_by_name)
     if (finding)
         ck_assert(finding->alone_share > 0.9);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 

@@ -13,7 +13,6 @@ static double promised(const char *name, const char *rule, const char *more, boo
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, name, 13200, 256, 32);
     scene_sql(&s,
@@ -27,8 +26,7 @@ static double promised(const char *name, const char *rule, const char *more, boo
         scene_work(&s, 24e12 * 500e-6, 64e6);
         scene_sync(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *finding = finding_of(&findings, rule);
     findings_list(&findings);
     ck_assert_ptr_nonnull(finding);
@@ -37,8 +35,7 @@ static double promised(const char *name, const char *rule, const char *more, boo
     double ns = (double)finding->alone_ns / ((STEPS - 1) * 500e3);
     *library = strstr(finding->seen, "vendor's library") != NULL;
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
     return ns;
 }
 

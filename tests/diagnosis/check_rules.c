@@ -62,7 +62,6 @@ START_TEST(a_kernel_is_paid_for_once)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     /* 168 registers: one block a unit, 140 blocks in 1.06 rounds, an eighth of the threads */
     int config = scene_config(&s, "tile", 140, 256, 168);
@@ -70,8 +69,7 @@ START_TEST(a_kernel_is_paid_for_once)
         scene_kernel(&s, 0, config, 500 * US);
         scene_sync(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *tail = finding_of(&findings, "tail-effect");
     const struct prof_finding *hot_one = finding_of(&findings, "hot-kernel");
     ck_assert_ptr_nonnull(tail);
@@ -79,8 +77,7 @@ START_TEST(a_kernel_is_paid_for_once)
     ck_assert_int_eq(tail->bound_ns, tail->alone_ns);
     ck_assert_int_lt(hot_one->bound_ns, hot_one->alone_ns);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -104,8 +101,7 @@ START_TEST(an_interpreters_way_is_launching)
     ck_assert_int_eq(strstr(graph->seen, " of Python") != NULL, !_i);
     ck_assert(!_i == (graph->bound_share > 0.5));
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -124,8 +120,7 @@ START_TEST(power_is_a_warning_at_most)
     ck_assert_ptr_nonnull(finding);
     ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_CRITICAL : PROF_SEVERITY_WARNING);
     ck_assert_double_gt(finding->bound_share, 0.2);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -134,7 +129,6 @@ START_TEST(idle_time_between_steps_is_told)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "answer", 13200, 256, 32);
     for (int i = 0; i < STEPS; i++) {
@@ -145,15 +139,13 @@ START_TEST(idle_time_between_steps_is_told)
         scene_sync(&s);
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *finding = finding_of(&findings, "host-starvation");
     ck_assert_ptr_nonnull(finding);
     ck_assert_msg((strstr(finding->seen, "between the iterations (request)") != NULL) == !_i, "%s",
                   finding->seen);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -174,7 +166,6 @@ START_TEST(phases_leak_one_at_a_time)
     static const char *const names[] = {"first", "second"};
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "work", 13200, 256, 32);
     for (int p = 0; p < 2; p++) {
@@ -191,8 +182,7 @@ START_TEST(phases_leak_one_at_a_time)
         ck_assert_int_lt(s.host, end);
         scene_host(&s, end - s.host + 10 * US);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     ck_assert_uint_eq(findings.phase_count, 2);
     const struct prof_finding *finding = finding_of(&findings, "memory-leak");
     ck_assert_ptr_nonnull(finding);
@@ -201,8 +191,7 @@ START_TEST(phases_leak_one_at_a_time)
     ck_assert_int_eq(finding->bytes, (int64_t)(STEPS - 1) * ONE_MIB);
     ck_assert_ptr_nonnull(strstr(finding->seen, "iteration of first/step keeps"));
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -221,22 +210,19 @@ START_TEST(a_kernels_start_stays)
     static const int64_t durations[] = {1 * US, 20 * US};
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "tiny", 8, 256, 32);
     for (int i = 0; i < STEPS; i++) {
         scene_kernel(&s, 0, config, durations[_i]);
         scene_sync(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *grid = finding_of(&findings, "small-grid");
     ck_assert((grid != NULL) == _i);
     if (grid) /* 8 of 132 units, and 1 of 20 us is the start */
         ck_assert_int_eq(grid->alone_ns * 20 * 132 / (int64_t)(20 * US * 19 * 124), STEPS - 1);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -245,7 +231,6 @@ START_TEST(causes_come_first)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "body", 13200, 256, 32);
     scene_sql(&s, "INSERT INTO ceiling(device, name, value) VALUES(1, 'fp32', 6e13), "
@@ -261,8 +246,7 @@ START_TEST(causes_come_first)
         scene_sync(&s);
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *cause = finding_of(&findings, "compile-in-loop");
     const struct prof_finding *hot_one = finding_of(&findings, "hot-kernel");
     findings_list(&findings);
@@ -273,8 +257,7 @@ START_TEST(causes_come_first)
     ck_assert_double_gt((double)hot_one->bound_ns * hot_one->confidence,
                         _i ? 0 : (double)cause->bound_ns * cause->confidence);
     ck_assert_uint_lt(place_of(&findings, "compile-in-loop"), place_of(&findings, "hot-kernel"));
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -294,19 +277,16 @@ START_TEST(a_librarys_occupancy_is_its_own)
     const char *name = names[_i];
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, name, 13200, 256, 168);
     for (int i = 0; i < STEPS; i++) {
         scene_kernel(&s, 0, config, 500 * US);
         scene_sync(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     bool own = _i == 0 || _i == 7;
     ck_assert_msg((finding_of(&findings, "low-occupancy") != NULL) == own, "%s", name);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -331,8 +311,7 @@ START_TEST(phases_are_analysed_apart)
         }
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     ck_assert_uint_eq(findings.phase_count, 2);
     ck_assert_str_eq(findings.phases[0].name, "first/step");
     ck_assert_str_eq(findings.phases[1].name, "second/step");
@@ -400,7 +379,6 @@ START_TEST(a_rule_has_one_severity)
     static const char *const names[PHASES] = {"first", "second", "third"};
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     size_t told = 0, compiling = 0;
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "work", 13200, 256, 32);
@@ -418,8 +396,7 @@ START_TEST(a_rule_has_one_severity)
         }
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     for (size_t i = 0; i < findings.count; i++) {
         if (strcmp(findings.rows[i].rule->id, "compile-in-loop") != 0)
             continue;
@@ -432,8 +409,7 @@ START_TEST(a_rule_has_one_severity)
         findings_list(&findings);
     ck_assert_int_eq(told == 0, savings[_i].severity < 0);
     findings_check(&findings);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -442,7 +418,6 @@ START_TEST(a_small_part_is_info)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "work", 13200, 256, 32);
     for (int i = 0; i < STEPS; i++) {
@@ -452,12 +427,10 @@ START_TEST(a_small_part_is_info)
         scene_sync(&s);
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     const struct prof_finding *finding = finding_of(&findings, "host-starvation");
     ck_assert(finding && finding->severity == PROF_SEVERITY_INFO && !finding->hint);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -466,7 +439,6 @@ START_TEST(a_readbacks_wait_is_no_sync_stall)
 {
     struct scene s;
     struct prof_findings findings;
-    struct prof_error err = {0};
     scene_open(&s, "cuda", "gpu");
     int config = scene_config(&s, "work", 13200, 256, 32);
     for (int i = 0; i < STEPS; i++) {
@@ -479,12 +451,10 @@ START_TEST(a_readbacks_wait_is_no_sync_stall)
         }
         scene_pop(&s);
     }
-    struct prof_capture *capture = scene_close(&s);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = scene_findings(&s, &findings);
     ck_assert_ptr_nonnull(finding_of(&findings, "scalar-readback"));
     ck_assert_ptr_null(finding_of(&findings, "sync-stall"));
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 
@@ -513,8 +483,7 @@ START_TEST(steps_alone_are_judged)
     ck_assert_int_eq(findings.steps, STEPS);
     ck_assert_int_eq(findings.begin_ns, begin);
     ck_assert_int_eq(findings.begin_ns + findings.window_ns, end);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 

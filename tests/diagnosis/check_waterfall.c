@@ -278,8 +278,7 @@ START_TEST(filters_that_leave_work_out_are_not_judged)
     ck_assert(!prof_findings(capture, &filter, &findings, &err));
     ck_assert_ptr_null(findings.why_none);
     ck_assert_uint_gt(findings.count, 0);
-    prof_findings_free(&findings);
-    prof_close(capture);
+    scene_done(capture, &findings);
 }
 END_TEST
 

@@ -145,6 +145,20 @@ struct prof_capture *scene_close(struct scene *scene)
     return capture;
 }
 
+struct prof_capture *scene_findings(struct scene *scene, struct prof_findings *findings)
+{
+    struct prof_capture *capture = scene_close(scene);
+    struct prof_error err = {0};
+    ck_assert_msg(!prof_findings(capture, NULL, findings, &err), "%s", err.message);
+    return capture;
+}
+
+void scene_done(struct prof_capture *capture, struct prof_findings *findings)
+{
+    prof_findings_free(findings);
+    prof_close(capture);
+}
+
 bool scene_save(struct scene *scene, const char *path, const char *sql)
 {
     char command[1024];

@@ -41,6 +41,9 @@ void scene_second(struct scene *scene, bool own_process, bool own_device);
 void scene_as(struct scene *scene, int side);
 /* Ends the capture and opens it. */
 struct prof_capture *scene_close(struct scene *scene);
+/* The same, with its findings. */
+struct prof_capture *scene_findings(struct scene *scene, struct prof_findings *findings);
+void scene_done(struct prof_capture *capture, struct prof_findings *findings);
 /* Ends the capture, runs `sql` on it and leaves it at `path`. */
 bool scene_save(struct scene *scene, const char *path, const char *sql);
 

@@ -226,6 +226,21 @@ static void finish(struct run *run)
     prof_store_close(store);
 }
 
+/* A target that has ended, and a capture that is to be made of what it left. */
+static struct prof_ingest *start_ingest_of_ended(struct run *run, void (*body)(void *), void *data,
+                                                 struct prof_store **store)
+{
+    struct prof_error err = {0};
+    struct prof_ingest *ingest;
+    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    run_prepare(run, NULL);
+    run_start(run, body, data);
+    waitpid(run->target, &run->wait_status, 0);
+    ck_assert_int_eq(prof_store_create(run->capture, false, store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(*store, run->directory, &about, &ingest, &err), PROF_OK);
+    return ingest;
+}
+
 /* How many kills: each test run keeps killing until the target is done. PERFKIT_KILLS asks for
  * more rounds (bench and the long check use 1000 kills). */
 START_TEST(killed_at_random_moments)
@@ -311,13 +326,7 @@ START_TEST(finishing_can_be_tried_again)
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
-    run_prepare(&run, NULL);
-    run_start(&run, launches, &run);
-    waitpid(run.target, &run.wait_status, 0);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    struct prof_ingest *ingest = start_ingest_of_ended(&run, launches, &run, &store);
     ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
     sqlite3_set_authorizer(prof_store_db(store), deny_drop, NULL);
     for (int i = 0; i < 3; i++)
@@ -357,13 +366,7 @@ START_TEST(an_unreadable_directory_is_named)
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
-    run_prepare(&run, NULL);
-    run_start(&run, some_launches, NULL);
-    waitpid(run.target, &run.wait_status, 0);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    struct prof_ingest *ingest = start_ingest_of_ended(&run, some_launches, NULL, &store);
     char aside[300];
     snprintf(aside, sizeof aside, "%s.aside", run.directory);
     ck_assert_int_eq(rename(run.directory, aside), 0);
@@ -429,13 +432,7 @@ static char *ingest_without_memory(bool fails)
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
-    run_prepare(&run, NULL);
-    run_start(&run, some_launches, NULL);
-    waitpid(run.target, &run.wait_status, 0);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    struct prof_ingest *ingest = start_ingest_of_ended(&run, some_launches, NULL, &store);
     enum prof_status status = PROF_NOMEM;
     for (long n = 1; status; n += 1 + n / 300) {
         until = fails ? n : 0;
@@ -480,13 +477,7 @@ START_TEST(the_state_of_another_version)
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
-    run_prepare(&run, NULL);
-    run_start(&run, launches, &run);
-    waitpid(run.target, &run.wait_status, 0);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    struct prof_ingest *ingest = start_ingest_of_ended(&run, launches, &run, &store);
     ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
     prof_ingest_close(ingest);
     sqlite3 *db = prof_store_db(store);
