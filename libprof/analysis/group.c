@@ -46,28 +46,12 @@ void prof_texts_free(struct prof_texts *texts)
     prof_array_free(&texts->list);
 }
 
-uint32_t prof_kernel_number(struct prof_kernel_texts *texts, const struct prof_capture *capture,
+uint32_t prof_kernel_number(struct prof_texts *texts, const struct prof_capture *capture,
                             int64_t config)
 {
     const struct prof_config *its = prof_config(capture, config);
-    const char *name = its ? its->name : NULL, none = 0;
-    const char *key = name ? name : &none;
-    size_t length = name ? strlen(name) : 1;
-    uint32_t *known = prof_names_get(&texts->by_name, key, length);
-    if (known)
-        return *known;
-    const char **slot = prof_array_add(&texts->list);
-    uint32_t number = (uint32_t)texts->list.count - 1;
-    if (!slot || !prof_names_put(&texts->by_name, key, length, number))
-        return PROF_NO_GROUP;
-    *slot = name;
-    return number;
-}
-
-void prof_kernel_texts_free(struct prof_kernel_texts *texts)
-{
-    prof_names_free(&texts->by_name);
-    prof_array_free(&texts->list);
+    const char *name = its ? its->name : NULL;
+    return number_of_text(texts, name, name ? strlen(name) : 0);
 }
 
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh)

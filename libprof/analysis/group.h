@@ -20,17 +20,10 @@ struct prof_texts {
 uint32_t prof_texts_number(struct prof_texts *texts, struct prof_capture *capture, int64_t id);
 void prof_texts_free(struct prof_texts *texts);
 
-/* Numbers for kernels by readable name, so that configurations of one kernel are one. */
-struct prof_kernel_texts {
-    struct prof_names by_name;
-    PROF_ARRAY(const char *) list; /* number -> name, NULL for unknown */
-};
-
-/* The number of a launch configuration's kernel; unknown ones and those without a name share one.
- * PROF_NO_GROUP: out of memory. */
-uint32_t prof_kernel_number(struct prof_kernel_texts *texts, const struct prof_capture *capture,
+/* The number of a launch configuration's kernel, by readable name, so that configurations of one
+ * kernel are one; unknown ones and those without a name share one. PROF_NO_GROUP: out of memory. */
+uint32_t prof_kernel_number(struct prof_texts *texts, const struct prof_capture *capture,
                             int64_t config);
-void prof_kernel_texts_free(struct prof_kernel_texts *texts);
 
 /* Numbers for 64-bit keys: 0, 1, 2 ... in order of first sight; *fresh tells a new one.
  * PROF_NO_GROUP: out of memory. */

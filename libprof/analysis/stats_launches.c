@@ -109,7 +109,7 @@ struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
     struct prof_texts calls;
-    struct prof_kernel_texts kernels;
+    struct prof_texts kernels;
     struct prof_groups groups;
 };
 
@@ -197,7 +197,7 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
     if (!status && !make_launch_rows(&w, result))
         status = prof_out_of_memory(err);
     prof_groups_free(&w.groups);
-    prof_kernel_texts_free(&w.kernels);
+    prof_texts_free(&w.kernels);
     prof_texts_free(&w.calls);
     prof_scope_close(&w.scope);
     return status;

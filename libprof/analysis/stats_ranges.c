@@ -297,7 +297,7 @@ struct kernel_group {
 
 struct kernels {
     struct ranges ranges;
-    struct prof_kernel_texts names;
+    struct prof_texts names;
     struct prof_groups groups;
     uint32_t *ordinals; /* per range of the index: which instance of its group it is */
 };
@@ -433,7 +433,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     for (size_t i = 0; i < w.groups.count; i++)
         free(((struct kernel_group *)prof_group_at(&w.groups, i))->seen);
     prof_groups_free(&w.groups);
-    prof_kernel_texts_free(&w.names);
+    prof_texts_free(&w.names);
     free(w.ordinals);
     close_ranges(&w.ranges);
     return status;
