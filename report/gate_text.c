@@ -12,7 +12,7 @@
 
 #define TEXT_ROWS 12
 #define LABEL 13 /* columns of the words at the left */
-#define BELOW 15 /* columns before what stands below a row */
+#define BELOW 15 /* columns before the lines below a row */
 
 static enum prof_report_tone tone_of(enum prof_verdict verdict)
 {
@@ -40,7 +40,7 @@ static void put_labelled_text(const struct prof_report_page *page, const char *l
     free(text);
 }
 
-/* A line of words below a row. Takes the text. No name stands at the beginning of a line: a CI
+/* A line of words below a row. Takes the text. No name is at the beginning of a line: a CI
  * service may take what begins with :: for a command. */
 static void put_below(const struct prof_report_page *page, char *text)
 {

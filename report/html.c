@@ -4,7 +4,7 @@
  * (pack.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
- * could end that element: '<', which stands nowhere in JSON but in strings, so it is written as an
+ * could end that element: '<', which JSON has in strings only, so it is written as an
  * escape of JSON there. The page's own script puts texts into the document as text, never as
  * markup. */
 #include <math.h>

@@ -87,7 +87,7 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
 
 /* ---- markup ---------------------------------------------------------------------------------- */
 
-/* What stands in the page's template in place of a mark. */
+/* What replaces a mark of the page's template. */
 struct prof_html_panel {
     const char *mark; /* "@FINDINGS@" */
     void (*put)(FILE *out, const struct prof_html_page *page);

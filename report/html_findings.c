@@ -56,7 +56,7 @@ void prof_html_put_top_findings(FILE *out, const struct prof_html_page *page)
 
 /* ---- one finding ----------------------------------------------------------------------------- */
 
-/* Words of ours, in which what is to be typed stands between backticks. */
+/* Words of ours, in which what is to be typed is between backticks. */
 static void put_marked_text(FILE *out, const char *text)
 {
     for (bool code = false; *text; code = !code) {

@@ -28,7 +28,7 @@ enum prof_perfetto_kind {
 };
 
 struct prof_perfetto_interned {
-    struct prof_map numbers[PROF_PERFETTO_KINDS]; /* by what stands for an entry */
+    struct prof_map numbers[PROF_PERFETTO_KINDS]; /* by the key of an entry */
     struct prof_protobuf fresh;                   /* entries that were not sent */
     struct prof_protobuf entry;
     bool no_memory;
@@ -51,7 +51,7 @@ enum {
 
 enum { KIND_NATIVE = 1, KIND_KERNEL = 2, KIND_INTERPRETED = 3 };
 
-/* The number of what `key` stands for; `fresh` when it has none so far. */
+/* The number of the entry of `key`; `fresh` when it has none so far. */
 static int64_t interned_number(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
                                uint64_t key, bool *fresh)
 {
@@ -76,7 +76,7 @@ static void end_entry(struct prof_perfetto_interned *in, enum prof_perfetto_kind
     prof_protobuf_message(&in->fresh, kind, &in->entry);
 }
 
-/* The number of a text of this kind. Its address stands for it: it stays where it is to the end. */
+/* The number of a text of this kind. Its address is its key: it does not move until the end. */
 static int64_t intern_text(struct prof_perfetto_interned *in, enum prof_perfetto_kind kind,
                            const char *text)
 {

@@ -18,7 +18,7 @@
 #define NAME_CELLS 34
 #define TOGETHER 0.035 /* share of the plot within which two points are one to the eye */
 #define LEFT PROF_GNUPLOT_LEFT
-#define RIGHT 0.615 /* the list stands beside the plot */
+#define RIGHT 0.615 /* the list is beside the plot */
 #define BOTTOM PROF_GNUPLOT_BOTTOM
 #define TOP PROF_GNUPLOT_TOP
 

@@ -19,7 +19,7 @@ static const struct prof_event *event_of(const void *row)
 }
 
 /* A number that a call and what it started on a device share. A capture keeps both in one row, so
- * the row's number stands for CUPTI's; work of a CUDA graph has that of the graph's launch. */
+ * the row's number is used for CUPTI's; work of a CUDA graph has that of the graph's launch. */
 static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t correlation)
 {
     enum { GRAPH = PROF_EVENT_SYNC + 1, CLASSES };
@@ -169,7 +169,7 @@ static struct prof_report_value device_text(const struct prof_report_data *data,
     return prof_report_text(*device ? device : NULL);
 }
 
-/* A green context stands in a column of its own, beside the one that it is a part of. */
+/* A green context is in a column of its own, beside the one that it is a part of. */
 static struct prof_report_value context(const struct prof_report_data *data, const void *row)
 {
     const struct prof_context *its = prof_context(data->capture, event_of(row)->context);

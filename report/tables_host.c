@@ -1,4 +1,4 @@
-/* The tables of who did the work: processes, streams, contexts, threads; and what CPU samples say
+/* The tables of what did the work: processes, streams, contexts, threads; and what CPU samples say
  * of the host. */
 #include <stdio.h>
 #include <string.h>

@@ -212,8 +212,8 @@ static struct prof_report_value slow_ns(const struct prof_report_data *data, con
     return prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN);
 }
 
-/* How long it waited, and who came last, is known of operations that were found on other ranks too;
- * a rank without any has no share in them either. */
+/* How long it waited, and which rank came last, is known of operations that were found on other
+ * ranks too; a rank without any has no share in them either. */
 #define OF_OPERATIONS(name, known, value)                                                          \
     static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
     {                                                                                              \
@@ -381,7 +381,8 @@ const struct prof_report_table prof_report_collectives_table = {
     ROWS(prof_collective_row, collective),
 };
 
-/* ---- who came late --------------------------------------------------------------------------- */
+/* ---- ranks that came late ---------------------------------------------------------------------
+ */
 
 #define LATE(row) ((const struct prof_rank_late *)(row))
 

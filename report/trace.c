@@ -38,7 +38,7 @@ const char *prof_trace_keep(struct prof_trace *t, uint64_t key, const char *text
     return copy;
 }
 
-/* ---- who called -------------------------------------------------------------------------------
+/* ---- callers ----------------------------------------------------------------------------------
  */
 
 #define CALLERS 4       /* of the program's own lines; Chrome's stackFrames has all frames */
@@ -176,7 +176,7 @@ static void put_projections(struct prof_trace *t)
     }
 }
 
-/* Hardware counters, on their device. Between the stretches of time that were sampled a line stands
+/* Hardware counters, on their device. Between the stretches of time that were sampled a line is
  * at 0: trace formats know no gap in a counter. */
 static void put_counter_line(struct prof_trace *t, const struct prof_counter_line *line, size_t i)
 {

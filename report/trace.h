@@ -155,7 +155,7 @@ struct prof_trace_slice {
     int64_t duration_ns; /* PROF_UNKNOWN: an instant */
     int64_t flow_out;    /* number of the arrows that begin here; 0 = none */
     int64_t flow_in;     /* ... that end here */
-    uint32_t stack;      /* node of prof_trace.stacks: who called; 0 = not known */
+    uint32_t stack;      /* node of prof_trace.stacks: the caller; 0 = not known */
     bool flow_on;        /* others may end in the same arrow: nodes of one graph launch */
 };
 
