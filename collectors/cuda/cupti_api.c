@@ -100,13 +100,11 @@ bool cupti_check(CUptiResult result, const char *call)
     return false;
 }
 
-/* ---- Functions of the driver -----------------------------------------------------------------
- *
- * Functions of the driver that the collector calls itself, besides CUPTI's.
+/* ---- Functions of the driver ------------------------------------------------------------------
  *
  * Found once, within cuInit, which has just taken the loader's lock itself to load us. Later, in a
- * callback, dlopen could block forever: a thread may hold that lock which waits for the caller, one
- * that loads a library whose constructor uses CUDA. */
+ * callback, dlopen could block forever: a thread may hold that lock which waits for the caller,
+ * one that loads a library whose constructor uses CUDA. */
 
 struct cuda_driver cuda_driver;
 

@@ -95,10 +95,10 @@ struct exact_subject *exact_wanted_subject(const char *symbol, const struct exac
     return subject;
 }
 
-/* ---- Counts that wait for their records ------------------------------------------------------
+/* ---- Counts that wait for their records -------------------------------------------------------
  *
- * Written by the thread that has the turn of counting, read by the helper
- * thread; a bit for each launch saves the search for launches that were not counted. */
+ * Written by the thread that has the turn of counting, read by the helper thread; a bit for each
+ * launch saves the search for launches that were not counted. */
 
 #define WAITING 8192u /* memory that is not used is not there */
 #define MARKS 65536u

@@ -109,10 +109,10 @@ void exact_turns_forked(void)
     atomic_store(&in_flight, 0);
 }
 
-/* ---- Streams that are being captured ---------------------------------------------------------
+/* ---- Streams that are being captured ----------------------------------------------------------
  *
- * By the stream's handle: a capture ends with its stream too, an attempt to
- * begin or end one may fail, and only then does a number of them say nothing. */
+ * By the stream's handle: a capture ends with its stream too, an attempt to begin or end one may
+ * fail, and only then does a number of them say nothing. */
 
 #define STREAMS 256u /* captured at a time; were there more, none would be known to end */
 
@@ -214,13 +214,13 @@ void exact_captures_forked(void)
         atomic_store(&streams[i], 0);
 }
 
-/* ---- Is a context idle? --------------------------------------------------------------------
+/* ---- Is a context idle? -----------------------------------------------------------------------
  *
- * cuCtxSynchronize would be one call, and would hang the program whose earlier
- * work waits for something that its own thread does later: a wait for a value in memory, a host
- * function, a kernel that waits for the host. An event of the whole context (CUDA 12.5) can be
- * polled, and polling can stop at any time. It is made for each wait and destroyed after it,
- * pending or not: one that is kept would have to be forgotten with its context.
+ * cuCtxSynchronize would be one call, and would hang the program whose earlier work waits for
+ * something that its own thread does later: a wait for a value in memory, a host function, a
+ * kernel that waits for the host. An event of the whole context (CUDA 12.5) can be polled, and
+ * polling can stop at any time. It is made for each wait and destroyed after it, pending or not:
+ * one that is kept would have to be forgotten with its context.
  *
  * Querying an event is among the calls that end the capture of another thread's stream, in some
  * modes of capture: not from a thread in relaxed mode, which ours are meanwhile. */

@@ -152,11 +152,11 @@ HOST_EXPORT void quick_exit(int status)
         syscall(SYS_exit_group, status);
 }
 
-/* ---- dlclose ---------------------------------------------------------------------------------
+/* ---- dlclose ----------------------------------------------------------------------------------
  *
- * dlclose: what was learned of an object file must be forgotten before another one lies in its
- * place. Only noticed here; sources that registered for it are called. dlopen has no hook: it looks
- * where its caller lies, and through us that would be this library. */
+ * What was learned of an object file must be forgotten before another one lies in its place. Only
+ * noticed here; sources that registered for it are called. dlopen has no hook: it looks where its
+ * caller lies, and through us that would be this library. */
 
 HOST_EXPORT int dlclose(void *handle)
 {

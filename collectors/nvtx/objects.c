@@ -336,10 +336,10 @@ void nvtx_name_object(enum wire_named what, uint64_t object, const char *text, s
     collector_define(&name);
 }
 
-/* ---- Names of CUDA's objects -----------------------------------------------------------------
+/* ---- Names of CUDA's objects ------------------------------------------------------------------
  *
- * Names that a program gives to CUDA's devices, contexts, streams and events through NVTX. They
- * arrive by the program's own handles; perfkit finds the objects by those. */
+ * Names that a program gives to devices, contexts, streams and events. They arrive by the
+ * program's own handles; perfkit finds the objects by those. */
 
 static void name_a(enum wire_named what, uint64_t object, const char *name)
 {

@@ -6,11 +6,11 @@
 
 #include "collectors/opencl/ocl.h"
 
-/* ---- Address ranges --------------------------------------------------------------------------
+/* ---- Address ranges ---------------------------------------------------------------------------
  *
- * Which SVM allocation a pointer lies in, how many bytes a mapped pointer covers.
- * A sorted array under a mutex: programs hold few of these, look-ups need interior pointers, and a
- * driver call that makes one costs microseconds. */
+ * Which SVM allocation a pointer lies in, how many bytes a mapped pointer covers. A sorted array
+ * under a mutex: programs hold few of these, look-ups need interior pointers, and a driver call
+ * that makes one costs microseconds. */
 
 /* The first region whose address is above `address`. */
 static size_t above(const struct ocl_regions *regions, uintptr_t address)

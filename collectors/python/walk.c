@@ -171,10 +171,10 @@ static uint64_t python_own_thread(void)
     return (uint64_t)(uintptr_t)(thread ? thread : it->own_thread());
 }
 
-/* ---- One stack of two ------------------------------------------------------------------------
+/* ---- One stack of two -------------------------------------------------------------------------
  *
- * One stack of two: each loop of the interpreter lies in one native frame, known by its address on
- * the C stack; the Python frames it runs take that frame's place. */
+ * Each loop of the interpreter lies in one native frame, known by its address on the C stack; the
+ * Python frames it runs take that frame's place. */
 
 #define MAX_FAILURES 4u /* of the proof, before it is given up */
 

@@ -462,10 +462,9 @@ const unsigned char *cfi_block(const struct cfi_tables *tables, int64_t offset, 
     return *bytes <= cursor_left(&block) && !block.bad ? block.at : NULL;
 }
 
-/* ---- From a frame to its caller's ------------------------------------------------------------
+/* ---- From a frame to its caller's -------------------------------------------------------------
  *
- * From one frame's registers to its caller's by a row of the tables (cfi.c): the frame's address,
- * then each register from where the row says it is. */
+ * By a row of the tables: the frame's address, then each register from where the row says it is. */
 
 static bool evaluate_block(const struct cfi_tables *tables, int64_t offset, const uint64_t *initial,
                            const struct cfi_registers *registers, cfi_read *read, void *context,

@@ -93,9 +93,7 @@ enum cfi_stepped cfi_step(const struct cfi_tables *tables, const struct cfi_row 
  * to its first operation and its length, or NULL. For callers that recognize common expressions. */
 const unsigned char *cfi_block(const struct cfi_tables *tables, int64_t offset, uint64_t *bytes);
 
-/* ---- expression.c ----------------------------------------------------------------------------
- *
- * DWARF expressions of call frame information. */
+/* ---- expression.c: DWARF expressions --------------------------------------------------------- */
 
 /* The value of `bytes` of operations at `code`, begun with `initial` on its stack (NULL = nothing).
  * False: not understood, or needs what is not known. */

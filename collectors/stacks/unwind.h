@@ -70,9 +70,7 @@ struct unwound {
 void unwind(struct unwind_rules *rules, struct stacks_modules *modules,
             const struct unwind_start *start, uint32_t depth, struct unwound *out);
 
-/* ---- bounds.c: what of a stack may be read ---------------------------------------------------
- *
- * What of a stack may be read. */
+/* ---- bounds.c: what of a stack may be read --------------------------------------------------- */
 
 struct stack_bounds {
     uint64_t low, high; /* these bytes can be read */

@@ -80,9 +80,7 @@ void pm_explain(int result, const char *call, char *why, size_t size)
     snprintf(why, size, "%s: %s (%d)", call, name, result);
 }
 
-/* ---- libcuda ---------------------------------------------------------------------------------
- *
- * libcuda by dlopen. */
+/* ---- libcuda --------------------------------------------------------------------------------- */
 
 #define CUDA_NO_DEVICE 100
 

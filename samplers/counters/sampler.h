@@ -63,9 +63,7 @@ void pace_spend(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns);
 uint64_t pace_next(struct pace *pace, uint64_t began_ns, uint64_t length_ns, uint64_t now_ns,
                    uint64_t cpu_ns);
 
-/* ---- others.c --------------------------------------------------------------------------------
- *
- * Who else uses a GPU, by NVML. */
+/* ---- others.c: who else uses a GPU, by NVML -------------------------------------------------- */
 
 /* Open NVML. False when there is none: then nothing is known of others. */
 bool others_open(void);
