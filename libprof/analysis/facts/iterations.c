@@ -530,16 +530,12 @@ static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t
         s->first = s->at = own ? (size_t)(*own >> 32) : it->main_begin;
         s->end = own ? s->first + (size_t)(uint32_t)*own : it->main_end;
     }
-    size_t low = *first = s->first, high = s->end;
+    size_t low;
+    const struct prof_iteration *own = &it->list.data[ *first = s->first];
     if (is_last_begun(it, s, time))
         return s->at + 1;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (it->list.data[middle].begin <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    PROF_FIND_FIRST(low, at, s->end - s->first, own[at].begin > time);
+    low += s->first;
     s->at = low > *first ? low - 1 : *first;
     return low;
 }

@@ -74,16 +74,9 @@ static bool list_segments(struct blocks *b, const struct prof_map *addresses)
 static uint32_t segment_of(const struct blocks *b, int64_t process, int64_t address, int64_t start)
 {
     const struct segment *s = b->segments.data;
-    size_t low = 0, high = b->segments.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        bool after = s[middle].process != process ? s[middle].process > process
-                                                  : s[middle].address > address;
-        if (after)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, b->segments.count,
+                    s[at].process != process ? s[at].process > process : s[at].address > address);
     size_t least = low > LOOK_BACK ? low - LOOK_BACK : 0;
     for (size_t i = low; i-- > least && s[i].process == process && s[i].reach > address;) {
         if (prof_subtract(address, s[i].address) < s[i].bytes &&

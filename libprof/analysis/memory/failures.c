@@ -102,16 +102,10 @@ static bool overlap(const struct span *a, const struct span *b)
 static bool overlaps_failed_call(const struct rows *rows, const struct span *span)
 {
     const struct span *spans = rows->spans.data;
-    size_t low = 0, high = rows->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        bool after = spans[middle].thread != span->thread ? spans[middle].thread > span->thread
-                                                          : spans[middle].begin > span->end;
-        if (after)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    size_t low;
+    PROF_FIND_FIRST(low, at, rows->spans.count,
+                    spans[at].thread != span->thread ? spans[at].thread > span->thread
+                                                     : spans[at].begin > span->end);
     return overlap(&rows->last, span) || (low && overlap(&spans[low - 1], span));
 }
 
