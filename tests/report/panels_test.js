@@ -72,6 +72,18 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'a column whose values are all 0 is shown with all columns only'(browser) {
+    const { url, json } = report('more');
+    await load(browser, url);
+    assert.ok(json.api.rows.length && json.api.rows.every((row) => row.failed === 0));
+    const headings = () => browser.run(`return [...document.querySelectorAll('#api-table thead th')].map((th) => th.textContent)`);
+    const before = await headings();
+    assert.ok(!before.includes('Failed') && before.includes('Call'), before);
+    await browser.run(`document.querySelector('#api button[aria-pressed]').click()`);
+    assert.ok((await headings()).includes('Failed'));
+    await isQuiet(browser, url);
+  },
+
   async 'memory at its peak, transfers by size, bytes in the flame graph'(browser) {
     const { url, json } = report('normal');
     await load(browser, url);
