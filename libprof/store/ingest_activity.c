@@ -3,10 +3,7 @@
 
 static void set_time(struct prof_ingest *ingest, struct ingest_row *row, int at, uint64_t ns)
 {
-    if (ns)
-        row_set(row, at, (int64_t)(ns - ingest->zero_ns));
-    else
-        row_null(row, at);
+    row_set_if(row, at, ns, (int64_t)(ns - ingest->zero_ns));
 }
 
 /* `start` and `duration` of overhead and migration, which begin alike; an end before its start
@@ -15,10 +12,8 @@ static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_
                      uint64_t end)
 {
     set_time(ingest, row, COLUMN_AT(overhead, start), start);
-    if (start && end)
-        row_set(row, COLUMN_AT(overhead, duration), end > start ? (int64_t)(end - start) : 0);
-    else
-        row_null(row, COLUMN_AT(overhead, duration));
+    row_set_if(row, COLUMN_AT(overhead, duration), start && end,
+               end > start ? (int64_t)(end - start) : 0);
 }
 
 /* The row of a thread that a record names by its number; *row = 0 for none. */
@@ -100,10 +95,7 @@ static enum prof_status migration(struct prof_ingest *ingest, struct ingest_spoo
 
 static void bind_time(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uint64_t ns)
 {
-    if (ns)
-        ingest_bind(sql, at, (int64_t)(ns - ingest->zero_ns));
-    else
-        sqlite3_bind_null(sql, at);
+    ingest_bind_if(sql, at, ns, (int64_t)(ns - ingest->zero_ns));
 }
 
 static enum prof_status pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
@@ -124,10 +116,7 @@ static enum prof_status pool(struct prof_ingest *ingest, struct ingest_spool *sp
         ingest_bind(sql, COLUMN_AT(memory_pool, used_bytes), (int64_t)record->used_bytes);
     else
         ingest_bind_known(sql, COLUMN_AT(memory_pool, used_bytes), (int64_t)record->used_bytes);
-    if (trimmed)
-        ingest_bind(sql, COLUMN_AT(memory_pool, kept_bytes), (int64_t)record->kept_bytes);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(memory_pool, kept_bytes));
+    ingest_bind_if(sql, COLUMN_AT(memory_pool, kept_bytes), trimmed, (int64_t)record->kept_bytes);
     ingest_bind_known(sql, COLUMN_AT(memory_pool, threshold_bytes),
                       (int64_t)record->threshold_bytes);
     ingest_bind_known(sql, COLUMN_AT(memory_pool, thread), thread);
@@ -142,11 +131,8 @@ static enum prof_status jit(struct prof_ingest *ingest, struct ingest_spool *spo
     int64_t thread;
     PROF_TRY(activity_thread_row(ingest, spool, record->head.aux, &thread));
     bind_time(ingest, sql, COLUMN_AT(jit, start), record->start);
-    if (record->start && record->end)
-        ingest_bind(sql, COLUMN_AT(jit, duration),
-                    record->end > record->start ? (int64_t)(record->end - record->start) : 0);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(jit, duration));
+    ingest_bind_if(sql, COLUMN_AT(jit, duration), record->start && record->end,
+                   record->end > record->start ? (int64_t)(record->end - record->start) : 0);
     ingest_bind(sql, COLUMN_AT(jit, process), spool->process);
     ingest_bind_known(sql, COLUMN_AT(jit, thread), thread);
     ingest_bind_known(sql, COLUMN_AT(jit, device),

@@ -115,14 +115,8 @@ static enum prof_status set_call(struct prof_ingest *ingest, struct ingest_spool
 /* All tables of device records begin with DEVICE_TIMES (tables.def). */
 static void bind_times(struct ingest_row *out, const struct device_row *row)
 {
-    if (row->has_start)
-        row_set(out, COLUMN_AT(kernel, start), row->start);
-    else
-        row_null(out, COLUMN_AT(kernel, start));
-    if (row->has_end)
-        row_set(out, COLUMN_AT(kernel, duration), row->duration);
-    else
-        row_null(out, COLUMN_AT(kernel, duration));
+    row_set_if(out, COLUMN_AT(kernel, start), row->has_start, row->start);
+    row_set_if(out, COLUMN_AT(kernel, duration), row->has_end, row->duration);
     row_known(out, COLUMN_AT(kernel, stream), row->stream);
 }
 
@@ -186,10 +180,7 @@ static enum prof_status write_transfer(struct prof_ingest *ingest, struct ingest
     bind_api(out, COLUMN_AT(transfer, api_name), row, true);
     row_known(out, COLUMN_AT(transfer, source_kind), transfer->source_kind);
     row_known(out, COLUMN_AT(transfer, target_kind), transfer->target_kind);
-    if (transfer->blocking == 255)
-        row_null(out, COLUMN_AT(transfer, blocking));
-    else
-        row_set(out, COLUMN_AT(transfer, blocking), transfer->blocking);
+    row_set_if(out, COLUMN_AT(transfer, blocking), transfer->blocking != 255, transfer->blocking);
     row_known(out, COLUMN_AT(transfer, peer),
               ingest_global(spool, transfer->peer_device, WIRE_DEVICE));
     row_known(out, COLUMN_AT(transfer, graph_node), (int64_t)transfer->graph_node);

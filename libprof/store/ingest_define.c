@@ -38,18 +38,21 @@ bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind,
     return true;
 }
 
+enum prof_status ingest_map_row(struct prof_ingest *ingest, int64_t spool, int64_t local,
+                                uint32_t kind, int64_t global, uint32_t extra)
+{
+    const int64_t values[] = {spool, local, kind, global, extra};
+    for (int i = 0; i < 5; i++)
+        ingest_bind(ingest->sql[INGEST_SQL_MAP], i + 1, values[i]);
+    return ingest_run(ingest, INGEST_SQL_MAP);
+}
+
 enum prof_status ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
                                      uint32_t local, uint32_t kind, int64_t global, uint32_t extra)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
-    ingest_bind(sql, 1, spool->id);
-    ingest_bind(sql, 2, local);
-    ingest_bind(sql, 3, kind);
-    ingest_bind(sql, 4, global);
-    ingest_bind(sql, 5, extra);
     PROF_TRY(ingest_memory(ingest, ingest_set_local(spool, local, kind, global, extra),
                            "numbers of definitions"));
-    return ingest_run(ingest, INGEST_SQL_MAP);
+    return ingest_map_row(ingest, spool->id, local, kind, global, extra);
 }
 
 const struct ingest_local *ingest_lookup(const struct ingest_spool *spool, uint32_t local,
@@ -208,10 +211,7 @@ static enum prof_status config_definition(struct prof_ingest *ingest, struct ing
     ingest_bind_known(sql, COLUMN_AT(launch_config, demangled), demangled);
     for (int i = 0; i < 3; i++) {
         ingest_bind(sql, COLUMN_AT(launch_config, grid_x) + i, config->grid[i]);
-        if (chosen)
-            sqlite3_bind_null(sql, COLUMN_AT(launch_config, block_x) + i);
-        else
-            ingest_bind(sql, COLUMN_AT(launch_config, block_x) + i, config->block[i]);
+        ingest_bind_if(sql, COLUMN_AT(launch_config, block_x) + i, !chosen, config->block[i]);
         ingest_bind_known(sql, COLUMN_AT(launch_config, cluster_x) + i, config->cluster[i]);
     }
     const struct {
@@ -402,15 +402,9 @@ static enum prof_status write_stack_definition(struct prof_ingest *ingest,
     int64_t row = count < 0 ? 0 : ingest_stack(ingest, spool->process, entries, (size_t)count);
     if (row <= 0) /* an empty one stays unknown */
         return ingest->error.status;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
-    ingest_bind(sql, 1, spool->id);
-    ingest_bind(sql, 2, stack->head.aux);
-    ingest_bind(sql, 3, WIRE_STACK);
-    ingest_bind(sql, 4, row);
-    ingest_bind(sql, 5, 0);
     PROF_TRY(ingest_memory(ingest, prof_map_put(&spool->stacks, stack->head.aux, (uint64_t)row),
                            "stacks"));
-    return ingest_run(ingest, INGEST_SQL_MAP);
+    return ingest_map_row(ingest, spool->id, stack->head.aux, WIRE_STACK, row, 0);
 }
 
 int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local)

@@ -20,10 +20,7 @@ static enum prof_status write_row(struct prof_ingest *ingest, int64_t process,
     ingest_bind_known(sql, COLUMN_AT(capture_health, process), process);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, subject), subject);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, item), item);
-    if (value)
-        ingest_bind(sql, COLUMN_AT(capture_health, value), *value);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(capture_health, value));
+    ingest_bind_if(sql, COLUMN_AT(capture_health, value), value, value ? *value : 0);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, note), note);
     ingest_bind_text(ingest, sql, COLUMN_AT(capture_health, level),
                      prof_health_level_text(prof_health[code].level));

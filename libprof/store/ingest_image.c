@@ -146,10 +146,7 @@ static enum prof_status write_module(struct prof_ingest *ingest, int64_t process
     ingest_bind_text(ingest, sql, COLUMN_AT(module, build_id), mapping->build_id);
     ingest_bind(sql, COLUMN_AT(module, address), (int64_t)mapping->address);
     ingest_bind(sql, COLUMN_AT(module, bytes), (int64_t)mapping->bytes);
-    if (mapping->segment >= 0)
-        ingest_bind(sql, COLUMN_AT(module, segment), mapping->segment);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(module, segment));
+    ingest_bind_if(sql, COLUMN_AT(module, segment), mapping->segment >= 0, mapping->segment);
     return ingest_insert(ingest, SCHEMA_module);
 }
 

@@ -52,10 +52,7 @@ enum prof_status ingest_device_memory(struct prof_ingest *ingest,
     ingest_bind(sql, COLUMN_AT(device_memory, start), (int64_t)(sample->mono_ns - ingest->zero_ns));
     ingest_bind(sql, COLUMN_AT(device_memory, total), sample->total_bytes);
     ingest_bind(sql, COLUMN_AT(device_memory, used), sample->used_bytes);
-    if (ours == PROF_UNKNOWN)
-        sqlite3_bind_null(sql, COLUMN_AT(device_memory, process_used));
-    else
-        ingest_bind(sql, COLUMN_AT(device_memory, process_used), ours);
+    ingest_bind_if(sql, COLUMN_AT(device_memory, process_used), ours != PROF_UNKNOWN, ours);
     return ingest_insert(ingest, SCHEMA_device_memory);
 }
 
@@ -73,10 +70,8 @@ enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uui
     ingest_bind(sql, COLUMN_AT(device_clock, device), device);
     ingest_bind(sql, COLUMN_AT(device_clock, start), (int64_t)(mono_ns - ingest->zero_ns));
     for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++) {
-        if (values[i] == PROF_UNKNOWN)
-            sqlite3_bind_null(sql, COLUMN_AT(device_clock, sm_mhz) + i);
-        else
-            ingest_bind(sql, COLUMN_AT(device_clock, sm_mhz) + i, values[i]);
+        ingest_bind_if(sql, COLUMN_AT(device_clock, sm_mhz) + i, values[i] != PROF_UNKNOWN,
+                       values[i]);
     }
     return ingest_insert(ingest, SCHEMA_device_clock);
 }

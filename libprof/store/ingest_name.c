@@ -131,13 +131,8 @@ enum prof_status ingest_handle(struct prof_ingest *ingest, struct ingest_spool *
         "handles"));
     if (spool->restoring)
         return PROF_OK;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
-    ingest_bind(sql, 1, spool->id);
-    ingest_bind(sql, 2, (int64_t)handle->handle);
-    ingest_bind(sql, 3, WIRE_HANDLE);
-    ingest_bind(sql, 4, (int64_t)object);
-    ingest_bind(sql, 5, kind);
-    return ingest_run(ingest, INGEST_SQL_MAP);
+    return ingest_map_row(ingest, spool->id, (int64_t)handle->handle, WIRE_HANDLE, (int64_t)object,
+                          kind);
 }
 
 bool ingest_handle_of(const struct ingest_unclaimed *unclaimed, struct wire_handle *handle)

@@ -127,11 +127,15 @@ static inline void row_null(struct ingest_row *row, int at)
 {
     row->nulls |= 1u << (at - 1);
 }
-static inline void row_known(struct ingest_row *row, int at, int64_t value)
+static inline void row_set_if(struct ingest_row *row, int at, bool known, int64_t value)
 {
     row->values[at - 1] = value;
-    if (!value)
+    if (!known)
         row_null(row, at);
+}
+static inline void row_known(struct ingest_row *row, int at, int64_t value)
+{
+    row_set_if(row, at, value != 0, value);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -235,6 +239,14 @@ static inline void ingest_bind(sqlite3_stmt *sql, int at, int64_t value)
 static inline void ingest_bind_known(sqlite3_stmt *sql, int at, int64_t value)
 {
     if (value)
+        sqlite3_bind_int64(sql, at, value);
+    else
+        sqlite3_bind_null(sql, at);
+}
+/* NULL unless `known`. */
+static inline void ingest_bind_if(sqlite3_stmt *sql, int at, bool known, int64_t value)
+{
+    if (known)
         sqlite3_bind_int64(sql, at, value);
     else
         sqlite3_bind_null(sql, at);
@@ -370,6 +382,9 @@ void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spoo
                             sqlite3_stmt *sql, int at, uint32_t local);
 /* stack.id of a spool's stack; 0 = none, or its definition was lost. */
 int64_t ingest_stack_of(const struct ingest_spool *spool, uint32_t local);
+/* A row of ingest_map: what the state keeps of a local id. */
+enum prof_status ingest_map_row(struct prof_ingest *ingest, int64_t spool, int64_t local,
+                                uint32_t kind, int64_t global, uint32_t extra);
 /* Remember what a local id stands for, in memory and in the store. */
 enum prof_status ingest_define_local(struct prof_ingest *ingest, struct ingest_spool *spool,
                                      uint32_t local, uint32_t kind, int64_t global, uint32_t extra);

@@ -219,10 +219,7 @@ static void bind_rank(struct prof_ingest *ingest, sqlite3_stmt *sql, int at,
 {
     const uint32_t numbers[] = {header->rank, header->local_rank, header->world_size};
     for (int i = 0; i < 3; i++) {
-        if (numbers[i])
-            ingest_bind(sql, at + i, (int64_t)numbers[i] - 1);
-        else
-            sqlite3_bind_null(sql, at + i);
+        ingest_bind_if(sql, at + i, numbers[i], (int64_t)numbers[i] - 1);
     }
     char job[sizeof header->job + 1] = "";
     memcpy(job, header->job, sizeof header->job);

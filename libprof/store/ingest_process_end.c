@@ -71,15 +71,9 @@ static enum prof_status write_end(struct prof_ingest *ingest, struct ingest_proc
                              ? end_reasons[process->how < LIFECYCLE_ENDS ? process->how : 0]
                              : "running";
     ingest_bind(sql, 1, process->row);
-    if (process->end_ns)
-        ingest_bind(sql, 2, (int64_t)(process->end_ns - ingest->zero_ns));
-    else
-        sqlite3_bind_null(sql, 2);
+    ingest_bind_if(sql, 2, process->end_ns, (int64_t)(process->end_ns - ingest->zero_ns));
     ingest_bind_text(ingest, sql, 3, reason);
-    if (process->has_status)
-        ingest_bind(sql, 4, process->status);
-    else
-        sqlite3_bind_null(sql, 4);
+    ingest_bind_if(sql, 4, process->has_status, process->status);
     ingest_bind_known(sql, 5, process->signal);
     if (process->pidfd >= 0 && process->gone) {
         close(process->pidfd);

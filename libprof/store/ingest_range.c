@@ -93,25 +93,16 @@ static enum prof_status write_range(struct prof_ingest *ingest, struct ingest_sp
         return ingest->error.status;
     sqlite3_stmt *sql = ingest->insert[SCHEMA_range];
     ingest_bind(sql, COLUMN_AT(range, start), (int64_t)(range->time - ingest->zero_ns));
-    if (end)
-        ingest_bind(sql, COLUMN_AT(range, duration), (int64_t)(end - range->time));
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(range, duration));
+    ingest_bind_if(sql, COLUMN_AT(range, duration), end, (int64_t)(end - range->time));
     ingest_bind(sql, COLUMN_AT(range, thread), thread->row);
     ingest_bind_known(sql, COLUMN_AT(range, name),
                       ingest_global(spool, range->message, WIRE_STRING));
     ingest_bind_known(sql, COLUMN_AT(range, domain),
                       ingest_global(spool, range->head.aux, WIRE_STRING));
-    if (depth >= 0)
-        ingest_bind(sql, COLUMN_AT(range, depth), depth);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(range, depth));
+    ingest_bind_if(sql, COLUMN_AT(range, depth), depth >= 0, depth);
     ingest_bind_known(sql, COLUMN_AT(range, end_thread), end_row);
     ingest_bind_known(sql, COLUMN_AT(range, category), range->category);
-    if (range->has_color)
-        ingest_bind(sql, COLUMN_AT(range, color), range->color);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(range, color));
+    ingest_bind_if(sql, COLUMN_AT(range, color), range->has_color, range->color);
     bind_payload(sql, COLUMN_AT(range, payload), range);
     PROF_TRY(ingest_insert(ingest, SCHEMA_range));
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
@@ -261,10 +252,7 @@ static enum prof_status mark(struct prof_ingest *ingest, struct ingest_spool *sp
     ingest_bind_known(sql, COLUMN_AT(marker, domain),
                       ingest_global(spool, range->head.aux, WIRE_STRING));
     ingest_bind_known(sql, COLUMN_AT(marker, category), range->category);
-    if (range->has_color)
-        ingest_bind(sql, COLUMN_AT(marker, color), range->color);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(marker, color));
+    ingest_bind_if(sql, COLUMN_AT(marker, color), range->has_color, range->color);
     bind_payload(sql, COLUMN_AT(marker, payload), range);
     return ingest_insert(ingest, SCHEMA_marker);
 }

@@ -42,10 +42,7 @@ static enum prof_status counter(struct prof_ingest *ingest, struct ingest_spool 
     ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, unit), record->unit);
     ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, metric), record->metric);
     ingest_bind(sql, COLUMN_AT(counter, kind), record->head.flags);
-    if (record->clock)
-        ingest_bind(sql, COLUMN_AT(counter, clock), record->clock - 1);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(counter, clock));
+    ingest_bind_if(sql, COLUMN_AT(counter, clock), record->clock, record->clock - 1);
     if (isfinite(record->peak) && record->peak > 0)
         sqlite3_bind_double(sql, COLUMN_AT(counter, peak), record->peak);
     else
@@ -76,10 +73,8 @@ static enum prof_status burst(struct prof_ingest *ingest, const struct ingest_sp
         return PROF_OK;
     ingest_bind(sql, COLUMN_AT(counter_burst, counter_device), row);
     ingest_bind(sql, COLUMN_AT(counter_burst, samples), record->samples);
-    if (record->head.flags & WIRE_BURST_OTHERS)
-        ingest_bind(sql, COLUMN_AT(counter_burst, others), record->others);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(counter_burst, others));
+    ingest_bind_if(sql, COLUMN_AT(counter_burst, others), record->head.flags & WIRE_BURST_OTHERS,
+                   record->others);
     ingest_bind_known(sql, COLUMN_AT(counter_burst, overflow),
                       record->head.flags & WIRE_BURST_OVERFLOW ? 1 : 0);
     ingest_bind(sql, COLUMN_AT(counter_burst, decode), (int64_t)record->decode_ns);

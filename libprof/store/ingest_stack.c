@@ -76,10 +76,8 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
     ingest_bind(sql, COLUMN_AT(frame, id), ++ingest->last_frame);
     ingest_bind(sql, COLUMN_AT(frame, process), process);
     ingest_bind(sql, COLUMN_AT(frame, kind), entry->kind);
-    if (native || entry->kind == PROF_STORE_FRAME_KERNEL)
-        ingest_bind(sql, COLUMN_AT(frame, address), (int64_t)entry->address);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(frame, address));
+    ingest_bind_if(sql, COLUMN_AT(frame, address), native || entry->kind == PROF_STORE_FRAME_KERNEL,
+                   (int64_t)entry->address);
     ingest_bind_known(sql, COLUMN_AT(frame, module), object ? object->row : 0);
     if (object)
         ingest_bind(sql, COLUMN_AT(frame, offset), (int64_t)(entry->address - object->start));

@@ -184,13 +184,7 @@ enum prof_status ingest_state_save(struct prof_ingest *ingest)
 
 enum prof_status ingest_state_process(struct prof_ingest *ingest, uint32_t entry, int64_t row)
 {
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_MAP];
-    ingest_bind(sql, 1, 0);
-    ingest_bind(sql, 2, entry);
-    ingest_bind(sql, 3, MAP_PROCESS);
-    ingest_bind(sql, 4, row);
-    ingest_bind(sql, 5, 0);
-    return ingest_run(ingest, INGEST_SQL_MAP);
+    return ingest_map_row(ingest, 0, entry, MAP_PROCESS, row, 0);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
