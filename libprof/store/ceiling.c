@@ -223,12 +223,16 @@ enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folde
                                      struct prof_error *err)
 {
     sqlite3 *db = prof_store_db(store);
-    if (sqlite3_exec(db, "SAVEPOINT ceiling; DELETE FROM ceiling", NULL, NULL, NULL))
-        return prof_store_fail(store, "write to", err);
-    enum prof_status status = attach_all(store, folder, err);
+    bool alone = sqlite3_get_autocommit(db);
+    enum prof_status status =
+        sqlite3_exec(db, "SAVEPOINT ceiling; DELETE FROM ceiling", NULL, NULL, NULL)
+            ? prof_store_fail(store, "write to", err)
+            : attach_all(store, folder, err);
     if (status)
         sqlite3_exec(db, "ROLLBACK TO ceiling", NULL, NULL, NULL);
     if (sqlite3_exec(db, "RELEASE ceiling", NULL, NULL, NULL) && !status)
         status = prof_store_fail(store, "write to", err);
+    if (status && alone) /* a commit that failed leaves its transaction open */
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }

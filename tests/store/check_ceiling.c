@@ -179,6 +179,18 @@ START_TEST(captures_get_those_of_their_devices)
     }
     ck_assert_int_eq(prof_ceiling_attach(store, "/nowhere", &err), PROF_OK);
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 0);
+
+    /* A commit that fails, here for a reader, leaves no transaction in the way of what comes next. */
+    sqlite3 *reader;
+    ck_assert_int_eq(sqlite3_exec(prof_store_db(store), "PRAGMA journal_mode=DELETE", NULL, NULL, NULL),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(path, &reader), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(reader, "BEGIN; SELECT * FROM device", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(prof_store_db(store), 0);
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_BUSY);
+    ck_assert(sqlite3_get_autocommit(prof_store_db(store)));
+    sqlite3_close(reader);
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_OK);
     prof_store_close(store);
     leave();
 }
