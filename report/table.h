@@ -2,12 +2,16 @@
  * HTML page's. The tables of a report, of --stats, --memory and --ranks, and those of other
  * commands are all described so; a column is added in one place, the file of its table.
  *
- *     static const struct prof_report_column columns[] = {          // report/columns.h has macros
- *         STRING("name", "Baseline", NAME, 1, row, name),           // key, heading, unit,
- * importance INT64("bytes", "Size", BYTES, 2, row, bytes), {0}}; static const struct
- * prof_report_table table = {.name = "baselines", .title = "Baselines", .none = "no baselines",
- * .columns = columns, .row_bytes = sizeof(struct row)};
- *
+ *     // key, heading, unit, importance; report/columns.h has the macros
+ *     static const struct prof_report_column columns[] = {
+ *         STRING("name", "Baseline", NAME, 1, row, name),
+ *         INT64("bytes", "Size", BYTES, 2, row, bytes),
+ *         {0},
+ *     };
+ *     static const struct prof_report_table table = {
+ *         .name = "baselines", .title = "Baselines", .none = "no baselines",
+ *         .columns = columns, .row_bytes = sizeof(struct row),
+ *     };
  *     struct prof_report_output output = {.format = PROF_REPORT_TEXT, .page = {.out = stdout}};
  *     status = prof_report_put_rows(&output, &table, rows, count, &err);
  *
