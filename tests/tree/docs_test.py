@@ -4,6 +4,7 @@
 
     docs_test.py PERFKIT ROOT
 """
+import fnmatch
 import os
 import re
 import shutil
@@ -150,6 +151,25 @@ def check_named(root):
             yield "%s: %s has no %s" % (page, path, function)
 
 
+# Source files that a page names: with a folder, or C files by their name alone; headers of others are not ours.
+SOURCE = re.compile(r"(?:[\w*]+/)+[\w*.-]+\.(?:c|h|py|sh|def|tsv|js|cmake)|[\w*]+\.[ch]")
+FOLDERS = ("bench", "cli", "cmake", "collectors", "docs", "examples", "kernels", "libprof", "report", "samplers", "scripts",
+           "tests", "tui", "workloads")
+OF_OTHERS = {"cuda.h", "cupti.h"}
+
+
+def check_sources(root):
+    """Source files in code marks that are not in the tree, be it under a part of their path."""
+    files = []
+    for top in FOLDERS:
+        for folder, _, names in os.walk(os.path.join(root, top), followlinks=True):
+            files += ["/" + os.path.relpath(os.path.join(folder, name), root) for name in names]
+    for page in pages(root):
+        for span in SPAN.findall(FENCED.sub("", read(os.path.join(root, page)))):
+            if SOURCE.fullmatch(span) and span not in OF_OTHERS and not fnmatch.filter(files, "*/" + span):
+                yield "%s: `%s`: no such file" % (page, span)
+
+
 def check_mentions(root):
     """Pages and schemas that the files of the tree name. CHANGELOG.md and measurements name those of their day."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout
@@ -182,20 +202,22 @@ def known_commands(perfkit):
 
 
 def check(root, helps):
-    return list(check_links(root)) + list(check_commands(root, helps)) + list(check_named(root))
+    return list(check_links(root)) + list(check_commands(root, helps)) + list(check_named(root)) + \
+        list(check_sources(root))
 
 
 def check_planted(root, helps):
     """Each fault, added to a copy of README.md, is found."""
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(os.path.join(root, "docs"), os.path.join(copy, "docs"))
-        for name in ("bench", "cli", "collectors", "libprof", "report", "scripts", "examples", "CONTRIBUTING.md",
-                     "CHANGELOG.md"):
+        for name in FOLDERS + ("CONTRIBUTING.md", "CHANGELOG.md"):
+            if name == "docs":
+                continue
             os.symlink(os.path.join(root, name), os.path.join(copy, name))
         text = read(os.path.join(root, "README.md"))
         for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/guide/gate.md#no-such-heading)",
                       "    $ perfkit rum -- ./a", "    $ perfkit report --no-such-option run.sqlite",
-                      "See `perfkit\nrun -z -- ./a`.", "`bench/no_such_bench`", "`bench/overhead build --no-such-option`",
+                      "See `perfkit\nrun -z -- ./a`.", "`bench/no_such_bench`", "`collectors/cuda/no_such.c`", "`no_such.h`", "`bench/overhead build --no-such-option`",
                       None):
             with open(os.path.join(copy, "README.md"), "w", encoding="utf-8") as file:
                 file.write(text + "\n\n" + (fault or "") + "\n")
