@@ -257,13 +257,26 @@ static void read_launch(struct prof_event_cursor *c, struct prof_event_row *row)
     row->stack = launch->stack;
 }
 
+/* The row before was given a launch: nothing of it stays where no column of this one was read. */
+static void forget_launch(const struct prof_event_cursor *c, struct prof_event_row *row)
+{
+    static const enum prof_event_field given[] = {PROF_FIELD_THREAD, PROF_FIELD_NAME,
+                                                  PROF_FIELD_STACK};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        if (!tables[row->kind].columns[given[i]] || !(c->query.fields >> given[i] & 1))
+            put_cell(row, &places[given[i]], PROF_UNKNOWN);
+    }
+    row->in_graph = false;
+}
+
 /* What follows from the columns. False: not in scope. */
 static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_row *row)
 {
     row->call_ns = prof_call_start(row->start_ns, row->lead_ns);
     if (c->query.fields & PROF_FIELD(LAUNCH)) {
         row->launch_ns = row->call_duration_ns;
-        row->in_graph = false;
+        if (row->in_graph)
+            forget_launch(c, row);
         if (row->call_ns == PROF_UNKNOWN && row->correlation != PROF_UNKNOWN)
             read_launch(c, row);
     }

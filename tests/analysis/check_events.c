@@ -332,6 +332,29 @@ START_TEST(rows_of_graphs_take_their_launch)
 }
 END_TEST
 
+/* A whole graph whose launch is lost has none: not that of the graph before it. */
+START_TEST(a_graph_without_its_launch)
+{
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO api_call(start, duration, thread, name, correlation, stack) "
+                          "VALUES(10, 7, 2, 4, 99, 3);"
+                          "INSERT INTO graph_launch(start, duration, stream, graph, correlation) "
+                          "VALUES(50, 5, 1, 9, 99), (60, 5, 1, 9, 100)");
+    struct prof_event_query query = {.tables = PROF_OPS(GRAPH), .fields = PROF_FIELD(LAUNCH)};
+    for (int in_order = 0; in_order < 2; in_order++) {
+        query.in_order = in_order;
+        query.where = "id = 1";
+        ck_assert_int_eq(read_all(c, query).last.stack, 3);
+        query.where = NULL;
+        struct prof_event_row row = read_all(c, query).last;
+        ck_assert_int_eq(row.id, 2);
+        ck_assert(row.in_graph && row.call_ns == PROF_UNKNOWN && row.launch_ns == PROF_UNKNOWN);
+        ck_assert(!row.thread && !row.name && !row.stack);
+    }
+    prof_close(c);
+}
+END_TEST
+
 /* One that can take no more is out of memory. */
 START_TEST(rows_stop_where_memory_does)
 {
@@ -348,4 +371,5 @@ END_TEST
 CHECK_MAIN("events", all_events_in_order, events_in_a_filter, device_events_are_whole,
            calls_point_at_their_record, host_events_are_whole, a_cursor_sees_one_state,
            rows_have_the_columns_asked_for, rows_come_as_the_file_has_them_or_in_order,
-           rows_of_a_scope, rows_of_graphs_take_their_launch, rows_stop_where_memory_does)
+           rows_of_a_scope, rows_of_graphs_take_their_launch, a_graph_without_its_launch,
+           rows_stop_where_memory_does)
