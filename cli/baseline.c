@@ -397,12 +397,17 @@ static int export_baseline(struct call *call)
 static enum prof_status import_baseline(struct call *call, struct prof_baseline *baseline,
                                         struct prof_baseline_file *to, const char *as)
 {
+    struct gate_runs runs = {0};
     size_t added;
-    enum prof_status status = prof_baseline_append(to, as, baseline->sessions,
-                                                   baseline->session_count, &added, &call->err);
+    /* A run that cannot be read would make every later gate fail. */
+    enum prof_status status = gate_runs_add_baseline(&runs, baseline, &call->err);
+    if (!status)
+        status = prof_baseline_append(to, as, baseline->sessions, baseline->session_count, &added,
+                                      &call->err);
     if (!status && !call->args->quiet)
         cli_say("baseline", "added %s to '%s'", prof_counted((int64_t)added, "run", "runs").text,
                 as);
+    gate_runs_free(&runs);
     prof_baseline_free(baseline);
     return status;
 }

@@ -395,10 +395,11 @@ struct export_reader {
 static char *read_exported_text(struct export_reader *in, const cJSON *from, const char *key,
                                 bool required)
 {
-    const char *text = prof_document_text(from, key);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(from, key);
+    const char *text = cJSON_GetStringValue(item);
     char *copy = text ? strdup(text) : NULL;
     in->failed |= text && !copy;
-    in->damaged |= required && !text;
+    in->damaged |= !text && (required || (item && !cJSON_IsNull(item)));
     return copy;
 }
 
@@ -459,7 +460,11 @@ enum prof_status prof_baseline_read_export(const char *path, struct prof_baselin
     result->name = read_exported_text(&in, root, "name", true);
     result->sessions = make_exported_rows(&in, sessions, sizeof *result->sessions);
     cJSON_ArrayForEach(row, sessions) if (!in.damaged && !in.failed)
-        read_exported_session(&in, row, &result->sessions[result->session_count++]);
+    {
+        struct prof_baseline_session *session = &result->sessions[result->session_count++];
+        session->id = (int64_t)result->session_count; /* for messages */
+        read_exported_session(&in, row, session);
+    }
     cJSON_Delete(root);
     if (!in.damaged && !in.failed)
         return PROF_OK;

@@ -561,6 +561,16 @@ class Baselines(Case):
             with open(self.path("bad"), "wb") as out:
                 out.write(content)
             self.refused("baseline", "import", "bad", saying=saying)
+        session = exported["sessions"][1]
+        for damaged, key, saying in ((session, "label", "baseline export"),
+                                     (session["runs"][0]["metrics"], "iterations",
+                                      "session 2: cannot read a kept run")):
+            right, damaged[key] = damaged[key], [1]
+            with open(self.path("bad"), "w") as out:
+                json.dump(exported, out)
+            damaged[key] = right
+            self.refused("baseline", "import", "bad", "damaged", saying=saying)
+        self.refused("baseline", "show", "damaged", saying="no baseline 'damaged'")
 
     def test_ten_runs_are_less_than_a_megabyte(self):
         self.with_baseline()
