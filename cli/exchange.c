@@ -173,14 +173,15 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     int files = args.output ? operands.count : operands.count - 1;
     if (files < 0 || files > 1) {
-        cli_say(command->name, files < 0 ? "where to? name the file to write"
+        cli_say(command->name, files < 0 ? "no output file: name the file to write"
                                          : "OUT is named twice: give it once");
         return CLI_USAGE;
     }
     const char *output = args.output ? args.output : operands.values[files];
     const char *path = operands.values[0];
     if (!files && is_capture_file(AT_FDCWD, output)) {
-        cli_say(command->name, "where to? %s is a capture: name the file to write, too", output);
+        cli_say(command->name,
+                "no output file, and %s is a capture: name the file to write as well", output);
         return CLI_USAGE;
     }
     if (!files) {
@@ -244,7 +245,7 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     if (!args.output) {
-        cli_say(command->name, "where to? name the capture to write with -o");
+        cli_say(command->name, "no output file: name the capture to write with -o");
         return CLI_USAGE;
     }
     return exchange_run(command, prof_import, operands.values[0], args.output, args.force,
@@ -432,7 +433,7 @@ static int merge_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     if (!args.output) {
-        cli_say(command->name, "where to? name the capture to write with -o");
+        cli_say(command->name, "no output file: name the capture to write with -o");
         return CLI_USAGE;
     }
     if (!exchange_is_file(command, args.output))

@@ -314,12 +314,12 @@ static const char *top_options_error(const struct top_options *options,
                                      unsigned views)
 {
     if (options->once && options->json)
-        return "--once and --json are two things: give one";
+        return "--once and --json exclude each other: give one";
     if (is_time(options->iteration))
         return "--iteration is the NVTX range of an iteration: the time between refreshes is "
                "--delay";
     if (program && operands->count)
-        return "a file and a command are two things: give one";
+        return "a file and a command exclude each other: give one";
     if (program && !program[0])
         return "no command after --: give one";
     if (program && options->once)

@@ -251,7 +251,7 @@ class Files(unittest.TestCase):
         target = os.path.join(work, "by-option")
         self.assertEqual(run(CAPTURES["normal"], "-o", target).returncode, 0)
         self.assertGreater(one(target, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL"), 0)
-        for words, said in (((), "where to?"), ((CAPTURES["normal"], "x", "-o", target), "twice")):
+        for words, said in (((), "no output file: "), ((CAPTURES["normal"], "x", "-o", target), "twice")):
             done = run(*words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
@@ -262,7 +262,7 @@ class Files(unittest.TestCase):
         for words in ((only, "--force"), ("-o", only, "--force")):
             done = run(*words)
             self.assertEqual(done.returncode, 2)
-            self.assertIn("where to? " + only, done.stderr)
+            self.assertIn("no output file, and " + only, done.stderr)
             self.assertGreater(one(only, "SELECT count(*) FROM kernel"), 0)
 
     def test_never_over_itself(self):

@@ -321,12 +321,11 @@ const struct prof_rule prof_rules_host[] = {
               .needs = "API calls"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
-              .title = "Start-up that this run does not earn back",
+              .title = "Start-up dominates this run",
               .fires = "Compiling and loading before the iterations take 5 % of the run.",
               .why = "It is paid once: it does not matter in a long run and is all of a short one.",
-              .fix =
-                  "Measure longer runs, cache what is compiled, or leave out what does not pay for "
-                  "itself by the number of iterations printed.",
+              .fix = "Measure longer runs, cache what is compiled, or skip compilation that so few "
+                     "iterations do not repay.",
               .cuda = "A cubin for the device; CUDA_CACHE_MAXSIZE; CUDA_MODULE_LOADING=LAZY.",
               .opencl = "clCreateProgramWithBinary.",
               .pytorch = "TORCHINDUCTOR_FX_GRAPH_CACHE; no torch.compile for runs of few steps.",

@@ -346,7 +346,7 @@ const struct prof_rule prof_rules_kernel[] = {
      .judge = tail_effect},
     {.page =
          {.id = "low-occupancy",
-          .title = "Registers, shared memory or block size keep threads away",
+          .title = "Registers, shared memory or block size limit occupancy",
           .fires =
               "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of "
               "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "

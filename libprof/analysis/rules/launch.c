@@ -355,7 +355,7 @@ const struct prof_rule prof_rules_launch[] = {
                    "holds at once; or of two in turn with blocks for half of its units at most.",
           .why = "Each launch fills a part of the device for a short time and pays for its start; "
                  "one launch over all pieces fills it once.",
-          .fix = "Give the kernel one dimension more, for the pieces, and launch it once.",
+          .fix = "Add a grid dimension that counts the pieces, and launch the kernel once.",
           .cuda =
               "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
           .opencl = "A third dimension of the NDRange for the piece.",

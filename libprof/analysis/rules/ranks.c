@@ -270,14 +270,14 @@ const struct prof_rule prof_rules_ranks[] = {
      .judge = straggler},
     {.page =
          {.id = "exposed-collectives",
-          .title = "Collectives that no computation covers",
+          .title = "Collectives that do not overlap with computation",
           .fires = "The rank that has most of it is in collectives while no other kernel runs, its "
                    "waiting for others left out.",
           .why = "Data moves while the multiprocessors have nothing to compute.",
           .fix =
               "Start each collective as soon as its data is there, on a stream of its own; larger "
-              "messages when they are below the link's bandwidth, smaller when the last one is "
-              "what is left uncovered; fewer with accumulated gradients; a narrower type.",
+              "messages when they are below the link's bandwidth, smaller when only the last one "
+              "is exposed; fewer with accumulated gradients; a narrower type.",
           .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small calls; "
                   "symmetric "
                   "memory (ncclCommWindowRegister).",
@@ -295,11 +295,12 @@ const struct prof_rule prof_rules_ranks[] = {
           .why =
               "Each step takes as long as its slowest rank: what differs from step to step adds up "
               "on every one of them.",
-          .fix = "Deal the work by its cost and not by its number (lengths of sequences, sizes of "
-                 "images); "
-                 "look for what interrupts now one and now another: collection of garbage, "
-                 "checkpoints, "
-                 "logging, other programs.",
+          .fix =
+              "Distribute the work by cost, not by number of items (lengths of sequences, sizes of "
+              "images); "
+              "look for what interrupts one rank at a time: garbage collection, "
+              "checkpoints, "
+              "logging, other programs.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch =
@@ -308,39 +309,40 @@ const struct prof_rule prof_rules_ranks[] = {
           .limits = "Waiting of sends and receives is not known.",
           .needs = "collectives of several ranks that go together in order"},
      .judge = uneven},
-    {.page = {.id = "slow-link",
-              .title = "A way between ranks that is slower than the others",
-              .fires =
-                  "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
-                  "communicator, or "
-                  "of one rank's sends to another, is below 70 % of the median of the others of as "
-                  "many ranks.",
-              .why = "Everything that goes this way is held up, and a ring or tree runs at its "
-                     "slowest link.",
-              .fix = "See how the devices are connected and what NCCL made of it; put ranks that "
-                     "talk much on "
-                     "devices that are near each other; look for a link that has lost lanes.",
-              .cuda =
-                  "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
-              .opencl = NULL,
-              .pytorch = "The order of ranks in init_device_mesh.",
-              .bound = "None in time: bandwidth.",
-              .limits = "Groups of different make (within a node, across nodes) are compared when "
-                        "they have as "
-                        "many ranks.",
-              .needs = "messages with known sizes, of several communicators or pairs"},
+    {.page =
+         {.id = "slow-link",
+          .title = "A link between ranks that is slower than the others",
+          .fires =
+              "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
+              "communicator, or "
+              "of one rank's sends to another, is below 70 % of the median of the others of as "
+              "many ranks.",
+          .why = "All traffic over this link is slower, and a ring or tree runs at the speed of "
+                 "its slowest link.",
+          .fix =
+              "Check how the devices are connected and which rings NCCL chose; put ranks that "
+              "communicate much on devices near each other; look for a link that has lost lanes.",
+          .cuda = "nvidia-smi topo -m and nvidia-smi nvlink -s; NCCL_DEBUG=INFO prints the rings.",
+          .opencl = NULL,
+          .pytorch = "The order of ranks in init_device_mesh.",
+          .bound = "None in time: bandwidth.",
+          .limits = "Groups of different kinds (within a node, across nodes) are compared when "
+                    "they have as "
+                    "many ranks.",
+          .needs = "messages with known sizes, of several communicators or pairs"},
      .per_capture = true,
      .judge = slow_link},
     {.page =
          {.id = "rank-differs",
-          .title = "A rank that does something else",
+          .title = "A rank that does different work",
           .fires =
               "Launches of a kernel configuration, bytes copied or collectives differ from those "
               "of more than half of the ranks. Always info.",
           .why = "Ranks of one program mostly do the same: an extra copy, another kernel for "
                  "another shape, "
-                 "or logging on one rank is easy to overlook and held against all.",
-          .fix = "See the table of differences (perfkit report --ranks): whether each is meant.",
+                 "or logging on one rank is easy to overlook, and all ranks wait for it.",
+          .fix =
+              "Check in the table of differences (perfkit report --ranks) that each is intended.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch = NULL,

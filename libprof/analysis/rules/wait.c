@@ -274,7 +274,7 @@ static void serial_streams(struct prof_judge *judge)
 const struct prof_rule prof_rules_wait[] = {
     {.page =
          {.id = "implicit-sync",
-          .title = "Calls that wait for the device without saying so",
+          .title = "API calls that synchronize implicitly",
           .fires = "On CUDA: three calls or more in the iterations that free device memory "
                    "or page-lock or free host memory and take more than 20 us; or kernels in the "
                    "legacy default stream beside kernels in streams that wait for it.",
