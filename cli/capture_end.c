@@ -103,7 +103,7 @@ static void attach_ceilings(struct capture_end *end)
     char folder[PATH_MAX];
     struct prof_error err = {0};
     if (ceiling_folder(folder) && prof_ceiling_attach(end->store, folder, &err))
-        cli_say(end->command, "the devices' ceilings are not in the capture: %s", err.message);
+        cli_say(end->command, "ceilings of a device are not in the capture: %s", err.message);
 }
 
 /* While the program's files are as it had them. A capture is whole without. */

@@ -196,8 +196,9 @@ static const char *column_text_or_empty(sqlite3_stmt *row, int column)
     return value ? value : "";
 }
 
+/* `unread`: why the first file that is there could not be read; the others are attached. */
 static enum prof_status attach_all(struct prof_store *store, const char *folder,
-                                   struct prof_error *err)
+                                   struct prof_error *unread, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     sqlite3_stmt *row;
@@ -211,8 +212,11 @@ static enum prof_status attach_all(struct prof_store *store, const char *folder,
         copy_field(file.name, sizeof file.name, column_text_or_empty(row, 2));
         copy_field(file.uuid, sizeof file.uuid, column_text_or_empty(row, 3));
         copy_field(file.driver, sizeof file.driver, column_text_or_empty(row, 4));
-        if (prof_ceiling_read(folder, &file, NULL) == PROF_OK)
+        struct prof_error why = {0};
+        if (prof_ceiling_read(folder, &file, &why) == PROF_OK)
             status = insert(store, sqlite3_column_int64(row, 0), &file, err);
+        else if (why.status != PROF_NOTFOUND && !unread->status)
+            *unread = why;
     }
     if (sqlite3_finalize(row) && !status)
         status = prof_store_fail(store, "read", err);
@@ -224,15 +228,18 @@ enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folde
 {
     sqlite3 *db = prof_store_db(store);
     bool alone = sqlite3_get_autocommit(db);
+    struct prof_error unread = {0};
     enum prof_status status =
         sqlite3_exec(db, "SAVEPOINT ceiling; DELETE FROM ceiling", NULL, NULL, NULL)
             ? prof_store_fail(store, "write to", err)
-            : attach_all(store, folder, err);
+            : attach_all(store, folder, &unread, err);
     if (status)
         sqlite3_exec(db, "ROLLBACK TO ceiling", NULL, NULL, NULL);
     if (sqlite3_exec(db, "RELEASE ceiling", NULL, NULL, NULL) && !status)
         status = prof_store_fail(store, "write to", err);
     if (status && alone) /* a commit that failed leaves its transaction open */
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    if (!status && unread.status)
+        status = prof_fail(err, unread.status, "%s", unread.message);
     return status;
 }

@@ -180,6 +180,17 @@ START_TEST(captures_get_those_of_their_devices)
     ck_assert_int_eq(prof_ceiling_attach(store, "/nowhere", &err), PROF_OK);
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 0);
 
+    /* What an earlier perfkit wrote is told, and the other devices have theirs. */
+    ck_assert_int_eq(prof_ceiling_path(folder, &unnamed, path, sizeof path, &err), PROF_OK);
+    FILE *old = fopen(path, "w");
+    ck_assert(old && fputs("perfkit ceilings 1\n", old) > 0 && !fclose(old));
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.message, path));
+    ck_assert_ptr_nonnull(strstr(err.message, "measure again"));
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 2);
+    ck_assert_int_eq(prof_ceiling_write(folder, &unnamed, &err), PROF_OK);
+    snprintf(path, sizeof path, "%s/c.sqlite", folder);
+
     /* A commit that fails, here for a reader, leaves no transaction in the way of what comes next. */
     sqlite3 *reader;
     ck_assert_int_eq(sqlite3_exec(prof_store_db(store), "PRAGMA journal_mode=DELETE", NULL, NULL, NULL),
