@@ -30,7 +30,7 @@ static const struct cli_option device_options[] = {
     CLI_OPTION(device_options, only, "only", 0, TEXT, "NAME,...",
                "measure these ceilings only; the others are kept as they are"),
     CLI_OPTION(device_options, against_libraries, "against-libraries", 0, FLAG, NULL,
-               "with --measure: hold what was measured against what cuBLAS and plain copies reach"),
+               "with --measure: compare the results with what cuBLAS and plain memcpys reach"),
     CLI_OPTION(device_options, quick, "quick", 0, FLAG, NULL,
                "with --measure: small and short, to see that it works; nothing is kept"),
     CLI_JSON_ROW(device_options, json, "print JSON"),

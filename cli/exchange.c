@@ -147,7 +147,7 @@ static const struct cli_option export_options[] = {
         "file for each table, for DuckDB, Spark and others",
         .words = shapes, .fallback = "nsys"),
     CLI_OPTION(export_options, output, "output", 'o', FILE, "OUT",
-               "file or folder to write; the same as OUT behind FILE"),
+               "file or folder to write; instead of the operand OUT"),
     CLI_FORCE_ROW(export_options, force,
                   "replace the file, or the folder of Parquet files, if it exists"),
     CLI_QUIET_ROW(export_options, quiet, "print no notes, only errors"),

@@ -419,7 +419,8 @@ const struct cli_command run_command = {
     .operands = "[--] COMMAND [ARG...]",
     .text =
         "Runs the command and records what it and the processes it starts do on the GPU: "
-        "kernels, copies, allocations, API calls, NVTX ranges. The program behaves as without "
+        "kernels, memcpys, memsets, allocations, API calls, NVTX ranges. The program behaves as "
+        "without "
         "perfkit: output, exit status, signals and environment are its own.\n\n"
         "Without further options everything is recorded, from start to end. What begins outside "
         "the windows of --delay, --duration, --capture-range, --dormant and `perfkit ctl` is "

@@ -65,7 +65,7 @@ static const struct cli_option top_options[] = {
 
 static const struct cli_text_row top_examples[] = {
     {"perfkit top -- ./train --steps 100", "Start a program and watch it."},
-    {"perfkit top", "Watch the program that `perfkit run` records just now."},
+    {"perfkit top", "Watch the program that `perfkit run` is recording."},
     {"perfkit top train.sqlite", "Watch, or browse, a capture."},
     {"perfkit top --json --view all train.sqlite", "All that is known, for a script."},
     {0},
@@ -398,13 +398,13 @@ const struct cli_command top_command = {
     .name = "top",
     .summary = "watch what a program does on its GPUs, live",
     .operands = "[FILE | -- COMMAND [ARG...]]",
-    .text =
-        "Shows kernels, streams, copies, memory, NVTX ranges, processes, findings, devices and the "
-        "health of the recording, of a capture that is being recorded or of a finished one. "
-        "Without a file: of the program that `perfkit run` records just now. With a command: "
-        "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
-        "keys. Watching does not change what is recorded, and leaving it leaves the program "
-        "alone.",
+    .text = "Shows kernels, streams, memcpys, memsets, memory, NVTX ranges, processes, findings, "
+            "devices and the "
+            "health of the recording, of a capture that is being recorded or of a finished one. "
+            "Without a file: of the program that `perfkit run` is recording. With a command: "
+            "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
+            "keys. Watching does not change what is recorded, and leaving it leaves the program "
+            "alone.",
     .options = top_options,
     .examples = top_examples,
     .variables = top_variables,

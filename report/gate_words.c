@@ -540,7 +540,7 @@ const char prof_gate_times_note[] =
     "of a typical iteration (the mean of ln without the lowest and highest tenth)";
 
 const char prof_gate_runs_note[] =
-    "these two runs, not what will happen again: for that perfkit ab";
+    "of these two runs only; perfkit ab shows whether a difference happens again";
 
 bool prof_gate_time_moved(const struct prof_compared *row)
 {

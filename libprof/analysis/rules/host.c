@@ -268,8 +268,8 @@ const struct prof_rule prof_rules_host[] = {
          {.id = "alloc-in-loop",
           .title = "Device memory allocated and freed in every step",
           .fires = "At least three allocations in the iterations, one in every second iteration "
-                   "or more, that are freed in it again. Allocations from pools in stream order "
-                   "(cudaMallocAsync) are not meant.",
+                   "or more, and freed in the same iteration. Allocations from pools in stream "
+                   "order (cudaMallocAsync) do not count.",
           .why = "Allocating goes through the operating system, and freeing waits for the device: "
                  "the queue runs empty and the host starts it anew. New memory is also slow at "
                  "first touch where the host's pages are the device's.",
@@ -289,9 +289,8 @@ const struct prof_rule prof_rules_host[] = {
      .judge = alloc_in_loop},
     {.page = {.id = "host-alloc-in-loop",
               .title = "Page-locked host memory allocated in every step",
-              .fires =
-                  "At least three allocations or registrations of page-locked memory in the part "
-                  "that repeats, one in every second step or more.",
+              .fires = "At least three allocations or registrations of page-locked memory in the "
+                       "iterations, one in every second iteration or more.",
               .why =
                   "Page-locking walks all pages and talks to the device: some 100 us per call, and "
                   "freeing waits for the device.",

@@ -350,7 +350,7 @@ const struct prof_rule prof_rules_kernel[] = {
           .fires =
               "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of "
               "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
-              "cuDNN and cuFFT bring along, by their names: they are built so.",
+              "cuDNN and cuFFT bring along, by their names: they are tuned that way.",
           .why = "Few resident threads hide little latency. It does no harm where the kernel is "
                  "near a roof all the same.",
           .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "

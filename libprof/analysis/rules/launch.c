@@ -350,9 +350,10 @@ const struct prof_rule prof_rules_launch[] = {
     {.page =
          {.id = "unbatched-kernels",
           .title = "One kernel launched again and again on small pieces",
-          .fires = "Rows of eight launches or more of one kernel with one configuration, none "
-                   "else in between, that are short (100 us) or have fewer blocks than the device "
-                   "holds at once; or of two in turn with blocks for half of its units at most.",
+          .fires =
+              "Rows of eight launches or more of one kernel with one configuration, no other "
+              "kernel in between, that are short (100 us) or have fewer blocks than the device "
+              "holds at once; or of two in turn with blocks for half of its units at most.",
           .why = "Each launch fills a part of the device for a short time and pays for its start; "
                  "one launch over all pieces fills it once.",
           .fix = "Add a grid dimension that counts the pieces, and launch the kernel once.",

@@ -380,7 +380,7 @@ const struct prof_rule prof_rules_memory[] = {
                   "Call paths whose blocks steps go on keeping: in three steps or more, in the "
                   "second half of the run at least half as often as in the first, and five "
                   "blocks or more, one in every second step. What stops growing is no leak.",
-              .why = "The run ends when the memory does.",
+              .why = "The run fails when memory is exhausted.",
               .fix = "Free at the end of the step, or keep one buffer.",
               .cuda = "cudaFree; compute-sanitizer --leak-check full shows where.",
               .opencl = "clReleaseMemObject for each clCreateBuffer and clRetainMemObject.",
@@ -393,7 +393,7 @@ const struct prof_rule prof_rules_memory[] = {
               .needs = "allocations, and iterations"},
      .judge = memory_leak},
     {.page = {.id = "out-of-memory",
-              .title = "Allocations that found no room",
+              .title = "Allocations that failed for lack of memory",
               .fires = "An allocation fails for lack of memory.",
               .why =
                   "The program ends, or does without and is slower; a framework empties its cache "
@@ -414,7 +414,8 @@ const struct prof_rule prof_rules_memory[] = {
               .fires =
                   "Of what a pool, or PyTorch's caching allocator at the peak, holds a quarter "
                   "or more is not used, and that is 5 % of the device's memory or more.",
-              .why = "Other allocations fail while there is room: it is kept, or in pieces.",
+              .why = "Other allocations fail although memory is free: the pool keeps it, or it is "
+                     "in pieces.",
               .fix = "Trim the pool, allocate large buffers first, use sizes that fit each other.",
               .cuda = "cudaMemPoolTrimTo; cudaMemPoolAttrReleaseThreshold.",
               .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or max_split_size_mb; "
@@ -447,8 +448,8 @@ const struct prof_rule prof_rules_memory[] = {
     {.page = {.id = "memory-peak",
               .title = "Who held the memory at its peak",
               .fires = "The peak is 5 % of the device's memory or more. Always info.",
-              .why = "To need less, begin with what is largest when most is allocated.",
-              .fix = "Free or shrink the blocks in the places, or make them later.",
+              .why = "To lower the peak, begin with the largest blocks that are live at it.",
+              .fix = "Free or shrink the blocks in the places, or allocate them later.",
               .cuda = "cudaFreeAsync as soon as the last use is queued.",
               .opencl = "clReleaseMemObject as soon as the last use is queued.",
               .pytorch = "torch.cuda.memory._record_memory_history for the stacks.",

@@ -140,13 +140,13 @@ const struct prof_rule prof_rules_roof[] = {
               .needs = "declared work or counters, and ceilings"},
      .judge = memory_bound},
     {.page = {.id = "clock-throttling",
-              .title = "The device runs below its clock",
+              .title = "The device runs below its maximum clock",
               .fires =
                   "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
                   "of the samples show a power cap, heat or another limit; by ten samples "
                   "a second of the driver (NVML), those in which the device idles left out. Not "
                   "above a warning where power alone is "
-                  "the limit: so runs a device at full load.",
+                  "the limit: that is normal at full load.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",
               .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",
