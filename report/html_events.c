@@ -175,7 +175,7 @@ static void fill_html_event(const struct prof_html_events *e, const struct prof_
     } else if (out->kind == PROF_HTML_API && event->record_kind != PROF_EVENT_API) {
         out->link = link_to(event->record_id, event->record_kind);
     } else if (out->kind == PROF_HTML_RANGE && out->duration < 0) {
-        out->duration = e->end_ns > out->start ? e->end_ns - out->start : 0;
+        out->duration = e->end_ns > out->start ? prof_subtract(e->end_ns, out->start) : 0;
         out->extra = 1;
     }
     if ((out->kind == PROF_HTML_API || out->kind == PROF_HTML_WAIT) &&

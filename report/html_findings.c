@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libprof/base/format.h"
+#include "libprof/base/saturate.h"
 #include "report/findings.h"
 #include "report/html.h"
 
@@ -126,8 +127,9 @@ static void put_finding_locations(FILE *out, const struct prof_report_data *data
         const struct prof_place *place = &finding->places[i];
         prof_report_finding_place(data, place, line, sizeof line);
         fprintf(out, "<li><a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">",
-                (long long)place->start_ns, (long long)(place->start_ns + place->duration_ns),
-                (long long)place->stream, (long long)place->thread);
+                (long long)place->start_ns,
+                (long long)prof_add(place->start_ns, place->duration_ns), (long long)place->stream,
+                (long long)place->thread);
         prof_html_text(out, line);
         fputs("</a>", out);
         if (place->line[0]) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Damaged and hand-made captures: one row more for every column of every table, like the first but for
-that column, which holds an extreme. Every command ends by itself with an answer or an error (the
+that column, which holds an extreme or nothing. Every command ends by itself with an answer or an error (the
 sanitizers look on), JSON stays JSON, and no length or number of bytes below zero is printed.
 
     test_extremes.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER
@@ -46,8 +46,10 @@ def spoil(scene, value):
     db = sqlite3.connect("bad.sqlite")
     for table, columns in list(tables(db)):
         for column in columns:
-            values = ", ".join("?1" if other == column else '"%s"' % other for other in columns)
-            db.execute('INSERT INTO "%s"(%s) SELECT %s FROM "%s" ORDER BY rowid LIMIT 1' %
+            # What never began has no end either.
+            spoilt = (column, "duration") if value is None and column == "start" else (column,)
+            values = ", ".join("?1" if other in spoilt else '"%s"' % other for other in columns)
+            db.execute('INSERT OR IGNORE INTO "%s"(%s) SELECT %s FROM "%s" ORDER BY rowid LIMIT 1' %
                        (table, ", ".join('"%s"' % other for other in columns), values, table), (value,))
     db.commit()
     db.close()
@@ -83,7 +85,7 @@ for scene in ("normal", "more", "counters", "host"):
     for command in COMMANDS:
         done = run(command)
         assert done.returncode in (0, 3), (command, done.stderr)  # merge tells that it is incomplete
-    for value in (9223372036854775807, -5, "text"):
+    for value in (9223372036854775807, -5, "text", None):
         spoil(scene, value)
         for command in COMMANDS:
             done = run(command)
