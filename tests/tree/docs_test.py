@@ -119,6 +119,7 @@ NAMED = [
     ("docs/troubleshooting.md", "cli/doctor_gpu.c", r'"opencl", "([^"]+)"', "| opencl | %s |"),
     ("docs/troubleshooting.md", "cli/doctor.c", r'doctor_add\(doctor, "([^"]+", "[^"]+)"', "| %s |"),
     ("docs/troubleshooting.md", "cli/doctor.c", r'check_limit\(doctor, "([^"]+)"', "| system | %s |"),
+    ("docs/guide/top.md", "tui/app.c", r'\[TUI_VIEW_\w+\]\s*= \{\s*"\w+",\s*"([^"]+)"', "| %s |"),
     ("docs/reference/gate-settings.md", "cli/gate_config.c", r'^    \{"(\w+)", KEY_', "| `%s` |"),
     ("docs/reference/gate-settings.md", "libprof/include/prof_compare.h", r'^    X\([A-Z_]+, "([\w-]+)", (?:NOISY|EXACT),', "| `[%s]` |"),
 ]
@@ -210,9 +211,9 @@ def check_planted(root, helps):
     """Each fault, added to a copy of README.md, is found."""
     with tempfile.TemporaryDirectory() as copy:
         shutil.copytree(os.path.join(root, "docs"), os.path.join(copy, "docs"))
-        for name in FOLDERS + ("CONTRIBUTING.md", "CHANGELOG.md"):
+        for name in (*FOLDERS, "CONTRIBUTING.md", "CHANGELOG.md"):
             if name == "docs":
-                continue
+                continue  # a copy, which is changed
             os.symlink(os.path.join(root, name), os.path.join(copy, name))
         text = read(os.path.join(root, "README.md"))
         for fault in ("[a page](docs/no_such_page.md)", "[a place](docs/guide/gate.md#no-such-heading)",
