@@ -300,6 +300,8 @@ static bool add_flame_operation(void *user, const struct prof_event_row *op)
 static bool add_idle(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
+    if (op->start_ns == PROF_UNKNOWN)
+        return true;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
     uint64_t key = device ? (uint64_t)device->physical : 0;

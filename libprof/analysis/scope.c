@@ -106,7 +106,8 @@ static bool add_scope_span(struct prof_scope *scope, int64_t thread, int64_t sta
 
 static bool add_scope_range(void *user, const struct prof_event_row *row)
 {
-    return add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
+    return row->start_ns == PROF_UNKNOWN ||
+           add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
 }
 
 static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture *capture,

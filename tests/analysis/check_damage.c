@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libprof/include/prof_memory.h"
+#include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_stats.h"
 #include "libprof/store/store.h"
 #include "tests/analysis/fixture.h"
@@ -58,7 +59,8 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
 
 static const char rows[] =
     "INSERT INTO capture(state, duration) VALUES('complete', 100000);"
-    "INSERT INTO process(pid) VALUES(1), (2); INSERT INTO thread(process, tid) VALUES(1, 1), (2, 2);"
+    "INSERT INTO process(pid) VALUES(1), (2); INSERT INTO thread(process, tid) VALUES(1, 1), (2, "
+    "2);"
     "INSERT INTO device(process, uuid) VALUES(1, 'u'), (2, 'u');"
     "INSERT INTO stream(process, device) VALUES(1, 1), (2, 2);"
     "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
@@ -80,14 +82,16 @@ static const char rows[] =
     "SELECT 1, id, id + 20, id, id % 9 FROM string;"
     "INSERT INTO allocation_failure(process, start, thread, device, kind, bytes, result, source) "
     "SELECT 1, id, 1 + id % 2, 1, id % 9, id, 2, 1 FROM string;"
-    "INSERT INTO device_memory(device, start, total, used) SELECT 1 + id % 2, id, 900, id FROM string;"
+    "INSERT INTO device_memory(device, start, total, used) SELECT 1 + id % 2, id, 900, id FROM "
+    "string;"
     "INSERT INTO device_clock(device, start, sm_mhz, sm_max_mhz, reasons) "
     "SELECT 1 + id % 2, id, 900, 1000 + id, id FROM string;"
     "INSERT INTO memory_pool(process, start, pool, operation, device, bytes, used_bytes) "
     "SELECT 1, id, id % 7, id % 5, 1, id * 3, id FROM string;"
     "INSERT INTO block(process, device, start, \"end\", bytes, address) "
     "SELECT 1, 1, id, id + 9, id, id FROM string;"
-    "INSERT INTO exact_count(start, config, stream, name, value) SELECT id, 1 + id % 3, 1 + id % 2, "
+    "INSERT INTO exact_count(start, config, stream, name, value) SELECT id, 1 + id % 3, 1 + id % "
+    "2, "
     "CASE id % 4 WHEN 0 THEN 'fp32_fma' WHEN 1 THEN 'complete' ELSE 'l2_bytes' END, id FROM string;"
     "INSERT INTO sync(start, duration, kind) SELECT id, 1, id % 5 FROM string;"
     "INSERT INTO capture_health(process, subject, item, value, note) "
@@ -140,10 +144,14 @@ END_TEST
 /* Every column of every event holds the extremes, a wrong type, or a reference to nothing. */
 START_TEST(hostile_values)
 {
-    static const char *const values[] = {"9223372036854775807", "-9223372036854775808",
-                                         "-1",                  "'text'",
-                                         "1e308",               "x'00ff'",
-                                         "NULL",                "0"};
+    static const char *const values[] = {"9223372036854775807",
+                                         "-9223372036854775808",
+                                         "-1",
+                                         "'text'",
+                                         "1e308",
+                                         "x'00ff'",
+                                         "NULL",
+                                         "0"};
     static const char *const tables[] = {
         "kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread, "
         "correlation, queue_delay)",
@@ -218,25 +226,36 @@ END_TEST
 /* One number of a device that knows all of its own is what no device has. */
 START_TEST(hostile_device)
 {
-    static const char *const columns[] = {
-        "units",         "warp",          "clock_khz",       "memory_clock_khz",
-        "memory_bytes",  "l2_bytes",      "memory_bus_bits", "memory_bandwidth",
-        "compute_major", "compute_minor", "max_block",       "registers_per_unit",
-        "integrated",    "shared_per_unit_bytes",            "max_threads_per_unit"};
+    static const char *const columns[] = {"units",
+                                          "warp",
+                                          "clock_khz",
+                                          "memory_clock_khz",
+                                          "memory_bytes",
+                                          "l2_bytes",
+                                          "memory_bus_bits",
+                                          "memory_bandwidth",
+                                          "compute_major",
+                                          "compute_minor",
+                                          "max_block",
+                                          "registers_per_unit",
+                                          "integrated",
+                                          "shared_per_unit_bytes",
+                                          "max_threads_per_unit"};
     static const char *const values[] = {"9223372036854775807", "-9223372036854775807"};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0] * 2; i++) {
         char sql[1024];
-        snprintf(sql, sizeof sql,
-                 "UPDATE device SET api='cuda', compute_major=9, compute_minor=0, units=132, warp=32, "
-                 "clock_khz=1980000, memory_clock_khz=1, memory_bus_bits=1, memory_bytes=1, "
-                 "memory_bandwidth=1, l2_bytes=1, shared_per_unit_bytes=233472, "
-                 "registers_per_unit=65536, max_threads_per_unit=2048;"
-                 "UPDATE launch_config SET grid_x=1000, grid_y=1, grid_z=1, block_x=256, block_y=1, "
-                 "block_z=1, registers=32, shared_static=0, shared_dynamic=0;"
-                 "INSERT INTO kernel(start, duration, stream, config) VALUES(0, 400000, 1, 1), "
-                 "(500000, 400000, 1, 2);"
-                 "UPDATE device SET %s=%s",
-                 columns[i / 2], values[i % 2]);
+        snprintf(
+            sql, sizeof sql,
+            "UPDATE device SET api='cuda', compute_major=9, compute_minor=0, units=132, warp=32, "
+            "clock_khz=1980000, memory_clock_khz=1, memory_bus_bits=1, memory_bytes=1, "
+            "memory_bandwidth=1, l2_bytes=1, shared_per_unit_bytes=233472, "
+            "registers_per_unit=65536, max_threads_per_unit=2048;"
+            "UPDATE launch_config SET grid_x=1000, grid_y=1, grid_z=1, block_x=256, block_y=1, "
+            "block_z=1, registers=32, shared_static=0, shared_dynamic=0;"
+            "INSERT INTO kernel(start, duration, stream, config) VALUES(0, 400000, 1, 1), "
+            "(500000, 400000, 1, 2);"
+            "UPDATE device SET %s=%s",
+            columns[i / 2], values[i % 2]);
         struct prof_capture *c = fixture_with_base(sql);
         read_all(c, NULL);
         prof_close(c);
@@ -244,4 +263,26 @@ START_TEST(hostile_device)
 }
 END_TEST
 
-CHECK_MAIN("damage", flipped_bytes, hostile_values, hostile_device)
+/* The least number stands for an unknown start where it is read, as NULL does: the device did not
+ * wait since then, and no call is inside such a range. */
+START_TEST(a_start_before_all_time)
+{
+    struct prof_flame flame;
+    struct prof_api_summary calls;
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config) VALUES"
+        "(-9223372036854775807 - 1, 10, 1, 1), (1000, 100, 1, 1), (1500, 100, 1, 1);"
+        "INSERT INTO range(start, duration, thread, name) VALUES"
+        "(-9223372036854775807 - 1, 10, 1, 1), (5000, 10, 1, 1);"
+        "INSERT INTO api_call(start, duration, thread, name) VALUES(NULL, 10, 1, 5)");
+    ck_ok(prof_flame(c, NULL, PROF_FLAME_IDLE_NS, &flame, &err));
+    ck_assert_int_eq(flame.nodes[0].total, 400);
+    prof_flame_free(&flame);
+    ck_ok(prof_api_summary(c, &(struct prof_filter){.range = "alpha"}, &calls, &err));
+    ck_assert_int_eq(calls.calls, 0);
+    prof_api_summary_free(&calls);
+    prof_close(c);
+}
+END_TEST
+
+CHECK_MAIN("damage", flipped_bytes, hostile_values, hostile_device, a_start_before_all_time)
