@@ -13,6 +13,7 @@
 
 #include "cli/command.h"
 #include "libprof/base/format.h"
+#include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
 
 const struct cli_option cli_help_option = {
@@ -59,6 +60,15 @@ void cli_say(const char *command, const char *format, ...)
     if (write(STDERR_FILENO, line, used) < 0) {
     }
     errno = saved;
+}
+
+int cli_finish_json(const char *command, struct prof_json *json)
+{
+    struct prof_error err = {0};
+    if (prof_json_finish(json, &err) == PROF_OK)
+        return CLI_OK;
+    cli_say(command, "%s", err.message);
+    return CLI_FAILED;
 }
 
 const struct cli_command *cli_find(const char *name)

@@ -103,6 +103,10 @@ bool cli_parse_time(const char *text, uint64_t *ns);
 /* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */
 void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+struct prof_json;
+/* Finish a document on standard output: CLI_OK, or CLI_FAILED, and the reason is printed. */
+int cli_finish_json(const char *command, struct prof_json *json);
+
 /* The nearest of the candidates by edit distance, or NULL when none is near. `next` yields
  * candidates until NULL. */
 const char *cli_nearest(const char *word, const char *(*next)(const void *table, size_t i),

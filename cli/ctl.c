@@ -262,7 +262,7 @@ static int print_status(const struct ctl_target *target, struct control *control
     else
         prof_json_null(&json, "program_pid");
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+    return cli_finish_json("ctl", &json);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

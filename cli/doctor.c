@@ -282,7 +282,7 @@ static bool print_doctor_json(const struct doctor *doctor)
     prof_json_end(&json);
     prof_report_json_rows(&json, "checks", &checks_table, doctor->lines, doctor->count);
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) == PROF_OK;
+    return cli_finish_json("doctor", &json) == CLI_OK;
 }
 
 static void print_doctor_text(const struct doctor *doctor)

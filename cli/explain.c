@@ -135,7 +135,7 @@ static int print_all(unsigned format)
     for (size_t i = 0; (page = prof_rule_page(i)); i++)
         put_json(&json, page);
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+    return cli_finish_json("explain", &json);
 }
 
 static int print_rule_page(const struct prof_rule_page *page, unsigned format)
@@ -149,7 +149,7 @@ static int print_rule_page(const struct prof_rule_page *page, unsigned format)
         return CLI_OK;
     prof_json_to_file(&json, stdout, 2);
     put_json(&json, page);
-    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+    return cli_finish_json("explain", &json);
 }
 
 static const char *rule_name(const void *table, size_t i)

@@ -53,7 +53,7 @@ static int print_version_json(void)
         prof_json_bool(&json, features[i].name, features[i].built);
     prof_json_end(&json);
     prof_json_end(&json);
-    return prof_json_finish(&json, NULL) == PROF_OK ? CLI_OK : CLI_FAILED;
+    return cli_finish_json("version", &json);
 }
 
 static int version_run(const struct cli_command *command, int argc, char **argv)

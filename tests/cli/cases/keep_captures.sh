@@ -28,8 +28,10 @@ ls
 echo --- nothing is there
 try perfkit report a.sqlite --from 1h 2>&1 | sed 's/after .*/after LENGTH/'
 perfkit report a.sqlite --from 0 --to 1h >/dev/null && echo to
-perfkit device --json >/dev/full
-echo $?
+for command in device doctor version 'explain' 'explain small-grid'; do
+  perfkit $command --json >/dev/full
+  echo $?
+done
 echo --- a limit on files
 (ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
 cat old
