@@ -23,7 +23,7 @@ enum prof_health_level {
     X(record_definitions_dropped, LOSS, "record", "definitions_dropped", "names and other definitions that found no room", "as for record_room") \
     X(record_backend_dropped, LOSS, "record", "backend_dropped", "records that the vendor's library dropped", "record less at a time (--capture-range)") \
     X(record_reentered, LOSS, "record", "reentered", "records given up because a signal handler interrupted a write (earlier versions)", "make no GPU or NVTX calls in signal handlers") \
-    X(record_damaged, LOSS, "record", "damaged", "spool chunks or files that could not be read", "check disk and memory; record again") \
+    X(record_damaged, LOSS, "record", "damaged", "spool chunks, records or files that could not be read", "check disk and memory; record again") \
     X(record_truncated, LOSS, "record", "truncated", "spool files cut short (earlier versions)", "record again") \
     X(record_unseen, LOSS, "record", "unseen", "calls through entry points that bypass the collector", "link the program with the vendor's library in the usual way") \
     X(record_unprofiled, WARNING, "record", "unprofiled", "commands whose queue refused profiling: no device times", "create queues with CL_QUEUE_PROFILING_ENABLE") \

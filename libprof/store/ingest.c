@@ -275,6 +275,18 @@ static enum prof_status save_cursor(struct prof_ingest *ingest, const struct ing
     return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
+/* A record of no known type, or one in the wrong stream, was damaged or is of a later version. */
+static bool is_readable(const struct wire_head *head, bool definition)
+{
+    static const bool definitions[] = {
+#define X(name, definition, text) definition,
+        WIRE_TYPE_MAP(X)
+#undef X
+    };
+    return head->type != WIRE_NONE && head->type < WIRE_TYPES &&
+           definitions[head->type] == definition;
+}
+
 static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
                                   const struct prof_spool_span *span)
 {
@@ -283,11 +295,15 @@ static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spoo
     uint32_t tid = span->tid;
     bool damaged = false;
     for (const struct wire_head *head; (head = prof_spool_next(buffer, bytes, &at, &damaged));) {
+        ingest->batch_records++;
+        ingest->total++;
+        if (!is_readable(head, span->definition)) {
+            spool->tally[TALLY_DAMAGED]++;
+            continue;
+        }
         if (head->type == WIRE_THREAD)
             tid = head->aux;
         PROF_TRY(ingest_feed(ingest, spool, tid, head, span->definition));
-        ingest->batch_records++;
-        ingest->total++;
     }
     spool->tally[TALLY_DAMAGED] += damaged;
     spool->dirty = true;

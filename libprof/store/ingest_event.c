@@ -269,7 +269,7 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
     case WIRE_FIELD:
         return ingest_range(ingest, spool, tid, head);
     default:
-        return PROF_OK; /* PAD, THREAD, and types of a later version */
+        return PROF_OK; /* THREAD: read_span() has taken it */
     }
 }
 

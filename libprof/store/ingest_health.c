@@ -218,7 +218,7 @@ static enum prof_status write_losses(struct prof_ingest *ingest, const struct in
                                "kernels left out by the kernel filter"));
     return write_record_line(ingest, spool->process, PROF_HEALTH_record_damaged,
                              spool->tally[TALLY_DAMAGED],
-                             "spool chunks cut short by damaged records");
+                             "spool chunks and records that could not be read");
 }
 
 /* The work of graphs has no call of its own: nothing to balance, but who sums up a capture must not

@@ -45,7 +45,7 @@ enum ingest_tally {
     TALLY_RANGE_ENDED,
     TALLY_MARKED,
     TALLY_ORPHAN_TIMES,      /* DONE without its command */
-    TALLY_DAMAGED,           /* spool stretches that could not be read */
+    TALLY_DAMAGED,           /* chunks cut short, records of no known type */
     TALLY_REPAIRED,          /* device times put back into order */
     TALLY_LAUNCH_UNANSWERED, /* part of OUTSTANDING: the call came, its command did not */
     TALLY_TRANSFER_UNANSWERED,

@@ -12,7 +12,7 @@
 /* Record types: name, definition stream (1) or event stream (0), what it is. Their numbers are in
  * spools and in the state of interrupted captures: new ones at the end. */
 #define WIRE_TYPE_MAP(X)                                                                           \
-    X(PAD, 0, "filler, skipped")                                                                   \
+    X(NONE, 0, "no record: damage")                                                                \
     X(THREAD, 0, "the records that follow in this chunk belong to thread aux")                     \
     X(STRING, 1, "text of string id aux")                                                          \
     X(CONFIG, 1, "launch configuration id aux")                                                    \

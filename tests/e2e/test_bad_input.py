@@ -270,6 +270,23 @@ class Spools(BadCase):
                 (rounds, made, least, 3 * self.COUNT, seed))
         self.assertGreater(made, 0)
 
+    def test_bit_of_a_head(self):
+        """Whatever a mark turns into, it is read as something or the capture says that it is not."""
+        with open(self.spool_file(self.folder_of_spools), "rb") as file:
+            whole = file.read()
+        head = bytes((48, 0, 23, 1, 0, 0, 0, 0))  # size, type WIRE_MARK, flags, aux
+        at = whole.index(head, len(whole) // 8)
+        for bit in range(24):
+            with self.subTest(bit=bit):
+                folder, capture = self.copy()
+                with open(self.spool_file(folder), "r+b") as file:
+                    file.seek(at + bit // 8)
+                    file.write(bytes([head[bit // 8] ^ 1 << bit % 8]))
+                recovered = self.recover(folder, capture)
+                self.assertIsNotNone(recovered)
+                recovered[0].close()
+                self.discard(folder, capture)
+
     def test_folders_that_are_no_spool(self):
         self.refused(self.perfkit("recover", self.path("missing")), 1, "missing")
         self.refused(self.perfkit("recover", self.folder), 1, "not a spool folder")
