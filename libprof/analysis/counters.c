@@ -148,18 +148,6 @@ static bool add_source_counter(void *user, sqlite3_stmt *row)
     return true;
 }
 
-/* From the clock's slot to its counter. */
-static void find_clocks(struct work *w)
-{
-    for (size_t i = 0; i < w->slots.count; i++) {
-        struct slot *slot = &w->slots.data[i];
-        if (slot->clock >= 0)
-            slot->clock =
-                w->slots.data[i / WIRE_COUNTER_SLOTS * WIRE_COUNTER_SLOTS + (size_t)slot->clock]
-                    .counter;
-    }
-}
-
 static enum prof_status read_tables(struct work *w, struct prof_error *err)
 {
     struct prof_capture *capture = w->base.capture;
@@ -181,7 +169,14 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
                            "SELECT counter_device, start, duration, others FROM counter_burst "
                            "ORDER BY start",
                            add_burst, w, err);
-    find_clocks(w);
+    /* From the clock's slot to its counter. */
+    for (size_t i = 0; i < w->slots.count; i++) {
+        struct slot *slot = &w->slots.data[i];
+        if (slot->clock >= 0)
+            slot->clock =
+                w->slots.data[i / WIRE_COUNTER_SLOTS * WIRE_COUNTER_SLOTS + (size_t)slot->clock]
+                    .counter;
+    }
     return status;
 }
 
@@ -429,22 +424,6 @@ static enum prof_status summarise_counters(struct work *w, struct prof_error *er
     return status;
 }
 
-static void free_counters_work(struct work *w)
-{
-    for (size_t i = 0; i < w->base.sources.count; i++)
-        prof_array_free(&w->base.sources.data[i].bursts);
-    prof_array_free(&w->base.sources);
-    prof_array_free(&w->base.groups);
-    prof_array_free(&w->base.touches);
-    prof_array_free(&w->base.samples);
-    prof_map_free(&w->base.group_of);
-    free(w->base.name_of_config);
-    prof_array_free(&w->slots);
-    free(w->estimates);
-    free(w->memory);
-    prof_scope_close(&w->base.scope);
-}
-
 enum prof_status prof_counter_summary(struct prof_capture *capture,
                                       const struct prof_filter *filter, enum prof_group group,
                                       struct prof_counter_summary *result, struct prof_error *err)
@@ -459,7 +438,18 @@ enum prof_status prof_counter_summary(struct prof_capture *capture,
         status = summarise_counters(&w, err);
         prof_end(capture);
     }
-    free_counters_work(&w);
+    for (size_t i = 0; i < w.base.sources.count; i++)
+        prof_array_free(&w.base.sources.data[i].bursts);
+    prof_array_free(&w.base.sources);
+    prof_array_free(&w.base.groups);
+    prof_array_free(&w.base.touches);
+    prof_array_free(&w.base.samples);
+    prof_map_free(&w.base.group_of);
+    free(w.base.name_of_config);
+    prof_array_free(&w.slots);
+    free(w.estimates);
+    free(w.memory);
+    prof_scope_close(&w.base.scope);
     return status;
 }
 

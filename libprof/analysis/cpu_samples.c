@@ -38,13 +38,6 @@ static bool cut(struct cpu_sample *sample, const struct prof_recorded *recorded)
     return inside > 0 && sample->weight > 0;
 }
 
-static bool sample_is_valid(const struct cpu_sample *sample, const struct prof_scope *scope)
-{
-    return sample->weight > 0 && sample->weight <= PROF_CPU_SAMPLE_MOST_NS &&
-           sample->duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample->start) &&
-           prof_scope_place(scope, 0, sample->thread, 0, 0);
-}
-
 static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                              const struct prof_scope *scope,
                                              const struct prof_recorded *recorded,
@@ -64,7 +57,9 @@ static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                     .duration = prof_column_id(row, 3),
                                     .weight = prof_column_id(row, 4),
                                     .stack = prof_column_id(row, 5)};
-        if (sample_is_valid(&sample, scope) && cut(&sample, recorded))
+        if (sample.weight > 0 && sample.weight <= PROF_CPU_SAMPLE_MOST_NS &&
+            sample.duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample.start) &&
+            prof_scope_place(scope, 0, sample.thread, 0, 0) && cut(&sample, recorded))
             ok = seen(user, &sample);
     }
     status = prof_query_end(capture, row, err);
@@ -533,12 +528,6 @@ static uint32_t cpu_flame_node(struct prof_call_tree *tree, int64_t id, int64_t 
                : prof_call_tree_frames(tree, node, stack);
 }
 
-static bool weight_includes_kind(enum prof_flame_weight weight, int64_t kind)
-{
-    return weight == PROF_FLAME_BLOCKED ? kind == WIRE_CPU_BLOCKED
-                                        : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
-}
-
 struct flame_work {
     struct prof_call_tree tree;
     enum prof_flame_weight weight;
@@ -547,7 +536,9 @@ struct flame_work {
 static bool add_flame_sample(void *user, const struct cpu_sample *sample)
 {
     struct flame_work *w = user;
-    if (!weight_includes_kind(w->weight, sample->kind))
+    if (!(w->weight == PROF_FLAME_BLOCKED
+              ? sample->kind == WIRE_CPU_BLOCKED
+              : sample->kind == WIRE_CPU_USER || sample->kind == WIRE_CPU_KERNEL))
         return true;
     uint32_t node = cpu_flame_node(&w->tree, sample->thread, sample->stack);
     if (node == PROF_NO_GROUP)

@@ -190,56 +190,10 @@ static bool has_sums_only(struct prof_capture *capture)
     return only;
 }
 
-static struct prof_kernel_row kernel_sum_row(const struct prof_rollup_row *sum)
-{
-    return (struct prof_kernel_row){
-        .name = sum->name,
-        .full_name = sum->config ? sum->config->full_name : NULL,
-        .duration_ns = {.count = sum->count,
-                        .sum = sum->sum_ns,
-                        .min = sum->min_ns,
-                        .max = sum->max_ns,
-                        .mean = sum->count ? (double)sum->sum_ns / (double)sum->count : NAN,
-                        .median = sum->median_ns,
-                        .p95 = NAN,
-                        .p99 = NAN,
-                        .stddev = NAN,
-                        .quantile_error = sqrt(2) - 1},
-        .queue_delay_ns = NAN,
-        .submit_delay_ns = NAN,
-        .launch_delay_ns = NAN,
-        .api_ns = NAN,
-    };
-}
-
 static int by_kernel_duration(const void *a, const void *b)
 {
     const struct prof_kernel_row *x = a, *y = b;
     return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
-}
-
-/* By kernel name whatever the grouping: count, sum, min, max and mean are exact, the median is
- * prof_rollup_row's, what sums do not tell is unknown. result->wall_ns is set. */
-static enum prof_status kernel_rows_of_sums(struct prof_capture *capture,
-                                            const struct prof_filter *filter,
-                                            struct prof_kernel_summary *result,
-                                            struct prof_error *err)
-{
-    struct prof_rollup sums;
-    enum prof_status status = prof_rollup(capture, filter, &sums, err);
-    if (status)
-        return status;
-    result->rows = sums.count ? calloc(sums.count, sizeof *result->rows) : NULL;
-    if (sums.count && !result->rows)
-        status = prof_out_of_memory(err);
-    for (size_t i = 0; !status && i < sums.count; i++)
-        result->rows[result->count++] = kernel_sum_row(&sums.rows[i]);
-    result->kernels = sums.kernels;
-    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
-    if (!status)
-        result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
-    prof_rollup_free(&sums);
-    return status;
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
@@ -301,21 +255,6 @@ static struct group *kernel_group(struct work *w, int64_t config_id)
     return g;
 }
 
-static void add_api(struct group *g, const struct prof_stream *s)
-{
-    const char *api = s ? s->api : NULL;
-    if (!g->api_name)
-        g->api_name = api;
-    else if (api && api != g->api_name && strcmp(api, g->api_name))
-        g->apis_differ = true;
-}
-
-static void add_group_node(struct group *g, int64_t node, const struct prof_stream *s)
-{
-    if (!g->graph_nodes++)
-        g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
-}
-
 static bool add_kernel_execution(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
@@ -323,9 +262,16 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
     if (!g)
         return false;
     const struct prof_stream *stream = prof_stream(w->capture, row->stream);
-    add_api(g, stream);
-    if (row->graph_node != PROF_UNKNOWN)
-        add_group_node(g, row->graph_node, stream);
+    const char *api = stream ? stream->api : NULL;
+    if (!g->api_name)
+        g->api_name = api;
+    else if (api && api != g->api_name && strcmp(api, g->api_name))
+        g->apis_differ = true;
+    if (row->graph_node != PROF_UNKNOWN) {
+        if (!g->graph_nodes++)
+            g->node = (struct prof_graph_node){.process = stream ? stream->process : 0,
+                                               .node = row->graph_node};
+    }
     if (row->flags & 4)
         g->failed++;
     if (row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN) {
@@ -426,8 +372,46 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
 {
     struct work w = {.capture = capture, .by = group, .groups = PROF_GROUPS(struct group, 5)};
     *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    if (!(filter && filter->range) && has_sums_only(capture))
-        return kernel_rows_of_sums(capture, filter, result, err);
+    /* By kernel name whatever the grouping: count, sum, min, max and mean are exact, the median is
+     * prof_rollup_row's, what sums do not tell is unknown. result->wall_ns is set. */
+    if (!(filter && filter->range) && has_sums_only(capture)) {
+        struct prof_rollup sums;
+        enum prof_status status = prof_rollup(capture, filter, &sums, err);
+        if (status)
+            return status;
+        result->rows = sums.count ? calloc(sums.count, sizeof *result->rows) : NULL;
+        if (sums.count && !result->rows)
+            status = prof_out_of_memory(err);
+        for (size_t i = 0; !status && i < sums.count; i++)
+            result->rows[result->count++] = (struct prof_kernel_row){
+                .name = sums.rows[i].name,
+                .full_name = sums.rows[i].config ? sums.rows[i].config->full_name : NULL,
+                .duration_ns = {.count = sums.rows[i].count,
+                                .sum = sums.rows[i].sum_ns,
+                                .min = sums.rows[i].min_ns,
+                                .max = sums.rows[i].max_ns,
+                                .mean = sums.rows[i].count ? (double)sums.rows[i].sum_ns /
+                                                                 (double)sums.rows[i].count
+                                                           : NAN,
+                                .median = sums.rows[i].median_ns,
+                                .p95 = NAN,
+                                .p99 = NAN,
+                                .stddev = NAN,
+                                .quantile_error = sqrt(2) - 1},
+                .queue_delay_ns = NAN,
+                .submit_delay_ns = NAN,
+                .launch_delay_ns = NAN,
+                .api_ns = NAN,
+            };
+        result->kernels = sums.kernels;
+        static const struct prof_row_shape shape =
+            PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
+        if (!status)
+            result->listed_ns =
+                prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
+        prof_rollup_free(&sums);
+        return status;
+    }
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan_kernels(&w, err);

@@ -40,21 +40,17 @@ static int api_of(const struct work *w, int64_t stream)
     return 0;
 }
 
-/* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
-static int bytes_class(int64_t bytes)
-{
-    return bytes == PROF_UNKNOWN ? 0
-           : bytes <= 0          ? 1
-                                 : 2 + (63 - __builtin_clzll((uint64_t)bytes)) / 2;
-}
-
 /* By operation and by size the number of API or class stands in place of `source`. */
 static struct group *transfer_group(struct work *w, const struct prof_event_row *row)
 {
     bool fresh;
+    /* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
     int source = w->by == BY_OPERATION ? api_of(w, row->stream)
-                 : w->by == BY_SIZE    ? bytes_class(row->bytes)
-                                       : row->source_kind;
+                 : w->by == BY_SIZE
+                     ? (row->bytes == PROF_UNKNOWN ? 0
+                        : row->bytes <= 0          ? 1
+                                          : 2 + (63 - __builtin_clzll((uint64_t)row->bytes)) / 2)
+                     : row->source_kind;
     int target = w->by == BY_MEMORY ? row->target_kind : 0;
     const int key[] = {row->copy_kind, source, target};
     struct group *g = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
@@ -65,17 +61,6 @@ static struct group *transfer_group(struct work *w, const struct prof_event_row 
         g->api = w->by == BY_OPERATION ? apis[source] : NULL;
     }
     return g;
-}
-
-static void add_transfer_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
-{
-    if (bytes <= 0 || duration <= 0)
-        return;
-    double rate = (double)bytes * 1e9 / (double)duration;
-    if (rate < 9e18)
-        prof_measure(&w->groups, &g->rate, (int64_t)(rate + 0.5));
-    g->rate_bytes += (double)bytes;
-    g->rate_ns += (double)duration;
 }
 
 static bool add_transfer_row(void *user, const struct prof_event_row *row)
@@ -92,8 +77,17 @@ static bool add_transfer_row(void *user, const struct prof_event_row *row)
         return true;
     }
     prof_measure(&w->groups, &g->duration, row->duration_ns);
-    if (prof_copy_moves(w->capture, g->kind, row->stream))
-        add_transfer_rate(w, g, row->bytes, row->duration_ns);
+    if (prof_copy_moves(w->capture, g->kind, row->stream)) {
+        int64_t bytes = row->bytes;
+        int64_t duration = row->duration_ns;
+        if (!(bytes <= 0 || duration <= 0)) {
+            double rate = (double)bytes * 1e9 / (double)duration;
+            if (rate < 9e18)
+                prof_measure(&w->groups, &g->rate, (int64_t)(rate + 0.5));
+            g->rate_bytes += (double)bytes;
+            g->rate_ns += (double)duration;
+        }
+    }
     return true;
 }
 

@@ -88,21 +88,6 @@ static double read_link_rate(const char *folder)
                                                                           : NAN;
 }
 
-static void add_infiniband_port(struct list *list, const char *folder, const char *name)
-{
-    struct prof_network_port port = {.link_rate = read_link_rate(folder)};
-    char layer[64] = "", state[64];
-    if ((read_first_line(folder, "state", state) && !strstr(state, "ACTIVE")) ||
-        !read_counter_file(folder, "counters/port_rcv_data", &port.received) ||
-        !read_counter_file(folder, "counters/port_xmit_data", &port.sent))
-        return;
-    port.received *= WORD_BYTES;
-    port.sent *= WORD_BYTES;
-    read_first_line(folder, "link_layer", layer);
-    port.kind = strcmp(layer, "Ethernet") == 0 ? "roce" : "infiniband";
-    add_network_port(list, &port, name);
-}
-
 /* Calls `found` with each entry of a folder, in the order of names. */
 static void each(struct list *list, const char *folder,
                  void (*found)(struct list *list, const char *path, const char *name))
@@ -130,7 +115,17 @@ static void add_numbered_port(struct list *list, const char *path, const char *n
     if (!device)
         return;
     snprintf(name, sizeof name, "%.*s/%s", (int)(ports - device), device, number);
-    add_infiniband_port(list, path, name);
+    struct prof_network_port port = {.link_rate = read_link_rate(path)};
+    char layer[64] = "", state[64];
+    if ((read_first_line(path, "state", state) && !strstr(state, "ACTIVE")) ||
+        !read_counter_file(path, "counters/port_rcv_data", &port.received) ||
+        !read_counter_file(path, "counters/port_xmit_data", &port.sent))
+        return;
+    port.received *= WORD_BYTES;
+    port.sent *= WORD_BYTES;
+    read_first_line(path, "link_layer", layer);
+    port.kind = strcmp(layer, "Ethernet") == 0 ? "roce" : "infiniband";
+    add_network_port(list, &port, name);
 }
 
 static void add_adapter(struct list *list, const char *path, const char *name)

@@ -140,36 +140,6 @@ static bool can_sample(struct prof_nvml *nvml, struct prof_nvml_device *device)
            nvml->gpm_alloc(&device->samples[1]) == 0;
 }
 
-static bool has_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
-{
-    if (!device->gpm_asked) {
-        device->gpm_asked = true;
-        device->has_gpm = can_sample(nvml, device);
-        device->activity = nothing();
-    }
-    return device->has_gpm;
-}
-
-static void read_activity_metrics(struct prof_nvml *nvml, struct prof_nvml_device *device,
-                                  uint64_t span_ns)
-{
-    struct prof_gpm_request *request = nvml->request;
-    *request = (struct prof_gpm_request){.version = 1,
-                                         .count = METRICS,
-                                         .earlier = device->samples[!device->newest],
-                                         .later = device->samples[device->newest]};
-    for (size_t i = 0; i < METRICS; i++)
-        request->metrics[i].id = metrics[i].id;
-    if (nvml->gpm_metrics(request) != 0)
-        return;
-    device->activity.span_ns = (int64_t)span_ns;
-    for (size_t i = 0; i < METRICS; i++) {
-        const struct prof_gpm_metric *metric = &request->metrics[i];
-        if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
-            *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
-    }
-}
-
 static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
 {
     uint64_t now = prof_now_ns(), span = now - device->sampled_ns;
@@ -181,20 +151,24 @@ static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device
         return;
     }
     device->newest = !device->newest;
-    if (device->sampled_ns && span <= MOST_SPAN_NS)
-        read_activity_metrics(nvml, device, span);
-    device->sampled_ns = now;
-}
-
-static void free_nvml_activity(struct prof_nvml *nvml)
-{
-    for (unsigned i = 0; i < nvml->device_count; i++) {
-        for (int k = 0; k < 2; k++) {
-            if (nvml->devices[i].samples[k])
-                nvml->gpm_free(nvml->devices[i].samples[k]);
+    if (device->sampled_ns && span <= MOST_SPAN_NS) {
+        struct prof_gpm_request *request = nvml->request;
+        *request = (struct prof_gpm_request){.version = 1,
+                                             .count = METRICS,
+                                             .earlier = device->samples[!device->newest],
+                                             .later = device->samples[device->newest]};
+        for (size_t i = 0; i < METRICS; i++)
+            request->metrics[i].id = metrics[i].id;
+        if (nvml->gpm_metrics(request) == 0) {
+            device->activity.span_ns = (int64_t)span;
+            for (size_t i = 0; i < METRICS; i++) {
+                const struct prof_gpm_metric *metric = &request->metrics[i];
+                if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
+                    *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
+            }
         }
     }
-    free(nvml->request);
+    device->sampled_ns = now;
 }
 
 /* ---- NVML --------------------------------------------------------------------------------------
@@ -268,7 +242,13 @@ void prof_nvml_close(struct prof_nvml *nvml)
 {
     if (!nvml)
         return;
-    free_nvml_activity(nvml);
+    for (unsigned i = 0; i < nvml->device_count; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (nvml->devices[i].samples[k])
+                nvml->gpm_free(nvml->devices[i].samples[k]);
+        }
+    }
+    free(nvml->request);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -321,15 +301,6 @@ static bool has_turn(const struct prof_nvml *nvml, const struct prof_nvml_device
     return true;
 }
 
-static void read_pcie(struct prof_nvml *nvml, struct prof_nvml_device *device)
-{
-    if (!nvml->pcie || !has_turn(nvml, device))
-        return;
-    device->pcie_rx_bytes_s = pcie(nvml, device->handle, PCIE_RX);
-    device->pcie_tx_bytes_s = pcie(nvml, device->handle, PCIE_TX);
-    device->pcie_ns = prof_now_ns();
-}
-
 static int64_t whole(double value)
 {
     return isnan(value) || value > 1e18 ? PROF_UNKNOWN : (int64_t)value;
@@ -340,13 +311,23 @@ static void read_activity(struct prof_nvml *nvml, void *handle, struct prof_nvml
     struct prof_nvml_device *device = remembered(nvml, handle);
     if (!device)
         return;
-    r->has_activity = has_nvml_activity(nvml, device);
+    if (!device->gpm_asked) {
+        device->gpm_asked = true;
+        device->has_gpm = can_sample(nvml, device);
+        device->activity = nothing();
+    }
+    r->has_activity = device->has_gpm;
     if (r->has_activity) {
         sample_nvml_activity(nvml, device);
         device->pcie_rx_bytes_s = whole(device->activity.pcie_rx);
         device->pcie_tx_bytes_s = whole(device->activity.pcie_tx);
-    } else
-        read_pcie(nvml, device);
+    } else {
+        if (!(!nvml->pcie || !has_turn(nvml, device))) {
+            device->pcie_rx_bytes_s = pcie(nvml, device->handle, PCIE_RX);
+            device->pcie_tx_bytes_s = pcie(nvml, device->handle, PCIE_TX);
+            device->pcie_ns = prof_now_ns();
+        }
+    }
     r->activity = device->activity;
     r->pcie_rx_bytes_s = device->pcie_rx_bytes_s;
     r->pcie_tx_bytes_s = device->pcie_tx_bytes_s;

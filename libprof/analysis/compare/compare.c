@@ -202,42 +202,7 @@ static bool is_idle(const struct prof_compare *c)
     return false;
 }
 
-static void refuse(struct prof_compare *c)
-{
-    struct prof_comparison *result = c->result;
-    if (c->options->refuse_times)
-        result->note = c->options->refuse_times;
-    for (int s = 0; s < PROF_SIDES && !result->note; s++) {
-        for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
-            const struct prof_run *run = &c->side[s].data[r];
-            if (!run->complete)
-                result->note =
-                    texted(c, "a run is incomplete: ",
-                           run->why_incomplete ? run->why_incomplete : "reason not available", "");
-        }
-    }
-    if (!result->note && result->difference_count &&
-        result->differences[0].level == PROF_ENVIRONMENT_HARD)
-        result->note = texted(c, "another ", result->differences[0].name, "");
-    if (!result->note && is_idle(c))
-        result->note = "no device did anything in a run of the candidate";
-    result->times_refused = result->note != NULL;
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-static void apply_override(struct prof_policy *policy, const struct prof_override *o)
-{
-    if (o->has_action)
-        policy->action = o->action;
-    policy->min_effect = isnan(o->min_effect) ? policy->min_effect : o->min_effect;
-    policy->target = isnan(o->target) ? policy->target : o->target;
-    policy->min_share = isnan(o->min_share) ? policy->min_share : o->min_share;
-    policy->tolerance = isnan(o->tolerance) ? policy->tolerance : o->tolerance;
-    if (o->tolerance_absolute != PROF_UNKNOWN)
-        policy->tolerance_absolute = o->tolerance_absolute;
-    policy->reason = o->reason ? o->reason : policy->reason;
-}
 
 static void set_policy(const struct prof_compare *c, struct prof_compared *row)
 {
@@ -255,7 +220,16 @@ static void set_policy(const struct prof_compare *c, struct prof_compared *row)
         }
         if (!fits)
             continue;
-        apply_override(&row->policy, &c->options->overrides[i]);
+        const struct prof_override *o = &c->options->overrides[i];
+        if (o->has_action)
+            row->policy.action = o->action;
+        row->policy.min_effect = isnan(o->min_effect) ? row->policy.min_effect : o->min_effect;
+        row->policy.target = isnan(o->target) ? row->policy.target : o->target;
+        row->policy.min_share = isnan(o->min_share) ? row->policy.min_share : o->min_share;
+        row->policy.tolerance = isnan(o->tolerance) ? row->policy.tolerance : o->tolerance;
+        if (o->tolerance_absolute != PROF_UNKNOWN)
+            row->policy.tolerance_absolute = o->tolerance_absolute;
+        row->policy.reason = o->reason ? o->reason : row->policy.reason;
         row->override = (int)i;
     }
 }
@@ -294,16 +268,13 @@ static double side_mean_inside(const struct prof_compare *c, const struct prof_p
     return any ? sum / (double)c->side[side].count : NAN;
 }
 
-static bool is_device_time(enum prof_metric_family family)
-{
-    return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
-}
-
 static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
                           struct prof_compared *row)
 {
     double base = side_mean_inside(c, pair, PROF_BASE);
-    double whole = is_device_time(row->family) ? c->busy_ns : c->wall_ns;
+    double whole = (row->family == PROF_METRIC_KERNEL || row->family == PROF_METRIC_COPY)
+                       ? c->busy_ns
+                       : c->wall_ns;
     row->base_value = prof_side_value(c, pair, PROF_BASE);
     row->cand_value = prof_side_value(c, pair, PROF_CAND);
     row->base_count = pair->count[PROF_BASE];
@@ -456,7 +427,24 @@ static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *
         return status;
     if (!number_units(c) || !find_differences(c))
         return prof_out_of_memory(err);
-    refuse(c);
+    struct prof_comparison *result = c->result;
+    if (c->options->refuse_times)
+        result->note = c->options->refuse_times;
+    for (int s = 0; s < PROF_SIDES && !result->note; s++) {
+        for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            if (!run->complete)
+                result->note =
+                    texted(c, "a run is incomplete: ",
+                           run->why_incomplete ? run->why_incomplete : "reason not available", "");
+        }
+    }
+    if (!result->note && result->difference_count &&
+        result->differences[0].level == PROF_ENVIRONMENT_HARD)
+        result->note = texted(c, "another ", result->differences[0].name, "");
+    if (!result->note && is_idle(c))
+        result->note = "no device did anything in a run of the candidate";
+    result->times_refused = result->note != NULL;
     tell_head(c);
     size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
     if (!of_row)

@@ -48,58 +48,7 @@ static bool reaches(const struct prof_facts *f, const struct reach *reach, uint3
            NULL;
 }
 
-static void add_call_totals(struct prof_call_totals *totals, const struct prof_call *call)
-{
-    totals->count++;
-    totals->sum_ns = prof_add(totals->sum_ns, call->duration);
-    totals->long_count += call->duration >= PROF_LONG_CALL_NS;
-    if (call->duration >= PROF_LONG_CALL_NS)
-        totals->long_ns = prof_add(totals->long_ns, call->duration);
-    prof_spots_add(&totals->spots,
-                   (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
-}
-
-/* The calls lie by thread: who means which devices is asked once for each. */
-static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *means)
-{
-    for (size_t i = 0; i < f->calls.count; i++) {
-        const struct prof_call *call = &f->calls.data[i];
-        for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread); d++)
-            means[d] = reaches(f, reach, call->thread, d);
-        if (!prof_facts_has(f, call->start))
-            continue;
-        for (uint32_t d = 0; d < f->devices.count; d++) {
-            if (means[d])
-                add_call_totals(&f->devices.data[d].calls[call->class_], call);
-        }
-    }
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
-
-/* Iterations of the threads that launch on the device; where those have none of their own, of those
- * that stand for them. */
-static int64_t steps_of(const struct prof_facts *f, uint32_t device)
-{
-    const struct prof_iterations *it = &f->phase->iterations;
-    int64_t steps = 0, main = 0;
-    for (size_t i = 0; i < it->list.count; i++) {
-        const struct prof_iteration *one = &it->list.data[i];
-        steps += one->steady && prof_map_get(&f->launchers, device_key(one->thread, device));
-        main += one->steady && i >= it->main_begin && i < it->main_end;
-    }
-    return steps ? steps : main;
-}
-
-static void find_steps(struct prof_facts *f)
-{
-    int64_t most = 0;
-    for (uint32_t d = 0; d < f->devices.count && f->steps; d++) {
-        f->devices.data[d].steps = steps_of(f, d);
-        most = f->devices.data[d].steps > most ? f->devices.data[d].steps : most;
-    }
-    f->steps = most;
-}
 
 bool prof_facts_devices(struct prof_facts *f)
 {
@@ -107,8 +56,42 @@ bool prof_facts_devices(struct prof_facts *f)
     bool *means = calloc(f->devices.count + 1, sizeof *means);
     bool ok = means && find_reach(f, &reach);
     if (ok) {
-        sum_calls(f, &reach, means);
-        find_steps(f);
+        /* The calls lie by thread: who means which devices is asked once for each. */
+        for (size_t i = 0; i < f->calls.count; i++) {
+            const struct prof_call *call = &f->calls.data[i];
+            for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread);
+                 d++)
+                means[d] = reaches(f, &reach, call->thread, d);
+            if (!prof_facts_has(f, call->start))
+                continue;
+            for (uint32_t d = 0; d < f->devices.count; d++) {
+                if (means[d]) {
+                    struct prof_call_totals *totals = &f->devices.data[d].calls[call->class_];
+                    totals->count++;
+                    totals->sum_ns = prof_add(totals->sum_ns, call->duration);
+                    totals->long_count += call->duration >= PROF_LONG_CALL_NS;
+                    if (call->duration >= PROF_LONG_CALL_NS)
+                        totals->long_ns = prof_add(totals->long_ns, call->duration);
+                    prof_spots_add(&totals->spots, (struct prof_spot){call->start, call->duration,
+                                                                      0, call->thread, 0});
+                }
+            }
+        }
+        int64_t most = 0;
+        for (uint32_t d = 0; d < f->devices.count && f->steps; d++) {
+            /* Iterations of the threads that launch on the device; where those have none of their
+             * own, of those that stand for them. */
+            const struct prof_iterations *it = &f->phase->iterations;
+            int64_t steps = 0, main = 0;
+            for (size_t i = 0; i < it->list.count; i++) {
+                const struct prof_iteration *one = &it->list.data[i];
+                steps += one->steady && prof_map_get(&f->launchers, device_key(one->thread, d));
+                main += one->steady && i >= it->main_begin && i < it->main_end;
+            }
+            f->devices.data[d].steps = steps ? steps : main;
+            most = f->devices.data[d].steps > most ? f->devices.data[d].steps : most;
+        }
+        f->steps = most;
     }
     prof_map_free(&reach.processes);
     prof_map_free(&reach.launches);
@@ -168,11 +151,6 @@ enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
  * found no room, or whose times never came. Where that is more than next to nothing, time that
  * looks idle may have been work. */
 
-static bool is_device_work_subject(const char *subject)
-{
-    return !strcmp(subject, "launch") || !strcmp(subject, "transfer") || !strcmp(subject, "memset");
-}
-
 /* Of what was called, the part that has no record; when it was called nobody knows. While a capture
  * is being made, records are on their way. */
 static double unrecorded(const struct prof_facts *f, const struct prof_trust *trust)
@@ -182,7 +160,9 @@ static double unrecorded(const struct prof_facts *f, const struct prof_trust *tr
     int64_t called = 0, missing = 0;
     for (size_t i = 0; made && i < trust->total_count; i++) {
         const struct prof_balance *b = &trust->totals[i];
-        if (!is_device_work_subject(b->subject) || b->called == PROF_UNKNOWN)
+        if (!(!strcmp(b->subject, "launch") || !strcmp(b->subject, "transfer") ||
+              !strcmp(b->subject, "memset")) ||
+            b->called == PROF_UNKNOWN)
             continue;
         called = prof_add(called, b->called);
         missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));

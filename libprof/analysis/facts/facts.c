@@ -414,15 +414,6 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 
 /* ---- host calls ------------------------------------------------------------------------------ */
 
-/* May a call of this class stand in the way of a device? Those with a device record, whose class is
- * LAUNCH, TRANSFER or MEMSET, are known from there. */
-static bool is_in_the_way(enum wire_class class_)
-{
-    return class_ == WIRE_CLASS_SYNC || class_ == WIRE_CLASS_BUILD ||
-           class_ == WIRE_CLASS_GRAPH_MAKE || class_ == WIRE_CLASS_GRAPH_LAUNCH ||
-           class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) || wire_class_frees(class_);
-}
-
 /* Of a call of its own, or of a synchronization. */
 static bool add_facts_call_row(void *user, const struct prof_event_row *row)
 {
@@ -435,7 +426,13 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
         class_ = WIRE_CLASS_ALLOC_HOST;
     else if (class_ == WIRE_CLASS_HOST_UNREGISTER)
         class_ = WIRE_CLASS_FREE_HOST;
-    if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_) ||
+    /* May a call of this class stand in the way of a device? Those with a device record, whose
+     * class is LAUNCH, TRANSFER or MEMSET, are known from there. */
+    if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 ||
+        !(class_ == WIRE_CLASS_SYNC || class_ == WIRE_CLASS_BUILD ||
+          class_ == WIRE_CLASS_GRAPH_MAKE || class_ == WIRE_CLASS_GRAPH_LAUNCH ||
+          class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) ||
+          wire_class_frees(class_)) ||
         (is_sync && (!row->name || row->what == WIRE_SYNC_STREAM_WAIT_EVENT)))
         return true;
     return add_facts_call(user, (struct prof_call){start, duration, (uint32_t)row->thread,
@@ -560,9 +557,9 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
  * need seventy years of device time for it. */
 #define MOST (INT64_C(1) << 61)
 
-/* What was told of another phase goes. */
-static void clear_phase(struct prof_facts *f)
+enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
 {
+    /* What was told of another phase goes. */
     for (size_t i = 0; i < f->shapes.count; i++) {
         const struct prof_shape whole = f->shapes.data[i];
         f->shapes.data[i] = (struct prof_shape){
@@ -587,11 +584,6 @@ static void clear_phase(struct prof_facts *f)
         f->devices.data[i] = (struct prof_device_facts){.id = whole.id, .device = whole.device};
     }
     prof_map_clear(&f->launchers);
-}
-
-enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
-{
-    clear_phase(f);
     f->phase = &f->phases.list.data[phase];
     f->begin = f->phase->begin;
     f->end = f->phase->end;

@@ -147,13 +147,6 @@ static int by_owner(const void *a, const void *b)
     return (x->phase > y->phase) - (x->phase < y->phase);
 }
 
-static struct owner *owner_at(const struct owners *owners, int64_t time)
-{
-    size_t low;
-    PROF_FIND_FIRST(low, at, owners->list.count, owners->list.data[at].begin > time);
-    return low && time < owners->list.data[low - 1].end ? &owners->list.data[low - 1] : NULL;
-}
-
 /* Phases of different threads may overlap in time: whoever began first has it until it ends. */
 static bool list_owners(struct owners *owners, struct prof_phases *phases)
 {
@@ -178,24 +171,6 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
     }
     owners->list.count = kept;
     return true;
-}
-
-static void own_operations(struct owners *owners, const struct prof_facts *f)
-{
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; i < f->ops[kind].count; i++) {
-            struct prof_op op = prof_facts_op(f, kind, i);
-            struct owner *owner = owner_at(owners, prof_op_asked_at(&op));
-            int64_t end = prof_add(op.start, op.duration);
-            if (owner && end > owner->until)
-                owner->until = end;
-        }
-    }
-    for (size_t i = 0; i < owners->list.count; i++) {
-        struct owner *one = &owners->list.data[i];
-        int64_t most = i + 1 < owners->list.count ? one[1].begin : f->end_ns;
-        one->end = one->until < most ? one->until : most > one->end ? most : one->end;
-    }
 }
 
 /* Only what was recorded. */
@@ -241,8 +216,26 @@ bool prof_phases_intervals(struct prof_phases *phases, const struct prof_facts *
     for (size_t p = 0; ok && p < phases->list.count; p++)
         ok = span_rows(&phases->list.data[p], &marks, p);
     ok = ok && list_owners(&owners, phases);
-    if (ok)
-        own_operations(&owners, f);
+    if (ok) {
+        for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+            for (size_t i = 0; i < f->ops[kind].count; i++) {
+                struct prof_op op = prof_facts_op(f, kind, i);
+                int64_t time = prof_op_asked_at(&op);
+                size_t low;
+                PROF_FIND_FIRST(low, at, owners.list.count, owners.list.data[at].begin > time);
+                struct owner *owner =
+                    low && time < owners.list.data[low - 1].end ? &owners.list.data[low - 1] : NULL;
+                int64_t end = prof_add(op.start, op.duration);
+                if (owner && end > owner->until)
+                    owner->until = end;
+            }
+        }
+        for (size_t i = 0; i < owners.list.count; i++) {
+            struct owner *one = &owners.list.data[i];
+            int64_t most = i + 1 < owners.list.count ? one[1].begin : f->end_ns;
+            one->end = one->until < most ? one->until : most > one->end ? most : one->end;
+        }
+    }
     ok = ok && give_intervals(&owners, phases, f);
     for (size_t p = 0; ok && p < phases->list.count; p++)
         ok = prof_phase_measure(&phases->list.data[p]);
@@ -296,27 +289,6 @@ bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals
     return true;
 }
 
-/* Of the paths around an operation, the outermost one that holds no iterations; else the innermost.
- */
-static uint32_t naming_path(struct prof_range_paths *paths, const struct prof_op *op)
-{
-    uint32_t at = prof_range_path_at(paths, op), parent;
-    while (at != PROF_NO_RANGE_PATH &&
-           (parent = paths->list.data[at].parent) != PROF_NO_RANGE_PATH &&
-           !paths->list.data[parent].holds_chosen)
-        at = parent;
-    return at;
-}
-
-static void mark_holders(struct prof_range_paths *paths)
-{
-    for (size_t p = paths->list.count; p--;) {
-        const struct prof_range_path *path = &paths->list.data[p];
-        if ((path->chosen || path->holds_chosen) && path->parent != PROF_NO_RANGE_PATH)
-            paths->list.data[path->parent].holds_chosen = true;
-    }
-}
-
 static void keep_largest(struct prof_coverage *coverage, struct prof_coverage_range one)
 {
     size_t at = coverage->other_count;
@@ -338,7 +310,11 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
     int64_t *other = calloc(names + 1, sizeof *other); /* by name; the last: in no range */
     if (!other)
         return false;
-    mark_holders(paths);
+    for (size_t p = paths->list.count; p--;) {
+        const struct prof_range_path *path = &paths->list.data[p];
+        if ((path->chosen || path->holds_chosen) && path->parent != PROF_NO_RANGE_PATH)
+            paths->list.data[path->parent].holds_chosen = true;
+    }
     for (size_t p = 0; p < phases->list.count; p++)
         phases->list.data[p].ops = 0;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
@@ -346,7 +322,14 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
             struct prof_op op = prof_facts_op(f, kind, i);
             if (cover_op(phases, skipped, set_up, &op))
                 continue;
-            uint32_t path = naming_path(paths, &op);
+            /* Of the paths around an operation, the outermost one that holds no iterations; else
+             * the innermost.
+             */
+            uint32_t path = prof_range_path_at(paths, &op), parent;
+            while (path != PROF_NO_RANGE_PATH &&
+                   (parent = paths->list.data[path].parent) != PROF_NO_RANGE_PATH &&
+                   !paths->list.data[parent].holds_chosen)
+                path = parent;
             size_t name = path == PROF_NO_RANGE_PATH ? names : paths->list.data[path].name;
             other[name] = prof_add(other[name], op.duration);
         }

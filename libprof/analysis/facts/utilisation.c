@@ -227,20 +227,6 @@ static bool add_busy_operation(void *user, const struct prof_event_row *op)
     return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
 }
 
-/* Of a time filter the window knows: what began before it may last into it. */
-static enum prof_status scan_operations(struct work *w, struct prof_error *err)
-{
-    struct prof_scope any_time = w->scope;
-    any_time.by_time = false;
-    struct prof_event_query query = {
-        .tables = PROF_OPS_DEVICE,
-        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM),
-        .scope = &any_time,
-        .in_order = true,
-    };
-    return prof_event_rows(w->capture, &query, add_busy_operation, w, err);
-}
-
 /* ---- result ---------------------------------------------------------------------------------- */
 
 static void finish_device_utilisation(struct device *d)
@@ -296,17 +282,6 @@ static bool make_utilisation_rows(struct work *w, struct prof_utilisation *resul
     return true;
 }
 
-/* Operations outside the window (clock errors, the part that was not asked for) are cut off: busy
- * plus idle is the window, always. */
-static void set_window(struct work *w, const struct prof_filter *filter)
-{
-    int64_t end = prof_end_ns(w->capture);
-    w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
-    w->end_ns = filter && filter->end_ns ? filter->end_ns : end == PROF_UNKNOWN ? 0 : end;
-    if (w->end_ns < w->begin_ns)
-        w->end_ns = w->begin_ns;
-}
-
 static enum prof_status open_utilisation_work(struct work *w, const struct prof_filter *filter,
                                               struct prof_error *err)
 {
@@ -318,7 +293,13 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
         status = prof_begin(w->capture, err);
     if (status)
         return status;
-    set_window(w, filter);
+    /* Operations outside the window (clock errors, the part that was not asked for) are cut off:
+     * busy plus idle is the window, always. */
+    int64_t end = prof_end_ns(w->capture);
+    w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
+    w->end_ns = filter && filter->end_ns ? filter->end_ns : end == PROF_UNKNOWN ? 0 : end;
+    if (w->end_ns < w->begin_ns)
+        w->end_ns = w->begin_ns;
     status = prof_recorded(w->capture, &w->recorded, err);
     prof_end(w->capture);
     return status;
@@ -359,8 +340,18 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
     enum prof_status status = prof_begin(capture, err);
     if (!status) {
         status = open_utilisation_work(&w, filter, err);
-        if (!status)
-            status = scan_operations(&w, err);
+        /* Of a time filter the window knows: what began before it may last into it. */
+        if (!status) {
+            struct prof_scope any_time = w.scope;
+            any_time.by_time = false;
+            struct prof_event_query query = {
+                .tables = PROF_OPS_DEVICE,
+                .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM),
+                .scope = &any_time,
+                .in_order = true,
+            };
+            status = prof_event_rows(w.capture, &query, add_busy_operation, &w, err);
+        }
         prof_end(capture);
     }
     return close_utilisation_work(&w, status, result, err);

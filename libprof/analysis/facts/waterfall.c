@@ -47,13 +47,6 @@ static struct typical_idle *typical_idle_new(const struct prof_facts *f, bool *f
     return idle;
 }
 
-static void typical_idle_free(struct typical_idle *idle)
-{
-    if (idle)
-        free(idle->ns);
-    free(idle);
-}
-
 static void typical_idle_add(struct typical_idle *idle, size_t iteration,
                              const int64_t slice_ns[PROF_SLICES])
 {
@@ -205,28 +198,6 @@ static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
     s->lead = stood_ns;
 }
 
-static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
-{
-    struct prof_shape *last =
-        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
-    if (!s->waited && last && slice == PROF_SLICE_SYNC)
-        last->awaited++;
-    if (!s->waited && s->behind != s->last_shape)
-        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
-    s->waited = true;
-}
-
-/* Until the host is ahead of the device again, a wait costs every launch. */
-static void note_launching(struct sweep *s, int64_t length)
-{
-    if (s->behind == NOT_BEHIND)
-        return;
-    if (s->waited || s->behind == s->last_shape)
-        s->facts->relaunch_ns += length;
-    else
-        s->launching += length;
-}
-
 static void note_queued(struct work *w, struct sweep *s)
 {
     if (s->behind == NOT_BEHIND)
@@ -246,10 +217,24 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
         return;
     s->facts->slice_ns[slice] += length;
     s->gap[slice] += length;
-    if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
-        note_wait(w, s, slice);
-    if (slice == PROF_SLICE_LAUNCH)
-        note_launching(s, length);
+    if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL) {
+        struct prof_shape *last =
+            s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+        if (!s->waited && last && slice == PROF_SLICE_SYNC)
+            last->awaited++;
+        if (!s->waited && s->behind != s->last_shape)
+            begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
+        s->waited = true;
+    }
+    /* Until the host is ahead of the device again, a wait costs every launch. */
+    if (slice == PROF_SLICE_LAUNCH) {
+        if (s->behind != NOT_BEHIND) {
+            if (s->waited || s->behind == s->last_shape)
+                s->facts->relaunch_ns += length;
+            else
+                s->launching += length;
+        }
+    }
     if (slice >= PROF_SLICE_FIRST_IDLE) {
         if (s->last_shape != NO_SHAPE)
             w->facts->shapes.data[s->last_shape].after_ns[slice] += length;
@@ -333,13 +318,6 @@ static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_
     spend(w, s, slice, begin, end, op, op->shape);
 }
 
-/* What follows a wait is its cost until the host has launched something again. */
-static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, int64_t call_end)
-{
-    bool waits = call->class_ == WIRE_CLASS_SYNC || call->class_ == WIRE_CLASS_TRANSFER;
-    return waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
-}
-
 /* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
  * the thread's calls. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
@@ -351,7 +329,9 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
-        int64_t after = bubble_of(s, call, call_end);
+        /* What follows a wait is its cost until the host has launched something again. */
+        bool waits = call->class_ == WIRE_CLASS_SYNC || call->class_ == WIRE_CLASS_TRANSFER;
+        int64_t after = waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
         if (after && !s->waited)
             s->stood = call->duration;
         if (prof_add(call_end, after) <= begin)
@@ -366,14 +346,6 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         end = own;
     }
     spend_between(w, s, begin, end, op);
-}
-
-static void note_floor(struct sweep *s, int64_t gap)
-{
-    int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
-    size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
-    size_t bucket = (size_t)bits * 4 + part;
-    s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
 }
 
 static void begin_gap(struct sweep *s)
@@ -393,19 +365,6 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
     s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
-}
-
-static void note_pause(struct sweep *s, bool kernel)
-{
-    struct prof_device_facts *d = s->facts;
-    bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
-                 s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
-    if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
-        d->brief_ns += s->gap[PROF_SLICE_HOST];
-    if (!d->kernels && !d->copies)
-        d->lead_ns += s->gap[PROF_SLICE_HOST];
-    else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
-        d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
 }
 
 static void begin_row(struct sweep *s)
@@ -465,8 +424,13 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
     }
     if (!known || op->call <= begin) {
         bool other = s->last_stream && s->last_stream != op->stream;
-        if (begin >= w->facts->begin)
-            note_floor(s, end - begin);
+        if (begin >= w->facts->begin) {
+            int64_t gap = end - begin;
+            int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
+            size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
+            size_t bucket = (size_t)bits * 4 + part;
+            s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
+        }
         note_queued(w, s);
         spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
         return;
@@ -534,7 +498,16 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         record_idle_gap(w, s, op->thread, prof_op_asked_at(op));
-        note_pause(s, prof_is_kernel(shape));
+        bool kernel = prof_is_kernel(shape);
+        struct prof_device_facts *d = s->facts;
+        bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
+                     s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
+        if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
+            d->brief_ns += s->gap[PROF_SLICE_HOST];
+        if (!d->kernels && !d->copies)
+            d->lead_ns += s->gap[PROF_SLICE_HOST];
+        else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
+            d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
         s->done = op->start;
     } else {
         note_queued(w, s);
@@ -595,7 +568,10 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
     bool ok = typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
-    typical_idle_free(s->idle);
+    struct typical_idle *idle = s->idle;
+    if (idle)
+        free(idle->ns);
+    free(idle);
     return ok;
 }
 

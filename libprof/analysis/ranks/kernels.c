@@ -395,20 +395,6 @@ static bool pair_rest(struct rank_work *w)
     return ok;
 }
 
-/* What the graph's node was told, and what the name alone tells. */
-static void finish_kernels(struct rank_work *w, const struct nodes *nodes)
-{
-    for (size_t i = 0; i < w->kernels.count; i++) {
-        struct rank_kernel *kernel = &w->kernels.data[i];
-        const struct node *node = find_original_node(nodes, kernel->process, kernel->node);
-        if (node && node->said.operation)
-            kernel->said = node->said;
-        if (kernel->said.operation == PROF_COLLECTIVE_NONE)
-            kernel->said = (struct rank_said){
-                kernel->operation, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, 0, NULL};
-    }
-}
-
 enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
 {
     struct nodes nodes = {.w = w};
@@ -418,8 +404,23 @@ enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
         status = read_nodes(&nodes, err);
     if (!status && (!add_moments(w, &nodes, &sweep) || !pair_rest(w)))
         status = prof_out_of_memory(err);
-    if (!status)
-        finish_kernels(w, &nodes);
+    /* What the graph's node was told, and what the name alone tells. */
+    if (!status) {
+        for (size_t i = 0; i < w->kernels.count; i++) {
+            struct rank_kernel *kernel = &w->kernels.data[i];
+            const struct node *node = find_original_node(&nodes, kernel->process, kernel->node);
+            if (node && node->said.operation)
+                kernel->said = node->said;
+            if (kernel->said.operation == PROF_COLLECTIVE_NONE)
+                kernel->said = (struct rank_said){kernel->operation,
+                                                  PROF_UNKNOWN,
+                                                  PROF_UNKNOWN,
+                                                  PROF_UNKNOWN,
+                                                  PROF_UNKNOWN,
+                                                  0,
+                                                  NULL};
+        }
+    }
     prof_array_free(&sweep.moments);
     prof_array_free(&sweep.calls);
     prof_array_free(&sweep.launches);

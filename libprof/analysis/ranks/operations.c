@@ -221,17 +221,6 @@ static bool host_events(struct rank_work *w)
     return ok;
 }
 
-/* As the launchers said it to the processes. */
-static int64_t world_of(const struct prof_capture *capture)
-{
-    int64_t world = PROF_UNKNOWN;
-    for (size_t i = 0; i < capture->processes.count; i++) {
-        int64_t size = capture->processes.data[i].world_size;
-        world = size > 0 && size > world ? size : world;
-    }
-    return world;
-}
-
 /* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is;
  * where nobody made one (MPI, the program's own), it is all ranks. */
 static bool communicator_sizes(struct rank_work *w)
@@ -253,8 +242,15 @@ static bool communicator_sizes(struct rank_work *w)
     uint32_t none = communicator_of(w, 0);
     if (none == PROF_NO_GROUP)
         return false;
-    if (unknown == PROF_UNKNOWN)
-        unknown = world_of(w->capture);
+    /* As the launchers said it to the processes. */
+    if (unknown == PROF_UNKNOWN) {
+        int64_t world = PROF_UNKNOWN;
+        for (size_t i = 0; i < w->capture->processes.count; i++) {
+            int64_t size = w->capture->processes.data[i].world_size;
+            world = size > 0 && size > world ? size : world;
+        }
+        unknown = world;
+    }
     w->communicators.data[none].ranks = several ? PROF_UNKNOWN : unknown;
     return true;
 }
@@ -315,27 +311,6 @@ static bool copy_set(const struct prof_intervals *from, struct prof_intervals *t
     return prof_intervals_union(from, &nothing, to);
 }
 
-/* The copies that no kernel covers, the collectives likewise, and everything at once. */
-static bool finish_sets(struct rank_unit *unit)
-{
-    struct prof_intervals idle = {0}, copies = {0}, work = {0};
-    struct prof_interval all = {INT64_MIN, INT64_MAX};
-    prof_intervals_normalise(&unit->copies.set);
-    bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
-              prof_intervals_gaps(&unit->compute.set, all, &idle) &&
-              prof_intervals_intersection(&unit->copies.set, &idle, &copies) &&
-              prof_intervals_intersection(&unit->collectives.set, &idle, &unit->exposed.set) &&
-              prof_intervals_union(&unit->compute.set, &copies, &work) &&
-              prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
-    prof_array_free(&unit->copies.set);
-    ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
-         rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
-    prof_array_free(&idle);
-    prof_array_free(&copies);
-    prof_array_free(&work);
-    return ok;
-}
-
 bool rank_windows(struct rank_work *w)
 {
     struct prof_interval span = {INT64_MAX, INT64_MIN};
@@ -351,7 +326,23 @@ bool rank_windows(struct rank_work *w)
         unit->end = steps->count ? steps->data[steps->count - 1].end : span.end;
         if (unit->end < unit->begin)
             unit->begin = unit->end = 0;
-        if (!finish_sets(unit))
+        /* The copies that no kernel covers, the collectives likewise, and everything at once. */
+        struct prof_intervals idle = {0}, copies = {0}, work = {0};
+        struct prof_interval all = {INT64_MIN, INT64_MAX};
+        prof_intervals_normalise(&unit->copies.set);
+        bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
+                  prof_intervals_gaps(&unit->compute.set, all, &idle) &&
+                  prof_intervals_intersection(&unit->copies.set, &idle, &copies) &&
+                  prof_intervals_intersection(&unit->collectives.set, &idle, &unit->exposed.set) &&
+                  prof_intervals_union(&unit->compute.set, &copies, &work) &&
+                  prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
+        prof_array_free(&unit->copies.set);
+        ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
+             rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
+        prof_array_free(&idle);
+        prof_array_free(&copies);
+        prof_array_free(&work);
+        if (!ok)
             return false;
     }
     return true;

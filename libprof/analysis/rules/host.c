@@ -44,20 +44,6 @@ static int64_t call_time(const struct prof_judge *judge, enum wire_class a, enum
     return prof_add(judge->device->calls[a].sum_ns, judge->device->calls[b].sum_ns);
 }
 
-static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft, int64_t bytes)
-{
-    static const enum prof_slice touched[] = {PROF_SLICE_COPY_PAGEABLE, PROF_SLICE_COPY_PINNED,
-                                              PROF_SLICE_COPY_OTHER, PROF_SLICE_KERNEL,
-                                              PROF_SLICE_FILL};
-    int64_t faults = bytes / PAGE_BYTES * PAGE_FAULT_NS;
-    for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
-        int64_t most = judge->device->slice_ns[touched[i]];
-        int64_t part = faults < most ? faults : most;
-        prof_claim(judge, draft, "first_touch_ns", touched[i], part);
-        faults -= part;
-    }
-}
-
 /* Launching that allocating made: in its gaps, and where its calls held up the next launch (`late`,
  * at most). Without it the host is ahead, but for what its calls take longer than the kernels and
  * copies that it asks for without waiting. */
@@ -91,8 +77,18 @@ static void alloc_in_loop(struct prof_judge *judge)
     prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
                judge->device->slice_ns[PROF_SLICE_ALLOC]);
-    if (prof_shares_memory(judge))
-        claim_first_touch(judge, draft, churn.bytes);
+    if (prof_shares_memory(judge)) {
+        static const enum prof_slice touched[] = {PROF_SLICE_COPY_PAGEABLE, PROF_SLICE_COPY_PINNED,
+                                                  PROF_SLICE_COPY_OTHER, PROF_SLICE_KERNEL,
+                                                  PROF_SLICE_FILL};
+        int64_t faults = churn.bytes / PAGE_BYTES * PAGE_FAULT_NS;
+        for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
+            int64_t most = judge->device->slice_ns[touched[i]];
+            int64_t part = faults < most ? faults : most;
+            prof_claim(judge, draft, "first_touch_ns", touched[i], part);
+            faults -= part;
+        }
+    }
     prof_claim(judge, draft, "idle_sync_beside_ns", PROF_SLICE_SYNC,
                judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
@@ -224,12 +220,6 @@ static int64_t unused_ns(const struct prof_device_facts *d)
            (d->tail_ns > pause ? d->tail_ns - pause : 0);
 }
 
-/* Does most of `host` lie between the iterations? */
-static bool is_between_steps(const struct prof_judge *judge, int64_t host)
-{
-    return judge->facts->step_name && 2 * judge->device->outside_ns >= host;
-}
-
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
@@ -239,7 +229,8 @@ static void host_starvation(struct prof_judge *judge)
     int64_t idle = host + woken;
     if (host <= 0 || d->gaps < 5 || prof_misses_work(judge))
         return;
-    bool between = is_between_steps(judge, host);
+    /* Does most of `host` lie between the iterations? */
+    bool between = judge->facts->step_name && 2 * judge->device->outside_ns >= host;
     struct prof_draft *draft = prof_found(judge, between || prof_steps(judge) < 20 ? 0.4 : 0.7);
     prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
     prof_number(draft, "idle_share", prof_of_window(judge, idle), PROF_NUMBER_SHARE);

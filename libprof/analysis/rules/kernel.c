@@ -246,12 +246,6 @@ static void low_occupancy(struct prof_judge *judge)
     0.6 /* x the distance to the roof: near it each percent is harder to gain                      \
          */
 
-/* Many kernels that are not told apart are no place to begin. */
-static bool is_the_rest(const struct prof_shape *shape)
-{
-    return shape->config && shape->config->id == PROF_OTHER_CONFIGS;
-}
-
 /* Bytes that move faster than DRAM can are L2's: without a ceiling of L2 nobody knows their roof,
  * and the arithmetic's is not the nearest. */
 static bool knows_roof(const struct prof_roofline_point *point)
@@ -267,7 +261,9 @@ static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (shape->kind == PROF_OP_KERNEL && !is_the_rest(shape) &&
+        /* Many kernels that are not told apart are no place to begin. */
+        if (shape->kind == PROF_OP_KERNEL &&
+            !(shape->config && shape->config->id == PROF_OTHER_CONFIGS) &&
             (!hot || shape->alone_ns > hot->alone_ns))
             hot = shape;
     }
