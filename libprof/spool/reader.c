@@ -341,58 +341,13 @@ size_t prof_spool_load(const struct prof_spool *spool, const struct prof_spool_s
     return span->to - span->from;
 }
 
-/* Size of each fixed type in this version, and in the first that had it where it grew since: what
- * an older writer leaves out reads as 0, what a newer one appends is cut off. 0 = of variable
- * length. */
+/* Bytes of each type: in the first version that had it, and now (0: more follow). */
 static const struct {
-    uint16_t bytes, first;
+    uint16_t first, now;
 } sizes[WIRE_TYPES] = {
-#define SINCE_EVER(type)                                                                           \
-    {                                                                                              \
-        sizeof(struct type), sizeof(struct type)                                                   \
-    }
-    [WIRE_CONFIG] = SINCE_EVER(wire_config),
-    [WIRE_DEVICE] = SINCE_EVER(wire_device),
-    [WIRE_CONTEXT] = {sizeof(struct wire_context), 24},
-    [WIRE_STREAM] = SINCE_EVER(wire_stream),
-    [WIRE_NAME] = SINCE_EVER(wire_name),
-    [WIRE_HANDLE] = SINCE_EVER(wire_handle),
-    [WIRE_MODULE] = SINCE_EVER(wire_module),
-    [WIRE_CLOCK] = SINCE_EVER(wire_clock),
-    [WIRE_HEALTH] = SINCE_EVER(wire_health),
-    [WIRE_CALL] = SINCE_EVER(wire_call),
-    [WIRE_KERNEL] = SINCE_EVER(wire_kernel),
-    [WIRE_TRANSFER] = SINCE_EVER(wire_transfer),
-    [WIRE_MEMSET] = SINCE_EVER(wire_memset),
-    [WIRE_DONE] = SINCE_EVER(wire_done),
-    [WIRE_SYNC] = {sizeof(struct wire_sync), 48},
-    [WIRE_ALLOC] = SINCE_EVER(wire_alloc),
-    [WIRE_ALLOC_FAILED] = SINCE_EVER(wire_alloc_failed),
-    [WIRE_FREE] = SINCE_EVER(wire_free),
-    [WIRE_RANGE_PUSH] = SINCE_EVER(wire_range),
-    [WIRE_RANGE_POP] = SINCE_EVER(wire_range_end),
-    [WIRE_RANGE_START] = SINCE_EVER(wire_range),
-    [WIRE_RANGE_END] = SINCE_EVER(wire_range_end),
-    [WIRE_MARK] = SINCE_EVER(wire_range),
-    [WIRE_WORK] = SINCE_EVER(wire_work),
-    [WIRE_FIELD] = SINCE_EVER(wire_field),
-    [WIRE_GRAPH_NODE] = {sizeof(struct wire_graph_node), 32},
-    [WIRE_GRAPH] = SINCE_EVER(wire_graph),
-    [WIRE_OVERHEAD] = SINCE_EVER(wire_overhead),
-    [WIRE_EVENT] = SINCE_EVER(wire_event),
-    [WIRE_POOL] = SINCE_EVER(wire_pool),
-    [WIRE_MIGRATION] = SINCE_EVER(wire_migration),
-    [WIRE_JIT] = SINCE_EVER(wire_jit),
-    [WIRE_WINDOW] = SINCE_EVER(wire_window),
-    [WIRE_COUNTER_DEVICE] = SINCE_EVER(wire_counter_device),
-    [WIRE_COUNTER] = SINCE_EVER(wire_counter),
-    [WIRE_COUNTER_BURST] = SINCE_EVER(wire_counter_burst),
-    [WIRE_COUNTER_SAMPLE] = SINCE_EVER(wire_counter_sample),
-    [WIRE_EXACT_COUNT] = SINCE_EVER(wire_exact_count),
-    [WIRE_CPU_PROCESS] = SINCE_EVER(wire_cpu_process),
-    [WIRE_CPU_MODULE] = SINCE_EVER(wire_cpu_module),
-    [WIRE_CPU_SAMPLE] = SINCE_EVER(wire_cpu_sample),
-#undef SINCE_EVER
+#define X(name, definition, record, first, now, text) {first, now},
+    WIRE_TYPE_MAP(X)
+#undef X
 };
 
 static bool is_well_formed(const struct wire_head *head, size_t left)
@@ -400,26 +355,27 @@ static bool is_well_formed(const struct wire_head *head, size_t left)
     if (left < sizeof *head || head->size < sizeof *head || head->size % 8 != 0 ||
         head->size > left || head->size > WIRE_MAX_RECORD)
         return false;
-    if (head->type == WIRE_STRING) {
-        const struct wire_string *string = (const struct wire_string *)(const void *)head;
-        return head->size >= sizeof *string && string->length <= head->size - sizeof *string;
+    if (head->type >= WIRE_TYPES)
+        return true;
+    if (head->size < sizes[head->type].first)
+        return false;
+    const void *record = head;
+    size_t more = head->size - sizes[head->type].first;
+    switch (head->type) {
+    case WIRE_STRING:
+        return ((const struct wire_string *)record)->length <= more;
+    case WIRE_STACK:
+        return ((const struct wire_stack *)record)->count <= more / sizeof(uint64_t);
+    case WIRE_CPU_STACK:
+        return ((const struct wire_cpu_stack *)record)->count <= more / sizeof(uint64_t);
+    case WIRE_PYTHON_CODE: {
+        const struct wire_python_code *code = record;
+        return code->bytes <= more && code->at <= code->total &&
+               code->bytes <= code->total - code->at;
     }
-    if (head->type == WIRE_STACK) {
-        const struct wire_stack *stack = (const struct wire_stack *)(const void *)head;
-        return head->size >= sizeof *stack &&
-               stack->count <= (head->size - sizeof *stack) / sizeof *stack->entries;
+    default:
+        return true;
     }
-    if (head->type == WIRE_CPU_STACK) {
-        const struct wire_cpu_stack *stack = (const struct wire_cpu_stack *)(const void *)head;
-        return head->size >= sizeof *stack &&
-               stack->count <= (head->size - sizeof *stack) / sizeof *stack->entries;
-    }
-    if (head->type == WIRE_PYTHON_CODE) {
-        const struct wire_python_code *code = (const struct wire_python_code *)(const void *)head;
-        return head->size >= sizeof *code && code->bytes <= head->size - sizeof *code &&
-               code->at <= code->total && code->bytes <= code->total - code->at;
-    }
-    return head->type >= WIRE_TYPES || head->size >= sizes[head->type].first;
 }
 
 /* The record as this version knows it, in storage of the calling thread. */
@@ -447,7 +403,7 @@ const struct wire_head *prof_spool_next(const void *buffer, size_t bytes, size_t
         return NULL;
     }
     *offset += head->size;
-    size_t fixed = head->type < WIRE_TYPES ? sizes[head->type].bytes : 0;
+    size_t fixed = head->type < WIRE_TYPES ? sizes[head->type].now : 0;
     return fixed == 0 || head->size == fixed ? head : fitted(head, fixed);
 }
 

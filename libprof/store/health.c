@@ -61,7 +61,7 @@ static enum prof_health_code guess_collector(const char *item, const char *note)
 enum prof_health_code prof_health_guess(const char *subject, const char *item, const char *note)
 {
     static const char *const types[] = {
-#define X(name, definition, text) [WIRE_##name] = text,
+#define X(name, definition, record, first, now, text) [WIRE_##name] = text,
         WIRE_TYPE_MAP(X)
 #undef X
     };

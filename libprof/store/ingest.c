@@ -95,11 +95,19 @@ enum prof_status ingest_insert(struct prof_ingest *ingest, enum schema_table tab
     return run_statement(ingest, ingest->insert[table]);
 }
 
+static const bool is_definition[WIRE_TYPES] = {
+#define X(name, definition, ...) definition,
+    WIRE_TYPE_MAP(X)
+#undef X
+};
+
 enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                             const struct wire_head *head, bool definition)
+                             const struct wire_head *head)
 {
-    return definition ? ingest_definition(ingest, spool, head)
-                      : ingest_event(ingest, spool, tid, head);
+    if (head->type == WIRE_NONE || head->type >= WIRE_TYPES)
+        return PROF_OK; /* of a later version */
+    return is_definition[head->type] ? ingest_definition(ingest, spool, head)
+                                     : ingest_event(ingest, spool, tid, head);
 }
 
 /* ---- spools ---------------------------------------------------------------------------------- */
@@ -275,18 +283,6 @@ static enum prof_status save_cursor(struct prof_ingest *ingest, const struct ing
     return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
-/* A record of no known type, or one in the wrong stream, was damaged or is of a later version. */
-static bool is_readable(const struct wire_head *head, bool definition)
-{
-    static const bool definitions[] = {
-#define X(name, definition, text) definition,
-        WIRE_TYPE_MAP(X)
-#undef X
-    };
-    return head->type != WIRE_NONE && head->type < WIRE_TYPES &&
-           definitions[head->type] == definition;
-}
-
 static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
                                   const struct prof_spool_span *span)
 {
@@ -297,13 +293,15 @@ static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spoo
     for (const struct wire_head *head; (head = prof_spool_next(buffer, bytes, &at, &damaged));) {
         ingest->batch_records++;
         ingest->total++;
-        if (!is_readable(head, span->definition)) {
+        /* Of no known type or in the wrong stream: damaged, or of a later version. */
+        if (head->type == WIRE_NONE || head->type >= WIRE_TYPES ||
+            is_definition[head->type] != span->definition) {
             spool->tally[TALLY_DAMAGED]++;
             continue;
         }
         if (head->type == WIRE_THREAD)
             tid = head->aux;
-        PROF_TRY(ingest_feed(ingest, spool, tid, head, span->definition));
+        PROF_TRY(ingest_feed(ingest, spool, tid, head));
     }
     spool->tally[TALLY_DAMAGED] += damaged;
     spool->dirty = true;
@@ -395,7 +393,7 @@ static void free_ingest_state(struct prof_ingest *ingest)
     ingest->spool_names = ingest->strings = ingest->configs = (struct prof_names){0};
     ingest->processes_done = 0;
     ingest->batch_records = 0;
-    for (int i = 0; i < INGEST_BATCHES; i++)
+    for (int i = 0; i < SCHEMA_TABLES; i++)
         ingest->batches[i].count = 0;
 }
 

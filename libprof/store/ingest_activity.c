@@ -1,20 +1,8 @@
-/* Records that need no other half: each becomes one row when it comes. */
+/* Records that need no other half: each becomes one row when it comes. What fills the row is in the
+ * table's description (tables.def), but for those that have a function here. */
+#include <string.h>
+
 #include "libprof/store/ingest_private.h"
-
-static void set_time(struct prof_ingest *ingest, struct ingest_row *row, int at, uint64_t ns)
-{
-    row_set_if(row, at, ns, (int64_t)(ns - ingest->zero_ns));
-}
-
-/* `start` and `duration` of overhead and migration, which begin alike; an end before its start
- * counts as one at it. */
-static void set_span(struct prof_ingest *ingest, struct ingest_row *row, uint64_t start,
-                     uint64_t end)
-{
-    set_time(ingest, row, COLUMN_AT(overhead, start), start);
-    row_set_if(row, COLUMN_AT(overhead, duration), start && end,
-               end > start ? (int64_t)(end - start) : 0);
-}
 
 /* The row of a thread that a record names by its number; *row = 0 for none. */
 static enum prof_status activity_thread_row(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -25,58 +13,72 @@ static enum prof_status activity_thread_row(struct prof_ingest *ingest, struct i
     return thread || tid == 0 ? PROF_OK : ingest->error.status;
 }
 
-static enum prof_status graph_node(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                   uint32_t tid, const struct wire_graph_node *node)
+static uint64_t field_value(const struct wire_head *head, unsigned at, unsigned bytes)
 {
-    int64_t thread;
-    PROF_TRY(activity_thread_row(ingest, spool, node->tid ? node->tid : tid, &thread));
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_NODE);
-    set_time(ingest, out, COLUMN_AT(graph_node, start), node->time);
-    row_known(out, COLUMN_AT(graph_node, thread), thread);
-    row_set(out, COLUMN_AT(graph_node, node), (int64_t)node->node);
-    row_known(out, COLUMN_AT(graph_node, graph), node->graph);
-    row_known(out, COLUMN_AT(graph_node, original), (int64_t)node->original);
-    row_set(out, COLUMN_AT(graph_node, class), node->head.flags);
-    row_known(out, COLUMN_AT(graph_node, stack), ingest_stack_of(spool, node->stack));
-    return ingest_row_end(ingest, INGEST_BATCH_GRAPH_NODE);
+    uint64_t value = 0;
+    memcpy(&value, (const unsigned char *)head + at, bytes);
+    return value;
 }
 
-static enum prof_status event_record(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                     const struct wire_event *event)
+enum prof_status ingest_record_row(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_head *head)
 {
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_EVENT_RECORD);
-    set_time(ingest, out, COLUMN_AT(event_record, start),
-             ingest_device_time(spool, event->head.aux, event->time));
-    row_known(out, COLUMN_AT(event_record, stream),
-              ingest_global(spool, event->head.aux, WIRE_STREAM));
-    row_set(out, COLUMN_AT(event_record, event), (int64_t)event->event);
-    row_known(out, COLUMN_AT(event_record, recorded), (int64_t)event->recorded);
-    row_known(out, COLUMN_AT(event_record, correlation), (int64_t)event->correlation);
-    return ingest_row_end(ingest, INGEST_BATCH_EVENT_RECORD);
+    enum schema_table table = (enum schema_table)ingest->table_of[head->type];
+    if (prof_tables[table].record != head->type)
+        return PROF_OK; /* THREAD: read_span() has taken it */
+    struct ingest_row *out = ingest_row_begin(ingest, table);
+    for (int at = 2; at <= (int)prof_tables[table].count; at++) {
+        struct prof_field field = prof_tables[table].columns[at - 1].field;
+        uint64_t value = field_value(head, field.at, field.bytes), end;
+        int64_t row;
+        switch ((enum prof_fill)field.fill) {
+        case PROF_FILL_VALUE:
+            row_set(out, at, (int64_t)value);
+            break;
+        case PROF_FILL_DEVICE_TIME:
+            value = ingest_device_time(spool, (uint32_t)field_value(head, field.second, 4), value);
+            row_set_if(out, at, value, (int64_t)(value - ingest->zero_ns));
+            break;
+        case PROF_FILL_TIME:
+            row_set_if(out, at, value, (int64_t)(value - ingest->zero_ns));
+            break;
+        case PROF_FILL_DURATION: /* an end before its start counts as one at it */
+            end = field_value(head, field.second, field.bytes);
+            row_set_if(out, at, value && end, end > value ? (int64_t)(end - value) : 0);
+            break;
+        case PROF_FILL_PROCESS:
+            row_set(out, at, spool->process);
+            break;
+        case PROF_FILL_THREAD_HERE:
+            value = value ? value : tid;
+            /* fall through */
+        case PROF_FILL_THREAD:
+            PROF_TRY(activity_thread_row(ingest, spool, (uint32_t)value, &row));
+            row_known(out, at, row);
+            break;
+        case PROF_FILL_LOCAL:
+            row_known(out, at, ingest_global(spool, (uint32_t)value, field.of));
+            break;
+        case PROF_FILL_STACK:
+            row_known(out, at, ingest_stack_of(spool, (uint32_t)value));
+            break;
+        default:
+            row_known(out, at, (int64_t)value);
+        }
+    }
+    return ingest_row_end(ingest, table);
 }
 
-static enum prof_status overhead(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                 const struct wire_overhead *record)
-{
-    int64_t thread;
-    PROF_TRY(activity_thread_row(ingest, spool, record->head.aux, &thread));
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_OVERHEAD);
-    set_span(ingest, out, record->start, record->end);
-    row_set(out, COLUMN_AT(overhead, process), spool->process);
-    row_known(out, COLUMN_AT(overhead, thread), thread);
-    row_set(out, COLUMN_AT(overhead, kind), record->kind);
-    row_known(out, COLUMN_AT(overhead, stream), ingest_global(spool, record->stream, WIRE_STREAM));
-    row_known(out, COLUMN_AT(overhead, correlation), (int64_t)record->correlation);
-    return ingest_row_end(ingest, INGEST_BATCH_OVERHEAD);
-}
-
-static enum prof_status migration(struct prof_ingest *ingest, struct ingest_spool *spool,
+enum prof_status ingest_migration(struct prof_ingest *ingest, struct ingest_spool *spool,
                                   const struct wire_migration *record)
 {
     bool fault =
         record->kind == WIRE_MIGRATION_CPU_FAULT || record->kind == WIRE_MIGRATION_GPU_FAULT;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MIGRATION);
-    set_span(ingest, out, record->start, record->end);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_migration);
+    row_set_if(out, COLUMN_AT(migration, start), record->start,
+               (int64_t)(record->start - ingest->zero_ns));
+    row_set_if(out, COLUMN_AT(migration, duration), record->start && record->end,
+               record->end > record->start ? (int64_t)(record->end - record->start) : 0);
     row_set(out, COLUMN_AT(migration, process), spool->process);
     row_set(out, COLUMN_AT(migration, kind), record->kind);
     row_known(out, COLUMN_AT(migration, bytes), fault ? 0 : (int64_t)record->value);
@@ -90,7 +92,7 @@ static enum prof_status migration(struct prof_ingest *ingest, struct ingest_spoo
     row_known(out, COLUMN_AT(migration, cause), record->cause);
     row_known(out, COLUMN_AT(migration, stream),
               ingest_global(spool, record->head.aux, WIRE_STREAM));
-    return ingest_row_end(ingest, INGEST_BATCH_MIGRATION);
+    return ingest_row_end(ingest, SCHEMA_migration);
 }
 
 static void bind_time(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uint64_t ns)
@@ -98,7 +100,7 @@ static void bind_time(struct prof_ingest *ingest, sqlite3_stmt *sql, int at, uin
     ingest_bind_if(sql, at, ns, (int64_t)(ns - ingest->zero_ns));
 }
 
-static enum prof_status pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+enum prof_status ingest_pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                              const struct wire_pool *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_memory_pool];
@@ -124,28 +126,7 @@ static enum prof_status pool(struct prof_ingest *ingest, struct ingest_spool *sp
     return ingest_insert(ingest, SCHEMA_memory_pool);
 }
 
-static enum prof_status jit(struct prof_ingest *ingest, struct ingest_spool *spool,
-                            const struct wire_jit *record)
-{
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_jit];
-    int64_t thread;
-    PROF_TRY(activity_thread_row(ingest, spool, record->head.aux, &thread));
-    bind_time(ingest, sql, COLUMN_AT(jit, start), record->start);
-    ingest_bind_if(sql, COLUMN_AT(jit, duration), record->start && record->end,
-                   record->end > record->start ? (int64_t)(record->end - record->start) : 0);
-    ingest_bind(sql, COLUMN_AT(jit, process), spool->process);
-    ingest_bind_known(sql, COLUMN_AT(jit, thread), thread);
-    ingest_bind_known(sql, COLUMN_AT(jit, device),
-                      ingest_global(spool, record->device, WIRE_DEVICE));
-    ingest_bind(sql, COLUMN_AT(jit, input), record->input);
-    ingest_bind(sql, COLUMN_AT(jit, operation), record->operation);
-    ingest_bind_known(sql, COLUMN_AT(jit, cache_bytes), (int64_t)record->cache_bytes);
-    ingest_bind_known(sql, COLUMN_AT(jit, path), ingest_global(spool, record->path, WIRE_STRING));
-    ingest_bind_known(sql, COLUMN_AT(jit, correlation), (int64_t)record->correlation);
-    return ingest_insert(ingest, SCHEMA_jit);
-}
-
-static enum prof_status window(struct prof_ingest *ingest, struct ingest_spool *spool,
+enum prof_status ingest_window(struct prof_ingest *ingest, struct ingest_spool *spool,
                                const struct wire_window *record)
 {
     sqlite3_stmt *sql = ingest->insert[SCHEMA_recording];
@@ -154,28 +135,4 @@ static enum prof_status window(struct prof_ingest *ingest, struct ingest_spool *
     ingest_bind(sql, COLUMN_AT(recording, begins), record->head.flags & 1);
     ingest_bind(sql, COLUMN_AT(recording, reason), record->head.aux);
     return ingest_insert(ingest, SCHEMA_recording);
-}
-
-enum prof_status ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                 uint32_t tid, const struct wire_head *head)
-{
-    const void *record = head;
-    switch (head->type) {
-    case WIRE_GRAPH_NODE:
-        return graph_node(ingest, spool, tid, record);
-    case WIRE_EVENT:
-        return event_record(ingest, spool, record);
-    case WIRE_OVERHEAD:
-        return overhead(ingest, spool, record);
-    case WIRE_POOL:
-        return pool(ingest, spool, tid, record);
-    case WIRE_MIGRATION:
-        return migration(ingest, spool, record);
-    case WIRE_JIT:
-        return jit(ingest, spool, record);
-    case WIRE_WINDOW:
-        return window(ingest, spool, record);
-    default:
-        return PROF_OK;
-    }
 }

@@ -9,7 +9,7 @@ enum prof_status ingest_write_call(struct prof_ingest *ingest, struct ingest_spo
     struct ingest_thread *thread = ingest_thread_of(ingest, spool, tid);
     if (!thread)
         return ingest->error.status;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_CALL);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_api_call);
     row_set(out, COLUMN_AT(api_call, start), (int64_t)(call->start - ingest->zero_ns));
     row_set(out, COLUMN_AT(api_call, duration), (int64_t)(call->end - call->start));
     row_set(out, COLUMN_AT(api_call, thread), thread->row);
@@ -20,7 +20,7 @@ enum prof_status ingest_write_call(struct prof_ingest *ingest, struct ingest_spo
     row_known(out, COLUMN_AT(api_call, correlation),
               call->expects == WIRE_EXPECTS_MANY ? (int64_t)call->correlation : 0);
     row_known(out, COLUMN_AT(api_call, stack), ingest_stack_of(spool, call->stack));
-    return ingest_row_end(ingest, INGEST_BATCH_CALL);
+    return ingest_row_end(ingest, SCHEMA_api_call);
 }
 
 /* What the rows of all device records share. */
@@ -154,7 +154,7 @@ static enum prof_status write_kernel(struct prof_ingest *ingest, struct ingest_s
                                      const struct ingest_pending *pending, struct device_row *row)
 {
     const struct wire_kernel *kernel = &pending->command.kernel;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_KERNEL);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_kernel);
     int64_t config = ingest_global(spool, kernel->config, WIRE_CONFIG);
     bind_times(out, row);
     row_known(out, COLUMN_AT(kernel, config), config);
@@ -165,7 +165,7 @@ static enum prof_status write_kernel(struct prof_ingest *ingest, struct ingest_s
     if (row->has_end &&
         !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
         return ingest_no_memory(ingest, "sums per second");
-    return ingest_row_end(ingest, INGEST_BATCH_KERNEL);
+    return ingest_row_end(ingest, SCHEMA_kernel);
 }
 
 static enum prof_status write_transfer(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -173,7 +173,7 @@ static enum prof_status write_transfer(struct prof_ingest *ingest, struct ingest
                                        const struct device_row *row)
 {
     const struct wire_transfer *transfer = &pending->command.transfer;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_TRANSFER);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_transfer);
     bind_times(out, row);
     row_set(out, COLUMN_AT(transfer, bytes), (int64_t)transfer->bytes);
     row_set(out, COLUMN_AT(transfer, kind), transfer->copy_kind);
@@ -186,7 +186,7 @@ static enum prof_status write_transfer(struct prof_ingest *ingest, struct ingest
     row_known(out, COLUMN_AT(transfer, graph_node), (int64_t)transfer->graph_node);
     row_known(out, COLUMN_AT(transfer, flags), row->flags);
     row_known(out, COLUMN_AT(transfer, stack), pending_stack(spool, pending));
-    return ingest_row_end(ingest, INGEST_BATCH_TRANSFER);
+    return ingest_row_end(ingest, SCHEMA_transfer);
 }
 
 static enum prof_status write_memset(struct prof_ingest *ingest, const struct ingest_spool *spool,
@@ -194,7 +194,7 @@ static enum prof_status write_memset(struct prof_ingest *ingest, const struct in
                                      const struct device_row *row)
 {
     const struct wire_memset *fill = &pending->command.memset;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_MEMSET);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_memset);
     bind_times(out, row);
     row_set(out, COLUMN_AT(memset, bytes), (int64_t)fill->bytes);
     row_set(out, COLUMN_AT(memset, value), fill->value);
@@ -203,7 +203,7 @@ static enum prof_status write_memset(struct prof_ingest *ingest, const struct in
     row_known(out, COLUMN_AT(memset, graph_node), (int64_t)fill->graph_node);
     row_known(out, COLUMN_AT(memset, flags), row->flags);
     row_known(out, COLUMN_AT(memset, stack), pending_stack(spool, pending));
-    return ingest_row_end(ingest, INGEST_BATCH_MEMSET);
+    return ingest_row_end(ingest, SCHEMA_memset);
 }
 
 static enum prof_status write_sync(struct prof_ingest *ingest, const struct ingest_spool *spool,
@@ -211,14 +211,14 @@ static enum prof_status write_sync(struct prof_ingest *ingest, const struct inge
                                    const struct device_row *row)
 {
     const struct wire_sync *sync = &pending->command.sync;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_SYNC);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_sync);
     bind_times(out, row);
     row_set(out, COLUMN_AT(sync, kind), sync->kind);
     bind_api(out, COLUMN_AT(sync, api_name), row, false);
     row_known(out, COLUMN_AT(sync, event), (int64_t)sync->event);
     row_known(out, COLUMN_AT(sync, stack), pending_stack(spool, pending));
     row_known(out, COLUMN_AT(sync, recorded), (int64_t)sync->recorded);
-    return ingest_row_end(ingest, INGEST_BATCH_SYNC);
+    return ingest_row_end(ingest, SCHEMA_sync);
 }
 
 /* Left out by the kernel filter: then its call is, too. */
@@ -303,11 +303,11 @@ enum prof_status ingest_graph(struct prof_ingest *ingest, struct ingest_spool *s
     struct device_row row = {0};
     set_device_times(ingest, spool, graph->head.aux, &graph->times, &row);
     spool->tally[TALLY_GRAPH_WHOLE]++;
-    struct ingest_row *out = ingest_row_begin(ingest, INGEST_BATCH_GRAPH_LAUNCH);
+    struct ingest_row *out = ingest_row_begin(ingest, SCHEMA_graph_launch);
     bind_times(out, &row);
     row_known(out, COLUMN_AT(graph_launch, graph), graph->graph);
     row_known(out, COLUMN_AT(graph_launch, correlation), (int64_t)graph->correlation);
     row_known(out, COLUMN_AT(graph_launch, queue_delay), row.queue_delay);
     row_known(out, COLUMN_AT(graph_launch, submit_delay), row.submit_delay);
-    return ingest_row_end(ingest, INGEST_BATCH_GRAPH_LAUNCH);
+    return ingest_row_end(ingest, SCHEMA_graph_launch);
 }

@@ -616,6 +616,6 @@ enum prof_status ingest_definition(struct prof_ingest *ingest, struct ingest_spo
     case WIRE_COUNTER:
         return ingest_counter_definition(ingest, spool, head);
     default:
-        return PROF_OK; /* of a later version */
+        return PROF_OK;
     }
 }

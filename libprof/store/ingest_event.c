@@ -198,14 +198,14 @@ static enum prof_status node_event(struct prof_ingest *ingest, struct ingest_spo
     if (!thread)
         return ingest->error.status;
     if (node->original) /* a clone: no captured call made it */
-        return ingest_activity(ingest, spool, tid, &node->head);
+        return ingest_record_row(ingest, spool, tid, &node->head);
     if (thread->nodes.count >= MAX_NODES)
         thread->nodes.count = 0; /* built by hand, not captured: no call will take them */
     struct ingest_node *kept = prof_array_add(&thread->nodes);
     if (!kept)
         return ingest_no_memory(ingest, "nodes of graphs");
     *kept = (struct ingest_node){*node, false};
-    return spool->restoring ? PROF_OK : ingest_activity(ingest, spool, tid, &node->head);
+    return spool->restoring ? PROF_OK : ingest_record_row(ingest, spool, tid, &node->head);
 }
 
 enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
@@ -246,13 +246,12 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
         return node_event(ingest, spool, tid, record);
     case WIRE_GRAPH:
         return ingest_graph(ingest, spool, record);
-    case WIRE_OVERHEAD:
-    case WIRE_EVENT:
     case WIRE_POOL:
+        return ingest_pool(ingest, spool, tid, record);
     case WIRE_MIGRATION:
-    case WIRE_JIT:
+        return ingest_migration(ingest, spool, record);
     case WIRE_WINDOW:
-        return ingest_activity(ingest, spool, tid, head);
+        return ingest_window(ingest, spool, record);
     case WIRE_CPU_SAMPLE:
         return ingest_cpu_sample(ingest, spool, record);
     case WIRE_EXACT_COUNT:
@@ -269,7 +268,7 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
     case WIRE_FIELD:
         return ingest_range(ingest, spool, tid, head);
     default:
-        return PROF_OK; /* THREAD: read_span() has taken it */
+        return ingest_record_row(ingest, spool, tid, head);
     }
 }
 

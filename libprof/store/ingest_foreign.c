@@ -84,12 +84,7 @@ static enum prof_status commit_import(struct prof_ingest *ingest)
 enum prof_status foreign_feed(struct prof_ingest *ingest, struct foreign_process *process,
                               uint32_t tid, const struct wire_head *head)
 {
-    static const bool definitions[WIRE_TYPES] = {
-#define X(name, definition, text) [WIRE_##name] = definition,
-        WIRE_TYPE_MAP(X)
-#undef X
-    };
-    PROF_TRY(ingest_feed(ingest, foreign_spool(process), tid, head, definitions[head->type]));
+    PROF_TRY(ingest_feed(ingest, foreign_spool(process), tid, head));
     return ++ingest->batch_records < BATCH_RECORDS ? PROF_OK : commit_import(ingest);
 }
 

@@ -121,7 +121,7 @@ static enum prof_status write_balance(struct prof_ingest *ingest, int64_t proces
 }
 
 static const char *const type_text[] = {
-#define X(name, definition, text) text,
+#define X(name, definition, record, first, now, text) text,
     WIRE_TYPE_MAP(X)
 #undef X
 };

@@ -88,34 +88,19 @@ enum ingest_sql {
 
 /* The tables with millions of rows are written many rows a statement: half the cost of SQLite is
  * per statement. */
-#define INGEST_BATCH_MAP(X)                                                                        \
-    X(KERNEL, kernel)                                                                              \
-    X(TRANSFER, transfer)                                                                          \
-    X(MEMSET, memset)                                                                              \
-    X(SYNC, sync)                                                                                  \
-    X(CALL, api_call)                                                                              \
-    X(GRAPH_LAUNCH, graph_launch)                                                                  \
-    X(GRAPH_NODE, graph_node)                                                                      \
-    X(EVENT_RECORD, event_record)                                                                  \
-    X(OVERHEAD, overhead) X(MIGRATION, migration) X(CPU_SAMPLE, cpu_sample)
-enum ingest_batch_table {
-#define X(name, table) INGEST_BATCH_##name,
-    INGEST_BATCH_MAP(X)
-#undef X
-        INGEST_BATCHES
-};
 #define INGEST_BATCH_ROWS 32
-#define INGEST_BATCH_COLUMNS 24
+#define INGEST_ROW_COLUMNS 32
 
 struct ingest_row {
-    int64_t values[INGEST_BATCH_COLUMNS];
+    int64_t values[INGEST_ROW_COLUMNS];
     uint32_t nulls; /* bit per column */
 };
 
+/* Of a table with many rows. */
 struct ingest_batch {
-    sqlite3_stmt *many; /* INGEST_BATCH_ROWS rows */
-    int columns, count;
-    struct ingest_row rows[INGEST_BATCH_ROWS];
+    sqlite3_stmt *many; /* INGEST_BATCH_ROWS rows; NULL: rows are written one by one */
+    int count;
+    struct ingest_row *rows;
 };
 
 /* `at` as COLUMN_AT. */
@@ -184,7 +169,9 @@ struct prof_ingest {
     sqlite3 *db;
     sqlite3_stmt *sql[INGEST_SQLS];
     sqlite3_stmt *insert[SCHEMA_TABLES];
-    struct ingest_batch batches[INGEST_BATCHES];
+    struct ingest_batch batches[SCHEMA_TABLES];
+    struct ingest_row row;        /* of a table without a batch */
+    uint8_t table_of[WIRE_TYPES]; /* enum schema_table of the records that are its rows */
     char *directory;
     uint64_t zero_ns;  /* capture.start_mono_ns */
     const char *doing; /* for messages: "cannot <doing> FILE" */
@@ -289,8 +276,8 @@ void ingest_statements_finalize(struct prof_ingest *ingest);
 enum prof_status ingest_batches_prepare(struct prof_ingest *ingest);
 void ingest_batches_close(struct prof_ingest *ingest);
 /* A row to fill, no column NULL but `id`; ingest_row_end adds it. */
-struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum ingest_batch_table table);
-enum prof_status ingest_row_end(struct prof_ingest *ingest, enum ingest_batch_table table);
+struct ingest_row *ingest_row_begin(struct prof_ingest *ingest, enum schema_table table);
+enum prof_status ingest_row_end(struct prof_ingest *ingest, enum schema_table table);
 enum prof_status ingest_batches_flush(struct prof_ingest *ingest);
 
 /* ingest.c */
@@ -303,7 +290,7 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
 /* After opendir of the spool directory failed: PROF_OK when it is no longer there. */
 enum prof_status ingest_folder_unreadable(struct prof_ingest *ingest);
 enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
-                             const struct wire_head *head, bool definition);
+                             const struct wire_head *head);
 
 /* ingest_lifecycle.c: the table of processes. A spool directory without one (recover) is no error.
  */
@@ -438,8 +425,15 @@ enum prof_status ingest_graph(struct prof_ingest *ingest, struct ingest_spool *s
 uint64_t ingest_device_time(struct ingest_spool *spool, uint32_t stream, uint64_t ns);
 
 /* ingest_activity.c: records that become a row each, whatever else comes */
-enum prof_status ingest_activity(struct prof_ingest *ingest, struct ingest_spool *spool,
-                                 uint32_t tid, const struct wire_head *head);
+enum prof_status ingest_migration(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                  const struct wire_migration *record);
+enum prof_status ingest_pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
+                             const struct wire_pool *record);
+enum prof_status ingest_window(struct prof_ingest *ingest, struct ingest_spool *spool,
+                               const struct wire_window *record);
+/* A record of a type that a table names as its own (prof_table.record). */
+enum prof_status ingest_record_row(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                   uint32_t tid, const struct wire_head *head);
 
 /* ingest_event.c */
 enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

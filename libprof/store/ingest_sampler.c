@@ -231,7 +231,7 @@ enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct inge
     if (thread <= 0)
         return ingest->error.status;
     bool off = record->head.flags == WIRE_CPU_BLOCKED || record->head.flags == WIRE_CPU_PREEMPTED;
-    struct ingest_row *row = ingest_row_begin(ingest, INGEST_BATCH_CPU_SAMPLE);
+    struct ingest_row *row = ingest_row_begin(ingest, SCHEMA_cpu_sample);
     row_set(row, COLUMN_AT(cpu_sample, start), (int64_t)(record->start - ingest->zero_ns));
     row_set(row, COLUMN_AT(cpu_sample, thread), thread);
     row_set(row, COLUMN_AT(cpu_sample, cpu), record->cpu);
@@ -244,5 +244,5 @@ enum prof_status ingest_cpu_sample(struct prof_ingest *ingest, const struct inge
     row_set(row, COLUMN_AT(cpu_sample, weight), (int64_t)record->weight);
     row_known(row, COLUMN_AT(cpu_sample, stack),
               ingest_global(spool, record->stack, WIRE_CPU_STACK));
-    return ingest_row_end(ingest, INGEST_BATCH_CPU_SAMPLE);
+    return ingest_row_end(ingest, SCHEMA_cpu_sample);
 }

@@ -341,7 +341,7 @@ static enum prof_status feed_saved(struct prof_ingest *ingest, struct ingest_spo
         return ingest_memory(ingest,
                              load_anchor(spool, (const struct wire_clock *)(const void *)head),
                              "a device's clock");
-    return ingest_feed(ingest, spool, saved->tid, head, saved->definition);
+    return ingest_feed(ingest, spool, saved->tid, head);
 }
 
 /* The value of "<what> <number of the spool>". */

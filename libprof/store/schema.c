@@ -6,13 +6,38 @@
 
 #include "libprof/store/health.h"
 #include "libprof/store/schema.h"
-#include "libprof/wire/command.h"
+#include "libprof/wire/wire.h"
 
 #define UNIT(text) .unit = (text)
 #define SINCE_START UNIT("ns"), .time = PROF_TIME_START
 #define MONOTONIC UNIT("ns"), .time = PROF_TIME_MONO
 #define DURATION UNIT("ns"), .time = PROF_TIME_DURATION
 #define REFERS(table) .refers = #table
+
+#define AT(record, member) offsetof(struct wire_##record, member)
+#define FIELD(how, type, record, member)                                                           \
+    .field = {.fill = PROF_FILL_##how,                                                             \
+              .of = (type),                                                                        \
+              .bytes = sizeof((struct wire_##record *)0)->member,                                  \
+              .at = AT(record, member)}
+#define VALUE(record, member) FIELD(VALUE, 0, record, member)
+#define KNOWN(record, member) FIELD(KNOWN, 0, record, member)
+#define TIME(record, member) FIELD(TIME, 0, record, member)
+#define THREAD(record, member) FIELD(THREAD, 0, record, member)
+#define THREAD_HERE(record, member) FIELD(THREAD_HERE, 0, record, member)
+#define STACK(record, member) FIELD(STACK, 0, record, member)
+#define LOCAL(type, record, member) FIELD(LOCAL, WIRE_##type, record, member)
+#define OF_PROCESS .field = {.fill = PROF_FILL_PROCESS}
+#define SPAN(record, first, last)                                                                  \
+    .field = {.fill = PROF_FILL_DURATION,                                                          \
+              .bytes = 8,                                                                          \
+              .at = AT(record, first),                                                             \
+              .second = AT(record, last)}
+#define DEVICE_TIME(record, member, stream)                                                        \
+    .field = {.fill = PROF_FILL_DEVICE_TIME,                                                       \
+              .bytes = 8,                                                                          \
+              .at = AT(record, member),                                                            \
+              .second = AT(record, stream)}
 
 /* clang-format off */
 #define TABLE(table, ...)                                                                          \

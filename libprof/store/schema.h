@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <sqlite3.h>
@@ -21,6 +22,28 @@ enum prof_time {
     PROF_TIME_MONO,      /* CLOCK_MONOTONIC, ns */
 };
 
+/* How a field of a record becomes the value of a column. */
+enum prof_fill {
+    PROF_FILL_NONE, /* it does not */
+    PROF_FILL_VALUE,
+    PROF_FILL_KNOWN, /* 0 = NULL, as in all that follow */
+    PROF_FILL_TIME,  /* of CLOCK_MONOTONIC */
+    PROF_FILL_DURATION,
+    PROF_FILL_DEVICE_TIME, /* of the clock of the stream whose number `second` holds */
+    PROF_FILL_PROCESS,     /* that wrote the record */
+    PROF_FILL_THREAD,      /* the number of one */
+    PROF_FILL_THREAD_HERE, /* ... 0 = that wrote the record */
+    PROF_FILL_LOCAL,       /* the record's number of what a definition of type `of` described */
+    PROF_FILL_STACK,
+};
+
+struct prof_field {
+    uint8_t fill; /* enum prof_fill */
+    uint8_t of;   /* enum wire_type */
+    uint8_t bytes;
+    uint16_t at, second; /* offsets in the record; DURATION: of the start, the end */
+};
+
 struct prof_column {
     const char *name;
     const char *type;   /* SQLite's declaration; "INTEGER PRIMARY KEY" is the rowid */
@@ -32,6 +55,7 @@ struct prof_column {
      * = it is NULL there; `each_row`: single rows may lack it (a table of few rows). */
     const char *earlier;
     bool each_row;
+    struct prof_field field; /* what fills it, in a table whose rows are records */
 };
 
 struct prof_table {
@@ -39,6 +63,8 @@ struct prof_table {
     const struct prof_column *columns; /* ends with a NULL name; the first is `id` */
     size_t count;                      /* of them */
     const char *text;
+    uint8_t record; /* enum wire_type of the records that are its rows, 0 = they come otherwise */
+    bool many;      /* millions of rows: inserted many a statement */
     bool later;     /* captures of the first versions lack it */
     bool shared;    /* no two rows are alike: processes and merged captures share them */
     bool redefined; /* while it is recorded, a row may be inserted again with more */

@@ -63,10 +63,6 @@ struct wire_window {
     uint64_t time;
 };
 
-WIRE_ASSERT(wire_overhead, 40);
-WIRE_ASSERT(wire_jit, 56);
-WIRE_ASSERT(wire_window, 16);
-
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* NVTX: ranges, marks, what they were given. */
@@ -121,10 +117,6 @@ struct wire_work {
     double bytes_read, bytes_written;
 };
 
-WIRE_ASSERT(wire_range, 48);
-WIRE_ASSERT(wire_range_end, 24);
-WIRE_ASSERT(wire_work, 32);
-WIRE_ASSERT(wire_field, 32);
 _Static_assert(offsetof(struct wire_range, message) == 32, "wire_range.message");
 
 #endif

@@ -207,16 +207,7 @@ struct wire_event {
     uint64_t time; /* of the device, 0 = not requested */
 };
 
-WIRE_ASSERT(wire_call, 48);
-WIRE_ASSERT(wire_times, 32);
-WIRE_ASSERT(wire_kernel, 64);
-WIRE_ASSERT(wire_transfer, 72);
-WIRE_ASSERT(wire_memset, 72);
-WIRE_ASSERT(wire_done, 48);
-WIRE_ASSERT(wire_sync, 56);
-WIRE_ASSERT(wire_graph_node, 48);
-WIRE_ASSERT(wire_graph, 56);
-WIRE_ASSERT(wire_event, 40);
+_Static_assert(sizeof(struct wire_times) == 32, "wire_times");
 _Static_assert(offsetof(struct wire_call, name) == 32, "wire_call.name");
 _Static_assert(offsetof(struct wire_kernel, times) == 16, "wire_kernel.times");
 _Static_assert(offsetof(struct wire_kernel, config) == 48, "wire_kernel.config");

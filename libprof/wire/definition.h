@@ -158,15 +158,4 @@ struct wire_health {
     uint32_t value; /* a count where `why` speaks of one */
 };
 
-WIRE_ASSERT(wire_string, 16);
-WIRE_ASSERT(wire_config, 64);
-WIRE_ASSERT(wire_device, 112);
-WIRE_ASSERT(wire_context, 32);
-WIRE_ASSERT(wire_stream, 40);
-WIRE_ASSERT(wire_name, 24);
-WIRE_ASSERT(wire_handle, 24);
-WIRE_ASSERT(wire_module, 40);
-WIRE_ASSERT(wire_clock, 40);
-WIRE_ASSERT(wire_health, 24);
-
 #endif

@@ -107,11 +107,6 @@ struct wire_migration {
     uint32_t cause;          /* the vendor's reason or access type, 0 = not known */
 };
 
-WIRE_ASSERT(wire_alloc, 64);
-WIRE_ASSERT(wire_alloc_failed, 56);
-WIRE_ASSERT(wire_free, 40);
-WIRE_ASSERT(wire_pool, 72);
-WIRE_ASSERT(wire_migration, 56);
 _Static_assert(offsetof(struct wire_alloc, bytes) == 32, "wire_alloc.bytes");
 
 #endif

@@ -9,59 +9,69 @@
 #define WIRE_MAX_RECORD 4096u /* bytes; longer strings continue in further records */
 #define WIRE_STRING_BYTES (WIRE_MAX_RECORD - 16u)
 
-/* Record types: name, definition stream (1) or event stream (0), what it is. Their numbers are in
- * spools and in the state of interrupted captures: new ones at the end. */
+/* Record types: name, definition stream (1) or event stream (0), struct, its bytes in the first
+ * version that had it and now (0: more follow it, as many as it says), what it is. What an older
+ * writer leaves out reads as 0, what a newer one appends is cut off: structs grow at the end only.
+ * The numbers of the types are in spools and in the state of interrupted captures: new ones at the
+ * end. */
 #define WIRE_TYPE_MAP(X)                                                                           \
-    X(NONE, 0, "no record: damage")                                                                \
-    X(THREAD, 0, "the records that follow in this chunk belong to thread aux")                     \
-    X(STRING, 1, "text of string id aux")                                                          \
-    X(CONFIG, 1, "launch configuration id aux")                                                    \
-    X(DEVICE, 1, "device id aux")                                                                  \
-    X(CONTEXT, 1, "context id aux")                                                                \
-    X(STREAM, 1, "stream or queue id aux")                                                         \
-    X(NAME, 1, "a name given to a thread, category, stream, device or context")                    \
-    X(MODULE, 1, "a loaded object file or GPU module")                                             \
-    X(CLOCK, 1, "a pair of simultaneous times of clock aux and CLOCK_MONOTONIC")                   \
-    X(HEALTH, 1, "what became of a collector")                                                     \
-    X(CALL, 0, "an API call")                                                                      \
-    X(KERNEL, 0, "a kernel execution")                                                             \
-    X(TRANSFER, 0, "a copy")                                                                       \
-    X(MEMSET, 0, "a fill")                                                                         \
-    X(DONE, 0, "the device times of a command recorded before as pending")                         \
-    X(SYNC, 0, "a wait of the host or of a stream")                                                \
-    X(ALLOC, 0, "an allocation")                                                                   \
-    X(FREE, 0, "the end of an allocation")                                                         \
-    X(RANGE_PUSH, 0, "NVTX push")                                                                  \
-    X(RANGE_POP, 0, "NVTX pop")                                                                    \
-    X(RANGE_START, 0, "NVTX start of a range that any thread may end")                             \
-    X(RANGE_END, 0, "NVTX end of a started range")                                                 \
-    X(MARK, 0, "NVTX mark")                                                                        \
-    X(WORK, 0, "declared FLOP and bytes of the range pushed just before")                          \
-    X(GRAPH_NODE, 0, "a graph node was created or cloned at this time on this thread")             \
-    X(GRAPH, 0, "the execution of a whole graph, instead of its nodes")                            \
-    X(OVERHEAD, 0, "time that the driver or the vendor's tools took from the program")             \
-    X(EVENT, 0, "an event was recorded in a stream")                                               \
-    X(POOL, 0, "a memory pool was made, trimmed or destroyed")                                     \
-    X(MIGRATION, 0, "unified memory moved, or was missed")                                         \
-    X(JIT, 0, "device code was compiled, or came from a cache")                                    \
-    X(WINDOW, 0, "recording began or stopped in this process")                                     \
-    X(HANDLE, 1, "what a handle of the program means from now on")                                 \
-    X(COUNTER_DEVICE, 1, "a device whose hardware counters are sampled")                           \
-    X(COUNTER, 1, "one counter of those that are sampled")                                         \
-    X(COUNTER_BURST, 0, "a stretch of time in which counters were sampled without pause")          \
-    X(COUNTER_SAMPLE, 0, "what the counters of a device counted in one interval")                  \
-    X(STACK, 1, "a call stack")                                                                    \
-    X(FIELD, 0, "one value that an NVTX range was given with its payload")                         \
-    X(CPU_PROCESS, 1, "a process whose threads are sampled")                                       \
-    X(CPU_MODULE, 1, "a file that such a process may execute")                                     \
-    X(CPU_STACK, 1, "a call stack of such a process")                                              \
-    X(CPU_SAMPLE, 0, "where a thread was on a processor, or off it")                               \
-    X(PYTHON_CODE, 1, "a code object of a Python interpreter")                                     \
-    X(ALLOC_FAILED, 0, "an allocation that the API refused")                                       \
-    X(EXACT_COUNT, 0, "what a launch counted by one hardware counter, exactly")
+    X(NONE, 0, wire_head, 8, 0, "no record: damage")                                               \
+    X(THREAD, 0, wire_head, 8, 8, "the records that follow in this chunk belong to thread aux")    \
+    X(STRING, 1, wire_string, 16, 0, "text of string id aux")                                      \
+    X(CONFIG, 1, wire_config, 64, 64, "launch configuration id aux")                               \
+    X(DEVICE, 1, wire_device, 112, 112, "device id aux")                                           \
+    X(CONTEXT, 1, wire_context, 24, 32, "context id aux")                                          \
+    X(STREAM, 1, wire_stream, 40, 40, "stream or queue id aux")                                    \
+    X(NAME, 1, wire_name, 24, 24, "a name given to a thread, category, stream, device or context") \
+    X(MODULE, 1, wire_module, 40, 40, "a loaded object file or GPU module")                        \
+    X(CLOCK, 1, wire_clock, 40, 40,                                                                \
+      "a pair of simultaneous times of clock aux and CLOCK_MONOTONIC")                             \
+    X(HEALTH, 1, wire_health, 24, 24, "what became of a collector")                                \
+    X(CALL, 0, wire_call, 48, 48, "an API call")                                                   \
+    X(KERNEL, 0, wire_kernel, 64, 64, "a kernel execution")                                        \
+    X(TRANSFER, 0, wire_transfer, 72, 72, "a copy")                                                \
+    X(MEMSET, 0, wire_memset, 72, 72, "a fill")                                                    \
+    X(DONE, 0, wire_done, 48, 48, "the device times of a command recorded before as pending")      \
+    X(SYNC, 0, wire_sync, 48, 56, "a wait of the host or of a stream")                             \
+    X(ALLOC, 0, wire_alloc, 64, 64, "an allocation")                                               \
+    X(FREE, 0, wire_free, 40, 40, "the end of an allocation")                                      \
+    X(RANGE_PUSH, 0, wire_range, 48, 48, "NVTX push")                                              \
+    X(RANGE_POP, 0, wire_range_end, 24, 24, "NVTX pop")                                            \
+    X(RANGE_START, 0, wire_range, 48, 48, "NVTX start of a range that any thread may end")         \
+    X(RANGE_END, 0, wire_range_end, 24, 24, "NVTX end of a started range")                         \
+    X(MARK, 0, wire_range, 48, 48, "NVTX mark")                                                    \
+    X(WORK, 0, wire_work, 32, 32, "declared FLOP and bytes of the range pushed just before")       \
+    X(GRAPH_NODE, 0, wire_graph_node, 32, 48,                                                      \
+      "a graph node was created or cloned at this time on this thread")                            \
+    X(GRAPH, 0, wire_graph, 56, 56, "the execution of a whole graph, instead of its nodes")        \
+    X(OVERHEAD, 0, wire_overhead, 40, 40,                                                          \
+      "time that the driver or the vendor's tools took from the program")                          \
+    X(EVENT, 0, wire_event, 40, 40, "an event was recorded in a stream")                           \
+    X(POOL, 0, wire_pool, 72, 72, "a memory pool was made, trimmed or destroyed")                  \
+    X(MIGRATION, 0, wire_migration, 56, 56, "unified memory moved, or was missed")                 \
+    X(JIT, 0, wire_jit, 56, 56, "device code was compiled, or came from a cache")                  \
+    X(WINDOW, 0, wire_window, 16, 16, "recording began or stopped in this process")                \
+    X(HANDLE, 1, wire_handle, 24, 24, "what a handle of the program means from now on")            \
+    X(COUNTER_DEVICE, 1, wire_counter_device, 40, 40,                                              \
+      "a device whose hardware counters are sampled")                                              \
+    X(COUNTER, 1, wire_counter, 40, 40, "one counter of those that are sampled")                   \
+    X(COUNTER_BURST, 0, wire_counter_burst, 40, 40,                                                \
+      "a stretch of time in which counters were sampled without pause")                            \
+    X(COUNTER_SAMPLE, 0, wire_counter_sample, 216, 216,                                            \
+      "what the counters of a device counted in one interval")                                     \
+    X(STACK, 1, wire_stack, 16, 0, "a call stack")                                                 \
+    X(FIELD, 0, wire_field, 32, 32, "one value that an NVTX range was given with its payload")     \
+    X(CPU_PROCESS, 1, wire_cpu_process, 32, 32, "a process whose threads are sampled")             \
+    X(CPU_MODULE, 1, wire_cpu_module, 48, 48, "a file that such a process may execute")            \
+    X(CPU_STACK, 1, wire_cpu_stack, 16, 0, "a call stack of such a process")                       \
+    X(CPU_SAMPLE, 0, wire_cpu_sample, 48, 48, "where a thread was on a processor, or off it")      \
+    X(PYTHON_CODE, 1, wire_python_code, 36, 0, "a code object of a Python interpreter")            \
+    X(ALLOC_FAILED, 0, wire_alloc_failed, 56, 56, "an allocation that the API refused")            \
+    X(EXACT_COUNT, 0, wire_exact_count, 48, 48,                                                    \
+      "what a launch counted by one hardware counter, exactly")
 
 enum wire_type {
-#define X(name, definition, text) WIRE_##name,
+#define X(name, ...) WIRE_##name,
     WIRE_TYPE_MAP(X)
 #undef X
         WIRE_TYPES
@@ -93,13 +103,11 @@ enum wire_source {
         WIRE_SOURCES
 };
 
-#define WIRE_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
-
 _Static_assert((unsigned)WIRE_TYPES <= 64u, "type bits");
 _Static_assert(WIRE_GRAPH_NODE == 25, "types of version 1 keep their numbers");
 _Static_assert(WIRE_WINDOW == 32 && WIRE_COUNTER_SAMPLE == 37,
                "types of version 2 keep their numbers");
-WIRE_ASSERT(wire_head, 8);
+_Static_assert(sizeof(struct wire_head) == 8, "wire_head");
 
 /* ---- counters -------------------------------------------------------------------------------- */
 

@@ -112,14 +112,4 @@ struct wire_cpu_sample {
     uint32_t reserved;
 };
 
-WIRE_ASSERT(wire_counter_device, 40);
-WIRE_ASSERT(wire_counter, 40);
-WIRE_ASSERT(wire_counter_burst, 40);
-WIRE_ASSERT(wire_counter_sample, 216);
-WIRE_ASSERT(wire_exact_count, 48);
-WIRE_ASSERT(wire_cpu_process, 32);
-WIRE_ASSERT(wire_cpu_module, 48);
-WIRE_ASSERT(wire_cpu_stack, 16);
-WIRE_ASSERT(wire_cpu_sample, 48);
-
 #endif

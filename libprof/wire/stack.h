@@ -45,7 +45,4 @@ struct wire_python_code {
 };
 #define WIRE_PYTHON_LINES (WIRE_MAX_RECORD - 36u) /* most in a record */
 
-WIRE_ASSERT(wire_stack, 16);
-WIRE_ASSERT(wire_python_code, 36);
-
 #endif

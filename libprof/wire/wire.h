@@ -23,4 +23,9 @@
 #include "libprof/wire/sampler.h"
 #include "libprof/wire/stack.h"
 
+#define X(name, definition, record, first, now, text)                                              \
+    _Static_assert(sizeof(struct record) == ((now) ? (now) : (first)), #record);
+WIRE_TYPE_MAP(X)
+#undef X
+
 #endif
