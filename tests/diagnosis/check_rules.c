@@ -81,6 +81,41 @@ START_TEST(a_kernel_is_paid_for_once)
 }
 END_TEST
 
+/* Which copies are small is a matter of their sizes: a run whose link was slower counts as many. */
+START_TEST(small_copies_are_counted_by_size)
+{
+    double counts[2];
+    for (int slow = 0; slow < 2; slow++) {
+        struct scene s;
+        struct prof_findings findings;
+        scene_open(&s, "cuda", "gpu");
+        int config = scene_config(&s, "kernel", 13200, 256, 32);
+        for (int i = 0; i < STEPS; i++) {
+            scene_push(&s, "step");
+            scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, INT64_C(4) << 20, (slow ? 500 : 400) * US,
+                       false);
+            for (int c = 0; c < 40; c++)
+                scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 1024, 2 * US, false);
+            for (int c = 0; c < 20; c++)
+                scene_copy(&s, 0, SCENE_UP, SCENE_PINNED, 48 << 10, 6 * US, false);
+            scene_kernel(&s, 0, config, 300 * US);
+            scene_sync(&s);
+            scene_pop(&s);
+        }
+        struct prof_capture *capture = scene_findings(&s, &findings);
+        const struct prof_finding *finding = finding_of(&findings, "small-transfers");
+        ck_assert_ptr_nonnull(finding);
+        const struct prof_number *worth = number_named(finding, "worthwhile_bytes");
+        ck_assert_int_eq(worth->value < (48 << 10), slow);
+        counts[slow] = number_named(finding, "small_memcpys_per_iteration")->value;
+        findings_check(&findings);
+        scene_done(capture, &findings);
+    }
+    ck_assert_double_eq(counts[0], 60);
+    ck_assert_double_eq(counts[1], 60);
+}
+END_TEST
+
 /* What an interpreter takes between launches is told with them, and not again as the host's work;
  * in another program it is its own. */
 START_TEST(an_interpreters_way_is_launching)
@@ -607,6 +642,7 @@ int main(void)
     tcase_set_timeout(all, 300);
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
+    tcase_add_test(all, small_copies_are_counted_by_size);
     tcase_add_test(all, steps_alone_are_judged);
     tcase_add_test(all, phases_are_analysed_apart);
     tcase_add_loop_test(all, a_rule_has_one_severity, 0, sizeof savings / sizeof savings[0]);

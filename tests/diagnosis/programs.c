@@ -685,7 +685,7 @@ static void sentence_check(const struct prof_finding *finding)
     }
 }
 
-static const struct prof_number *number_named(const struct prof_finding *finding, const char *name)
+const struct prof_number *number_named(const struct prof_finding *finding, const char *name)
 {
     for (size_t i = 0; i < finding->number_count; i++) {
         if (!strcmp(finding->numbers[i].name, name))

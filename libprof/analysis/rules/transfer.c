@@ -8,7 +8,8 @@
 /* From here on the bytes and not the call take the time of a copy. */
 #define BIG_BYTES (1 << 20)
 
-/* Up to here a copy's time is its start's, less what its bytes take at the best rate. */
+/* Up to here a copy is small, and its time is its start's, less what its bytes take at the best
+ * rate. No measured size: which copies are counted must not depend on how long any of them took. */
 #define SMALL_BYTES (64 << 10)
 
 /* ---- a number that decides ------------------------------------------------------------------- */
@@ -71,15 +72,17 @@ static void small_transfers(struct prof_judge *judge)
         if (!prof_is_link_copy(shape) || prof_is_scalar_readback(shape))
             continue;
         all += shape->count;
-        if (shape->bytes >= 0 && (double)shape->bytes < half && shape->bytes < BIG_BYTES)
+        if (shape->bytes >= 0 && shape->bytes <= SMALL_BYTES)
             prof_copies_add(judge, &sums, shape);
     }
-    if (sums.packable < 20 || 2 * sums.count < all || sums.packable < 3 * steps)
+    if (sums.packable < 20 || 2 * sums.count < all || sums.packable < 3 * steps ||
+        (double)sums.bytes >= half * (double)sums.count)
         return;
     double part = (double)sums.packable / (double)sums.count;
     struct prof_draft *draft = prof_found(judge, 0.8);
     prof_number(draft, "small_memcpys", (double)sums.count, PROF_NUMBER_COUNT);
     prof_number(draft, "memcpys", (double)all, PROF_NUMBER_COUNT);
+    prof_number(draft, "limit_bytes", SMALL_BYTES, PROF_NUMBER_BYTES);
     prof_number(draft, "packable", (double)sums.packable, PROF_NUMBER_COUNT);
     prof_number(draft, "packable_share", part, PROF_NUMBER_SHARE);
     prof_number(draft, "mean_bytes", (double)sums.bytes / (double)sums.count, PROF_NUMBER_BYTES);
@@ -88,8 +91,8 @@ static void small_transfers(struct prof_judge *judge)
                 PROF_NUMBER_NS);
     prof_copies_claim(judge, draft, &sums, part);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, part);
-    prof_say(draft,
-             "{small_memcpys} of {memcpys|memcpy|memcpys} between host and device are small");
+    prof_say(draft, "{small_memcpys} of {memcpys|memcpy|memcpys} between host and device are "
+                    "{limit_bytes} or smaller");
     prof_say_per_iteration(judge, draft, "small_memcpys_per_iteration", "small_memcpys");
     prof_say(draft,
              ": {mean_bytes} and with the call {mean_ns} on average. {packable} come right after "
@@ -282,12 +285,11 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "small-transfers",
           .title = "Many small memcpys",
-          .fires = "More than half of the memcpys between host and device are smaller than the "
-                   "size at which "
-                   "transferring takes as long as starting: the least cost of a small copy with "
-                   "its call times the best rate of a large one. At least twenty of them, and "
-                   "three a step, come right after another one of the same direction, no kernel "
-                   "in between.",
+          .fires = "More than half of the memcpys between host and device are of 64 KiB or less, "
+                   "and on average smaller than the size at which transferring takes as long as "
+                   "starting: the least cost of a small copy with its call times the best rate "
+                   "of a large one. At least twenty of them, and three a step, come right after "
+                   "another one of the same direction, no kernel in between.",
           .why = "Every copy pays for its call and its start; below that size it pays for hardly "
                  "anything else.",
           .fix = "Pack what belongs to a step into one buffer and copy it once.",
