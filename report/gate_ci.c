@@ -79,7 +79,7 @@ static void put_case(FILE *out, const struct prof_comparison *c, const struct pr
 {
     enum outcome outcome = outcome_of(row);
     fprintf(out, "    <testcase classname=\"perfkit.%s\"", prof_metric_info(row->family)->name);
-    put_junit_attribute(out, "name", prof_gate_subject_placed(row, 0));
+    put_junit_attribute(out, "name", prof_gate_subject(row, 0));
     fputs(">\n", out);
     if (outcome == PASSED) {
         fputs("      <system-out>", out);
@@ -183,7 +183,7 @@ static void put_github_escaped(FILE *out, const char *text, bool property)
 static void put_github_row(FILE *out, const char *level, const struct prof_comparison *c,
                            const struct prof_compared *row)
 {
-    char *subject = prof_gate_subject_placed(row, 80), *change = prof_gate_change(row),
+    char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(row),
          *why = prof_gate_why(c, row);
     fprintf(out, "::%s title=", level);
     fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));

@@ -213,36 +213,22 @@ static char *end_text(struct text *text)
     return NULL;
 }
 
-static void put_subject(FILE *out, const struct prof_compared *row, size_t cells)
+char *prof_gate_subject(const struct prof_compared *row, size_t cells)
 {
     const char *name = row->cand_name ? row->cand_name : row->base_name;
     const struct prof_metric *metric = row->cand ? row->cand : row->base;
-    fputs(prof_metric_info(row->family)->name, out);
+    struct text text;
+    if (!begin_text(&text))
+        return NULL;
+    fputs(prof_metric_info(row->family)->name, text.out);
     if (name && *name) {
-        fputc(' ', out);
-        put_cut_name(out, name, cells);
+        fputc(' ', text.out);
+        put_cut_name(text.out, name, cells);
     }
-    put_launch_shape(out, metric);
+    put_launch_shape(text.out, metric);
     if (metric && metric->device > 0)
-        fprintf(out, " on device %" PRId64, metric->device);
-    put_before(out, row, cells);
-}
-
-char *prof_gate_subject(const struct prof_compared *row, size_t cells)
-{
-    struct text text;
-    if (!begin_text(&text))
-        return NULL;
-    put_subject(text.out, row, cells);
-    return end_text(&text);
-}
-
-char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells)
-{
-    struct text text;
-    if (!begin_text(&text))
-        return NULL;
-    put_subject(text.out, row, cells);
+        fprintf(text.out, " on device %" PRId64, metric->device);
+    put_before(text.out, row, cells);
     if (row->place && *row->place) {
         char *fit = cells ? prof_report_cut(row->place, cells) : NULL;
         fprintf(text.out, " in %s", fit ? fit : row->place);
@@ -531,9 +517,9 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
  */
 
 const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
-    {PROF_METRIC_WALL, "Wall time"},     {PROF_METRIC_BUSY, "Device at work"},
-    {PROF_METRIC_IDLE, "Device idle"},   {PROF_METRIC_KERNEL, "Kernels"},
-    {PROF_METRIC_COPY, "Copies, fills"}, {PROF_METRIC_RANGE, "NVTX ranges"},
+    {PROF_METRIC_WALL, "Wall time"},        {PROF_METRIC_BUSY, "Device at work"},
+    {PROF_METRIC_IDLE, "Device idle"},      {PROF_METRIC_KERNEL, "Kernels"},
+    {PROF_METRIC_COPY, "Memcpys, memsets"}, {PROF_METRIC_RANGE, "NVTX ranges"},
 };
 
 const char prof_gate_times_note[] =

@@ -18,13 +18,10 @@ struct prof_text prof_gate_time_change(const struct prof_compared *row);
  * times of an iteration. */
 struct prof_text prof_gate_events(const struct prof_compared *row);
 
-/* The metric: "kernel gemm<128> (264,1,1)x(256,1,1)", and for one that was found under another
- * name, what it was. Names are cut to `cells` columns; 0 = as they are. malloc'ed; NULL = out of
- * memory. */
+/* The metric: "kernel gemm<128> (264,1,1)x(256,1,1) in step/forward", and for one that was found
+ * under another name, what it was. Names are cut to `cells` columns; 0 = as they are. malloc'ed;
+ * NULL = out of memory. */
 char *prof_gate_subject(const struct prof_compared *row, size_t cells);
-
-/* The same with its place: "... in step/forward". */
-char *prof_gate_subject_placed(const struct prof_compared *row, size_t cells);
 
 /* What became of it, in our own words only: "1.20 ms -> 1.26 ms, +5.2 % (95 %: +3.5 % to +6.8 %),
  * +60.0 us per iteration, 1 launch". malloc'ed. */

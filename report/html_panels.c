@@ -369,7 +369,7 @@ static void put_time_change_row(FILE *out, const struct prof_compared *row, doub
             slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
             prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
     fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
-    put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(row, 0));
+    put_taken(out, "td", "class=\"left name\"", prof_gate_subject(row, 0));
     fputs("</tr>\n", out);
 }
 
@@ -434,7 +434,7 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
             continue;
         fputs("<tr>", out);
         put_taken(out, "td", "class=\"left\"", prof_gate_change(&c->rows[i]));
-        put_taken(out, "td", "class=\"left name\"", prof_gate_subject_placed(&c->rows[i], 0));
+        put_taken(out, "td", "class=\"left name\"", prof_gate_subject(&c->rows[i], 0));
         fputs("</tr>\n", out);
         shown++;
     }

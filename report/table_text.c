@@ -23,6 +23,8 @@ struct prof_report_layout {
     size_t widths[MAX_COLUMNS]; /* 0 = the column is left out */
     bool said[MAX_COLUMNS];     /* some row has a value that is not 0 */
     size_t count;
+    size_t
+        prose; /* the first column of sentences, which are wrapped below each other; count = none */
     char **cells; /* row by row, clean */
     char **names; /* as the program gave them, where a cell may be shortened; NULL elsewhere */
     size_t rows, room;
@@ -63,11 +65,79 @@ static void pad_cells(FILE *out, size_t cells)
     fprintf(out, "%*s", (int)cells, "");
 }
 
+/* ---- prose ----------------------------------------------------------------------------------- */
+
+/* Of the first word: a number and its unit are one. */
+static size_t first_word_length(const char *text)
+{
+    static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"};
+    size_t word = strcspn(text, " ");
+    if (text[word] != ' ' || !word || text[word - 1] < '0' || text[word - 1] > '9')
+        return word;
+    const char *next = text + word + 1;
+    size_t length = strcspn(next, " ,;:.)");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (length == strlen(units[i]) && !memcmp(next, units[i], length))
+            return word + 1 + strcspn(next, " ");
+    }
+    return word;
+}
+
+/* A CI service may take a line that begins so for a command; names of the program are in here. */
+static bool is_ci_command(const char *word)
+{
+    return !strncmp(word, "::", 2) || !strncmp(word, "##[", 3);
+}
+
+/* What stands behind `indent` columns of the line. */
+static void wrap_behind(const struct prof_report_page *page, size_t indent, const char *text)
+{
+    size_t room = page->width > indent + 20 ? page->width - indent : 20, used = 0;
+    while (*text) {
+        size_t word = first_word_length(text);
+        char piece[512];
+        if (word >= sizeof piece)
+            word = sizeof piece - 1;
+        memcpy(piece, text, word);
+        piece[word] = 0;
+        size_t cells = prof_report_cells(piece);
+        if (used && used + 1 + cells > room && !is_ci_command(piece)) {
+            fputc('\n', page->out);
+            pad_cells(page->out, indent);
+            used = 0;
+        }
+        if (used) {
+            fputc(' ', page->out);
+            used++;
+        }
+        fputs(piece, page->out);
+        used += cells;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', page->out);
+}
+
+void prof_report_wrap(const struct prof_report_page *page, size_t indent, const char *label,
+                      const char *text)
+{
+    size_t label_cells = prof_report_cells(label);
+    fputs(label, page->out);
+    pad_cells(page->out, indent > label_cells ? indent - label_cells : 0);
+    wrap_behind(page, indent, text);
+}
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 static bool is_name(const struct prof_report_column *column)
 {
     return column->unit == PROF_UNIT_NAME;
+}
+
+/* Sentences have what the other columns leave of the line and take as many lines as they need. */
+static bool is_wrapped(const struct prof_report_output *o, const struct prof_report_column *column)
+{
+    return column->unit == PROF_UNIT_PROSE && !o->table->nsys;
 }
 
 static char *make_cell(const struct prof_report_output *o, const struct prof_report_column *column,
@@ -202,7 +272,10 @@ static void choose_widths(const struct prof_report_output *o)
         if (o->table->nsys && is_name(l->columns[c]) && widest > NSYS_NAME)
             widest = NSYS_NAME;
         bool hidden = !o->table->nsys && !l->said[c] && prof_report_hides_zero(l->columns[c]);
-        l->widths[c] = hidden ? 0 : widest;
+        l->widths[c] = hidden                          ? 0
+                       : !is_wrapped(o, l->columns[c]) ? widest
+                       : c == l->prose                 ? MIN_NAME
+                                                       : 0;
     }
     if (o->table->nsys)
         return;
@@ -238,20 +311,32 @@ static bool print_cell(const struct prof_report_output *o, size_t c, bool first,
     return true;
 }
 
-/* NULL cells: the headings. */
+/* NULL cells: the headings, without the end of the line. */
 static bool print_line(const struct prof_report_output *o, char *const *cells, char *const *names)
 {
     const struct prof_report_layout *l = o->layout;
-    size_t first = 0, last = l->count;
+    size_t first = 0, last = l->count, end = cells ? l->prose : l->count;
     bool ok = true;
     while (first < l->count && !l->widths[first])
         first++;
     while (last && !l->widths[last - 1])
         last--;
-    for (size_t c = first; c < last && ok; c++) {
+    for (size_t c = first; c < last && c < end && ok; c++) {
         if (l->widths[c])
             ok = print_cell(o, c, c == first, c + 1 == last,
                             cells ? cells[c] : l->columns[c]->title, cells ? names[c] : NULL);
+    }
+    if (!cells)
+        return ok;
+    if (l->prose == l->count)
+        fputc('\n', o->page.out);
+    size_t indent = line_width(l) - (l->prose < l->count ? MIN_NAME : 0);
+    for (size_t c = l->prose; c < l->count && ok; c++) {
+        bool is_first = c == l->prose;
+        if (!is_first && !*cells[c])
+            continue;
+        pad_cells(o->page.out, !is_first ? indent : first == c ? MARGIN : SPACE);
+        wrap_behind(&o->page, indent, cells[c]);
     }
     return ok;
 }
@@ -283,7 +368,6 @@ static bool begin_printing(struct prof_report_output *o)
         print_dashes(o);
     for (size_t r = 0; r < l->rows && ok; r++) {
         ok = print_line(o, l->cells + r * l->count, l->names + r * l->count);
-        fputc('\n', o->page.out);
     }
     free_texts(l->cells, l->rows * l->count);
     free_texts(l->names, l->rows * l->count);
@@ -325,8 +409,11 @@ void prof_report_text_head(struct prof_report_output *o)
     o->no_memory |= !l;
     print_heading(o);
     for (const struct prof_report_column *c = o->table->columns; l && c->key; c++) {
-        if ((o->table->nsys || c->rank) && l->count < MAX_COLUMNS)
-            l->columns[l->count++] = c;
+        if (l->count == MAX_COLUMNS || !(o->table->nsys || c->rank))
+            continue;
+        if (!is_wrapped(o, c))
+            l->prose = l->count + 1; /* they are the last ones */
+        l->columns[l->count++] = c;
     }
 }
 
@@ -349,7 +436,6 @@ bool prof_report_text_row(struct prof_report_output *o, const void *row)
     l->rows++; /* freed with the others */
     if (l->printing && ok) {
         ok = print_line(o, cells, names);
-        fputc('\n', o->page.out);
     }
     if (l->printing) {
         free_texts(cells, l->count);
@@ -398,54 +484,4 @@ void prof_report_text_end(struct prof_report_output *o)
     free(l->names);
     free(l);
     o->layout = NULL;
-}
-
-/* ---- prose ----------------------------------------------------------------------------------- */
-
-/* Of the first word: a number and its unit are one. */
-static size_t first_word_length(const char *text)
-{
-    static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB"};
-    size_t word = strcspn(text, " ");
-    if (text[word] != ' ' || !word || text[word - 1] < '0' || text[word - 1] > '9')
-        return word;
-    const char *next = text + word + 1;
-    size_t length = strcspn(next, " ,;:.)");
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (length == strlen(units[i]) && !memcmp(next, units[i], length))
-            return word + 1 + strcspn(next, " ");
-    }
-    return word;
-}
-
-void prof_report_wrap(const struct prof_report_page *page, size_t indent, const char *label,
-                      const char *text)
-{
-    size_t room = page->width > indent + 20 ? page->width - indent : 20, used = 0;
-    size_t label_cells = prof_report_cells(label);
-    fputs(label, page->out);
-    pad_cells(page->out, indent > label_cells ? indent - label_cells : 0);
-    while (*text) {
-        size_t word = first_word_length(text);
-        char piece[512];
-        if (word >= sizeof piece)
-            word = sizeof piece - 1;
-        memcpy(piece, text, word);
-        piece[word] = 0;
-        size_t cells = prof_report_cells(piece);
-        if (used && used + 1 + cells > room) {
-            fputc('\n', page->out);
-            pad_cells(page->out, indent);
-            used = 0;
-        }
-        if (used) {
-            fputc(' ', page->out);
-            used++;
-        }
-        fputs(piece, page->out);
-        used += cells;
-        text += word;
-        text += strspn(text, " ");
-    }
-    fputc('\n', page->out);
 }

@@ -171,16 +171,34 @@ START_TEST(text_says_what_moved_and_where)
     char *text = write_as("text", &c);
     ck_clean(text);
     ck_has(text, "FAIL: 2 of 23 gated metrics are worse\n");
-    ck_has(text,
-           "launches relu\n               1 -> 2 (+1)\n               more than in the baseline");
+    ck_has(text, "launches relu\n           1 -> 2 (+1)\n           more than in the baseline");
     ck_has(text, "1.20 ms -> 1.26 ms, +5.0 % (95 %: +3.5 % to +6.8 %), +60.0 us per");
-    ck_has(text, "in step/forward");
+    ck_has(text, "step/forward");
     ck_has(text, "about 8 runs a side would decide");
     ck_has(text, "configured: because");
     ck_has(text, "2.6 % in the median of the");
     ck_has(text, "n/a of wall time");
     ck_lacks(text, "\n::");
     ck_lacks(text, "nan");
+    free(text);
+}
+END_TEST
+
+/* Wherever a line is wrapped: what a CI service would take for a command does not begin one. */
+START_TEST(no_wrapped_line_begins_a_command)
+{
+    struct prof_comparison c = comparison(1);
+    char name[400] = "", *text;
+    for (size_t i = 0; i < 30; i++)
+        strcat(name, i % 2 ? " ::error::x" : " ##[error]x");
+    c.iteration = name;
+    rows[0].place = name;
+    text = write_as("text", &c);
+    ck_assert_uint_gt(occurrences(text, " ::error::x"), 15);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        line += strspn(line, " ");
+        ck_assert_msg(strncmp(line, "::", 2) && strncmp(line, "##[", 3), "%s", line);
+    }
     free(text);
 }
 END_TEST
@@ -441,7 +459,7 @@ START_TEST(a_text_without_memory_fails_the_writer)
 }
 END_TEST
 
-CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer,
+CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer, no_wrapped_line_begins_a_command,
            a_kernel_of_one_side_differs_by_its_launches, text_says_what_moved_and_where,
            a_limited_pass_says_so, sums_and_what_one_side_has,
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
