@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <zlib.h>
+
 #include "libprof/base/document.h"
 #include "libprof/store/baseline_file.h"
 #include "libprof/store/store.h"
@@ -26,24 +28,29 @@ enum prof_status prof_baseline_check_name(const char *name, struct prof_error *e
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* 1 = in, 0 = it was there, -1 = an error. */
+/* The names of kernels and NVTX ranges are most of a run, and repeat: compressed, it is a tenth.
+ * 1 = in, 0 = it was there, -1 = an error. */
 static int insert_run(const struct prof_baseline_file *file, int64_t baseline, int64_t session,
                       const struct prof_baseline_run *run)
 {
-    sqlite3_stmt *to = prof_baseline_prepare(
-        file,
+    static const char insert[] =
         "INSERT INTO run(session, baseline, identity, capture, recorded_s, metrics) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(baseline, identity) DO NOTHING",
-        "iittit", session, baseline, run->identity, run->capture, run->recorded_s, run->metrics);
-    if (!to)
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(baseline, identity) DO NOTHING";
+    uLong length = strlen(run->metrics), size = compressBound(length);
+    Bytef *packed = malloc(size);
+    if (!packed)
         return -1;
-    int code = sqlite3_step(to);
+    compress2(packed, &size, (const Bytef *)run->metrics, length, Z_BEST_COMPRESSION);
+    sqlite3_stmt *to =
+        size < length
+            ? prof_baseline_prepare(file, insert, "iittib", session, baseline, run->identity,
+                                    run->capture, run->recorded_s, packed, (size_t)size)
+            : prof_baseline_prepare(file, insert, "iittit", session, baseline, run->identity,
+                                    run->capture, run->recorded_s, run->metrics);
+    int code = to ? sqlite3_step(to) : SQLITE_ERROR;
     sqlite3_finalize(to);
-    if (code != SQLITE_DONE)
-        return -1;
-    if (!sqlite3_changes(file->db))
-        return 0;
-    return 1;
+    free(packed);
+    return code != SQLITE_DONE ? -1 : sqlite3_changes(file->db) != 0;
 }
 
 /* Id of the session with this label in the baseline, 0 = none, -1 = an error. */
@@ -169,13 +176,36 @@ static char *copy_baseline_text(sqlite3_stmt *row, int column)
     return text ? strdup(text) : NULL;
 }
 
+/* The JSON of a run, also one that an earlier perfkit kept as it is. What is damaged becomes a text
+ * that is no JSON, which its reader refuses with the number of the session. NULL: out of memory. */
+static char *read_run_metrics(sqlite3_stmt *row, int column)
+{
+    if (sqlite3_column_type(row, column) != SQLITE_BLOB)
+        return copy_baseline_text(row, column);
+    const Bytef *packed = sqlite3_column_blob(row, column);
+    uLong packed_size = (uLong)sqlite3_column_bytes(row, column), room = packed_size * 8 + 1024;
+    for (;; room *= 2) {
+        uLong size = room - 1;
+        char *text = malloc(room);
+        int code = text ? uncompress((Bytef *)text, &size, packed, packed_size) : Z_MEM_ERROR;
+        bool grow = code == Z_BUF_ERROR && room <= PROF_DOCUMENT_BYTES;
+        if (code == Z_OK) {
+            text[size] = '\0';
+            return text;
+        }
+        free(text);
+        if (!grow)
+            return code == Z_MEM_ERROR ? NULL : strdup("");
+    }
+}
+
 static bool read_run(sqlite3_stmt *row, struct prof_baseline_run *run)
 {
     *run = (struct prof_baseline_run){
         .identity = copy_baseline_text(row, 1),
         .capture = copy_baseline_text(row, 2),
         .recorded_s = sqlite3_column_int64(row, 3),
-        .metrics = copy_baseline_text(row, 4),
+        .metrics = read_run_metrics(row, 4),
     };
     return run->metrics && run->identity;
 }

@@ -3,7 +3,7 @@
  * (one `perfkit baseline save`, one CI job), a session has one or several runs.
  *
  * A run is kept as its reduced metrics and its environment, a JSON document (prof_compare.h makes
- * and reads it; its content is not known here).
+ * and reads it; its content is not known here), compressed in the file.
  *
  * Every change is one transaction under SQLite's write lock: several processes may save at once,
  * and a process that is killed leaves the state before. Files that are not ours are never written
@@ -19,7 +19,7 @@
 #include "libprof/base/error.h"
 
 #define PROF_BASELINE_APPLICATION_ID 0x50464b42 /* "PFKB" */
-#define PROF_BASELINE_VERSION 2
+#define PROF_BASELINE_VERSION 3
 #define PROF_BASELINE_NAME_BYTES 200
 
 struct prof_baseline_file;
@@ -48,7 +48,7 @@ struct prof_baseline {
 
 struct prof_baseline_summary {
     char *name;
-    int64_t sessions, runs, metrics_bytes;
+    int64_t sessions, runs, metrics_bytes; /* as they are in the file */
     int64_t first_s, last_s; /* when the first and the last session were saved */
 };
 

@@ -16,6 +16,8 @@
 
 #define WAIT_MS 30000 /* for another job that saves: a save takes milliseconds */
 
+#define OLDEST_VERSION 2 /* with metrics as text; the tables are the same */
+
 static const char schema[] =
     "CREATE TABLE baseline ( -- a name for a history of runs\n"
     "  id INTEGER PRIMARY KEY,\n"
@@ -34,7 +36,7 @@ static const char schema[] =
     "  identity TEXT NOT NULL, -- host, boot and start of the capture\n"
     "  capture TEXT, -- path that was saved\n"
     "  recorded_s INTEGER, -- seconds since 1970\n"
-    "  metrics TEXT NOT NULL, -- JSON, with what it was measured on\n"
+    "  metrics NOT NULL, -- JSON, with what it was measured on; a BLOB is compressed by zlib\n"
     "  UNIQUE (baseline, identity));\n";
 
 /* Every column that is read or written, so that a file with our number but other tables is refused.
@@ -85,11 +87,16 @@ static sqlite3_stmt *prepare_baseline_query(const struct prof_baseline_file *fil
         return NULL;
     int code = SQLITE_OK;
     for (int i = 0; types[i] && code == SQLITE_OK; i++) {
-        if (types[i] == 't')
+        if (types[i] == 't') {
             code = sqlite3_bind_text(statement, i + 1, va_arg(values, const char *), -1,
                                      SQLITE_TRANSIENT);
-        else
+        } else if (types[i] == 'b') {
+            const void *bytes = va_arg(values, const void *);
+            code = sqlite3_bind_blob64(statement, i + 1, bytes, va_arg(values, size_t),
+                                       SQLITE_TRANSIENT);
+        } else {
             code = sqlite3_bind_int64(statement, i + 1, va_arg(values, int64_t));
+        }
     }
     if (code == SQLITE_OK)
         return statement;
@@ -237,14 +244,20 @@ static enum prof_status make_folder_of(const char *path, struct prof_error *err)
     return status;
 }
 
+static bool set_baseline_version(const struct prof_baseline_file *file)
+{
+    char sql[64];
+    snprintf(sql, sizeof sql, "PRAGMA user_version=%d", PROF_BASELINE_VERSION);
+    return !sqlite3_exec(file->db, sql, NULL, NULL, NULL);
+}
+
 /* Under the write lock: of several processes that find an empty file the first fills it. */
 static enum prof_status create_baseline_tables(struct prof_baseline_file *file,
                                                struct prof_error *err)
 {
     char sql[96];
-    snprintf(sql, sizeof sql, "PRAGMA application_id=%d; PRAGMA user_version=%d",
-             PROF_BASELINE_APPLICATION_ID, PROF_BASELINE_VERSION);
-    return sqlite3_exec(file->db, sql, NULL, NULL, NULL) ||
+    snprintf(sql, sizeof sql, "PRAGMA application_id=%d", PROF_BASELINE_APPLICATION_ID);
+    return sqlite3_exec(file->db, sql, NULL, NULL, NULL) || !set_baseline_version(file) ||
                    sqlite3_exec(file->db, schema, NULL, NULL, NULL)
                ? prof_baseline_fail(file, "create", err)
                : PROF_OK;
@@ -257,11 +270,11 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
     int64_t version = query_baseline_number(file, "PRAGMA user_version");
     if (version < 0)
         return prof_baseline_fail(file, "read", err);
-    if (version < PROF_BASELINE_VERSION)
+    if (version < OLDEST_VERSION)
         return prof_fail(err, PROF_VERSION,
-                         "%s was written by an earlier perfkit (version %lld, this one reads %d): "
-                         "move it away and save the baselines anew",
-                         file->path, (long long)version, PROF_BASELINE_VERSION);
+                         "%s was written by an earlier perfkit (version %lld, this one reads %d "
+                         "and later): move it away and save the baselines anew",
+                         file->path, (long long)version, OLDEST_VERSION);
     if (version > PROF_BASELINE_VERSION)
         return prof_fail(err, PROF_VERSION,
                          "%s was written by a newer perfkit (version %lld, this one reads up to "
@@ -295,6 +308,9 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
             "%s is damaged or was changed by another program: put a copy in its place, "
             "or move it away and save anew",
             file->path);
+    /* An earlier perfkit must not take a compressed run for a damaged one. */
+    if (file->write && version < PROF_BASELINE_VERSION && !set_baseline_version(file))
+        return prof_baseline_fail(file, "write to", err);
     return PROF_OK;
 }
 

@@ -17,7 +17,7 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
                                     struct prof_error *err);
 
 /* Prepare, with text and numbers bound to ?1, ?2, ... by `types`: 't' const char * (NULL allowed),
- * 'i' int64_t. NULL on an error, which is then the connection's. */
+ * 'i' int64_t, 'b' const void * and size_t. NULL on an error, which is then the connection's. */
 sqlite3_stmt *prof_baseline_prepare(const struct prof_baseline_file *file, const char *sql,
                                     const char *types, ...);
 
