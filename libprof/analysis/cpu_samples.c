@@ -456,7 +456,7 @@ static enum prof_status read_devices(struct prof_capture *capture, const struct 
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = prof_scope_fields(scope) | PROF_FIELD(DURATION) |
                                                PROF_FIELD(THREAD) | PROF_FIELD(LAUNCH),
-                                     .where = "start NOT NULL",
+                                     .started = true,
                                      .in_order = true};
     enum prof_status status = prof_event_rows(capture, &query, note_device_work, &reading, err);
     if (!status && time->busy.count)

@@ -44,6 +44,7 @@ static const struct place {
         HAS(ADDRESS, "address"), HAS(STACK, "stack"), HAS(END_THREAD, "end_thread")
 
 #define ANY_START "coalesce(start, api_lead)"
+#define ANY "1"
 #define IN_ROW "api_name NOT NULL"
 
 #define TABLE(kind, event, record, name, key, where, ...)                                          \
@@ -55,17 +56,17 @@ static const struct table {
     const char *name, *key, *where;
     const char *columns[PROF_FIELDS];
 } tables[PROF_OP_KINDS] = {
-    TABLE(KERNEL, KERNEL, 0, "kernel", ANY_START, "", OPERATION, HAS(CONFIG, "config")),
-    TABLE(TRANSFER, TRANSFER, 0, "transfer", ANY_START, "", OPERATION, HAS(BYTES, "bytes"),
+    TABLE(KERNEL, KERNEL, 0, "kernel", ANY_START, ANY, OPERATION, HAS(CONFIG, "config")),
+    TABLE(TRANSFER, TRANSFER, 0, "transfer", ANY_START, ANY, OPERATION, HAS(BYTES, "bytes"),
           HAS(COPY_KIND, "kind"), HAS(SOURCE_KIND, "source_kind"), HAS(TARGET_KIND, "target_kind"),
           HAS(BLOCKING, "blocking"), HAS(PEER, "peer")),
-    TABLE(MEMSET, MEMSET, 0, "memset", ANY_START, "", OPERATION, HAS(BYTES, "bytes"),
+    TABLE(MEMSET, MEMSET, 0, "memset", ANY_START, ANY, OPERATION, HAS(BYTES, "bytes"),
           HAS(VALUE, "value"), HAS(TARGET_KIND, "memory_kind")),
-    TABLE(GRAPH, GRAPH, 0, "graph_launch", "start", "", PLACED, DELAYED, HAS(STREAM, "stream"),
+    TABLE(GRAPH, GRAPH, 0, "graph_launch", "start", ANY, PLACED, DELAYED, HAS(STREAM, "stream"),
           HAS(CORRELATION, "correlation"), HAS(GRAPH, "graph")),
-    TABLE(SYNC, SYNC, 0, "sync", ANY_START, "", PLACED, CALLED, HAS(STREAM, "stream"),
+    TABLE(SYNC, SYNC, 0, "sync", ANY_START, ANY, PLACED, CALLED, HAS(STREAM, "stream"),
           HAS(KIND, "kind"), HAS(SYNC_EVENT, "event")),
-    TABLE(CALL, API, PROF_EVENT_API, "api_call", "start", "", PLACED, HAS(THREAD, "thread"),
+    TABLE(CALL, API, PROF_EVENT_API, "api_call", "start", ANY, PLACED, HAS(THREAD, "thread"),
           HAS(NAME, "name"), HAS(RESULT, "result"), HAS(SOURCE, "source"), HAS(CLASS, "class"),
           HAS(CORRELATION, "correlation"), HAS(STACK, "stack")),
     TABLE(KERNEL_CALL, API, PROF_EVENT_KERNEL, "kernel", CALL_START, IN_ROW, CALL_IN_ROW,
@@ -73,19 +74,19 @@ static const struct table {
     TABLE(TRANSFER_CALL, API, PROF_EVENT_TRANSFER, "transfer", CALL_START, IN_ROW, CALL_IN_ROW),
     TABLE(MEMSET_CALL, API, PROF_EVENT_MEMSET, "memset", CALL_START, IN_ROW, CALL_IN_ROW),
     TABLE(SYNC_CALL, API, PROF_EVENT_SYNC, "sync", CALL_START, IN_ROW, CALL_IN_ROW),
-    TABLE(RANGE, RANGE, 0, "range", "start", "", NVTX, HAS(DURATION, "duration"),
+    TABLE(RANGE, RANGE, 0, "range", "start", ANY, NVTX, HAS(DURATION, "duration"),
           HAS(DEPTH, "depth"), HAS(END_THREAD, "end_thread")),
-    TABLE(MARKER, MARKER, 0, "marker", "start", "", NVTX),
-    TABLE(ALLOCATION, ALLOC, 0, "allocation", "start", "", MEMORY, HAS(START, "start"),
+    TABLE(MARKER, MARKER, 0, "marker", "start", ANY, NVTX),
+    TABLE(ALLOCATION, ALLOC, 0, "allocation", "start", ANY, MEMORY, HAS(START, "start"),
           HAS(END, "\"end\"")),
     TABLE(FREE, FREE, 0, "allocation", "\"end\"", "\"end\" NOT NULL", MEMORY, HAS(START, "\"end\""),
           HAS(END, "start")),
-    TABLE(OVERHEAD, OVERHEAD, 0, "overhead", "start", "", PLACED, HAS(THREAD, "thread"),
+    TABLE(OVERHEAD, OVERHEAD, 0, "overhead", "start", ANY, PLACED, HAS(THREAD, "thread"),
           HAS(PROCESS, "process"), HAS(STREAM, "stream"), HAS(KIND, "kind")),
-    TABLE(MIGRATION, MIGRATION, 0, "migration", "start", "", PLACED, HAS(PROCESS, "process"),
+    TABLE(MIGRATION, MIGRATION, 0, "migration", "start", ANY, PLACED, HAS(PROCESS, "process"),
           HAS(STREAM, "stream"), HAS(DEVICE, "coalesce(target, source)"), HAS(KIND, "kind"),
           HAS(BYTES, "bytes"), HAS(FAULTS, "faults"), HAS(ADDRESS, "address")),
-    TABLE(JIT, JIT, 0, "jit", "start", "", PLACED, HAS(THREAD, "thread"), HAS(PROCESS, "process"),
+    TABLE(JIT, JIT, 0, "jit", "start", ANY, PLACED, HAS(THREAD, "thread"), HAS(PROCESS, "process"),
           HAS(DEVICE, "device"), HAS(KIND, "operation")),
 };
 
@@ -280,6 +281,8 @@ static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_ro
         if (row->call_ns == PROF_UNKNOWN && row->correlation != PROF_UNKNOWN)
             read_launch(c, row);
     }
+    if (c->query.started && row->start_ns == PROF_UNKNOWN)
+        return false;
     if (c->query.scope && !prof_scope_row(c->query.scope, row))
         return false;
     if (c->capture->has_other_configs && row->kind == PROF_OP_KERNEL) {
@@ -289,23 +292,32 @@ static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_ro
     return true;
 }
 
-/* Names the columns that are wanted, with commas between; those in `key` are read already. */
+/* Names the columns that are wanted, with commas between, and the conditions; columns in `key` are
+ * read already. */
 static bool name_columns(const struct prof_event_cursor *c, struct source *s, const char *key)
 {
-    s->names = sqlite3_mprintf("%s", "");
-    for (size_t i = 0; s->names && i < PROF_FIELDS; i++) {
+    const struct prof_event_query *q = &c->query;
+    sqlite3_str *names = sqlite3_str_new(NULL), *where = sqlite3_str_new(NULL);
+    for (size_t i = 0; i < PROF_FIELDS; i++) {
         const char *column = s->table->columns[i];
-        if (!column || !(c->query.fields >> i & 1) || s->count >= PROF_ORDERED_COLUMNS ||
+        if (!column || !(q->fields >> i & 1) || s->count >= PROF_ORDERED_COLUMNS ||
             (key && (i == PROF_FIELD_ID || !strcmp(column, key))))
             continue;
         s->columns[s->count++] = &places[i];
-        s->names = sqlite3_mprintf("%z%s%s", s->names, *s->names ? ", " : "", column);
+        sqlite3_str_appendf(names, "%s%s", sqlite3_str_length(names) ? ", " : "", column);
     }
-    const char *where = s->table->where, *more = c->query.where ? c->query.where : "";
-    s->where = c->query.last
-                   ? sqlite3_mprintf("id > (SELECT max(id) - %lld FROM %s)",
-                                     (long long)c->query.last, s->table->name)
-                   : sqlite3_mprintf("%s%s%s", where, *where && *more ? " AND " : "", more);
+    if (!sqlite3_str_length(names))
+        sqlite3_str_appendall(names, "NULL");
+    sqlite3_str_appendall(where, s->table->where);
+    if (q->started)
+        sqlite3_str_appendf(where, " AND %s NOT NULL", s->table->columns[PROF_FIELD_START]);
+    if (q->last)
+        sqlite3_str_appendf(where, " AND id > (SELECT max(id) - %lld FROM %s)", (long long)q->last,
+                            s->table->name);
+    if (q->where)
+        sqlite3_str_appendf(where, " AND %s", q->where);
+    s->names = sqlite3_str_finish(names);
+    s->where = sqlite3_str_finish(where);
     return s->names && s->where;
 }
 
@@ -313,8 +325,7 @@ static enum prof_status open_scan(struct prof_event_cursor *c, struct source *s)
 {
     char *sql = NULL;
     if (name_columns(c, s, NULL))
-        sql = sqlite3_mprintf("SELECT %s FROM %s%s%s", *s->names ? s->names : "NULL",
-                              s->table->name, *s->where ? " WHERE " : "", s->where);
+        sql = sqlite3_mprintf("SELECT %s FROM %s WHERE %s", s->names, s->table->name, s->where);
     enum prof_status status =
         sql ? prof_query(c->capture, sql, &s->scan, &c->err) : prof_out_of_memory(&c->err);
     sqlite3_free(sql);
@@ -323,8 +334,9 @@ static enum prof_status open_scan(struct prof_event_cursor *c, struct source *s)
 
 static enum prof_status open_ordered(struct prof_event_cursor *c, struct source *s)
 {
-    const char *key = s->table->key;
-    bool is_start = !strcmp(key, s->table->columns[PROF_FIELD_START]);
+    const char *start = s->table->columns[PROF_FIELD_START];
+    const char *key = c->query.started ? start : s->table->key;
+    bool is_start = !strcmp(key, start);
     s->columns[s->count++] = is_start ? &places[PROF_FIELD_START] : NULL;
     s->columns[s->count++] = &places[PROF_FIELD_ID];
     if (!name_columns(c, s, key))
@@ -353,7 +365,7 @@ enum prof_status prof_event_cursor_open(struct prof_capture *capture,
         c->query.fields |= prof_scope_fields(query->scope);
     if (c->query.fields & PROF_FIELD(LAUNCH))
         c->query.fields |= PROF_FIELD(CALL) | PROF_FIELD(CORRELATION) | PROF_FIELD(STREAM);
-    if (c->query.fields & PROF_FIELD(CALL))
+    if (query->started || (c->query.fields & PROF_FIELD(CALL)))
         c->query.fields |= PROF_FIELD(START);
     enum prof_status status = query->in_order ? prof_begin(capture, &c->err) : PROF_OK;
     c->in_transaction = query->in_order && !status;

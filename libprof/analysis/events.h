@@ -143,8 +143,11 @@ struct prof_event_query {
     uint32_t tables;                /* PROF_OPS(...) | ... */
     uint64_t fields;                /* PROF_FIELD(...) | ...; those that `scope` needs are added */
     const struct prof_scope *scope; /* rows that pass; NULL = all */
-    const char *where;              /* a condition on their columns, or NULL */
-    int64_t last;  /* only so many rows of each table, the last by number; 0 = all */
+    bool started;                   /* only rows with a known start */
+    int64_t last; /* only so many rows of each table, the last by number; 0 = all */
+    /* A condition on their columns, or NULL. It comes last, behind AND: no OR outside parentheses;
+     * where rows are not in order, ORDER BY and LIMIT may follow. */
+    const char *where;
     bool in_order; /* by start, or the call's where that is not known; then table, then id */
 };
 

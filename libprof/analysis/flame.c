@@ -300,8 +300,6 @@ static bool add_flame_operation(void *user, const struct prof_event_row *op)
 static bool add_idle(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
-    if (op->start_ns == PROF_UNKNOWN)
-        return true;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
     uint64_t key = device ? (uint64_t)device->physical : 0;
@@ -345,7 +343,7 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
         status = prof_event_rows(w->capture, &query, add_flame_operation, w, err);
     query.fields |= prof_scope_fields(&w->scope);
     query.scope = NULL;
-    query.where = "start NOT NULL";
+    query.started = true;
     query.in_order = true;
     if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
         status = prof_event_rows(w->capture, &query, add_idle, w, err);

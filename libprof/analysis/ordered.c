@@ -66,10 +66,9 @@ static enum prof_status select_rows(struct prof_ordered *o, bool only_key, const
                                     sqlite3_stmt **statement, struct prof_error *err)
 {
     const struct prof_ordered_query *q = &o->query;
-    bool more = !only_key && *q->columns;
-    char *sql = sqlite3_mprintf("SELECT %s, id%s%s FROM %s%s%s %s", q->key, more ? ", " : "",
-                                more ? q->columns : "", q->table, *q->where ? " WHERE " : "",
-                                q->where, extra);
+    char *sql =
+        sqlite3_mprintf("SELECT %s, id%s%s FROM %s WHERE %s %s", q->key, only_key ? "" : ", ",
+                        only_key ? "" : q->columns, q->table, q->where, extra);
     if (!sql)
         return prof_out_of_memory(err);
     enum prof_status status = prof_query(o->capture, sql, statement, err);
@@ -155,8 +154,7 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
                                   struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status =
-        select_rows(o, false, *o->query.where ? "AND id = ?" : "WHERE id = ?", &row, err);
+    enum prof_status status = select_rows(o, false, "AND id = ?", &row, err);
     if (status)
         return status;
     int step = SQLITE_DONE;
@@ -269,7 +267,6 @@ static void fill_heap(struct prof_ordered *o)
         if (o->heap.count >= HEAP_LIMIT) {
             /* The disorder needs more rows in flight than we hold: let SQLite sort what is left. */
             char *extra;
-            const char *join = *o->query.where ? "AND" : "WHERE";
             sqlite3_finalize(o->scan);
             o->scan = NULL;
             prof_array_free(&o->heap);
@@ -281,11 +278,11 @@ static void fill_heap(struct prof_ordered *o)
                 extra = sqlite3_mprintf("ORDER BY 1, 2");
             else if (o->current.cells[0] == PROF_UNKNOWN)
                 extra = sqlite3_mprintf(
-                    "%s ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2", join,
-                    o->query.key, o->current.cells[1], o->query.key);
+                    "AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2", o->query.key,
+                    o->current.cells[1], o->query.key);
             else
-                extra = sqlite3_mprintf("%s ((%s), id) > (%lld, %lld) ORDER BY 1, 2", join,
-                                        o->query.key, o->current.cells[0], o->current.cells[1]);
+                extra = sqlite3_mprintf("AND ((%s), id) > (%lld, %lld) ORDER BY 1, 2", o->query.key,
+                                        o->current.cells[0], o->current.cells[1]);
             o->status = extra ? select_rows(o, false, extra, &o->scan, &o->err)
                               : prof_out_of_memory(&o->err);
             sqlite3_free(extra);

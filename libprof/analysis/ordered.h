@@ -20,9 +20,9 @@ struct prof_ordered_row {
 
 struct prof_ordered_query {
     const char *key;     /* SQL expression, integer; NULL sorts first */
-    const char *columns; /* further columns, after key and id; may be "" */
+    const char *columns; /* further columns, after key and id */
     const char *table;
-    const char *where; /* "" or a condition */
+    const char *where; /* a condition; "1": all */
     int real_column;   /* index of a column that may hold reals (NVTX payloads); 0 = none */
 };
 

@@ -149,7 +149,7 @@ enum prof_status prof_range_index_open(struct prof_range_index *index, struct pr
         .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
                   PROF_FIELD(DOMAIN) | PROF_FIELD(DEPTH),
         .scope = &any_time,
-        .where = "start NOT NULL",
+        .started = true,
         .in_order = true,
     };
     struct reading r = {index, {{0}}, grouper, user};

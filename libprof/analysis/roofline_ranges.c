@@ -233,7 +233,7 @@ static enum prof_status measure_busy(struct work *w, struct prof_error *err)
         prof_sweep_open(&w->groups[i].sweep, add_busy_span, &w->groups[i]);
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = OPERATION_FIELDS,
-                                     .where = "start NOT NULL",
+                                     .started = true,
                                      .in_order = true};
     enum prof_status status = prof_event_rows(w->capture, &query, sweep_op, w, err);
     for (size_t i = 0; i < w->names.list.count; i++)

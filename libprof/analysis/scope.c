@@ -106,8 +106,7 @@ static bool add_scope_span(struct prof_scope *scope, int64_t thread, int64_t sta
 
 static bool add_scope_range(void *user, const struct prof_event_row *row)
 {
-    return row->start_ns == PROF_UNKNOWN ||
-           add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
+    return add_scope_span(user, row->thread, row->start_ns, row->duration_ns);
 }
 
 static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture *capture,
@@ -119,12 +118,13 @@ static enum prof_status read_spans(struct prof_scope *scope, struct prof_capture
         : *domain ? sqlite3_mprintf("domain IN (SELECT id FROM string WHERE value = %Q)", domain)
                   : sqlite3_mprintf("domain IS NULL");
     char *where = of_domain ? sqlite3_mprintf("name IN (SELECT id FROM string WHERE value = %Q) "
-                                              "AND start NOT NULL AND %z ORDER BY thread, start",
+                                              "AND %z ORDER BY thread, start",
                                               scope->filter.range, of_domain)
                             : NULL;
     struct prof_event_query query = {
         .tables = PROF_OPS(RANGE),
-        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD),
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD),
+        .started = true,
         .where = where,
     };
     enum prof_status status = where ? prof_event_rows(capture, &query, add_scope_range, scope, err)
@@ -152,7 +152,7 @@ static bool add_scope_launch(void *user, const struct prof_event_row *call)
 {
     struct prof_scope *scope = user;
     const struct prof_thread *its = prof_thread(scope->capture, call->thread);
-    if (call->start_ns == PROF_UNKNOWN || !in_span(scope, call->thread, call->start_ns))
+    if (!in_span(scope, call->thread, call->start_ns))
         return true;
     return prof_map_put(&scope->graph_calls,
                         prof_call_key(its ? its->process : 0, call->correlation), 1);
@@ -163,7 +163,8 @@ static enum prof_status read_graph_calls(struct prof_scope *scope, struct prof_c
 {
     static const struct prof_event_query query = {
         .tables = PROF_OPS(CALL),
-        .fields = PROF_FIELD(START) | PROF_FIELD(THREAD) | PROF_FIELD(CORRELATION),
+        .fields = PROF_FIELD(THREAD) | PROF_FIELD(CORRELATION),
+        .started = true,
         .where = "correlation NOT NULL",
     };
     return prof_event_rows(capture, &query, add_scope_launch, scope, err);

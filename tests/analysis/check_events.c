@@ -292,6 +292,28 @@ START_TEST(rows_come_as_the_file_has_them_or_in_order)
     query.in_order = false;
     query.last = 1;
     ck_assert_str_eq(read_all(c, query).text, "0:3 1:1 2:1");
+    query.where = "id < 2"; /* both, and what the table itself leaves out */
+    ck_assert_str_eq(read_all(c, query).text, "1:1 2:1");
+    prof_close(c);
+    c = fixture_with_base("INSERT INTO allocation(process, start, \"end\", bytes) "
+                          "VALUES(1, 1, 9, 4), (1, 2, NULL, 4)");
+    query = (struct prof_event_query){.tables = PROF_OPS(FREE), .last = 1};
+    ck_assert_str_eq(read_all(c, query).text, "");
+    prof_close(c);
+}
+END_TEST
+
+/* Neither those without a start nor those with the number that stands for it. */
+START_TEST(rows_that_have_a_start)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO kernel(start, duration, stream, config, api_lead) VALUES(NULL, 1, 1, 1, 5), "
+        "(7, 1, 1, 1, 5), (-9223372036854775808, 1, 1, 1, 5), (3, 1, 1, 1, 5), (6, NULL, 1, 1, 5);"
+        "INSERT INTO sync(start, api_lead) VALUES(NULL, 2), (4, 1)");
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL) | PROF_OPS(SYNC), .started = true};
+    ck_assert_str_eq(read_all(c, query).text, "0:2 0:4 0:5 4:2");
+    query.in_order = true;
+    ck_assert_str_eq(read_all(c, query).text, "0:4 4:2 0:5 0:2");
     prof_close(c);
 }
 END_TEST
@@ -371,5 +393,5 @@ END_TEST
 CHECK_MAIN("events", all_events_in_order, events_in_a_filter, device_events_are_whole,
            calls_point_at_their_record, host_events_are_whole, a_cursor_sees_one_state,
            rows_have_the_columns_asked_for, rows_come_as_the_file_has_them_or_in_order,
-           rows_of_a_scope, rows_of_graphs_take_their_launch, a_graph_without_its_launch,
-           rows_stop_where_memory_does)
+           rows_that_have_a_start, rows_of_a_scope, rows_of_graphs_take_their_launch,
+           a_graph_without_its_launch, rows_stop_where_memory_does)

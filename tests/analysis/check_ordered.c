@@ -5,7 +5,7 @@
 #include "libprof/analysis/ordered.h"
 #include "tests/analysis/fixture.h"
 
-static const struct prof_ordered_query query = {"start", "duration", "marker_like", "", 0};
+static const struct prof_ordered_query query = {"start", "duration", "marker_like", "1", 0};
 
 /* `start` as an SQL expression of i = 1 .. rows. */
 static struct prof_capture *capture_of(long rows, const char *start)
@@ -24,8 +24,8 @@ static void check_order(struct prof_capture *capture, const struct prof_ordered_
     struct prof_ordered *ordered;
     sqlite3_stmt *expected;
     char sql[256];
-    snprintf(sql, sizeof sql, "SELECT %s, id, duration FROM marker_like %s %s ORDER BY 1, 2",
-             q->key, *q->where ? "WHERE" : "", q->where);
+    snprintf(sql, sizeof sql, "SELECT %s, id, duration FROM marker_like WHERE %s ORDER BY 1, 2",
+             q->key, q->where);
     ck_ok(prof_begin(capture, &err));
     ck_ok(prof_ordered_open(capture, q, 1, &ordered, &err));
     ck_ok(prof_query(capture, sql, &expected, &err));

@@ -520,7 +520,7 @@ static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filte
     static const struct prof_event_query allocations = {
         .tables = PROF_OPS(ALLOCATION),
         .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
-        .where = "start NOT NULL",
+        .started = true,
         .in_order = true,
     };
     enum prof_status status =

@@ -63,7 +63,7 @@ static enum prof_status walk_open(struct walk *w, struct prof_capture *capture,
     struct prof_event_query query = {.tables = none ? 0 : PROF_OPS(ALLOCATION),
                                      .fields = PROF_FIELDS_ALLOCATION,
                                      .scope = &w->passes,
-                                     .where = "start NOT NULL",
+                                     .started = true,
                                      .in_order = true};
     status = prof_event_cursor_open(capture, &query, &w->rows, err);
     if (status)
