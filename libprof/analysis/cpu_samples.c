@@ -435,30 +435,23 @@ bool prof_cpu_sampled(struct prof_capture *capture)
     return any;
 }
 
-struct reading {
-    const struct prof_scope *scope;
-    struct prof_cpu_device_time *time;
-};
-
 static bool note_device_work(void *user, const struct prof_event_row *op)
 {
-    const struct reading *reading = user;
-    if (op->duration_ns == PROF_UNKNOWN || !prof_scope_row(reading->scope, op))
-        return true;
-    return prof_cpu_device_works(reading->time, op->start_ns,
-                                 prof_add(op->start_ns, op->duration_ns), op->thread);
+    return op->duration_ns == PROF_UNKNOWN ||
+           prof_cpu_device_works(user, op->start_ns, prof_add(op->start_ns, op->duration_ns),
+                                 op->thread);
 }
 
 static enum prof_status read_devices(struct prof_capture *capture, const struct prof_scope *scope,
                                      struct prof_cpu_device_time *time, struct prof_error *err)
 {
-    struct reading reading = {scope, time};
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
-                                     .fields = prof_scope_fields(scope) | PROF_FIELD(DURATION) |
-                                               PROF_FIELD(THREAD) | PROF_FIELD(LAUNCH),
+                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = scope,
                                      .started = true,
                                      .in_order = true};
-    enum prof_status status = prof_event_rows(capture, &query, note_device_work, &reading, err);
+    enum prof_status status = prof_event_rows(capture, &query, note_device_work, time, err);
     if (!status && time->busy.count)
         time->window = (struct prof_interval){time->busy.data[0].begin,
                                               time->busy.data[time->busy.count - 1].end};

@@ -101,7 +101,7 @@ static const enum prof_op_kind order[PROF_OP_KINDS] = {
 
 /* ---- scope ----------------------------------------------------------------------------------- */
 
-uint64_t prof_scope_fields(const struct prof_scope *scope)
+static uint64_t scope_fields(const struct prof_scope *scope)
 {
     uint64_t fields = 0;
     if (scope->by_time)
@@ -128,7 +128,7 @@ static int64_t moment_of(const struct prof_event_row *row)
     return row->kind == PROF_OP_FREE ? row->other_ns : row->start_ns;
 }
 
-bool prof_scope_row(const struct prof_scope *scope, const struct prof_event_row *row)
+static bool row_in_scope(const struct prof_scope *scope, const struct prof_event_row *row)
 {
     return prof_scope_time(scope, row->start_ns == PROF_UNKNOWN ? row->call_ns : row->start_ns) &&
            prof_scope_place(scope, row->stream, row->thread, row->process, row->device) &&
@@ -160,33 +160,6 @@ struct launches {
     struct prof_map by_key;
     PROF_ARRAY(struct launch) list;
 };
-
-static enum prof_status read_launches(struct prof_capture *capture, struct launches *launches,
-                                      struct prof_error *err)
-{
-    static const struct prof_event_query query = {
-        .tables = PROF_OPS(CALL),
-        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
-                  PROF_FIELD(STACK) | PROF_FIELD(CORRELATION),
-        .where = "correlation NOT NULL",
-    };
-    struct prof_event_cursor *cursor;
-    const struct prof_event_row *row;
-    bool ok = true;
-    launches->read = true;
-    enum prof_status status = prof_event_cursor_open(capture, &query, &cursor, err);
-    while (!status && ok && (row = prof_event_cursor_next(cursor))) {
-        const struct prof_thread *thread = prof_thread(capture, row->thread);
-        uint64_t key = prof_call_key(thread ? thread->process : 0, row->correlation);
-        struct launch *launch = prof_array_add(&launches->list);
-        ok = launch && prof_map_put(&launches->by_key, key, launches->list.count - 1);
-        if (launch)
-            *launch = (struct launch){row->start_ns, row->thread, row->duration_ns, row->name,
-                                      row->stack};
-    }
-    enum prof_status end = status ? PROF_OK : prof_event_cursor_close(cursor, err);
-    return !ok ? prof_out_of_memory(err) : status ? status : end;
-}
 
 /* ---- cursor ---------------------------------------------------------------------------------- */
 
@@ -238,10 +211,27 @@ static struct prof_event_row blank_row(enum prof_op_kind kind)
     return row;
 }
 
+static bool add_launch(void *user, const struct prof_event_row *row)
+{
+    struct prof_event_cursor *c = user;
+    const struct prof_thread *thread = prof_thread(c->capture, row->thread);
+    uint64_t key = prof_call_key(thread ? thread->process : 0, row->correlation);
+    struct launch launch = {row->start_ns, row->thread, row->duration_ns, row->name, row->stack};
+    return prof_array_push(&c->launches.list, launch) &&
+           prof_map_put(&c->launches.by_key, key, c->launches.list.count - 1);
+}
+
 static void read_launch(struct prof_event_cursor *c, struct prof_event_row *row)
 {
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL),
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
+                  PROF_FIELD(STACK) | PROF_FIELD(CORRELATION),
+        .where = "correlation NOT NULL",
+    };
     if (!c->launches.read)
-        c->status = read_launches(c->capture, &c->launches, &c->err);
+        c->status = prof_event_rows(c->capture, &query, add_launch, c, &c->err);
+    c->launches.read = true;
     if (!c->launches.list.count)
         return;
     const struct prof_stream *stream = prof_stream(c->capture, row->stream);
@@ -283,7 +273,10 @@ static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_ro
     }
     if (c->query.started && row->start_ns == PROF_UNKNOWN)
         return false;
-    if (c->query.scope && !prof_scope_row(c->query.scope, row))
+    const struct prof_scope *scope = c->query.scope;
+    row->in_scope =
+        !scope || ((!c->query.mark || !excluded(scope, row->kind)) && row_in_scope(scope, row));
+    if (!row->in_scope && !c->query.mark)
         return false;
     if (c->capture->has_other_configs && row->kind == PROF_OP_KERNEL) {
         const struct prof_config *config = prof_config(c->capture, row->config);
@@ -296,11 +289,10 @@ static bool complete_event_row(struct prof_event_cursor *c, struct prof_event_ro
  * read already. */
 static bool name_columns(const struct prof_event_cursor *c, struct source *s, const char *key)
 {
-    const struct prof_event_query *q = &c->query;
     sqlite3_str *names = sqlite3_str_new(NULL), *where = sqlite3_str_new(NULL);
     for (size_t i = 0; i < PROF_FIELDS; i++) {
         const char *column = s->table->columns[i];
-        if (!column || !(q->fields >> i & 1) || s->count >= PROF_ORDERED_COLUMNS ||
+        if (!column || !(c->query.fields >> i & 1) || s->count >= PROF_ORDERED_COLUMNS ||
             (key && (i == PROF_FIELD_ID || !strcmp(column, key))))
             continue;
         s->columns[s->count++] = &places[i];
@@ -309,13 +301,13 @@ static bool name_columns(const struct prof_event_cursor *c, struct source *s, co
     if (!sqlite3_str_length(names))
         sqlite3_str_appendall(names, "NULL");
     sqlite3_str_appendall(where, s->table->where);
-    if (q->started)
+    if (c->query.started)
         sqlite3_str_appendf(where, " AND %s NOT NULL", s->table->columns[PROF_FIELD_START]);
-    if (q->last)
-        sqlite3_str_appendf(where, " AND id > (SELECT max(id) - %lld FROM %s)", (long long)q->last,
-                            s->table->name);
-    if (q->where)
-        sqlite3_str_appendf(where, " AND %s", q->where);
+    if (c->query.last)
+        sqlite3_str_appendf(where, " AND id > (SELECT max(id) - %lld FROM %s)",
+                            (long long)c->query.last, s->table->name);
+    if (c->query.where)
+        sqlite3_str_appendf(where, " AND %s", c->query.where);
     s->names = sqlite3_str_finish(names);
     s->where = sqlite3_str_finish(where);
     return s->names && s->where;
@@ -362,7 +354,7 @@ enum prof_status prof_event_cursor_open(struct prof_capture *capture,
     c->capture = capture;
     c->query = *query;
     if (query->scope)
-        c->query.fields |= prof_scope_fields(query->scope);
+        c->query.fields |= scope_fields(query->scope);
     if (c->query.fields & PROF_FIELD(LAUNCH))
         c->query.fields |= PROF_FIELD(CALL) | PROF_FIELD(CORRELATION) | PROF_FIELD(STREAM);
     if (query->started || (c->query.fields & PROF_FIELD(CALL)))
@@ -371,7 +363,8 @@ enum prof_status prof_event_cursor_open(struct prof_capture *capture,
     c->in_transaction = query->in_order && !status;
     for (size_t i = 0; !status && i < PROF_OP_KINDS; i++) {
         enum prof_op_kind kind = order[i];
-        if (!(query->tables >> kind & 1) || (query->scope && excluded(query->scope, kind)))
+        if (!(query->tables >> kind & 1) ||
+            (query->scope && !query->mark && excluded(query->scope, kind)))
             continue;
         struct source *s = &c->sources[c->count++];
         s->table = &tables[kind];
@@ -434,7 +427,7 @@ static const struct prof_event_row *next_in_time(struct prof_event_cursor *c)
                 s = other;
         }
         if (!s || c->status ||
-            (c->query.scope && c->query.scope->by_time &&
+            (c->query.scope && c->query.scope->by_time && !c->query.mark &&
              s->head->cells[0] >= c->query.scope->end_ns))
             return NULL; /* all others are later */
         for (size_t i = 0; i < s->count; i++) {
@@ -552,30 +545,6 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
     return status;
 }
 
-/* Where it happened: its stream tells, or its thread, or its own columns. */
-static void set_event_place(const struct prof_capture *capture, const struct prof_event_row *row,
-                            struct prof_event *e)
-{
-    const struct prof_stream *stream = prof_stream(capture, row->stream);
-    const struct prof_thread *thread = prof_thread(capture, row->thread);
-    e->stream = row->stream;
-    e->thread = row->thread;
-    e->process = stream ? stream->process : thread ? thread->process : row->process;
-    e->device = stream ? stream->device : row->device;
-    e->context = stream ? stream->context : row->context;
-}
-
-static void set_event_payload(const struct prof_event_row *row, struct prof_event *e)
-{
-    if (row->payload_is_real) {
-        e->payload = PROF_PAYLOAD_REAL;
-        memcpy(&e->payload_real, &row->payload, sizeof e->payload_real);
-    } else if (row->payload != PROF_UNKNOWN) {
-        e->payload = PROF_PAYLOAD_INT;
-        e->payload_int = row->payload;
-    }
-}
-
 static void set_event_name(struct prof_capture *capture, const struct prof_event_row *row,
                            struct prof_event *e)
 {
@@ -632,10 +601,20 @@ bool prof_events_next(struct prof_events *events, struct prof_event *e)
     bool is_moment =
         is_alloc || table->event == PROF_EVENT_FREE || table->event == PROF_EVENT_MARKER;
     bool has_call = table->columns[PROF_FIELD_CALL] || table->event == PROF_EVENT_GRAPH || is_call;
+    /* Where it happened its stream shows, or its thread, or its own columns. */
+    const struct prof_stream *stream = prof_stream(events->capture, row->stream);
+    const struct prof_thread *thread = prof_thread(events->capture, row->thread);
     bool never_began = row->kind <= PROF_OP_SYNC && row->start_ns == PROF_UNKNOWN;
     *e = (struct prof_event){
         .kind = table->event,
         .id = row->id,
+        .stream = row->stream,
+        .thread = row->thread,
+        .process = stream   ? stream->process
+                   : thread ? thread->process
+                            : row->process,
+        .device = stream ? stream->device : row->device,
+        .context = stream ? stream->context : row->context,
         .start_ns = row->start_ns,
         .duration_ns = is_moment     ? 0
                        : never_began ? PROF_UNKNOWN
@@ -675,9 +654,14 @@ bool prof_events_next(struct prof_events *events, struct prof_event *e)
         e->api_name = prof_string(events->capture, row->name, NULL);
         e->api_name_id = row->name;
     }
-    set_event_place(events->capture, row, e);
     set_event_name(events->capture, row, e);
-    set_event_payload(row, e);
+    if (row->payload_is_real) {
+        e->payload = PROF_PAYLOAD_REAL;
+        memcpy(&e->payload_real, &row->payload, sizeof e->payload_real);
+    } else if (row->payload != PROF_UNKNOWN) {
+        e->payload = PROF_PAYLOAD_INT;
+        e->payload_int = row->payload;
+    }
     return true;
 }
 

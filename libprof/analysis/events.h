@@ -99,6 +99,7 @@ struct prof_event_row {
     int64_t call_duration_ns; /* unknown for what graphs ran */
     int64_t launch_ns;        /* the same, for what graphs ran that of the launch */
     bool in_graph;            /* it ran as a node of a CUDA graph */
+    bool in_scope;            /* of the query; false only where it marks */
     int64_t correlation;
     int64_t queue_delay_ns, submit_delay_ns;
     int64_t flags;
@@ -141,8 +142,9 @@ struct prof_allocation prof_allocation_of_row(const struct prof_event_row *row);
 
 struct prof_event_query {
     uint32_t tables;                /* PROF_OPS(...) | ... */
-    uint64_t fields;                /* PROF_FIELD(...) | ...; those that `scope` needs are added */
+    uint64_t fields;                /* PROF_FIELD(...) | ... */
     const struct prof_scope *scope; /* rows that pass; NULL = all */
+    bool mark;                      /* those that do not pass come too, with `in_scope` false */
     bool started;                   /* only rows with a known start */
     int64_t last; /* only so many rows of each table, the last by number; 0 = all */
     /* A condition on their columns, or NULL. It comes last, behind AND: no OR outside parentheses;
@@ -152,7 +154,7 @@ struct prof_event_query {
 };
 
 /* Rows one by one, valid until the next. Not in order, tables come one after another and rows as
- * the file has them. In order it takes the memory of prof_ordered.h, and holds a read transaction.
+ * the file has them. In order it takes the memory of ordered.h, and holds a read transaction.
  * prof_event_cursor_close tells what made it stop early. */
 struct prof_event_cursor;
 enum prof_status prof_event_cursor_open(struct prof_capture *capture,
@@ -167,11 +169,5 @@ typedef bool prof_event_row_seen(void *user, const struct prof_event_row *row);
 /* All rows of a query. */
 enum prof_status prof_event_rows(struct prof_capture *capture, const struct prof_event_query *query,
                                  prof_event_row_seen *seen, void *user, struct prof_error *err);
-
-/* The fields that decide whether a row is in scope. */
-uint64_t prof_scope_fields(const struct prof_scope *scope);
-
-/* True when the row passes. */
-bool prof_scope_row(const struct prof_scope *scope, const struct prof_event_row *row);
 
 #endif

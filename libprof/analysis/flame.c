@@ -309,7 +309,7 @@ static bool add_idle(void *user, const struct prof_event_row *op)
     int64_t end = prof_add(op->start_ns, op->duration_ns == PROF_UNKNOWN ? 0 : op->duration_ns);
     if (!prof_map_put(&w->busy_until, key, (uint64_t)(end > busy_until ? end : busy_until)))
         return false;
-    if (idle <= 0 || !prof_scope_row(&w->scope, op))
+    if (idle <= 0 || !op->in_scope)
         return true;
     uint32_t node = operation_node(w, op);
     if (node == PROF_NO_GROUP)
@@ -341,9 +341,7 @@ static enum prof_status scan_flame(struct work *w, struct prof_error *err)
                                      .scope = &w->scope};
     if (!status && w->weight != PROF_FLAME_IDLE_NS)
         status = prof_event_rows(w->capture, &query, add_flame_operation, w, err);
-    query.fields |= prof_scope_fields(&w->scope);
-    query.scope = NULL;
-    query.started = true;
+    query.mark = query.started = true;
     query.in_order = true;
     if (!status && (w->weight == PROF_FLAME_IDLE_NS || w->weight == PROF_FLAME_COUNT))
         status = prof_event_rows(w->capture, &query, add_idle, w, err);

@@ -20,7 +20,6 @@ struct gathered {
 struct prof_roofline_gather {
     struct prof_capture *capture;
     const struct prof_filter *filter;
-    struct prof_scope scope;
     enum prof_roofline_group by;
     struct prof_names names; /* kernel name -> number, from 1; 0 = kernels without a name */
     uint32_t name_count;
@@ -84,12 +83,6 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
     return number;
 }
 
-uint64_t prof_roofline_gather_fields(const struct prof_roofline_gather *w)
-{
-    return prof_scope_fields(&w->scope) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
-           PROF_FIELD(THREAD) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(CONFIG) | PROF_FIELD(LAUNCH);
-}
-
 bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
 {
     struct prof_roofline_gather *w = user;
@@ -106,26 +99,23 @@ bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
     uint32_t number = point_of(w, op->config, device ? device->physical : 0);
     if (number == PROF_NO_GROUP)
         return false;
-    bool counted = prof_scope_row(&w->scope, op);
-    if (counted) {
+    if (op->in_scope && op->start_ns != PROF_UNKNOWN && op->duration_ns != PROF_UNKNOWN) {
         struct gathered *g = &w->points.data[number];
-        if (!(op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)) {
-            const struct prof_exact_row *exact =
-                w->exact.count
-                    ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
-                    : NULL;
-            if (exact)
-                prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
-            g->count++;
-            g->time_ns = prof_add(g->time_ns, op->duration_ns);
-            if (op->call_duration_ns != PROF_UNKNOWN) {
-                g->calls++;
-                g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
-            }
+        const struct prof_exact_row *exact =
+            w->exact.count
+                ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
+                : NULL;
+        if (exact)
+            prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
+        g->count++;
+        g->time_ns = prof_add(g->time_ns, op->duration_ns);
+        if (op->call_duration_ns != PROF_UNKNOWN) {
+            g->calls++;
+            g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
         }
     }
     if (declaration)
-        prof_declared_launch(declaration, number, counted, op->duration_ns);
+        prof_declared_launch(declaration, number, op->in_scope, op->duration_ns);
     return true;
 }
 
@@ -174,9 +164,7 @@ enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
     w->name_of_config = calloc(capture->configs.count + 1, sizeof *w->name_of_config);
     if (!w->name_of_config)
         return prof_out_of_memory(err);
-    enum prof_status status = prof_scope_open(&w->scope, capture, filter, err);
-    if (!status)
-        status = prof_begin(capture, err);
+    enum prof_status status = prof_begin(capture, err);
     if (status)
         return status;
     status = prof_declared_open(&w->declared, capture, err);
@@ -197,7 +185,6 @@ void prof_roofline_gather_close(struct prof_roofline_gather *w)
     prof_declared_close(&w->declared);
     prof_roofline_counters_close(&w->counters);
     prof_exact_free(&w->exact);
-    prof_scope_close(&w->scope);
     free(w);
 }
 
@@ -255,16 +242,24 @@ static enum prof_status kernels(struct prof_capture *capture, const struct prof_
                                 struct prof_error *err)
 {
     struct prof_roofline_gather *w = NULL;
-    enum prof_status status = prof_begin(capture, err);
-    if (status)
+    struct prof_scope scope;
+    enum prof_status status = prof_scope_open(&scope, capture, filter, err);
+    if (!status)
+        status = prof_begin(capture, err);
+    if (status) {
+        prof_scope_close(&scope);
         return status;
+    }
     status = prof_roofline_gather_open(&w, capture, filter, by, err);
     if (!status) {
         struct prof_event_query query = {.tables = PROF_OPS(KERNEL) | PROF_OPS(GRAPH),
-                                         .fields = prof_roofline_gather_fields(w)};
+                                         .fields = PROF_FIELDS_ROOFLINE,
+                                         .scope = &scope,
+                                         .mark = true};
         status = prof_event_rows(capture, &query, prof_roofline_gather_op, w, err);
     }
     prof_end(capture);
+    prof_scope_close(&scope);
     if (!status)
         status = prof_roofline_gather_finish(w, result, err);
     prof_roofline_gather_close(w);

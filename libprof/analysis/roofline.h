@@ -102,15 +102,17 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
                                       struct prof_roofline *result, struct prof_error *err);
 
 /* The roofline of kernels or configurations from a walk that others share: open, give it every
- * kernel and graph of the capture (as prof_event_row_seen, the gather as user) with these fields,
- * also those that the filter leaves out, then finish, which fills the result as prof_roofline does.
- * Close in any case. */
+ * kernel and graph of the capture (as prof_event_row_seen, the gather as user) with the fields
+ * PROF_FIELDS_ROOFLINE, those outside of the filter marked, then finish, which fills the result as
+ * prof_roofline does. Close in any case. */
+#define PROF_FIELDS_ROOFLINE                                                                       \
+    (PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) | PROF_FIELD(CALL_DURATION) |  \
+     PROF_FIELD(CONFIG) | PROF_FIELD(LAUNCH))
 struct prof_roofline_gather;
 enum prof_status prof_roofline_gather_open(struct prof_roofline_gather **gather,
                                            struct prof_capture *capture,
                                            const struct prof_filter *filter,
                                            enum prof_roofline_group by, struct prof_error *err);
-uint64_t prof_roofline_gather_fields(const struct prof_roofline_gather *gather);
 bool prof_roofline_gather_op(void *gather, const struct prof_event_row *op);
 enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *gather,
                                              struct prof_roofline *result, struct prof_error *err);

@@ -38,6 +38,8 @@ struct group {
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
+    struct prof_scope
+        any_time; /* of a time filter the ranges know: what they called may run later */
     struct prof_range_groups names;
     struct group *groups; /* per group of names */
     uint64_t visits;
@@ -66,18 +68,7 @@ static void for_ranges(struct work *w, uint32_t node,
     }
 }
 
-#define OPERATION_FIELDS                                                                           \
-    PROF_FIELD(DURATION) | PROF_FIELD(STREAM) | PROF_FIELD(THREAD) | PROF_FIELD(CALL_DURATION) |   \
-        PROF_FIELD(CONFIG) | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) | PROF_FIELD(LAUNCH)
-
-/* Of a time filter the ranges know: what they called may have run later. */
-static bool range_op_in_scope(const struct work *w, const struct prof_event_row *op)
-{
-    return prof_scope_place(&w->scope, op->stream, op->thread, 0, 0) &&
-           prof_scope_called(&w->scope, op->thread, op->call_ns, 0, PROF_UNKNOWN) &&
-           (op->kind == PROF_OP_KERNEL ? prof_scope_config(&w->scope, op->config)
-                                       : !prof_scope_only_kernels(&w->scope));
-}
+#define OPERATION_FIELDS PROF_FIELDS_ROOFLINE | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND)
 
 struct seen_op {
     const struct prof_event_row *op;
@@ -144,7 +135,7 @@ static uint32_t kernel_number(struct work *w, const struct prof_event_row *op)
     return prof_names_put(&w->kernel_names, name, strlen(name), number) ? number : PROF_NO_GROUP;
 }
 
-static bool declare(struct work *w, const struct prof_event_row *op, bool counted)
+static bool declare(struct work *w, const struct prof_event_row *op)
 {
     struct prof_declaration *d = prof_declared_at(&w->declared, op->thread, op->call_ns);
     if (!d || op->kind == PROF_OP_TRANSFER || op->kind == PROF_OP_MEMSET)
@@ -152,7 +143,7 @@ static bool declare(struct work *w, const struct prof_event_row *op, bool counte
     uint32_t number = op->kind == PROF_OP_KERNEL ? kernel_number(w, op) : UINT32_MAX - 1;
     if (number == PROF_NO_GROUP)
         return false;
-    prof_declared_launch(d, number, counted, op->duration_ns);
+    prof_declared_launch(d, number, op->in_scope, op->duration_ns);
     return true;
 }
 
@@ -161,10 +152,10 @@ static bool add_roofline_operation(void *user, const struct prof_event_row *op)
     struct work *w = user;
     if (op->call_ns == PROF_UNKNOWN)
         return true;
-    bool counted = range_op_in_scope(w, op);
-    if (!declare(w, op, counted))
+    if (!declare(w, op))
         return false;
-    struct prof_range_thread *thread = counted ? prof_range_thread(&w->index, op->thread) : NULL;
+    struct prof_range_thread *thread =
+        op->in_scope ? prof_range_thread(&w->index, op->thread) : NULL;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
     const struct prof_device *device = stream ? prof_device(w->capture, stream->device) : NULL;
     struct seen_op seen = {op, device ? device->physical : NO_DEVICE, NULL,
@@ -214,7 +205,7 @@ static bool sweep_op(void *user, const struct prof_event_row *op)
 {
     struct work *w = user;
     bool kernel = op->kind == PROF_OP_KERNEL || op->kind == PROF_OP_GRAPH, failed = false;
-    if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN || !range_op_in_scope(w, op))
+    if (op->call_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
         return true;
     struct interval interval = {kernel ? KERNELS : TRANSFERS, op->start_ns,
                                 prof_add(op->start_ns, op->duration_ns), &failed};
@@ -233,6 +224,7 @@ static enum prof_status measure_busy(struct work *w, struct prof_error *err)
         prof_sweep_open(&w->groups[i].sweep, add_busy_span, &w->groups[i]);
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
                                      .fields = OPERATION_FIELDS,
+                                     .scope = &w->any_time,
                                      .started = true,
                                      .in_order = true};
     enum prof_status status = prof_event_rows(w->capture, &query, sweep_op, w, err);
@@ -329,7 +321,8 @@ static enum prof_status gather_range_roofline(struct work *w, struct prof_error 
         status = prof_out_of_memory(err);
     if (!status)
         status = prof_declared_open(&w->declared, w->capture, err);
-    struct prof_event_query query = {.tables = PROF_OPS_DEVICE, .fields = OPERATION_FIELDS};
+    struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE, .fields = OPERATION_FIELDS, .scope = &w->any_time, .mark = true};
     if (!status && w->index.nodes.count)
         status = prof_event_rows(w->capture, &query, add_roofline_operation, w, err);
     if (!status && w->index.nodes.count)
@@ -345,6 +338,8 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     struct work w = {.capture = capture, .names.capture = capture};
     w.precision = calloc(capture->configs.count + 1, sizeof *w.precision);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    w.any_time = w.scope;
+    w.any_time.by_time = false;
     if (!status && !w.precision)
         status = prof_out_of_memory(err);
     if (!status)

@@ -335,6 +335,46 @@ START_TEST(rows_of_a_scope)
 }
 END_TEST
 
+static bool count_in_scope(void *user, const struct prof_event_row *row)
+{
+    int64_t *counts = user;
+    counts[row->in_scope]++;
+    return true;
+}
+
+/* Rows outside of a scope come with a mark; a kernel is judged by its own name also where one
+ * configuration stands for all beyond the first 50,000. */
+START_TEST(rows_marked_by_a_scope)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_scope scope;
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE, .scope = &scope, .mark = true};
+    for (int in_order = 0; in_order < 2; in_order++) {
+        int64_t counts[2] = {0};
+        query.in_order = in_order;
+        ck_ok(prof_scope_open(&scope, c, &(struct prof_filter){.kernel = "alpha", .end_ns = 1000},
+                              &err));
+        ck_ok(prof_event_rows(c, &query, count_in_scope, counts, &err));
+        ck_assert_int_eq(counts[true], 1);
+        ck_assert_int_eq(counts[false], 4);
+        prof_scope_close(&scope);
+    }
+    prof_close(c);
+    c = fixture_with_base(
+        "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50010) "
+        "INSERT INTO launch_config(name, grid_x) SELECT 3, i FROM n; UPDATE launch_config SET name "
+        "= 9 WHERE id > 50003; INSERT INTO kernel(start, duration, stream, config) "
+        "SELECT id, 60000 - id, 1, id FROM launch_config");
+    ck_ok(prof_scope_open(&scope, c, &(struct prof_filter){.kernel = "iota"}, &err));
+    int64_t counts[2] = {0};
+    ck_ok(prof_event_rows(c, &query, count_in_scope, counts, &err));
+    ck_assert_int_eq(counts[true], 10);
+    ck_assert_int_eq(counts[false], 50003);
+    prof_scope_close(&scope);
+    prof_close(c);
+}
+END_TEST
+
 /* What a graph ran takes call, thread and name of its launch. */
 START_TEST(rows_of_graphs_take_their_launch)
 {
@@ -393,5 +433,6 @@ END_TEST
 CHECK_MAIN("events", all_events_in_order, events_in_a_filter, device_events_are_whole,
            calls_point_at_their_record, host_events_are_whole, a_cursor_sees_one_state,
            rows_have_the_columns_asked_for, rows_come_as_the_file_has_them_or_in_order,
-           rows_that_have_a_start, rows_of_a_scope, rows_of_graphs_take_their_launch,
-           a_graph_without_its_launch, rows_stop_where_memory_does)
+           rows_that_have_a_start, rows_of_a_scope, rows_marked_by_a_scope,
+           rows_of_graphs_take_their_launch, a_graph_without_its_launch,
+           rows_stop_where_memory_does)

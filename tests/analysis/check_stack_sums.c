@@ -101,6 +101,10 @@ START_TEST(idle_time_belongs_to_what_ends_it)
     ck_ok(prof_flame(c, &(struct prof_filter){.begin_ns = 2050}, PROF_FLAME_IDLE_NS, &f, &err));
     ck_assert_int_eq(f.nodes[0].total, 50);
     prof_flame_free(&f);
+    /* One of kernels leaves out memcpys. */
+    ck_ok(prof_flame(c, &(struct prof_filter){.kernel = "a"}, PROF_FLAME_IDLE_NS, &f, &err));
+    ck_assert_int_eq(f.nodes[0].total, 900);
+    prof_flame_free(&f);
     prof_close(c);
 }
 END_TEST
@@ -202,14 +206,14 @@ END_TEST
  * has stack 3. */
 START_TEST(graph_nodes_name_the_place_that_made_them)
 {
-    struct prof_capture *c = made(
-        "INSERT INTO graph_node(start, thread, node, graph, original, class, stack) VALUES"
-        "(10, 1, 7, 1, NULL, 1, 6), (20, 1, 8, 2, NULL, 1, NULL), (20, 1, 8, 2, 7, 1, NULL), "
-        "(30, 1, 9, 2, 9, 1, NULL);"
-        "INSERT INTO api_call(start, duration, thread, name, correlation, stack) "
-        "VALUES(2990, 5, 1, 31, 77, 3);"
-        "INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) VALUES"
-        "(3000, 7, 1, 3, 77, 8), (3010, 3, 1, 3, 77, 9), (3020, 2, 1, 3, 77, 12345);");
+    struct prof_capture *c =
+        made("INSERT INTO graph_node(start, thread, node, graph, original, class, stack) VALUES"
+             "(10, 1, 7, 1, NULL, 1, 6), (20, 1, 8, 2, NULL, 1, NULL), (20, 1, 8, 2, 7, 1, NULL), "
+             "(30, 1, 9, 2, 9, 1, NULL);"
+             "INSERT INTO api_call(start, duration, thread, name, correlation, stack) "
+             "VALUES(2990, 5, 1, 31, 77, 3);"
+             "INSERT INTO kernel(start, duration, stream, config, correlation, graph_node) VALUES"
+             "(3000, 7, 1, 3, 77, 8), (3010, 3, 1, 3, 77, 9), (3020, 2, 1, 3, 77, 12345);");
     struct prof_flame f;
     ck_ok(prof_flame(c, NULL, PROF_FLAME_DEVICE_NS, &f, &err));
     ck_assert_int_eq(self_of(&f, "main;step;launch;cudaGraphLaunch;step;beta"), 7);

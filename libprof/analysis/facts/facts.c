@@ -247,7 +247,6 @@ static void sort_ops(struct prof_ops *ops)
 /* Operations are read once, for the facts and for the roofline, which wants all of them. */
 struct readers {
     struct prof_facts *facts;
-    const struct prof_scope *scope;
     struct prof_roofline_gather *roofs;
 };
 
@@ -255,28 +254,27 @@ static bool gather_and_add_operation(void *user, const struct prof_event_row *op
 {
     const struct readers *readers = user;
     return prof_roofline_gather_op(readers->roofs, op) &&
-           (!prof_scope_row(readers->scope, op) || add_facts_operation(readers->facts, op));
+           (!op->in_scope || add_facts_operation(readers->facts, op));
 }
 
 static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter *filter,
                                  const struct prof_scope *scope, struct prof_error *err)
 {
-    struct readers readers = {f, scope, NULL};
+    struct readers readers = {f, NULL};
     struct prof_event_query query = {
         .tables = PROF_OPS_DEVICE,
         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
                   PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL_DURATION) |
                   PROF_FIELD(CONFIG) | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND) |
                   PROF_FIELD(SOURCE_KIND) | PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING) |
-                  PROF_FIELD(LAUNCH),
+                  PROF_FIELD(LAUNCH) | PROF_FIELDS_ROOFLINE,
         .scope = scope};
     if (prof_scope_only_kernels(scope) || f->kept)
         return prof_event_rows(f->capture, &query, add_facts_operation, f, err);
     enum prof_status status =
         prof_roofline_gather_open(&readers.roofs, f->capture, filter, PROF_ROOFLINE_CONFIGS, err);
     if (!status) {
-        query.fields |= prof_scope_fields(scope) | prof_roofline_gather_fields(readers.roofs);
-        query.scope = NULL;
+        query.mark = true;
         status = prof_event_rows(f->capture, &query, gather_and_add_operation, &readers, err);
     }
     if (!status)
