@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "libprof/analysis/counters.h"
+#include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
-#include "libprof/analysis/ordered.h"
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
@@ -28,10 +28,6 @@
  * product, and without the samples between two products their beginnings and ends would be missing.
  */
 #define FEW_BYTES 65536
-
-enum { KERNELS, TRANSFERS, MEMSETS, GRAPHS, STREAMS_OF_WORK };
-enum { START, ID, DURATION, STREAM, CONFIG, THREAD, LEAD, CORRELATION };
-enum { BYTES = CONFIG }; /* of transfers and fills */
 
 struct op {
     int64_t start_ns, end_ns;
@@ -48,8 +44,8 @@ struct ops {
 struct walk {
     struct counter_work *work;
     struct prof_recorded recorded;
-    struct prof_ordered *ordered[STREAMS_OF_WORK];
-    const struct prof_ordered_row *next[STREAMS_OF_WORK];
+    struct prof_event_cursor *ops;
+    const struct prof_event_row *next;
     struct ops *active; /* per source */
     bool no_memory;
 };
@@ -84,11 +80,11 @@ static size_t source_of_stream(const struct counter_work *work, int64_t stream)
 }
 
 /* CUPTI adds to the warps of kernels; those of OpenCL are not its own. */
-static double traced_warps(const struct counter_work *work, const struct prof_ordered_row *row)
+static double traced_warps(const struct counter_work *work, const struct prof_event_row *row)
 {
-    const struct prof_stream *s = prof_stream(work->capture, row->cells[STREAM]);
+    const struct prof_stream *s = prof_stream(work->capture, row->stream);
     const struct prof_device *d = s ? prof_device(work->capture, s->device) : NULL;
-    const struct prof_config *c = prof_config(work->capture, row->cells[CONFIG]);
+    const struct prof_config *c = prof_config(work->capture, row->config);
     if (!d || !d->api || strcmp(d->api, "cuda") != 0 || !c)
         return 0;
     double blocks = 1, threads = 1;
@@ -102,20 +98,14 @@ static double traced_warps(const struct counter_work *work, const struct prof_or
 }
 
 /* Of a kernel; false when out of memory. */
-static bool kernel_touch_group(struct walk *walk, const struct prof_ordered_row *row, size_t source,
+static bool kernel_touch_group(struct walk *walk, const struct prof_event_row *row, size_t source,
                                uint32_t *group)
 {
     struct counter_work *work = walk->work;
-    size_t config = prof_config_index(work->capture, row->cells[CONFIG]);
+    size_t config = prof_config_index(work->capture, row->config);
     bool known = config != SIZE_MAX, fresh;
-    bool wanted = prof_scope_time(&work->scope, row->cells[START]) &&
-                  prof_scope_place(&work->scope, row->cells[STREAM], row->cells[THREAD], 0, 0) &&
-                  prof_scope_called(&work->scope, row->cells[THREAD],
-                                    prof_call_start(row->cells[START], row->cells[LEAD]),
-                                    row->cells[STREAM], row->cells[CORRELATION]) &&
-                  prof_scope_config(&work->scope, row->cells[CONFIG]);
     uint64_t number = known ? work->name_of_config[config] + 1u : 0;
-    uint64_t key = (number * work->sources.count + source) << 1 | wanted;
+    uint64_t key = (number * work->sources.count + source) << 1 | row->in_scope;
     *group = prof_group_number(&work->group_of, key, &fresh);
     struct counter_group *slot =
         *group != PROF_NO_GROUP && fresh ? prof_array_add(&work->groups) : NULL;
@@ -123,24 +113,24 @@ static bool kernel_touch_group(struct walk *walk, const struct prof_ordered_row 
         return false;
     const struct prof_config *its = known ? &work->capture->configs.data[config] : NULL;
     if (fresh)
-        *slot = (struct counter_group){.config = its, .source = (uint16_t)source, .wanted = wanted};
+        *slot = (struct counter_group){
+            .config = its, .source = (uint16_t)source, .wanted = row->in_scope};
     struct counter_group *g = &work->groups.data[*group];
     g->several_configs |= g->config != its;
     return true;
 }
 
-/* Take the earliest waiting operation to its device's list, unless it ended before `begin`. */
-static void take_op(struct walk *walk, int which, int64_t begin)
+/* Takes the next operation to its device's list, unless it ended before `begin`. */
+static void take_op(struct walk *walk, int64_t begin)
 {
-    const struct prof_ordered_row *row = walk->next[which];
-    size_t source = source_of_stream(walk->work, row->cells[STREAM]);
-    int64_t start = row->cells[START], duration = row->cells[DURATION];
+    const struct prof_event_row *row = walk->next;
+    size_t source = source_of_stream(walk->work, row->stream);
     struct op op = {
-        .start_ns = start,
-        .end_ns = prof_add(start, duration > 0 ? duration : 0),
+        .start_ns = row->start_ns,
+        .end_ns = prof_add(row->start_ns, row->duration_ns),
         .group = COUNTER_OTHER,
     };
-    if (source != SIZE_MAX && which == KERNELS) {
+    if (source != SIZE_MAX && row->kind == PROF_OP_KERNEL) {
         if (!kernel_touch_group(walk, row, source, &op.group)) {
             walk->no_memory = true;
             return;
@@ -150,30 +140,22 @@ static void take_op(struct walk *walk, int which, int64_t begin)
         op.launch = (uint32_t)g->launches++;
         op.warps = traced_warps(walk->work, row);
     }
-    bool unseen = (which == TRANSFERS || which == MEMSETS) && row->cells[BYTES] >= 0 &&
-                  row->cells[BYTES] < FEW_BYTES;
+    bool unseen = row->bytes >= 0 && row->bytes < FEW_BYTES;
     if (source != SIZE_MAX && !unseen && op.end_ns > begin) {
         struct op *slot = prof_array_add(&walk->active[source].list);
         if (slot)
             *slot = op;
         walk->no_memory |= !slot;
     }
-    walk->next[which] = prof_ordered_next(walk->ordered[which]);
 }
 
 /* Everything that begins before `end`, for a sample that begins at `begin`. */
 static void take_ops_until(struct walk *walk, int64_t begin, int64_t end)
 {
-    while (!walk->no_memory) {
-        int first = -1;
-        for (int i = 0; i < STREAMS_OF_WORK; i++) {
-            if (walk->next[i] &&
-                (first < 0 || walk->next[i]->cells[START] < walk->next[first]->cells[START]))
-                first = i;
-        }
-        if (first < 0 || walk->next[first]->cells[START] >= end)
-            return;
-        take_op(walk, first, begin);
+    for (; walk->next && walk->next->start_ns < end && !walk->no_memory;
+         walk->next = prof_event_cursor_next(walk->ops)) {
+        if (walk->next->duration_ns != PROF_UNKNOWN)
+            take_op(walk, begin);
     }
 }
 
@@ -382,29 +364,6 @@ static bool add_touched_sample(void *user, sqlite3_stmt *row)
            classify_touched_sample(walk, source, start, prof_add(start, duration));
 }
 
-static enum prof_status open_touch_tables(struct walk *walk, struct prof_error *err)
-{
-    static const struct {
-        const char *table, *columns;
-    } tables[STREAMS_OF_WORK] = {
-        [KERNELS] = {"kernel", "duration, stream, config, thread, api_lead, correlation"},
-        [TRANSFERS] = {"transfer", "duration, stream, bytes"},
-        [MEMSETS] = {"memset", "duration, stream, bytes"},
-        [GRAPHS] = {"graph_launch", "duration, stream"},
-    };
-    enum prof_status status = PROF_OK;
-    for (int i = 0; !status && i < STREAMS_OF_WORK; i++) {
-        struct prof_ordered_query query = {.key = "start",
-                                           .columns = tables[i].columns,
-                                           .table = tables[i].table,
-                                           .where = "start NOT NULL AND duration NOT NULL"};
-        status = prof_ordered_open(walk->work->capture, &query, 0, &walk->ordered[i], err);
-        if (!status)
-            walk->next[i] = prof_ordered_next(walk->ordered[i]);
-    }
-    return status;
-}
-
 /* Ids are by time but in captures that were put together. */
 static enum prof_status look_at_order(struct counter_work *work, struct prof_error *err)
 {
@@ -447,6 +406,13 @@ static bool number_configs(struct counter_work *work)
 enum prof_status counter_touches(struct counter_work *work, struct prof_error *err)
 {
     struct walk walk = {.work = work};
+    const struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                           .fields = PROF_FIELD(DURATION) | PROF_FIELD(STREAM) |
+                                                     PROF_FIELD(CONFIG) | PROF_FIELD(BYTES),
+                                           .scope = &work->scope,
+                                           .mark = true,
+                                           .started = true,
+                                           .in_order = true};
     char sql[160];
     if (!number_configs(work))
         return prof_out_of_memory(err);
@@ -455,7 +421,9 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     if (!status)
         status = prof_recorded(work->capture, &walk.recorded, err);
     if (!status)
-        status = open_touch_tables(&walk, err);
+        status = prof_event_cursor_open(work->capture, &query, &walk.ops, err);
+    if (!status)
+        walk.next = prof_event_cursor_next(walk.ops);
     counter_samples_sql(work, "", sql, sizeof sql);
     if (!status)
         status = prof_scan(work->capture, sql, add_touched_sample, &walk, err);
@@ -463,10 +431,8 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
         take_ops_until(&walk, INT64_MAX, INT64_MAX); /* the launches that no sample saw count too */
     if (walk.no_memory)
         status = prof_out_of_memory(err);
-    for (int i = 0; i < STREAMS_OF_WORK; i++) {
-        enum prof_status end = prof_ordered_close(walk.ordered[i], status ? NULL : err);
-        status = status ? status : end;
-    }
+    enum prof_status end = prof_event_cursor_close(walk.ops, status ? NULL : err);
+    status = status ? status : end;
     for (size_t i = 0; walk.active && i < work->sources.count; i++)
         prof_array_free(&walk.active[i].list);
     free(walk.active);
