@@ -217,8 +217,11 @@ static void runtime_call(const struct record_call *outer)
     emit_call(CUDA_DOMAIN_RUNTIME, outer, correlation, klass, expects, stack);
 }
 
-void cuda_call(enum cuda_domain domain, const struct record_call *record)
+void cuda_call_record(const void *at)
 {
+    const struct record_call *record = at;
+    enum cuda_domain domain =
+        record->kind == CUPTI_ACTIVITY_KIND_DRIVER ? CUDA_DOMAIN_DRIVER : CUDA_DOMAIN_RUNTIME;
     if (!cuda_function(domain, record->cbid)->wanted)
         return;
     if (record->thread != last_tid)

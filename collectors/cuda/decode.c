@@ -1,4 +1,4 @@
-/* CUPTI's activity records to wire records.
+/* The kinds of CUPTI's activity records, in one table, and from records to wire records.
  *
  * Four passes over everything a flush brought: devices, contexts, streams and calls, then what the
  * device did. So things are defined once, with all that CUPTI says of them, a call usually precedes
@@ -73,8 +73,9 @@ static uint32_t kernel_config(const struct record_kernel *record)
     return collector_config(&config);
 }
 
-static void kernel(const struct record_kernel *record)
+static void on_kernel_record(const void *at)
 {
+    const struct record_kernel *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -108,8 +109,9 @@ static uint8_t copy_memory_kind(uint32_t kind)
     return kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)kind : WIRE_MEMORY_UNKNOWN;
 }
 
-static void on_memcpy_record(const struct record_copy *record)
+static void on_memcpy_record(const void *at)
 {
+    const struct record_copy *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -130,8 +132,9 @@ static void on_memcpy_record(const struct record_copy *record)
     collector_emit(&out);
 }
 
-static void peer_copy(const struct record_peer_copy *record)
+static void on_peer_copy_record(const void *at)
 {
+    const struct record_peer_copy *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -154,8 +157,9 @@ static void peer_copy(const struct record_peer_copy *record)
     collector_emit(&out);
 }
 
-static void on_memset_record(const struct record_memset *record)
+static void on_memset_record(const void *at)
 {
+    const struct record_memset *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -173,8 +177,9 @@ static void on_memset_record(const struct record_memset *record)
     collector_emit(&out);
 }
 
-static void graph(const struct record_graph *record)
+static void on_graph_record(const void *at)
 {
+    const struct record_graph *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -193,8 +198,9 @@ static void graph(const struct record_graph *record)
 
 #define MAX_PATH_BYTES 4096u
 
-static void on_sync_record(const struct record_sync *record)
+static void on_sync_record(const void *at)
 {
+    const struct record_sync *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -215,8 +221,9 @@ static void on_sync_record(const struct record_sync *record)
     collector_emit(&out);
 }
 
-static void on_event_record(const struct record_event *record)
+static void on_event_record(const void *at)
 {
+    const struct record_event *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, 0))
         return;
@@ -243,8 +250,9 @@ static uint32_t overhead_kind(uint32_t kind)
 
 /* overheadData is the client's to free, and is left: a few bytes, against the risk of the wrong
  * allocator. */
-static void on_overhead_record(const struct record_overhead *record)
+static void on_overhead_record(const void *at)
 {
+    const struct record_overhead *record = at;
     uint64_t correlation = cuda_cupti_version() >= RECORD_SINCE_OVERHEAD_CALL
                                ? cuda_correlation(record->correlation)
                                : 0;
@@ -266,8 +274,9 @@ static void on_overhead_record(const struct record_overhead *record)
     collector_emit(&out);
 }
 
-static void on_jit_record(const struct record_jit *record)
+static void on_jit_record(const void *at)
 {
+    const struct record_jit *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
@@ -288,81 +297,47 @@ static void on_jit_record(const struct record_jit *record)
     collector_emit(&out);
 }
 
+/* ---- The kinds of records ----------------------------------------------------------------------
+ */
+
+enum { PASS_DEVICES, PASS_CONTEXTS, PASS_CALLS, PASS_WORK, PASSES };
+
+const struct cuda_kind cuda_kinds[] = {
+#define KIND(name, group, since, pass, read)                                                       \
+    {                                                                                              \
+        CUPTI_ACTIVITY_KIND_##name, CUDA_KIND_##group, PASS_##pass, since,                         \
+            "cuptiActivityEnable(" #name ")", read                                                 \
+    }
+    KIND(DEVICE, ALWAYS, 0, DEVICES, cuda_device_record),
+    KIND(CONTEXT, ALWAYS, 0, CONTEXTS, cuda_context_record),
+    KIND(STREAM, ALWAYS, 0, CALLS, cuda_stream_record),
+    KIND(RUNTIME, BY_FUNCTION, 0, CALLS, cuda_call_record),
+    KIND(DRIVER, BY_FUNCTION, 0, CALLS, cuda_call_record),
+    KIND(KERNEL, NEVER, 0, WORK, on_kernel_record),
+    KIND(CONCURRENT_KERNEL, WINDOW, 0, WORK, on_kernel_record),
+    KIND(MEMCPY, WINDOW, 0, WORK, on_memcpy_record),
+    KIND(MEMCPY2, WINDOW, 0, WORK, on_peer_copy_record),
+    KIND(MEMSET, WINDOW, 0, WORK, on_memset_record),
+    KIND(MEMORY2, WINDOW, 0, WORK, cuda_memory_record),
+    KIND(MEMORY_POOL, WINDOW, 0, WORK, cuda_pool_record),
+    KIND(SYNCHRONIZATION, WINDOW, 0, WORK, on_sync_record),
+    KIND(CUDA_EVENT, WINDOW, 0, WORK, on_event_record),
+    KIND(OVERHEAD, WINDOW, 0, WORK, on_overhead_record),
+    {(CUpti_ActivityKind)RECORD_KIND_JIT, CUDA_KIND_WINDOW, PASS_WORK, RECORD_SINCE_JIT,
+     "cuptiActivityEnable(JIT)", on_jit_record},
+    KIND(GRAPH_TRACE, WHOLE_GRAPH, 0, WORK, on_graph_record),
+    KIND(UNIFIED_MEMORY_COUNTER, MANAGED, 0, WORK, cuda_managed_record),
+#undef KIND
+};
+const size_t cuda_kind_count = sizeof cuda_kinds / sizeof cuda_kinds[0];
+
+#define MAX_KIND 64u
+static uint8_t row_of[MAX_KIND]; /* of a kind in cuda_kinds, + 1; 0 = not read */
+
 /* ---- The passes ------------------------------------------------------------------------------ */
 
-static void pass_devices(const CUpti_Activity *record)
-{
-    const void *at = record;
-    if (record->kind == CUPTI_ACTIVITY_KIND_DEVICE)
-        cuda_device_record(at);
-}
-
-static void pass_contexts(const CUpti_Activity *record)
-{
-    const void *at = record;
-    if (record->kind == CUPTI_ACTIVITY_KIND_CONTEXT)
-        cuda_context_record(at);
-}
-
-static void pass_calls(const CUpti_Activity *record)
-{
-    const void *at = record;
-    if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME)
-        cuda_call(CUDA_DOMAIN_RUNTIME, at);
-    else if (record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
-        cuda_call(CUDA_DOMAIN_DRIVER, at);
-    else if (record->kind == CUPTI_ACTIVITY_KIND_STREAM)
-        cuda_stream_record(at);
-}
-
-static void pass_device_work(const CUpti_Activity *record)
-{
-    const void *at = record;
-    switch ((int)record->kind) {
-    case CUPTI_ACTIVITY_KIND_KERNEL:
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-        kernel(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-        on_memcpy_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY2:
-        peer_copy(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-        on_memset_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
-        graph(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        on_sync_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-        on_event_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_OVERHEAD:
-        on_overhead_record(at);
-        break;
-    case RECORD_KIND_JIT:
-        on_jit_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-        cuda_memory_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
-        cuda_pool_record(at);
-        break;
-    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
-        cuda_managed_record(at);
-        break;
-    default:
-        break;
-    }
-}
-
 /* Every record of one buffer. Returns what ended it: CUPTI_ERROR_MAX_LIMIT_REACHED at the end. */
-static CUptiResult walk_buffer(struct cuda_buffer *buffer, void (*pass)(const CUpti_Activity *))
+static CUptiResult walk_buffer(struct cuda_buffer *buffer, unsigned pass)
 {
     CUpti_Activity *record = NULL;
     for (;;) {
@@ -370,7 +345,9 @@ static CUptiResult walk_buffer(struct cuda_buffer *buffer, void (*pass)(const CU
             cupti.ActivityGetNextRecord(cuda_buffers_data(buffer), buffer->valid, &record);
         if (result != CUPTI_SUCCESS)
             return result;
-        pass(record);
+        unsigned row = (unsigned)record->kind < MAX_KIND ? row_of[record->kind] : 0;
+        if (row && cuda_kinds[row - 1].pass == pass)
+            cuda_kinds[row - 1].read(record);
     }
 }
 
@@ -387,19 +364,15 @@ static void damaged(CUptiResult result)
 
 void cuda_decode(struct cuda_buffer *list, uint64_t now)
 {
-    static void (*const passes[])(const CUpti_Activity *) = {
-        pass_devices,
-        pass_contexts,
-        pass_calls,
-        pass_device_work,
-    };
     cuda_dump_buffers(list);
     latest = now + CLOCK_SLACK_NS;
     has_launched_by = cuda_cupti_version() >= RECORD_SINCE_LAUNCHED_BY;
-    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+    for (size_t i = 0; i < cuda_kind_count; i++)
+        row_of[cuda_kinds[i].kind] = (uint8_t)(i + 1);
+    for (unsigned pass = 0; pass < PASSES; pass++) {
         for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
-            CUptiResult result = walk_buffer(at, passes[i]);
-            if (i == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
+            CUptiResult result = walk_buffer(at, pass);
+            if (pass == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
                 damaged(result);
         }
     }

@@ -48,8 +48,8 @@ struct dump_size {
     uint32_t kind, size;
 };
 
-/* The text at an address that records of the following buffers hold (DUMP_STRINGS). Comes again
- * when the text there has changed. */
+/* The text at an address that records of the following buffers hold (DUMP_STRINGS of records.h).
+ * Comes again when the text there has changed. */
 struct dump_string {
     uint64_t address;
     /* text without NUL, to the end of the block */
@@ -96,46 +96,5 @@ struct dump_dropped {
 _Static_assert(sizeof(struct dump_header) == 40 && sizeof(struct dump_block) == 16, "dump layout");
 _Static_assert(sizeof(struct dump_callback) == 64 && sizeof(struct dump_flush) == 24,
                "dump layout");
-
-/* Where records hold addresses of texts: kind, offset. A record that is shorter has none. */
-#define DUMP_STRINGS(X)                                                                            \
-    X(3, 104)  /* KERNEL name */                                                                   \
-    X(10, 104) /* CONCURRENT_KERNEL name */                                                        \
-    X(8, 136)  /* DEVICE name */                                                                   \
-    X(11, 24)  /* NAME name */                                                                     \
-    X(12, 40)  /* MARKER name */                                                                   \
-    X(12, 48)  /* MARKER domain */                                                                 \
-    X(26, 24)  /* FUNCTION name */                                                                 \
-    X(49, 64)  /* MEMORY2 name of a static variable */                                             \
-    X(49, 120) /* MEMORY2 source, the library that allocated */                                    \
-    X(52, 56)  /* JIT cache path */
-
-/* Where records hold times: kind, offset. */
-#define DUMP_TIMES(X)                                                                              \
-    X(3, 16)                                                                                       \
-    X(3, 24)                                                                                       \
-    X(3, 32)                                                                                       \
-    X(3, 120)                                                                                      \
-    X(3, 128) /* KERNEL start end completed queued submitted */                                    \
-    X(10, 16)                                                                                      \
-    X(10, 24) X(10, 32) X(10, 120) X(10, 128) /* CONCURRENT_KERNEL */                              \
-        X(1, 16) X(1, 24)                     /* MEMCPY start end */                               \
-        X(22, 16) X(22, 24)                   /* MEMCPY2 */                                        \
-        X(2, 16) X(2, 24)                     /* MEMSET */                                         \
-        X(4, 8) X(4, 16)                      /* DRIVER */                                         \
-        X(5, 8) X(5, 16)                      /* RUNTIME */                                        \
-        X(48, 8) X(48, 16)                    /* INTERNAL_LAUNCH_API */                            \
-        X(12, 8)                              /* MARKER */                                         \
-        X(17, 24) X(17, 32)                   /* OVERHEAD */                                       \
-        X(20, 8)                              /* ENVIRONMENT */                                    \
-        X(25, 16) X(25, 24)                   /* UNIFIED_MEMORY_COUNTER */                         \
-        X(36, 40)                             /* CUDA_EVENT on the device */                       \
-        X(38, 8) X(38, 16)                    /* SYNCHRONIZATION */                                \
-        X(49, 32)                             /* MEMORY2 */                                        \
-        X(50, 56)                             /* MEMORY_POOL */                                    \
-        X(51, 8) X(51, 16)                    /* GRAPH_TRACE */                                    \
-        X(52, 16) X(52, 24)                   /* JIT */                                            \
-        X(53, 8) X(53, 16)                    /* DEVICE_GRAPH_TRACE */                             \
-        X(54, 48) X(54, 56)                   /* MEM_DECOMPRESS */
 
 #endif

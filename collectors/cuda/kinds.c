@@ -1,4 +1,4 @@
-/* What CUPTI records, in one table, switched on and off with the recording windows.
+/* The kinds of records (decode.c) are switched on and off with the recording windows.
  *
  * Outside the windows only what describes devices, contexts and streams is on: it costs nothing per
  * launch, and a window that opens later finds everything described. A window that closes leaves the
@@ -23,43 +23,6 @@
 #define LEAVE_NS 500000000u   /* the exiting thread waits no longer for a switching to end */
 #define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
 
-enum group {
-    ALWAYS,
-    WINDOW,      /* inside windows */
-    GRAPH_NODES, /* inside windows, a record for each node of a graph: the rule */
-    WHOLE_GRAPH, /* ... or one for each launch of a graph */
-    MANAGED,     /* once unified memory could be configured */
-};
-
-static const struct kind {
-    CUpti_ActivityKind kind;
-    enum group group;
-    uint32_t since; /* CUPTI's version; older ones do not know the kind */
-    const char *call;
-} kinds[] = {
-#define KIND(name, group, since)                                                                   \
-    {                                                                                              \
-        CUPTI_ACTIVITY_KIND_##name, group, since, "cuptiActivityEnable(" #name ")"                 \
-    }
-    KIND(DEVICE, ALWAYS, 0),
-    KIND(CONTEXT, ALWAYS, 0),
-    KIND(STREAM, ALWAYS, 0),
-    KIND(CONCURRENT_KERNEL, WINDOW, 0),
-    KIND(MEMCPY, WINDOW, 0),
-    KIND(MEMCPY2, WINDOW, 0),
-    KIND(MEMSET, WINDOW, 0),
-    KIND(MEMORY2, WINDOW, 0),
-    KIND(MEMORY_POOL, WINDOW, 0),
-    KIND(SYNCHRONIZATION, WINDOW, 0),
-    KIND(CUDA_EVENT, WINDOW, 0),
-    KIND(OVERHEAD, WINDOW, 0),
-    {(CUpti_ActivityKind)RECORD_KIND_JIT, WINDOW, RECORD_SINCE_JIT, "cuptiActivityEnable(JIT)"},
-    KIND(GRAPH_TRACE, WHOLE_GRAPH, 0),
-    KIND(UNIFIED_MEMORY_COUNTER, MANAGED, 0),
-#undef KIND
-};
-#define KINDS (sizeof kinds / sizeof kinds[0])
-
 static bool whole_graphs;
 static bool singly[CUDA_DOMAINS]; /* functions were switched on one by one; under `busy` */
 static _Atomic bool late;         /* past the start: the driver may be up */
@@ -73,20 +36,13 @@ static _Atomic int32_t owner;     /* the process that may switch: not its forked
 static _Atomic uint32_t changing; /* threads between cuda_kinds_begin and cuda_kinds_end */
 static uint64_t closed_at;        /* when the window was first seen closed; helper thread */
 
-static bool in_use(const struct kind *kind)
+/* Is it switched with the windows? */
+static bool in_use(const struct cuda_kind *kind)
 {
-    if (kind->since > cuda_cupti_version())
-        return false;
-    switch (kind->group) {
-    case ALWAYS:
-        return false;
-    case WHOLE_GRAPH:
-        return whole_graphs;
-    case MANAGED:
-        return cuda_managed_on();
-    default:
-        return true;
-    }
+    return kind->since <= cuda_cupti_version() &&
+           (kind->group == CUDA_KIND_WINDOW ||
+            (kind->group == CUDA_KIND_WHOLE_GRAPH && whole_graphs) ||
+            (kind->group == CUDA_KIND_MANAGED && cuda_managed_on()));
 }
 
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
@@ -140,13 +96,13 @@ static void switch_all(bool enabled)
                      CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
     switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi, CUPTI_ACTIVITY_KIND_DRIVER,
                      enabled);
-    for (size_t i = 0; i < KINDS; i++) {
-        if (!in_use(&kinds[i]))
+    for (size_t i = 0; i < cuda_kind_count; i++) {
+        if (!in_use(&cuda_kinds[i]))
             continue;
         if (enabled)
-            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+            cupti_check(cupti.ActivityEnable(cuda_kinds[i].kind), cuda_kinds[i].call);
         else if (cupti.ActivityDisable)
-            cupti_check(cupti.ActivityDisable(kinds[i].kind), "cuptiActivityDisable");
+            cupti_check(cupti.ActivityDisable(cuda_kinds[i].kind), "cuptiActivityDisable");
     }
     if (enabled)
         atomic_store(&since, collector_now());
@@ -257,9 +213,9 @@ void cuda_kinds_start(void)
     /* Only synchronisations that succeed: failed ones are in the API records. */
     if (cupti.ActivityEnableAllSyncRecords)
         CUPTI(ActivityEnableAllSyncRecords, 0);
-    for (size_t i = 0; i < KINDS; i++) {
-        if (kinds[i].group == ALWAYS)
-            cupti_check(cupti.ActivityEnable(kinds[i].kind), kinds[i].call);
+    for (size_t i = 0; i < cuda_kind_count; i++) {
+        if (cuda_kinds[i].group == CUDA_KIND_ALWAYS)
+            cupti_check(cupti.ActivityEnable(cuda_kinds[i].kind), cuda_kinds[i].call);
     }
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&started, true);

@@ -124,8 +124,9 @@ bool cuda_memory_start(void)
     return held || (held = cuda_reserve(sizeof *held * HELD));
 }
 
-void cuda_memory_record(const struct record_memory *record)
+void cuda_memory_record(const void *at)
 {
+    const struct record_memory *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (correlation == 0 || cuda_calls_thread(correlation) != 0 || held_count == HELD) {
         memory_record(record);
@@ -154,8 +155,9 @@ void cuda_memory_forked(void)
     memset(pools, 0, sizeof pools);
 }
 
-void cuda_pool_record(const struct record_pool *record)
+void cuda_pool_record(const void *at)
 {
+    const struct record_pool *record = at;
     uint64_t correlation = cuda_correlation(record->correlation);
     if (!cuda_calls_recorded(correlation, record->time))
         return;
@@ -194,8 +196,9 @@ static void processors(const struct record_managed *record, struct wire_migratio
     }
 }
 
-void cuda_managed_record(const struct record_managed *record)
+void cuda_managed_record(const void *at)
 {
+    const struct record_managed *record = at;
     bool ordered = record->end == 0 || record->end >= record->start;
     struct wire_migration out = {
         .head = {sizeof out, WIRE_MIGRATION, WIRE_SOURCE_CUDA, 0},

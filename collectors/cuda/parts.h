@@ -156,7 +156,7 @@ void cuda_correlation_forked(void);
 /* A call's record is read at most so many flushes after those made inside it. */
 #define CUDA_HOLD_TICKS 2u
 bool cuda_calls_start(void); /* maps the tables; false: no memory */
-void cuda_call(enum cuda_domain domain, const struct record_call *record);
+void cuda_call_record(const void *record);
 /* A tick went by: driver calls that waited long enough for an enclosing runtime call are sent.
  * `all`: send every one, the process ends. */
 void cuda_calls_age(bool all);
@@ -170,9 +170,9 @@ uint32_t cuda_context(uint32_t context, uint32_t ordinal);
 uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal);
 uint32_t cuda_context_device(uint32_t context); /* id of its device, 0 = not known */
 #define CUDA_NO_DEVICE UINT32_MAX               /* for `ordinal`: take the context's */
-void cuda_device_record(const struct record_device *record);
-void cuda_context_record(const struct record_context *record);
-void cuda_stream_record(const struct record_stream *record);
+void cuda_device_record(const void *record);
+void cuda_context_record(const void *record);
+void cuda_stream_record(const void *record);
 void cuda_streams_forked(void);
 
 /* ---- names.c */
@@ -197,11 +197,11 @@ void cuda_launch_names_forked(void);
 
 /* ---- memory.c */
 bool cuda_memory_start(void);
-void cuda_memory_record(const struct record_memory *record);
+void cuda_memory_record(const void *record);
 void cuda_memory_age(bool all); /* a tick went by: records that waited for their call are sent */
 void cuda_memory_forked(void);
-void cuda_pool_record(const struct record_pool *record);
-void cuda_managed_record(const struct record_managed *record);
+void cuda_pool_record(const void *record);
+void cuda_managed_record(const void *record);
 
 /* ---- failures.c */
 bool cuda_failures_wants_callback(enum cuda_domain domain, uint32_t cbid);
@@ -274,7 +274,25 @@ void cuda_kinds_end(void);
 void cuda_kinds_managed(void); /* unified memory is configured: record it within the windows */
 void cuda_kinds_forked(void);
 
-/* ---- decode.c */
+/* ---- decode.c: the table of the kinds of CUPTI's records */
+enum cuda_kind_group {
+    CUDA_KIND_NEVER,       /* read, but not switched on */
+    CUDA_KIND_BY_FUNCTION, /* calls: inside windows, function by function */
+    CUDA_KIND_ALWAYS,
+    CUDA_KIND_WINDOW,      /* inside windows */
+    CUDA_KIND_WHOLE_GRAPH, /* ... with a record for each launch of a graph, not for its nodes */
+    CUDA_KIND_MANAGED,     /* ... once unified memory could be configured */
+};
+struct cuda_kind {
+    CUpti_ActivityKind kind;
+    uint8_t group;  /* enum cuda_kind_group: when it is switched on */
+    uint8_t pass;   /* over the buffers of a flush in which it is read */
+    uint32_t since; /* CUPTI's version; older ones do not know the kind */
+    const char *call;
+    void (*read)(const void *record); /* one of records.h. Helper. */
+};
+extern const struct cuda_kind cuda_kinds[]; /* switched on in that order */
+extern const size_t cuda_kind_count;
 /* Records of a list of buffers into the spool: definitions, then calls, then what the device did.
  * `now`: CLOCK_MONOTONIC after the flush; no true device time is later. */
 void cuda_decode(struct cuda_buffer *list, uint64_t now);

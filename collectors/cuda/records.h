@@ -8,6 +8,7 @@
 #ifndef PERFKIT_COLLECTORS_CUDA_RECORDS_H
 #define PERFKIT_COLLECTORS_CUDA_RECORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define RECORD_OLDEST_CUPTI 18u          /* 12.0 */
@@ -255,5 +256,53 @@ struct record_stream {
     uint32_t flag;     /* 2 non-blocking, 3 the NULL stream */
     uint32_t correlation;
 };
+
+/* For dumps (dump.h), of kinds that we do not read too. Where records hold addresses of texts:
+ * kind, offset. A record that is shorter has none. */
+#define RECORD_AT(record, field) offsetof(struct record_##record, field)
+#define DUMP_STRINGS(X)                                                                            \
+    X(3, RECORD_AT(kernel, name))                                                                  \
+    X(10, RECORD_AT(kernel, name))                                                                 \
+    X(8, RECORD_AT(device, name))                                                                  \
+    X(11, 24)                      /* NAME name */                                                 \
+    X(12, 40)                      /* MARKER name */                                               \
+    X(12, 48)                      /* MARKER domain */                                             \
+    X(26, 24)                      /* FUNCTION name */                                             \
+    X(49, RECORD_AT(memory, name)) /* of a static variable */                                      \
+    X(49, 120)                     /* MEMORY2 source, the library that allocated */                \
+    X(RECORD_KIND_JIT, RECORD_AT(jit, path))
+
+/* Where records hold times: kind, offset. */
+#define RECORD_KERNEL_TIMES(X, kind)                                                               \
+    X(kind, RECORD_AT(kernel, start))                                                              \
+    X(kind, RECORD_AT(kernel, end))                                                                \
+    X(kind, RECORD_AT(kernel, completed))                                                          \
+    X(kind, RECORD_AT(kernel, queued))                                                             \
+    X(kind, RECORD_AT(kernel, submitted))
+#define RECORD_SPAN(X, kind, record)                                                               \
+    X(kind, RECORD_AT(record, start)) X(kind, RECORD_AT(record, end))
+#define DUMP_TIMES(X)                                                                              \
+    RECORD_KERNEL_TIMES(X, 3)                                                                      \
+    RECORD_KERNEL_TIMES(X, 10)                                                                     \
+    RECORD_SPAN(X, 1, copy)                                                                        \
+    RECORD_SPAN(X, 22, peer_copy)                                                                  \
+    RECORD_SPAN(X, 2, memset)                                                                      \
+    RECORD_SPAN(X, 4, call)  /* driver */                                                          \
+    RECORD_SPAN(X, 5, call)  /* runtime */                                                         \
+    RECORD_SPAN(X, 48, call) /* internal launches */                                               \
+    X(12, 8)                 /* MARKER */                                                          \
+    RECORD_SPAN(X, 17, overhead)                                                                   \
+    X(20, 8) /* ENVIRONMENT */                                                                     \
+    RECORD_SPAN(X, 25, managed)                                                                    \
+    X(36, RECORD_AT(event, time))                                                                  \
+    RECORD_SPAN(X, 38, sync)                                                                       \
+    X(49, RECORD_AT(memory, time))                                                                 \
+    X(50, RECORD_AT(pool, time))                                                                   \
+    RECORD_SPAN(X, 51, graph)                                                                      \
+    RECORD_SPAN(X, RECORD_KIND_JIT, jit)                                                           \
+    X(53, 8)                                                                                       \
+    X(53, 16) /* DEVICE_GRAPH_TRACE */                                                             \
+    X(54, 48)                                                                                      \
+    X(54, 56) /* MEM_DECOMPRESS */
 
 #endif

@@ -77,8 +77,9 @@ static uint32_t uuid_string(const unsigned char bytes[16])
     return collector_string(text, at);
 }
 
-void cuda_device_record(const struct record_device *record)
+void cuda_device_record(const void *at)
 {
+    const struct record_device *record = at;
     bool is_new;
     uint32_t id = stream_map_id(&devices, record->ordinal, &is_new);
     if (!id)
@@ -149,8 +150,9 @@ uint32_t cuda_context_device(uint32_t context)
     return cuda_device(context_ordinal(context));
 }
 
-void cuda_context_record(const struct record_context *record)
+void cuda_context_record(const void *at)
 {
+    const struct record_context *record = at;
     bool is_new;
     uint32_t id = stream_map_id(&contexts, record->context, &is_new);
     if (!id)
@@ -197,8 +199,9 @@ uint32_t cuda_stream(uint32_t context, uint32_t stream, uint32_t ordinal)
     return id;
 }
 
-void cuda_stream_record(const struct record_stream *record)
+void cuda_stream_record(const void *at)
 {
+    const struct record_stream *record = at;
     enum { NON_BLOCKING = 2, NULL_STREAM = 3 };
     uint64_t key = (uint64_t)record->context << 32 | record->stream;
     bool is_new;

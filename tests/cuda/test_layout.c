@@ -163,7 +163,7 @@ SAME(record_stream, stream, CUpti_ActivityStream, streamId);
 SAME(record_stream, priority, CUpti_ActivityStream, priority);
 SAME(record_stream, flag, CUpti_ActivityStream, flag);
 
-/* What a dump says of the places of texts and times (dump.h), against the headers. */
+/* What a dump says of the places of texts and times (records.h), against the headers. */
 static const struct place {
     uint32_t kind, at;
 } dump_texts[] =

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/cuda/records.h"
 #include "tests/cuda/fakes/internal.h"
 #include "tests/cuda/fakes/replay_dump.h"
 #include "tests/cuda/fakes/replay_threads.h"
