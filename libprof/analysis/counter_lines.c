@@ -155,26 +155,6 @@ static bool add_line_sample(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static enum prof_status read_counter_samples(struct work *w, struct prof_error *err)
-{
-    char sql[512];
-    size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
-    for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-        used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
-    snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
-    enum prof_status status =
-        prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
-                  add_line_source, w, err);
-    if (!status && w->source_count)
-        status = prof_scan(w->capture,
-                           "SELECT counter_device, slot, name, unit, kind, clock, peak "
-                           "FROM counter ORDER BY id",
-                           add_line_counter, w, err);
-    if (!status && w->source_count)
-        status = prof_scan(w->capture, sql, add_line_sample, w, err);
-    return status;
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* The last sample of a span may reach into the next: points stay apart. */
@@ -236,7 +216,20 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
         w.spans = max_points < LEAST_POINTS ? LEAST_POINTS : max_points;
         int64_t length = end == PROF_UNKNOWN ? 0 : prof_subtract(end, w.begin_ns);
         w.span_ns = length > 0 ? length / (int64_t)w.spans + 1 : 1;
-        status = read_counter_samples(&w, err);
+        char sql[512];
+        size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
+        for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
+            used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
+        snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
+        status = prof_scan(w.capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
+                           add_line_source, &w, err);
+        if (!status && w.source_count)
+            status = prof_scan(w.capture,
+                               "SELECT counter_device, slot, name, unit, kind, clock, peak "
+                               "FROM counter ORDER BY id",
+                               add_line_counter, &w, err);
+        if (!status && w.source_count)
+            status = prof_scan(w.capture, sql, add_line_sample, &w, err);
         prof_end(capture);
     }
     for (size_t i = 0; !status && i < w.source_count; i++) {

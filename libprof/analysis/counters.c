@@ -306,24 +306,6 @@ static bool add_counter_sample(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static enum prof_status scan_values(struct work *w, struct prof_error *err)
-{
-    char columns[256] = "", sql[512];
-    size_t used = 0;
-    for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-        used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
-    counter_samples_sql(&w->base, columns, sql, sizeof sql);
-    enum prof_status status = PROF_OK;
-    for (int i = 0; !status && i < 2; i++) {
-        w->at = 0;
-        w->second = i == 1;
-        status = prof_scan(w->base.capture, sql, add_counter_sample, w, err);
-    }
-    for (size_t i = 0; i < w->base.groups.count; i++)
-        counter_estimate_end(w->result, &w->estimates[i]);
-    return status;
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static void fill_values(const struct work *w, const struct counter_group *g,
@@ -415,8 +397,21 @@ static enum prof_status summarise_counters(struct work *w, struct prof_error *er
     if (!status &&
         !counter_estimates_make(w->result, w->base.groups.count, &w->estimates, &w->memory))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = scan_values(w, err);
+    if (!status) {
+        char columns[256] = "", sql[512];
+        size_t used = 0;
+        for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
+            used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
+        counter_samples_sql(&w->base, columns, sql, sizeof sql);
+        status = PROF_OK;
+        for (int i = 0; !status && i < 2; i++) {
+            w->at = 0;
+            w->second = i == 1;
+            status = prof_scan(w->base.capture, sql, add_counter_sample, w, err);
+        }
+        for (size_t i = 0; i < w->base.groups.count; i++)
+            counter_estimate_end(w->result, &w->estimates[i]);
+    }
     if (!status && !make_counter_rows(w))
         status = prof_out_of_memory(err);
     w->result->samples = w->base.count;

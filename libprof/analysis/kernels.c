@@ -306,25 +306,6 @@ static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
     return prof_event_rows(w->capture, &query, add_kernel_execution, w, err);
 }
 
-/* One question for all groups: each costs a look at the graphs' tables. */
-static enum prof_status find_creators(struct work *w, struct prof_error *err)
-{
-    PROF_ARRAY(struct prof_graph_node *) wanted = {0};
-    enum prof_status status = PROF_OK;
-    for (size_t i = 0; !status && i < w->groups.count; i++) {
-        struct group *g = prof_group_at(&w->groups, i);
-        struct prof_graph_node **slot = g->graph_nodes ? prof_array_add(&wanted) : NULL;
-        if (slot)
-            *slot = &g->node;
-        else if (g->graph_nodes)
-            status = prof_out_of_memory(err);
-    }
-    if (!status && wanted.count)
-        status = prof_graph_creators(w->capture, wanted.data, wanted.count, err);
-    prof_array_free(&wanted);
-    return status;
-}
-
 static int by_kernel_total(const void *a, const void *b)
 {
     const struct prof_kernel_row *x = a, *y = b;
@@ -415,8 +396,22 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan_kernels(&w, err);
-    if (!status)
-        status = find_creators(&w, err);
+    /* One question for all groups: each costs a look at the graphs' tables. */
+    if (!status) {
+        PROF_ARRAY(struct prof_graph_node *) wanted = {0};
+        status = PROF_OK;
+        for (size_t i = 0; !status && i < w.groups.count; i++) {
+            struct group *g = prof_group_at(&w.groups, i);
+            struct prof_graph_node **slot = g->graph_nodes ? prof_array_add(&wanted) : NULL;
+            if (slot)
+                *slot = &g->node;
+            else if (g->graph_nodes)
+                status = prof_out_of_memory(err);
+        }
+        if (!status && wanted.count)
+            status = prof_graph_creators(w.capture, wanted.data, wanted.count, err);
+        prof_array_free(&wanted);
+    }
     if (!status && !make_kernel_summary_rows(&w, result)) {
         prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);

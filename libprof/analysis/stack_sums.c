@@ -319,22 +319,6 @@ static bool add_caller_event(void *user, const struct prof_event_row *call)
     return true;
 }
 
-static enum prof_status read_calls(struct calls *c, const struct prof_filter *filter,
-                                   struct prof_error *err)
-{
-    struct prof_scope scope;
-    struct prof_event_query query = {
-        .tables = PROF_OPS_CALLS,
-        .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
-        .scope = &scope,
-    };
-    enum prof_status status = prof_scope_open(&scope, c->capture, filter, err);
-    if (!status)
-        status = prof_event_rows(c->capture, &query, add_caller_event, c, err);
-    prof_scope_close(&scope);
-    return status;
-}
-
 static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct call_group *group)
 {
     const struct prof_frame *frames = NULL;
@@ -381,8 +365,18 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
     struct prof_stacks *stacks = NULL;
     *result = (struct prof_call_sums){0};
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
-    if (!status)
-        status = read_calls(&c, filter, err);
+    if (!status) {
+        struct prof_scope scope;
+        struct prof_event_query query = {
+            .tables = PROF_OPS_CALLS,
+            .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
+            .scope = &scope,
+        };
+        status = prof_scope_open(&scope, c.capture, filter, err);
+        if (!status)
+            status = prof_event_rows(c.capture, &query, add_caller_event, &c, err);
+        prof_scope_close(&scope);
+    }
     for (size_t i = 0; !status && i < c.groups.count; i++) {
         const struct call_group *group = prof_group_at(&c.groups, i);
         result->total_ns = prof_add(result->total_ns, group->total_ns);

@@ -387,21 +387,6 @@ static bool number_instances(struct kernels *w)
     return ok;
 }
 
-static enum prof_status read_range_kernels(struct kernels *w, struct prof_error *err)
-{
-    struct prof_event_query query = {.tables = PROF_OPS(KERNEL),
-                                     .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
-                                               PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
-                                               PROF_FIELD(LAUNCH),
-                                     .scope = &w->ranges.scope};
-    enum prof_status status = open_stat_ranges(&w->ranges, err);
-    if (!status && !number_instances(w))
-        status = prof_out_of_memory(err);
-    if (!status && w->ranges.index.nodes.count)
-        status = prof_event_rows(w->ranges.capture, &query, add_kernel_op, w, err);
-    return status;
-}
-
 enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            const struct prof_filter *filter,
                                            struct prof_range_kernel_summary *result,
@@ -413,7 +398,16 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        status = read_range_kernels(&w, err);
+        struct prof_event_query query = {.tables = PROF_OPS(KERNEL),
+                                         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
+                                                   PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
+                                                   PROF_FIELD(LAUNCH),
+                                         .scope = &w.ranges.scope};
+        status = open_stat_ranges(&w.ranges, err);
+        if (!status && !number_instances(&w))
+            status = prof_out_of_memory(err);
+        if (!status && w.ranges.index.nodes.count)
+            status = prof_event_rows(w.ranges.capture, &query, add_kernel_op, &w, err);
         prof_end(capture);
     }
     if (!status && !make_kernel_rows(&w, result))

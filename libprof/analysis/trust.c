@@ -365,35 +365,6 @@ static enum prof_status read_clock_error(struct work *w, int64_t *error_ns, stru
     return prof_query_end(w->capture, row, err);
 }
 
-/* What the user asked to leave out is no loss, but whoever reads the figures must know. */
-static enum prof_status state_scope(struct work *w, struct prof_trust *result,
-                                    struct prof_error *err)
-{
-    const struct prof_info *info = &w->capture->info;
-    struct prof_recorded recorded;
-    enum prof_status status = prof_recorded(w->capture, &recorded, err);
-    if (!status && recorded.in_part) {
-        result->windows = (int64_t)recorded.spans.count;
-        result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
-    }
-    prof_recorded_free(&recorded);
-    result->marks_lost = w->marks_lost;
-    if (!status && result->recorded_ns != PROF_UNKNOWN) {
-        int64_t end = prof_end_ns(w->capture);
-        bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
-        state(w, PROF_HEALTH_capture_windows, 0,
-              "recorded %s%s%s%s, in %s window%s%s, as requested",
-              result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
-              known ? " of " : "", known ? prof_duration_ns(end).text : "",
-              prof_count(result->windows).text, result->windows == 1 ? "" : "s",
-              result->marks_lost ? " or more (some of the marks were dropped)" : "");
-    }
-    if (!status && info->kernel_filter)
-        state(w, PROF_HEALTH_capture_filtered, 0,
-              "only kernels whose name matches \"%s\" have rows", info->kernel_filter);
-    return status;
-}
-
 static int by_process_and_subject(const void *a, const void *b)
 {
     const struct prof_balance *x = a, *y = b;
@@ -470,8 +441,31 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     enum prof_status status = read_health(&w, err);
     if (!status)
         status = read_clock_error(&w, &result->clock_error_ns, err);
-    if (!status)
-        status = state_scope(&w, result, err);
+    /* What the user asked to leave out is no loss, but whoever reads the figures must know. */
+    if (!status) {
+        const struct prof_info *info = &w.capture->info;
+        struct prof_recorded recorded;
+        status = prof_recorded(w.capture, &recorded, err);
+        if (!status && recorded.in_part) {
+            result->windows = (int64_t)recorded.spans.count;
+            result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
+        }
+        prof_recorded_free(&recorded);
+        result->marks_lost = w.marks_lost;
+        if (!status && result->recorded_ns != PROF_UNKNOWN) {
+            int64_t end = prof_end_ns(w.capture);
+            bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
+            state(&w, PROF_HEALTH_capture_windows, 0,
+                  "recorded %s%s%s%s, in %s window%s%s, as requested",
+                  result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
+                  known ? " of " : "", known ? prof_duration_ns(end).text : "",
+                  prof_count(result->windows).text, result->windows == 1 ? "" : "s",
+                  result->marks_lost ? " or more (some of the marks were dropped)" : "");
+        }
+        if (!status && info->kernel_filter)
+            state(&w, PROF_HEALTH_capture_filtered, 0,
+                  "only kernels whose name matches \"%s\" have rows", info->kernel_filter);
+    }
     if (!status) {
         const struct prof_info *info = &w.capture->info;
         if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)

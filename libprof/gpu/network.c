@@ -38,13 +38,6 @@ static bool read_counter_file(const char *folder, const char *name, uint64_t *nu
     return end != line && !*end;
 }
 
-static bool file_exists_in(const char *folder, const char *name)
-{
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return length > 0 && length < (int)sizeof path && access(path, F_OK) == 0;
-}
-
 struct list {
     struct prof_network_port *ports;
     size_t count;
@@ -71,7 +64,10 @@ static void add_interface(struct list *list, const char *folder, const char *nam
         !read_counter_file(folder, "statistics/rx_bytes", &port.received) ||
         !read_counter_file(folder, "statistics/tx_bytes", &port.sent))
         return;
-    port.kind = file_exists_in(folder, "device") ? "ethernet" : "virtual";
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, "device");
+    port.kind = (length > 0 && length < (int)sizeof path && access(path, F_OK) == 0) ? "ethernet"
+                                                                                     : "virtual";
     if (read_counter_file(folder, "speed", &megabits) && megabits > 0 && megabits < INT32_MAX)
         port.link_rate = (double)megabits * 1e6 / 8;
     add_network_port(list, &port, name);

@@ -125,14 +125,6 @@ static void take_alone(struct work *w)
 
 /* ---- one unit a side ------------------------------------------------------------------------- */
 
-/* Median of |r| / sqrt(2 (v + q)) over the metrics. */
-static double median_scaled_residual(struct work *w, double q)
-{
-    for (size_t k = 0; k < w->in->fitted; k++)
-        w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + q));
-    return prof_median(w->scratch, w->in->fitted);
-}
-
 /* Spread between units cannot be seen. Most metrics did not change: their differences are it. */
 static void guess_spread(struct work *w)
 {
@@ -141,7 +133,10 @@ static void guess_spread(struct work *w)
     double wanted = prof_t_quantile(0.25, SINGLE_DF), low = LEAST_EXCESS, high = 100;
     for (int i = 0; enough && i < 200; i++) {
         double middle = sqrt(low * high);
-        if (median_scaled_residual(w, middle) > wanted)
+        /* Median of |r| / sqrt(2 (v + q)) over the metrics. */
+        for (size_t k = 0; k < w->in->fitted; k++)
+            w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + middle));
+        if (prof_median(w->scratch, w->in->fitted) > wanted)
             low = middle;
         else
             high = middle;
@@ -174,12 +169,6 @@ static void find_shift(struct work *w)
     out->shift_removed = w->in->shared_shift ? out->shift : fmax(-most, fmin(most, out->shift));
     out->shift_p = out->shift_se > 0 ? prof_t_tail(out->shift / out->shift_se, out->shift_df)
                                      : (out->shift > 0 ? 0 : 1);
-}
-
-static void remove_shift(struct work *w)
-{
-    for (size_t k = 0; k < w->in->keys; k++)
-        w->out->keys[k].residual = w->out->keys[k].theta - w->out->shift_removed;
 }
 
 /* Most metrics did not change: their z should be as a t distribution spreads them. */
@@ -232,7 +221,8 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     w.out->common_variance = d ? squares / (double)d : SINGLE_SHIFT_SD * SINGLE_SHIFT_SD;
     find_residuals(&w);
     find_shift(&w);
-    remove_shift(&w);
+    for (size_t k = 0; k < w.in->keys; k++)
+        w.out->keys[k].residual = w.out->keys[k].theta - w.out->shift_removed;
     if (!result->units_df) {
         guess_spread(&w);
     } else if (input->fitted < 2) {

@@ -151,25 +151,6 @@ enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
  * found no room, or whose times never came. Where that is more than next to nothing, time that
  * looks idle may have been work. */
 
-/* Of what was called, the part that has no record; when it was called nobody knows. While a capture
- * is being made, records are on their way. */
-static double unrecorded(const struct prof_facts *f, const struct prof_trust *trust)
-{
-    enum prof_state state = prof_info(f->capture)->state;
-    bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;
-    int64_t called = 0, missing = 0;
-    for (size_t i = 0; made && i < trust->total_count; i++) {
-        const struct prof_balance *b = &trust->totals[i];
-        if (!(!strcmp(b->subject, "launch") || !strcmp(b->subject, "transfer") ||
-              !strcmp(b->subject, "memset")) ||
-            b->called == PROF_UNKNOWN)
-            continue;
-        called = prof_add(called, b->called);
-        missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));
-    }
-    return called > 0 ? (double)missing / (double)called : 0;
-}
-
 /* Of what was asked for in the window, the part that has no times; what is still under way, or was
  * when the program ended, is not missing. */
 static double untimed(const struct prof_facts *f)
@@ -191,7 +172,21 @@ enum prof_status prof_facts_missing(struct prof_facts *f, struct prof_error *err
     enum prof_status status = prof_trust(f->capture, &trust, err);
     if (status)
         return status;
-    f->missing_share = unrecorded(f, &trust) + untimed(f);
+    /* Of what was called, the part that has no record; when it was called nobody knows. While a
+     * capture is being made, records are on their way. */
+    enum prof_state state = prof_info(f->capture)->state;
+    bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;
+    int64_t called = 0, missing = 0;
+    for (size_t i = 0; made && i < trust.total_count; i++) {
+        const struct prof_balance *b = &trust.totals[i];
+        if (!(!strcmp(b->subject, "launch") || !strcmp(b->subject, "transfer") ||
+              !strcmp(b->subject, "memset")) ||
+            b->called == PROF_UNKNOWN)
+            continue;
+        called = prof_add(called, b->called);
+        missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));
+    }
+    f->missing_share = (called > 0 ? (double)missing / (double)called : 0) + untimed(f);
     prof_trust_free(&trust);
     return PROF_OK;
 }

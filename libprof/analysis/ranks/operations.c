@@ -179,22 +179,6 @@ static bool add_rank_event(struct rank_work *w, struct rank_unit *unit, struct r
            (!in_iterations(unit, event.call) || count_add(w, count));
 }
 
-static bool kernel_events(struct rank_work *w)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && i < w->kernels.count; i++) {
-        const struct rank_kernel *kernel = &w->kernels.data[i];
-        struct rank_event event = {.start = kernel->start,
-                                   .end = kernel->end,
-                                   .call =
-                                       kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
-                                   .in_graph = kernel->node != PROF_UNKNOWN,
-                                   .said = kernel->said};
-        ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
-    }
-    return ok;
-}
-
 static bool host_events(struct rank_work *w)
 {
     bool ok = true;
@@ -255,21 +239,16 @@ static bool communicator_sizes(struct rank_work *w)
     return true;
 }
 
-static size_t process_unit_count(const struct rank_work *w, int64_t process)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < w->units.count; i++)
-        count += w->units.data[i].process == process;
-    return count;
-}
-
 /* The launcher's word; for several devices of a process, and without a launcher, NCCL's: of the
  * largest communicator that the device was given. */
 static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 {
     const struct prof_process *process = prof_process(w->capture, unit->process);
     const struct prof_device *device = prof_device(w->capture, unit->device);
-    bool alone = process_unit_count(w, unit->process) == 1;
+    size_t count = 0;
+    for (size_t i = 0; i < w->units.count; i++)
+        count += w->units.data[i].process == unit->process;
+    bool alone = count == 1;
     int64_t largest = 0;
     unit->rank = process && alone ? process->rank : PROF_UNKNOWN;
     for (size_t i = 0; unit->rank == PROF_UNKNOWN && i < w->calls.count; i++) {
@@ -286,7 +265,18 @@ static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 
 bool rank_events_make(struct rank_work *w)
 {
-    if (!kernel_events(w) || !host_events(w) || !communicator_sizes(w))
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->kernels.count; i++) {
+        const struct rank_kernel *kernel = &w->kernels.data[i];
+        struct rank_event event = {.start = kernel->start,
+                                   .end = kernel->end,
+                                   .call =
+                                       kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
+                                   .in_graph = kernel->node != PROF_UNKNOWN,
+                                   .said = kernel->said};
+        ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
+    }
+    if (!ok || !host_events(w) || !communicator_sizes(w))
         return false;
     for (size_t i = 0; i < w->units.count; i++)
         name_unit(w, &w->units.data[i]);

@@ -41,21 +41,6 @@ static bool keep_process_iterations(const struct rank_work *w, const struct prof
     return true;
 }
 
-static enum prof_status rank_iterations_read(struct rank_work *w, const struct prof_facts *facts,
-                                             struct prof_error *err)
-{
-    struct prof_iterations it;
-    enum prof_status status = prof_iterations_find(&it, facts, false, err);
-    w->iteration_name = it.name;
-    for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
-        if (w->takes_part[i] &&
-            !keep_process_iterations(w, &it, w->capture->processes.data[i].id, &w->iterations[i]))
-            status = prof_out_of_memory(err);
-    }
-    prof_iterations_free(&it);
-    return status;
-}
-
 int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time)
 {
     size_t low;
@@ -313,8 +298,18 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
         status = rank_kernels_read(w, err);
     if (!status && !mark_processes(w))
         status = prof_out_of_memory(err);
-    if (!status)
-        status = rank_iterations_read(w, facts, err);
+    if (!status) {
+        struct prof_iterations it;
+        status = prof_iterations_find(&it, facts, false, err);
+        w->iteration_name = it.name;
+        for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
+            if (w->takes_part[i] &&
+                !keep_process_iterations(w, &it, w->capture->processes.data[i].id,
+                                         &w->iterations[i]))
+                status = prof_out_of_memory(err);
+        }
+        prof_iterations_free(&it);
+    }
     if (!status)
         status = rank_operations_read(w, err);
     return status;

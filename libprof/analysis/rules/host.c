@@ -211,20 +211,17 @@ static void one_off_cost(struct prof_judge *judge)
 
 /* ---- the host's own work --------------------------------------------------------------------- */
 
-/* Of the device's idle time what is before its first operation or after its last one, and longer
- * than any pause in between: it took no part in the repeating yet, or no more. */
-static int64_t unused_ns(const struct prof_device_facts *d)
-{
-    int64_t pause = d->longest_pause_ns;
-    return (d->lead_ns > pause ? d->lead_ns - pause : 0) +
-           (d->tail_ns > pause ? d->tail_ns - pause : 0);
-}
-
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
     int64_t interpreting = prof_interpreting_ns(judge);
-    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - interpreting;
+    /* Of the device's idle time what is before its first operation or after its last one, and
+     * longer than any pause in between: it took no part in the repeating yet, or no more. */
+    int64_t pause = d->longest_pause_ns;
+    int64_t host = d->slice_ns[PROF_SLICE_HOST] -
+                   ((d->lead_ns > pause ? d->lead_ns - pause : 0) +
+                    (d->tail_ns > pause ? d->tail_ns - pause : 0)) -
+                   interpreting;
     int64_t woken = d->woken_ns < host ? d->woken_ns : host; /* a cause only where the host works */
     int64_t idle = host + woken;
     if (host <= 0 || d->gaps < 5 || prof_misses_work(judge))
