@@ -442,22 +442,6 @@ static bool note_device_work(void *user, const struct prof_event_row *op)
                                  op->thread);
 }
 
-static enum prof_status read_devices(struct prof_capture *capture, const struct prof_scope *scope,
-                                     struct prof_cpu_device_time *time, struct prof_error *err)
-{
-    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
-                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
-                                               PROF_FIELD(LAUNCH),
-                                     .scope = scope,
-                                     .started = true,
-                                     .in_order = true};
-    enum prof_status status = prof_event_rows(capture, &query, note_device_work, time, err);
-    if (!status && time->busy.count)
-        time->window = (struct prof_interval){time->busy.data[0].begin,
-                                              time->busy.data[time->busy.count - 1].end};
-    return status;
-}
-
 /* The device says whose idle time is meant, not whose samples; the thread says the opposite. */
 static enum prof_status of_scope(struct prof_capture *capture, const struct prof_filter *filter,
                                  struct prof_cpu_device_time *time, struct prof_cpu *result,
@@ -470,8 +454,18 @@ static enum prof_status of_scope(struct prof_capture *capture, const struct prof
     samples.streams = NULL;
     samples.stream_count = 0;
     enum prof_status status = prof_scope_open(&scope, capture, &devices, err);
-    if (!status)
-        status = read_devices(capture, &scope, time, err);
+    if (!status) {
+        struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                         .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                                   PROF_FIELD(LAUNCH),
+                                         .scope = &scope,
+                                         .started = true,
+                                         .in_order = true};
+        status = prof_event_rows(capture, &query, note_device_work, time, err);
+        if (!status && time->busy.count)
+            time->window = (struct prof_interval){time->busy.data[0].begin,
+                                                  time->busy.data[time->busy.count - 1].end};
+    }
     prof_scope_close(&scope);
     if (status)
         return status;

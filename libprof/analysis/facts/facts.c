@@ -326,24 +326,6 @@ static int64_t least_count(const struct config_use *uses, size_t count)
 
 #define KEPT_SHARE 0.0005 /* of the kernels' time */
 
-static enum prof_status choose_kept_configs(struct prof_facts *f, struct prof_error *err)
-{
-    size_t count = f->capture->configs.count;
-    static const struct prof_event_query kernels = {
-        .tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(CONFIG) | PROF_FIELD(DURATION)};
-    struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
-    f->kept = calloc(count, sizeof *f->kept);
-    enum prof_status status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
-    if (!status)
-        status = prof_event_rows(f->capture, &kernels, add_config_use, &uses, err);
-    int64_t least = status ? 0 : least_count(uses.of, count);
-    for (size_t i = 0; !status && i < count; i++)
-        f->kept[i] =
-            uses.of[i].count >= least || (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
-    free(uses.of);
-    return status;
-}
-
 static enum prof_status load_ops(struct prof_facts *f, const struct prof_filter *filter,
                                  const struct prof_scope *scope, struct prof_error *err)
 {
@@ -445,19 +427,6 @@ static int by_facts_call_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
-{
-    static const struct prof_event_query query = {
-        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
-        .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) |
-                  PROF_FIELD(CALL_DURATION) | PROF_FIELD(CLASS) | PROF_FIELD(KIND),
-    };
-    enum prof_status status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
-    if (!status && f->calls.count)
-        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
-    return status;
-}
-
 const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t thread, size_t *count)
 {
     size_t low, end;
@@ -510,26 +479,6 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
         spots->worst[i] = spot;
         spot = less;
     }
-}
-
-static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filter *filter,
-                                   const struct prof_scope *scope, struct prof_error *err)
-{
-    static const struct prof_event_query allocations = {
-        .tables = PROF_OPS(ALLOCATION),
-        .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
-        .started = true,
-        .in_order = true,
-    };
-    enum prof_status status =
-        prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
-    if (!status)
-        status = load_ops(f, filter, scope, err);
-    if (!status)
-        status = load_calls(f, err);
-    if (!status)
-        status = prof_event_rows(f->capture, &allocations, add_lifetime, f, err);
-    return status;
 }
 
 /* Between stretches of recording nobody knows what happened. */
@@ -607,10 +556,46 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
         f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = recorded_stretches(f, err);
-        if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
-            status = choose_kept_configs(f, err);
-        if (!status)
-            status = scan_facts(f, filter, &scope, err);
+        if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS) {
+            size_t count = f->capture->configs.count;
+            static const struct prof_event_query kernels = {
+                .tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(CONFIG) | PROF_FIELD(DURATION)};
+            struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
+            f->kept = calloc(count, sizeof *f->kept);
+            status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
+            if (!status)
+                status = prof_event_rows(f->capture, &kernels, add_config_use, &uses, err);
+            int64_t least = status ? 0 : least_count(uses.of, count);
+            for (size_t i = 0; !status && i < count; i++)
+                f->kept[i] = uses.of[i].count >= least ||
+                             (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
+            free(uses.of);
+        }
+        if (!status) {
+            static const struct prof_event_query allocations = {
+                .tables = PROF_OPS(ALLOCATION),
+                .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
+                .started = true,
+                .in_order = true,
+            };
+            status = prof_range_index_open(&f->ranges, f->capture, &scope, range_group, f, err);
+            if (!status)
+                status = load_ops(f, filter, &scope, err);
+            if (!status) {
+                static const struct prof_event_query query = {
+                    .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
+                    .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
+                              PROF_FIELD(CALL) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(CLASS) |
+                              PROF_FIELD(KIND),
+                };
+                status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
+                if (!status && f->calls.count)
+                    qsort(f->calls.data, f->calls.count, sizeof *f->calls.data,
+                          by_facts_call_start);
+            }
+            if (!status)
+                status = prof_event_rows(f->capture, &allocations, add_lifetime, f, err);
+        }
         prof_end(capture);
     }
     prof_scope_close(&scope);
