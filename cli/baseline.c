@@ -523,6 +523,8 @@ static int baseline_run(const struct cli_command *command, int argc, char **argv
                         .count = operands.count - 1,
                         .values = operands.values + 1};
     exit_status = verb_table[verb].run(&call);
+    if (exit_status == CLI_OK && prof_report_flush(stdout, &call.err))
+        exit_status = CLI_USAGE;
     if (exit_status != CLI_OK)
         cli_say(command->name, "%s", call.err.message);
     gate_config_free(&config);

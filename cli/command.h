@@ -165,7 +165,8 @@ CLI_COMMANDS(CLI_DECLARE)
 #define CLI_SKIP_ROW(options, member)                                                              \
     CLI_OPTION(options, member, "skip", 0, COUNT, "N",                                             \
                "iterations of each phase to leave out at the start, as warm-up",                   \
-               .fallback = "1 of 4 or more, and those that compile at first", .zero = true)
+               .fallback = "1 of 4 or more, and those that compile at first", .zero = true,        \
+               .most = 1000000000) /* as in the gate's configuration */
 #define CLI_NO_SKIP UINT_MAX
 #define CLI_RUN_OPTIONS(iteration_, skip_)                                                         \
     {                                                                                              \

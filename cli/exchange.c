@@ -59,12 +59,14 @@ static bool exchange_show(void *user, uint64_t done)
     return !interrupted;
 }
 
-/* False, said, when `output` is standard output: files that are not written in order. */
-static bool exchange_is_file(const struct cli_command *command, const char *output)
+/* False, and an error is printed, without a name, and for standard output: these files are not
+ * written in order. */
+static bool names_output(const struct cli_command *command, const char *output)
 {
-    bool is_file = strcmp(output, "-") != 0;
+    bool is_file = output && strcmp(output, "-") != 0;
     if (!is_file)
-        cli_say(command->name, "-: this is not written in order: give a name");
+        cli_say(command->name, output ? "-: this is not written in order: give a name"
+                                      : "no output file: name the file to write with -o");
     return is_file;
 }
 
@@ -111,8 +113,6 @@ static int exchange_run(const struct cli_command *command, exchange_call *call, 
     struct prof_error err = {0};
     char one[16];
     snprintf(one, sizeof one, "%.*s", (int)strlen(what) - 1, what);
-    if (!exchange_is_file(command, output))
-        return CLI_USAGE;
     exchange_begin(&shown, command->name, what, quiet);
     enum prof_status status = call(path, output, &options, &result, &err);
     int exit_status = exchange_end(&shown, output, status, &err);
@@ -172,12 +172,13 @@ static int export_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     int files = args.output ? operands.count : operands.count - 1;
-    if (files < 0 || files > 1) {
-        cli_say(command->name, files < 0 ? "no output file: name the file to write"
-                                         : "OUT is named twice: give it once");
+    if (files > 1) {
+        cli_say(command->name, "OUT is named twice: give it once");
         return CLI_USAGE;
     }
-    const char *output = args.output ? args.output : operands.values[files];
+    const char *output = args.output ? args.output : files < 0 ? NULL : operands.values[files];
+    if (!names_output(command, output))
+        return CLI_USAGE;
     const char *path = operands.values[0];
     if (!files && is_capture_file(AT_FDCWD, output)) {
         cli_say(command->name,
@@ -244,10 +245,8 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    if (!args.output) {
-        cli_say(command->name, "no output file: name the capture to write with -o");
+    if (!names_output(command, args.output))
         return CLI_USAGE;
-    }
     return exchange_run(command, prof_import, operands.values[0], args.output, args.force,
                         args.quiet, "events");
 }
@@ -432,11 +431,7 @@ static int merge_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
-    if (!args.output) {
-        cli_say(command->name, "no output file: name the capture to write with -o");
-        return CLI_USAGE;
-    }
-    if (!exchange_is_file(command, args.output))
+    if (!names_output(command, args.output))
         return CLI_USAGE;
     open_many();
     exchange_begin(&shown, command->name, "events", args.quiet);

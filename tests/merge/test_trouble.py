@@ -183,7 +183,7 @@ class Trouble(unittest.TestCase):
         self.assertIn("No such file", merge("nowhere/out.sqlite", *files, status=FAILED))
         done = subprocess.run([perfkit, "merge", *files], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr),
-                         (USAGE, "perfkit merge: no output file: name the capture to write with -o\n"))
+                         (USAGE, "perfkit merge: no output file: name the file to write with -o\n"))
         self.assertEqual(oct(os.stat(path_of("out.sqlite")).st_mode & 0o777), oct(0o666 & ~os.umask(os.umask(0o22))))
         os.umask(0o22)
 

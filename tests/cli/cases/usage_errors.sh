@@ -55,7 +55,8 @@ try perfkit top --window 1m absent.sqlite # as any time
 # What is above a limit is told the limit.
 for options in "run --stack-depth 99999999999" "run --cpu-sample=10001" "run --spool-limit 99999999999999999999" \
     "run --delay 99999999999999999999" "run --duration 1000000h" "run --counters-interval 3s" \
-    "report --top 4294967296" "ab --runs 99999999999" "gate --sessions 99999999999" "top --delay 9999999999"; do
+    "report --top 4294967296" "report --skip 4294967295" \
+    "ab --runs 99999999999" "gate --sessions 99999999999" "top --delay 9999999999"; do
     # shellcheck disable=SC2086
     try perfkit $options
 done
