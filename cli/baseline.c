@@ -14,6 +14,7 @@
 #include "libprof/base/regular.h"
 #include "libprof/base/utf8.h"
 #include "report/columns.h"
+#include "report/writers.h"
 
 #define MAX_WIDTH 10000 /* of a line that no terminal shows */
 

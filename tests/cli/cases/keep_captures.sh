@@ -32,10 +32,11 @@ for command in device doctor version 'explain' 'explain small-grid'; do
   perfkit $command --json >/dev/full
   echo $?
 done
-perfkit baseline list >/dev/full
-echo $?
-perfkit baseline list --json >/dev/full
-echo $?
+perfkit baseline save -q main a.sqlite
+for command in 'list' 'list --json' 'show main' 'show main --json'; do
+  perfkit baseline $command >/dev/full
+  echo $?
+done
 echo --- a limit on files
 (ulimit -f 8; perfkit report a.sqlite --html page.html; echo $?; perfkit report a.sqlite --html old; echo $?)
 cat old
