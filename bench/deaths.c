@@ -68,8 +68,7 @@ static void *need(void *library, const char *name)
     return symbol;
 }
 
-/* ---- CUDA, the driver's API -------------------------------------------------------------------
- */
+/* ---- CUDA, the driver's API ------------------------------------------------------------------ */
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry deaths_kernel(.param .u64 at, .param .u32 rounds)\n{\n"
@@ -126,8 +125,7 @@ static bool cuda_finish(void)
     return cuda.synchronize(cuda_stream) == 0;
 }
 
-/* ---- OpenCL ------------------------------------------------------------------------------------
- */
+/* ---- OpenCL ---------------------------------------------------------------------------------- */
 
 #ifdef HAVE_OPENCL
 #define CL(name) ((__typeof__(&name))need(cl.library, #name))
@@ -181,8 +179,7 @@ static bool cl_finish(void)
 }
 #endif
 
-/* ---- the work ---------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 static const struct backend *backend;
 

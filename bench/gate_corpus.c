@@ -26,8 +26,7 @@ static size_t get_word(const unsigned char *in)
     return value;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* "/a/b/patterns --variant x" -> "patterns --variant x" */
 static void take_label(const struct prof_capture *capture, char *out, size_t size)
@@ -111,8 +110,7 @@ bool corpus_write(const char *path, char **captures, int count)
     return out && gzclose(out) == Z_OK && ok;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* 1: a run, 0: the end, -1: damaged. */
 static int read_run(gzFile in, struct corpus_run *out)

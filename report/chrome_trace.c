@@ -35,7 +35,7 @@ static struct chrome *chrome(struct prof_trace *t)
     return (struct chrome *)t;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------ */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 /* One metadata event; `text` or, when it is NULL, `number` under `key`. */
 static void put_meta(struct prof_json *json, const char *name, int64_t pid, int64_t tid,
@@ -71,7 +71,7 @@ static void put_chrome_track(struct prof_trace *t, const struct prof_trace_track
     put_meta(json, "thread_sort_index", track->pid, track->tid, "sort_index", NULL, track->sort);
 }
 
-/* ---- events -------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* The members of an object in memory, without its braces. */
 static void put_members(struct prof_json *json, const struct prof_json *object)
@@ -292,7 +292,7 @@ static bool chrome_has_failed(const struct prof_trace *t)
     return ((const struct chrome *)t)->json.status != PROF_OK;
 }
 
-/* ---- the document ------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static void put_device_properties(struct prof_trace *t)
 {

@@ -284,8 +284,7 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
     prof_json_end(json);
 }
 
-/* ---- parts of CSV and Markdown ----------------------------------------------------------------
- */
+/* ---- parts of CSV and Markdown --------------------------------------------------------------- */
 
 /* The verdict of the trust block has its table too: a spreadsheet must not hide it. */
 static void csv_trust(FILE *out, const struct prof_trust *trust)
@@ -337,8 +336,7 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
     }
 }
 
-/* ---- formats ----------------------------------------------------------------------------------
- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 static bool table_is_shown(const struct prof_report_document *document,
                            const struct prof_report_data *data,
@@ -446,8 +444,7 @@ static enum prof_status write_document(const struct prof_report_document *docume
     return status;
 }
 
-/* ---- the documents ----------------------------------------------------------------------------
- */
+/* ---- the documents --------------------------------------------------------------------------- */
 
 static void report_json_members(struct prof_json *json, const struct prof_report_data *data)
 {

@@ -143,8 +143,7 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
     return text;
 }
 
-/* ---- one row ----------------------------------------------------------------------------------
- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 static void put_launch_dimensions(FILE *out, const char *before, const int64_t dimensions[3])
 {
@@ -408,8 +407,7 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
     return end_text(&text);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static size_t gated(const struct prof_comparison *c)
 {
@@ -513,8 +511,7 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
     return end_text(&text);
 }
 
-/* ---- without a verdict --------------------------------------------------------------------------
- */
+/* ---- without a verdict ----------------------------------------------------------------------- */
 
 const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
     {PROF_METRIC_WALL, "Wall time"},        {PROF_METRIC_BUSY, "Device at work"},
@@ -548,8 +545,7 @@ bool prof_gate_count_differs(const struct prof_compared *row)
            (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
 }
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 const char *prof_gate_group_title(enum prof_gate_group group)
 {

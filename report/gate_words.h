@@ -46,7 +46,7 @@ char *prof_gate_iteration(const struct prof_comparison *comparison);
  * malloc'ed. */
 char *prof_gate_sensitivity(const struct prof_comparison *comparison);
 
-/* ---- without a verdict: perfkit diff, the comparison of the HTML page ---- */
+/* ---- without a verdict: perfkit diff, the comparison of the HTML page ------------------------ */
 
 /* Families of times, in the order in which they are listed, with their headings. */
 enum { PROF_GATE_TIMES = 6 };

@@ -16,8 +16,7 @@
 
 extern char **environ;
 
-/* ---- what scripts share -----------------------------------------------------------------------
- */
+/* ---- what scripts share ---------------------------------------------------------------------- */
 
 void prof_gnuplot_terminal(FILE *out, const char *terminal)
 {
@@ -70,8 +69,7 @@ void prof_gnuplot_heading(FILE *out, const char *title, const char *below)
                       below, 110);
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 /* gnuplot with the script as its input; *picture is the reading end of its output. 0, or errno. */
 static int start_gnuplot(int script, pid_t *child, int *picture)

@@ -124,7 +124,7 @@ static bool reduce_events(struct prof_html_events *e, size_t limit)
     return true;
 }
 
-/* ---- events ------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static enum prof_html_kind html_event_kind(const struct prof_event *event)
 {

@@ -179,8 +179,7 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
                    prof_report_limit(page->configs.count, 0, CONFIGS));
 }
 
-/* ---- without scripts --------------------------------------------------------------------------
- */
+/* ---- without scripts ------------------------------------------------------------------------- */
 
 static void put_plain_trust(FILE *out, const struct prof_trust *trust)
 {

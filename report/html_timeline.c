@@ -229,7 +229,7 @@ static void put_track_name(struct prof_json *json, struct prof_capture *capture,
     prof_json_string(json, "label", label);
 }
 
-/* ---- events ------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Where the events stand in the page: by track as drawn, row, start. */
 struct written {
@@ -447,7 +447,7 @@ static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *
     return ok;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void put_kind_counts(struct prof_json *json, const struct prof_html_events *e)
 {

@@ -246,7 +246,7 @@ static uint64_t track_uuid(int64_t pid, int64_t tid)
     return UUID_TRACK | (uint64_t)pid << 32 | (uint32_t)tid;
 }
 
-/* ---- packets ------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 static void flush_packets(struct perfetto *p)
 {
@@ -277,7 +277,7 @@ static void put_packet_time(struct perfetto *p, int64_t ns)
     prof_protobuf_int(&p->packet, PACKET_TIMESTAMP, time < 0 ? 0 : time);
 }
 
-/* ---- tracks -------------------------------------------------------------------------------- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 static void end_track(struct perfetto *p)
 {
@@ -334,7 +334,7 @@ static void put_perfetto_track(struct prof_trace *t, const struct prof_trace_tra
     end_track(p);
 }
 
-/* ---- events -------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_perfetto_slice(struct prof_trace *t, const struct prof_trace_slice *slice)
 {
@@ -520,7 +520,7 @@ static bool perfetto_has_failed(const struct prof_trace *t)
     return ((const struct perfetto *)t)->write_errno != 0;
 }
 
-/* ---- head ---------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static void put_perfetto_clock(struct perfetto *p, int64_t id, int64_t time)
 {

@@ -124,8 +124,7 @@ static void put_key(FILE *out)
           out);
 }
 
-/* ---- utilisation ------------------------------------------------------------------------------
- */
+/* ---- utilisation ----------------------------------------------------------------------------- */
 
 static void put_utilisation_data(const struct prof_plots *plots, FILE *out,
                                  struct prof_plot_unit unit, size_t number, const double *shares)
@@ -189,8 +188,7 @@ static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
     return NULL;
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------
- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 static const char *plotted_kernel_name(const struct prof_kernel_row *row)
 {
@@ -310,8 +308,7 @@ static const char *plot_durations(const struct prof_plots *plots, FILE *out)
     return NULL;
 }
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 enum { KINDS = 5 };
 
@@ -402,8 +399,7 @@ static enum prof_status plot_transfers(const struct prof_plots *plots, FILE *out
     return PROF_OK;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static const char *plot_memory(const struct prof_plots *plots, FILE *out)
 {
@@ -459,8 +455,7 @@ static const struct figure {
 };
 enum { TRANSFERS = 3, ROOFLINE = 5, FIGURES = sizeof figures / sizeof figures[0] };
 
-/* ---- what scripts share -----------------------------------------------------------------------
- */
+/* ---- what scripts share ---------------------------------------------------------------------- */
 
 /* Instead of a figure: that there is nothing, and why. */
 static void put_empty_figure(FILE *out, const char *title, const char *why)
@@ -478,8 +473,7 @@ static void put_empty_figure(FILE *out, const char *title, const char *why)
           out);
 }
 
-/* ---- one picture ------------------------------------------------------------------------------
- */
+/* ---- one picture ----------------------------------------------------------------------------- */
 
 struct picture {
     const struct prof_plots *plots;
@@ -548,8 +542,7 @@ static enum prof_status save_figure(const struct prof_plots *plots, const char *
     return status;
 }
 
-/* ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static enum prof_status load_plots(struct prof_plots *plots, struct prof_error *err)
 {

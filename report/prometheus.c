@@ -41,8 +41,7 @@ struct page {
     PROF_ARRAY(struct part) parts;
 };
 
-/* ---- labels -----------------------------------------------------------------------------------
- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 /* `name="text"`, with a comma unless it is the first; nothing when the text is not known. Texts of
  * a file go through put_name. */
@@ -111,8 +110,7 @@ static void free_lines(struct lines *lines)
     prof_array_free(&lines->list);
 }
 
-/* ---- what each device did ---------------------------------------------------------------------
- */
+/* ---- what each device did -------------------------------------------------------------------- */
 
 /* `text` has its address when the stream is closed, not before. */
 static char *closed_text(FILE *out, char **text)
@@ -262,8 +260,7 @@ static enum prof_status load_part(struct page *page, const struct prof_utilisati
     return status ? status : load_memory_samples(page, &filter, part, err);
 }
 
-/* ---- families ---------------------------------------------------------------------------------
- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 static void put_family_header(FILE *out, const char *name, const char *type, const char *help)
 {

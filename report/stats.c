@@ -132,8 +132,7 @@ enum prof_status prof_report_list_stats(enum prof_report_format format, FILE *ou
     return prof_report_flush(out, err);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void begin_stats(struct prof_report_output *o)
 {

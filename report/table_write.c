@@ -65,8 +65,7 @@ void prof_report_figure(const struct prof_report_output *o, const struct prof_re
         snprintf(out, PROF_FIGURE_BYTES, "%s", prof_report_number(column->unit, value).text);
 }
 
-/* ---- sentences of tables that are walked ------------------------------------------------------
- */
+/* ---- sentences of tables that are walked ----------------------------------------------------- */
 
 void prof_report_more(const struct prof_report_output *o)
 {
@@ -116,8 +115,7 @@ void prof_report_nsys_remarks(const struct prof_report_output *o)
         fprintf(o->page.out, "\n Called From is n/a: it takes perfkit run %s.\n", o->table->needs);
 }
 
-/* ---- CSV (RFC 4180) ---------------------------------------------------------------------------
- */
+/* ---- CSV (RFC 4180) -------------------------------------------------------------------------- */
 
 /* Quotes only where needed. Control characters of names, and bytes that are not UTF-8, are escaped
  * as in text: a file shown in a terminal must not control it. */
@@ -195,8 +193,7 @@ static void csv_tail(struct prof_report_output *o)
         fputs("\r\n", o->page.out);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 void prof_report_json_value(struct prof_json *json, const char *key, struct prof_report_value value)
 {
@@ -290,8 +287,7 @@ static void json_tail(struct prof_report_output *o)
     prof_json_end(o->json);
 }
 
-/* ---- Markdown ----------------------------------------------------------------------------------
- */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 /* No name can end a cell, start markup or mention a user. Takes `cut`. */
 static void put_markdown_escaped(FILE *out, char *cut)
@@ -396,8 +392,7 @@ static void markdown_tail(struct prof_report_output *o)
     prof_report_markdown_notes(o->page.out, &notes);
 }
 
-/* ---- all formats -------------------------------------------------------------------------------
- */
+/* ---- all formats ----------------------------------------------------------------------------- */
 
 static void nothing_to_free(struct prof_report_output *o)
 {

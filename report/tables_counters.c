@@ -130,8 +130,7 @@ const struct prof_report_table prof_report_counters_table = {
     ROWS(prof_counter_row, counter),
 };
 
-/* ---- every counter ----------------------------------------------------------------------------
- */
+/* ---- every counter --------------------------------------------------------------------------- */
 
 #define VALUE(row) ((const struct prof_report_counter_value *)(row))
 
@@ -194,8 +193,7 @@ const struct prof_report_table prof_report_counter_values_table = {
     ROWS(prof_report_counter_value, counter_value),
 };
 
-/* ---- exact counts of single launches -----------------------------------------------------------
- */
+/* ---- exact counts of single launches --------------------------------------------------------- */
 
 #define EXACT(row) ((const struct prof_exact_row *)(row))
 

@@ -6,7 +6,7 @@
 #include "libprof/base/saturate.h"
 #include "report/columns.h"
 
-/* ---- processes and trust ------------------------------------------------------------------ */
+/* ---- processes and trust --------------------------------------------------------------------- */
 
 static const struct prof_report_column process_columns[] = {
     INT64("pid", "Process", NUMBER, 1, prof_process, pid),
@@ -62,7 +62,7 @@ const struct prof_report_table prof_report_balance_table = {
     ROWS(prof_balance, balance),
 };
 
-/* ---- streams, contexts, threads ------------------------------------------------------------ */
+/* ---- streams, contexts, threads -------------------------------------------------------------- */
 
 #define STREAM(row) (((const struct prof_report_stream *)(row))->stream)
 #define CONTEXT(row) ((const struct prof_context *)(row))

@@ -381,8 +381,7 @@ const struct prof_report_table prof_report_collectives_table = {
     ROWS(prof_collective_row, collective),
 };
 
-/* ---- ranks that came late ---------------------------------------------------------------------
- */
+/* ---- ranks that came late -------------------------------------------------------------------- */
 
 #define LATE(row) ((const struct prof_rank_late *)(row))
 

@@ -8,7 +8,7 @@
 #include "libprof/include/prof_events.h"
 #include "report/columns.h"
 
-/* ---- kernels ------------------------------------------------------------------------------ */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 #define CONFIG(name, unit_member)                                                                  \
     static struct prof_report_value kernel_##name(const struct prof_report_data *data,             \
@@ -157,7 +157,7 @@ const struct prof_report_table prof_report_kernels_table = {
     ROWS(prof_kernel_row, kernel),
 };
 
-/* ---- transfers ---------------------------------------------------------------------------- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 /* Kind 0 is "not known"; a fill has no source. */
 static struct prof_report_value transfer_source(const struct prof_report_data *data,
@@ -221,7 +221,7 @@ const struct prof_report_table prof_report_transfers_table = {
     ROWS(prof_transfer_row, transfer),
 };
 
-/* ---- calls and waits ---------------------------------------------------------------------- */
+/* ---- calls and waits ------------------------------------------------------------------------- */
 
 static const struct prof_report_column api_columns[] = {
     TIMES(prof_api_row),
@@ -275,7 +275,7 @@ const struct prof_report_table prof_report_waits_table = {
     ROWS(prof_sync_row, wait),
 };
 
-/* ---- ranges ------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 CELL(range_style,
      prof_report_text(((const struct prof_range_row *)row)->style == PROF_RANGE_PUSH_POP
@@ -429,7 +429,7 @@ static void totals_of(const struct prof_report_data *data, enum prof_activity wh
              all->events == 1 ? "" : "s", prof_duration_ns(all->listed_ns).text);
 }
 
-/* ---- graphs -------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 CELL(graph_pid, prof_report_pid(data, ACTIVITY(row)->process))
 
@@ -463,7 +463,7 @@ const struct prof_report_table prof_report_graphs_table = {
     ROWS(prof_activity_row, graph),
 };
 
-/* ---- overhead and JIT ---------------------------------------------------------------------- */
+/* ---- overhead and JIT ------------------------------------------------------------------------ */
 
 static const struct prof_report_column overhead_columns[] = {
     ACTIVITY_TIMES,
@@ -526,7 +526,7 @@ const struct prof_report_table prof_report_jit_table = {
     ROWS(prof_activity_row, jit),
 };
 
-/* ---- unified memory ------------------------------------------------------------------------ */
+/* ---- unified memory -------------------------------------------------------------------------- */
 
 static const struct prof_report_column migration_columns[] = {
     ACTIVITY_TIMES,
@@ -566,7 +566,7 @@ const struct prof_report_table prof_report_migrations_table = {
     ROWS(prof_activity_row, migration),
 };
 
-/* ---- memory pools -------------------------------------------------------------------------- */
+/* ---- memory pools ---------------------------------------------------------------------------- */
 
 CELL(pool_device, prof_report_device_name(data, ((const struct prof_pool *)row)->device))
 CELL(pool_pid, prof_report_pid(data, ((const struct prof_pool *)row)->process))

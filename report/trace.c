@@ -38,8 +38,7 @@ const char *prof_trace_keep(struct prof_trace *t, uint64_t key, const char *text
     return copy;
 }
 
-/* ---- callers ----------------------------------------------------------------------------------
- */
+/* ---- callers --------------------------------------------------------------------------------- */
 
 #define CALLERS 4       /* of the program's own lines; Chrome's stackFrames has all frames */
 #define CALLER_CELLS 48 /* of a function's name */

@@ -249,8 +249,7 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err);
 /* The arguments of a kernel's launch, for the sink's `launch`. */
 void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, int64_t device);
 
-/* ---- for the two parts of the model ------------------------------------------------------------
- */
+/* ---- for the two parts of the model ---------------------------------------------------------- */
 
 /* An argument that is left out when unknown. */
 void prof_trace_known(struct prof_trace *t, const char *key, int64_t value);

@@ -356,7 +356,7 @@ static void put_marker(struct prof_trace *t, const struct prof_event *event)
     t->sink->end(t);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static struct prof_trace_usage *find_memory_usage(struct prof_trace *t,
                                                   const struct prof_event *event)
@@ -433,7 +433,7 @@ static void put_memory_event(struct prof_trace *t, const struct prof_event *even
                                         .value = usage->bytes});
 }
 
-/* ---- what else takes time ------------------------------------------------------------------- */
+/* ---- what else takes time -------------------------------------------------------------------- */
 
 /* Under Kineto's name for it, on the track of the thread whose time it took. */
 static void put_overhead_slice(struct prof_trace *t, const struct prof_event *event)

@@ -110,7 +110,7 @@ static const struct prof_event *read_next(struct prof_report_walk *walk)
     return walk->batch[walk->at++];
 }
 
-/* ---- reading ahead -------------------------------------------------------------------------- */
+/* ---- reading ahead --------------------------------------------------------------------------- */
 
 /* Wait until there is a block to fill; false when no more is wanted. */
 static bool wait_for_room(struct prof_report_walk *walk)
@@ -241,8 +241,7 @@ static struct prof_report_lane_group *lane_group(struct prof_report_lanes *lanes
     return prof_map_put(&lanes->groups_of, key, lanes->groups.count - 1) ? group : NULL;
 }
 
-/* ---- the tree: node n has the least of 2n and 2n + 1, the leaves are the ends of the lanes ------
- */
+/* ---- the tree: node n has the minimum of 2n and 2n + 1, leaves are the ends of lanes --------- */
 
 static int64_t min_child_end(const struct prof_report_lane_group *group, size_t node)
 {

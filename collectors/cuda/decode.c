@@ -193,8 +193,7 @@ static void on_graph_record(const void *at)
     collector_emit(&out);
 }
 
-/* ---- What the host waited for, or lost time to ------------------------------------------------
- */
+/* ---- What the host waited for, or lost time to ----------------------------------------------- */
 
 #define MAX_PATH_BYTES 4096u
 
@@ -297,8 +296,7 @@ static void on_jit_record(const void *at)
     collector_emit(&out);
 }
 
-/* ---- The kinds of records ----------------------------------------------------------------------
- */
+/* ---- The kinds of records -------------------------------------------------------------------- */
 
 enum { PASS_DEVICES, PASS_CONTEXTS, PASS_CALLS, PASS_WORK, PASSES };
 

@@ -113,8 +113,7 @@ bool exact_idle_possible(void);
 enum exact_idle exact_idle_wait(void *context, uint64_t deadline, bool (*leave)(void));
 enum exact_idle exact_idle_elsewhere(void *context, uint64_t deadline, bool (*leave)(void));
 
-/* ---- exact_launches.c: kernels whose name matches the pattern of --counters=exact -------------
- */
+/* ---- exact_launches.c: kernels whose name matches the pattern of --counters=exact ------------ */
 
 /* Is exact counting requested? Reports a pattern that is not valid in the capture's health. Within
  * cuInit. */

@@ -39,7 +39,7 @@ struct host_real {
 extern struct host_real host_real;
 void host_real_find(void);
 
-/* ---- environment.c: perfkit's variables for the programs that this one starts --------------- */
+/* ---- environment.c: perfkit's variables for the programs that this one starts ---------------- */
 
 /* Remember the variables as perfkit set them, `own_path` being how the loader knows our library.
  * *facts = LIFECYCLE_OTHER_* of those that have another value here. False when this process is not
@@ -76,7 +76,7 @@ char *const *host_plan_apply(const struct host_plan *plan, char *const *envp, vo
 
 void host_signals_start(void);
 
-/* ---- elf.c ---------------------------------------------------------------------------------- */
+/* ---- elf.c ----------------------------------------------------------------------------------- */
 
 /* Once, when the library is loaded: by which loader the programs are that can be given it. */
 void host_elf_find_loader(void);

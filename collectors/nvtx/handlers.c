@@ -197,8 +197,7 @@ static void name_os_thread_w(uint32_t tid, const wchar_t *name)
     nvtx_narrow_done(&text);
 }
 
-/* ---- CORE2: the same with a domain, and what makes handles ------------------------------------
- */
+/* ---- CORE2: the same with a domain, and what makes handles ----------------------------------- */
 
 static void domain_mark_ex(struct pk_nvtx_domain *handle,
                            const struct pk_nvtx_event_attributes *attributes)

@@ -38,7 +38,7 @@ struct nvtx_object {
     char text[]; /* NUL-terminated */
 };
 
-/* ---- text.c -------------------------------------------------------------------------------- */
+/* ---- text.c ---------------------------------------------------------------------------------- */
 
 /* UTF-8 of a wide string: in the caller's buffer when it fits, else in a temporary mapping. */
 struct nvtx_text {
@@ -51,7 +51,7 @@ struct nvtx_text {
 void nvtx_narrow(struct nvtx_text *text, const wchar_t *wide);
 void nvtx_narrow_done(struct nvtx_text *text);
 
-/* ---- objects.c ----------------------------------------------------------------------------- */
+/* ---- objects.c ------------------------------------------------------------------------------- */
 
 /* The object with this key, made at first sight; NULL when there is no memory. The same key gives
  * the same object, so that equal names are one domain wherever they were created. */
@@ -107,7 +107,7 @@ enum nvtx_pop { NVTX_POP_NONE, NVTX_POP_UNRECORDED, NVTX_POP_OURS };
  * was the parent's, before a fork. NONE: nothing is open. */
 enum nvtx_pop nvtx_depth_pop(uint32_t domain, int *level, bool *captures);
 
-/* ---- events.c: the ranges of --capture-range=nvtx:NAME ------------------------------------- */
+/* ---- events.c: the ranges of --capture-range=nvtx:NAME --------------------------------------- */
 
 extern bool nvtx_capturing;    /* there is such an option; nothing else is looked at without it */
 void nvtx_capture_start(void); /* reads the option */
@@ -115,7 +115,7 @@ void nvtx_capture_start(void); /* reads the option */
  * in event attributes, of `type` PK_NVTX_MESSAGE_*. */
 bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const void *message);
 
-/* ---- inject.c ------------------------------------------------------------------------------ */
+/* ---- inject.c -------------------------------------------------------------------------------- */
 
 /* Is there a perfkit to record for? First in every handler; also greets each new spool. */
 bool nvtx_begin(void);
@@ -156,15 +156,14 @@ pk_nvtx_range_id nvtx_start(struct nvtx_object *domain, const struct nvtx_event 
 void nvtx_end(pk_nvtx_range_id id);
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event);
 
-/* ---- text.c: the texts of PyTorch's profiler ------------------------------------------------ */
+/* ---- text.c: the texts of PyTorch's profiler ------------------------------------------------- */
 
 extern bool nvtx_torch;      /* it was switched on from outside: its texts are taken apart */
 void nvtx_torch_start(void); /* reads the option */
 /* How much of the text is the operator's name; its sequence number goes into *event. */
 size_t nvtx_torch_name(const char *text, struct nvtx_event *event);
 
-/* ---- handlers.c, objects.c: write the handlers into one client's tables -------------------------
- */
+/* ---- handlers.c, objects.c: write the handlers into one client's tables ---------------------- */
 
 void nvtx_fill(pk_nvtx_function_table table, unsigned count, const pk_nvtx_function *handlers,
                unsigned handler_count);
@@ -173,7 +172,7 @@ void nvtx_fill_core2(pk_nvtx_function_table table, unsigned count);
 void nvtx_fill_cuda(pk_nvtx_function_table table, unsigned count);
 void nvtx_fill_cudart(pk_nvtx_function_table table, unsigned count);
 
-/* ---- layout.c ------------------------------------------------------------------------------ */
+/* ---- layout.c -------------------------------------------------------------------------------- */
 
 #define NVTX_FIELDS 8u /* most that are kept of one payload */
 
@@ -198,7 +197,7 @@ size_t nvtx_layout_values(const struct nvtx_object *schema,
                           const struct pk_nvtx_payload_data *payload, struct nvtx_value *values,
                           bool *whole);
 
-/* ---- payload.c ----------------------------------------------------------------------------- */
+/* ---- payload.c ------------------------------------------------------------------------------- */
 
 /* Take out of an event's extended payloads what an event has one of: message, number, work. */
 void nvtx_read_payloads(struct nvtx_object *domain, const struct pk_nvtx_payload_data *payloads,

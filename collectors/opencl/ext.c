@@ -12,8 +12,7 @@
 
 typedef void (*function)(void);
 
-/* ---- queues from properties, before OpenCL 2.0 ------------------------------------------------
- */
+/* ---- queues from properties, before OpenCL 2.0 ----------------------------------------------- */
 
 typedef cl_command_queue(CL_API_CALL *queue_function)(cl_context, cl_device_id,
                                                       const cl_queue_properties *, cl_int *);

@@ -107,7 +107,7 @@ void ocl_regions_forked(struct ocl_regions *regions)
         regions->count = 0;
 }
 
-/* ---- Shared virtual memory ------------------------------------------------------------------ */
+/* ---- Shared virtual memory ------------------------------------------------------------------- */
 
 struct ocl_regions ocl_svm;
 

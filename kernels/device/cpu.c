@@ -41,7 +41,7 @@ static struct cpu_dev *self(struct dev *dev)
     return (struct cpu_dev *)dev;
 }
 
-/* ---- the pool ------------------------------------------------------------------------------- */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
 static void run_portions(struct cpu_dev *cpu)
 {
@@ -105,7 +105,7 @@ static void run_launch(struct cpu_dev *cpu, dev_cpu_function function,
     pthread_mutex_unlock(&cpu->lock);
 }
 
-/* ---- the interface -------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 static int cpu_alloc(struct dev *dev, struct dev_buffer *buffer)
 {
@@ -310,7 +310,7 @@ static void cpu_event_release(struct dev_event *event)
     (void)event;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void cpu_close(struct dev *dev)
 {

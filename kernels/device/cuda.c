@@ -30,7 +30,7 @@ static struct cuda_dev *self(struct dev *dev)
     return (struct cuda_dev *)dev;
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int take_event(struct dev *dev, cudaEvent_t *out)
 {
@@ -122,7 +122,7 @@ static void cuda_event_release(struct dev_event *event)
         give_event(event->dev, event->handle);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int cuda_alloc(struct dev *dev, struct dev_buffer *buffer)
 {
@@ -176,7 +176,7 @@ static void cuda_free_host(struct dev_host *host)
     cudaFreeHost(host->pointer);
 }
 
-/* ---- queues and commands -------------------------------------------------------------------- */
+/* ---- queues and commands --------------------------------------------------------------------- */
 
 static int cuda_queue_create(struct dev_queue *queue)
 {
@@ -352,7 +352,7 @@ static int cuda_launch(struct dev_queue *queue, struct dev_kernel *kernel, struc
     return event_end(queue, event);
 }
 
-/* ---- graphs --------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static int cuda_graph_begin(struct dev_queue *queue)
 {
@@ -391,7 +391,7 @@ static void cuda_graph_free(struct dev_graph *graph)
     cudaGraphExecDestroy(graph->handle);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void cuda_close(struct dev *dev)
 {

@@ -127,7 +127,7 @@ int dev_fail(struct dev *dev, const char *what, const char *format, ...)
     return -1;
 }
 
-/* ---- queues and events ---------------------------------------------------------------------- */
+/* ---- queues and events ----------------------------------------------------------------------- */
 
 int dev_queue_create(struct dev *dev, struct dev_queue **out)
 {
@@ -217,7 +217,7 @@ void dev_event_release(struct dev_event *event)
     free(event);
 }
 
-/* ---- commands ------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static int check_range(const struct dev_buffer *buffer, const char *what, size_t offset,
                        size_t bytes)

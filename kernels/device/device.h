@@ -43,7 +43,7 @@ struct dev_info {
     size_t cache_bytes; /* the cache that all compute units share; 0: not known */
 };
 
-/* ---- kernels ------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 #define DEV_MAX_ARGS 24
 
@@ -145,7 +145,7 @@ static inline struct dev_grid dev_grid_for(size_t items, uint32_t group_items)
     return (struct dev_grid){.groups = groups ? (uint32_t)groups : 1, .group_items = group_items};
 }
 
-/* ---- devices ------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* Opens a device. DEV_AUTO takes CUDA, else OpenCL, else the CPU, each when it was built and
  * finds a device. cpu_threads: threads of the CPU backend, 0 for one per core, ignored
@@ -176,7 +176,7 @@ void dev_clear_error(struct dev *dev);
 int dev_fail(struct dev *dev, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 #define DEV_VIEW_ALIGN_BYTES 256
 
@@ -225,7 +225,7 @@ int dev_alloc_host(struct dev *dev, size_t bytes, struct dev_host **out);
 void *dev_host_pointer(const struct dev_host *host);
 void dev_free_host(struct dev_host *host); /* NULL is allowed */
 
-/* ---- queues and commands -------------------------------------------------------------------- */
+/* ---- queues and commands --------------------------------------------------------------------- */
 
 /* Every command takes an optional `event`: where not NULL, *event becomes the command's event,
  * owned by the caller. */

@@ -61,7 +61,7 @@ static cl_event *event_slot(struct dev_event *event)
     return event ? (cl_event *)&event->handle : NULL;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int opencl_alloc(struct dev *dev, struct dev_buffer *buffer)
 {
@@ -120,7 +120,7 @@ static void opencl_free_host(struct dev_host *host)
     clReleaseMemObject(host->handle);
 }
 
-/* ---- queues and commands -------------------------------------------------------------------- */
+/* ---- queues and commands --------------------------------------------------------------------- */
 
 static int opencl_queue_create(struct dev_queue *queue)
 {
@@ -324,7 +324,7 @@ static int opencl_launch(struct dev_queue *queue, struct dev_kernel *kernel, str
     return status == CL_SUCCESS ? 0 : fail(queue->dev, kernel->name, status);
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int opencl_event_wait(struct dev_event *event)
 {
@@ -371,7 +371,7 @@ static void opencl_event_release(struct dev_event *event)
         clReleaseEvent(event->handle);
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void opencl_close(struct dev *dev)
 {

@@ -45,7 +45,7 @@ extern const struct dev_module gemm_module;
 /* One matrix product in double precision; `c` is read when beta is not 0. */
 void gemm_reference(const struct gemm_shape *shape, const float *a, const float *b, double *c);
 
-/* ---- cuBLAS --------------------------------------------------------------------------------- */
+/* ---- cuBLAS ---------------------------------------------------------------------------------- */
 
 struct gemm_library;
 

@@ -75,7 +75,7 @@ void hash_reference(const struct hash_shape *shape, const struct hash_records *r
 
 extern const struct dev_module hash_embedding_module;
 
-/* ---- the hash ------------------------------------------------------------------------------- */
+/* ---- the hash -------------------------------------------------------------------------------- */
 
 #define HASH_SALT_GENUS 0x9e3779b9u
 #define HASH_SALT_FAMILY 0x7f4a7c15u

@@ -81,8 +81,7 @@ static enum prof_status cpu_sample_rows(struct prof_capture *capture,
     return status;
 }
 
-/* ---- device time ------------------------------------------------------------------------------
- */
+/* ---- device time ----------------------------------------------------------------------------- */
 
 bool prof_cpu_device_works(struct prof_cpu_device_time *time, int64_t start, int64_t end,
                            int64_t thread)
@@ -128,8 +127,7 @@ static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begi
     return prof_subtract(prof_subtract(end, begin), busy);
 }
 
-/* ---- samples ----------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 struct sample {
     const struct cpu_sample *row;
@@ -316,8 +314,7 @@ static bool add_cpu_sample_row(void *user, const struct cpu_sample *row)
     return !cpu_state(row->kind, &sample.state) || add_cpu_sample(user, &sample);
 }
 
-/* ---- results ----------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* That threads wait which launch nothing is no news: it is what a pool of workers does. */
 static int64_t weigh(bool launches, const int64_t ns[PROF_CPU_STATES])
@@ -423,8 +420,7 @@ void prof_cpu_free(struct prof_cpu *result)
     *result = (struct prof_cpu){.window_ns = PROF_UNKNOWN, .idle_ns = PROF_UNKNOWN};
 }
 
-/* ---- of a capture -----------------------------------------------------------------------------
- */
+/* ---- of a capture ---------------------------------------------------------------------------- */
 
 bool prof_cpu_sampled(struct prof_capture *capture)
 {

@@ -189,7 +189,7 @@ void prof_call_tree_take(struct prof_call_tree *tree, struct prof_flame *result)
     prof_flame_sum(result);
 }
 
-/* ---- operations ------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 struct work {
     struct prof_capture *capture;

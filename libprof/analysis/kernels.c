@@ -171,8 +171,7 @@ void prof_rollup_free(struct prof_rollup *result)
     *result = (struct prof_rollup){0};
 }
 
-/* ---- kernels of captures that have only these --------------------------------------------------
- */
+/* ---- kernels of captures that have only these ------------------------------------------------ */
 
 /* Totals of a thousand ranks are worth a table, though no single kernel is known (perfkit merge
  * --summary): are there sums and no kernel? */

@@ -64,7 +64,7 @@ enum prof_status prof_live_marks(struct prof_capture *capture, struct prof_live_
     return prof_query_end(capture, row, err);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void read_histogram(sqlite3_stmt *row, int column, uint32_t histogram[PROF_LIVE_BUCKETS])
 {
@@ -212,7 +212,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
     return status ? status : prof_query_end(capture, row, err);
 }
 
-/* ---- the last rows only -------------------------------------------------------------------- */
+/* ---- the last rows only ---------------------------------------------------------------------- */
 
 static int64_t query_live_number(struct prof_capture *capture, char *sql, int64_t otherwise)
 {

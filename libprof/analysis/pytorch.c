@@ -84,8 +84,7 @@ static enum prof_status read_work(struct work *w, struct prof_error *err)
     return prof_event_rows(w->capture, &query, take_operation, w, err);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* What makes two operators one row. */
 struct key {

@@ -29,7 +29,7 @@ static enum prof_ceiling_kind tensor_pipe(const char *name)
     return PROF_CEILING_TENSOR_FP16;
 }
 
-/* ---- place of a point ------------------------------------------------------------ */
+/* ---- place of a point ------------------------------------------------------------------------ */
 
 #define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
 #define BEYOND 1.05 /* of a roof: the work cannot have been what was declared, or not there */

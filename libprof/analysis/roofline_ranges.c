@@ -50,8 +50,7 @@ struct work {
     enum { NOT_ASKED, WIDE, NARROW } * precision; /* by index of a configuration, of its name */
 };
 
-/* ---- device work ------------------------------------------------------------------------------
- */
+/* ---- device work ----------------------------------------------------------------------------- */
 
 /* Calls `visit` for the group of each range that is open around the call, in every lane; a range
  * inside one of its own name counts once. */
@@ -174,8 +173,7 @@ static bool add_roofline_operation(void *user, const struct prof_event_row *op)
     return true;
 }
 
-/* ---- times ------------------------------------------------------------------------------------
- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 static void add_busy_span(void *user, int64_t begin, int64_t end, unsigned active)
 {
@@ -233,16 +231,14 @@ static enum prof_status measure_busy(struct work *w, struct prof_error *err)
     return status;
 }
 
-/* ---- work -------------------------------------------------------------------------------------
- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static void add_work(struct group *g, const void *what)
 {
     prof_roofline_add(&g->work, what);
 }
 
-/* ---- the result -------------------------------------------------------------------------------
- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static void finish_group(struct work *w, size_t number, struct prof_roofline *result)
 {

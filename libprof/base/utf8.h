@@ -45,8 +45,7 @@ char *prof_report_cut(const char *text, size_t cells);
  * "void gemm<float, 128>(int)", "gemm<float, 128>", "gemm<f...128>". */
 char *prof_report_fit(const char *text, size_t cells);
 
-/* ---- regular expressions from outside: options, and the filter that a capture file carries ----
- */
+/* ---- regular expressions of options and of a capture file ------------------------------------ */
 
 /* Why the C library's matcher cannot be given this POSIX extended regular expression ("it ..."), or
  * NULL: it recurses over the pattern (20,000 brackets overflow its stack), writes counted

@@ -171,8 +171,7 @@ static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device
     device->sampled_ns = now;
 }
 
-/* ---- NVML --------------------------------------------------------------------------------------
- */
+/* ---- NVML ------------------------------------------------------------------------------------ */
 
 #define CLOCK_SM 1
 #define CLOCK_MEMORY 2

@@ -70,8 +70,7 @@ struct prof_info {
 /* Never NULL. Lives until prof_close or prof_refresh, as everything from the lookups below. */
 const struct prof_info *prof_info(const struct prof_capture *capture);
 
-/* ---- lookups: processes, threads, devices, contexts, streams, launch configurations, strings ----
- */
+/* ---- lookups: processes, threads, devices, contexts, streams, configurations, strings -------- */
 
 struct prof_process {
     int64_t id;
@@ -194,8 +193,7 @@ const char *prof_sync_kind_text(int kind);   /* sync.kind */
 /* "8,2 x 256": grid and block of a launch; "n/a" for NULL. */
 struct prof_text prof_launch_shape(const struct prof_config *config);
 
-/* ---- filters ----------------------------------------------------------------------------------
- */
+/* ---- filters --------------------------------------------------------------------------------- */
 
 /* What an analysis looks at. {0}, or NULL instead of a filter, is everything; several conditions
  * must all hold. Texts and lists are borrowed.

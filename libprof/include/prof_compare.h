@@ -33,8 +33,7 @@
 extern "C" {
 #endif
 
-/* ---- metrics ----------------------------------------------------------------------------------
- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 enum prof_metric_unit {
     PROF_METRIC_COUNT,
@@ -197,8 +196,7 @@ enum prof_status prof_run_decode(const char *text, struct prof_run *run, struct 
  * patterns in configurations are matched with. Like snprintf. */
 size_t prof_metric_text(const struct prof_metric *metric, char *out, size_t size);
 
-/* ---- comparing --------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* What matters, for one metric. The callback of the options may change it. */
 struct prof_policy {

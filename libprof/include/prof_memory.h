@@ -115,8 +115,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
                                    struct prof_error *err);
 void prof_alive_free(struct prof_alive *result);
 
-/* ---- memory by where it was allocated ----------------------------------------------------------
- */
+/* ---- memory by where it was allocated -------------------------------------------------------- */
 
 enum prof_memory_verdict {
     PROF_MEMORY_FREED, /* all of it was freed */

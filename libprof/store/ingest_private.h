@@ -216,7 +216,7 @@ struct prof_ingest {
     bool has_primary;
 };
 
-/* ---- functions ------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* Binding helpers: 0-valued "unknown" becomes NULL with ingest_bind_known. */
 static inline void ingest_bind(sqlite3_stmt *sql, int at, int64_t value)

@@ -45,7 +45,7 @@ bool elf_image_find(const struct elf_image *image, const char *name, Elf64_Shdr 
 bool elf_image_address(const struct elf_image *image, int64_t segment, uint64_t offset,
                        uint64_t *address);
 
-/* ---- functions (elf_functions.c) ---- */
+/* ---- functions (elf_functions.c) ------------------------------------------------------------- */
 
 struct elf_function {
     uint64_t start, end;

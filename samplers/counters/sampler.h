@@ -81,7 +81,7 @@ struct others {
  * `directory`, or its spool is there. Takes milliseconds. */
 struct others others_look(void *device, const char *directory);
 
-/* ---- self_test.c ---------------------------------------------------------------------------- */
+/* ---- self_test.c ----------------------------------------------------------------------------- */
 
 struct counter_self_test {
     unsigned device, bursts;

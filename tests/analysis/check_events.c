@@ -235,8 +235,7 @@ START_TEST(a_cursor_sees_one_state)
 }
 END_TEST
 
-/* ---- the reader below: rows with the columns that are asked for ---------------------------------
- */
+/* ---- the reader below: rows with the columns that are asked for ------------------------------ */
 
 /* "kind:id" of each row, and the last one itself. */
 struct read_rows {

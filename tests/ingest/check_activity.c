@@ -35,8 +35,7 @@ static void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint
     collector_emit(&kernel);
 }
 
-/* ---- a row each --------------------------------------------------------------------------------
- */
+/* ---- a row each ------------------------------------------------------------------------------ */
 
 static void emit_graphs(uint64_t t, uint32_t stream)
 {
@@ -262,8 +261,7 @@ START_TEST(every_record_has_its_row)
 }
 END_TEST
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void give_name(enum wire_named kind, uint64_t object, const char *text)
 {
@@ -386,8 +384,7 @@ START_TEST(names_of_threads)
 }
 END_TEST
 
-/* ---- the kernel filter -------------------------------------------------------------------------
- */
+/* ---- the kernel filter ----------------------------------------------------------------------- */
 
 static void mixed_kernels(void *unused)
 {
@@ -461,8 +458,7 @@ START_TEST(a_bad_filter_is_refused)
 }
 END_TEST
 
-/* ---- killed ------------------------------------------------------------------------------------
- */
+/* ---- killed ---------------------------------------------------------------------------------- */
 
 static void is_killed(void *unused)
 {
@@ -686,8 +682,7 @@ START_TEST(what_is_said_when_nobody_watched)
 }
 END_TEST
 
-/* ---- an older writer ---------------------------------------------------------------------------
- */
+/* ---- an older writer ------------------------------------------------------------------------- */
 
 static void short_records(void *unused)
 {

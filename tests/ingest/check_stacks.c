@@ -29,7 +29,7 @@ static void call_with(uint32_t stack)
                    WIRE_CLASS_OTHER, stack);
 }
 
-/* ---- sharing ----------------------------------------------------------------------------------- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 static void three_stacks(void *unused)
 {
@@ -75,7 +75,7 @@ START_TEST(what_stacks_share_is_there_once)
 }
 END_TEST
 
-/* ---- objects that come and go ------------------------------------------------------------------ */
+/* ---- objects that come and go ---------------------------------------------------------------- */
 
 static void reloads(void *unused)
 {
@@ -117,7 +117,7 @@ START_TEST(an_address_is_of_what_was_there_then)
 }
 END_TEST
 
-/* ---- hostile records ----------------------------------------------------------------------------- */
+/* ---- hostile records ------------------------------------------------------------------------- */
 
 static void broken(void *unused)
 {
@@ -156,7 +156,7 @@ START_TEST(broken_records_do_no_harm)
 }
 END_TEST
 
-/* ---- stacks that perfkit itself takes ------------------------------------------------------------- */
+/* ---- stacks that perfkit itself takes -------------------------------------------------------- */
 
 static bool names(struct prof_ingest *ingest, int64_t *first, int64_t *second)
 {
@@ -210,7 +210,7 @@ START_TEST(stacks_of_perfkit_itself)
 }
 END_TEST
 
-/* ---- failures ---------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 /* A step that fails says why, whether SQLite failed or something else; the next step reads the same
  * records again. */

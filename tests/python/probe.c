@@ -23,8 +23,7 @@
 #define MOST_STRINGS (1u << 18)
 #define MOST_FRAMES 512u
 
-/* ---- a core that remembers --------------------------------------------------------------------
- */
+/* ---- a core that remembers ------------------------------------------------------------------- */
 
 struct code {
     struct wire_python_code head;
@@ -115,8 +114,7 @@ void stacks_set_merge(stacks_merge *merge)
     (void)merge;
 }
 
-/* ---- native frames ----------------------------------------------------------------------------
- */
+/* ---- native frames --------------------------------------------------------------------------- */
 
 struct native {
     uint64_t entries[MOST_FRAMES], cfas[MOST_FRAMES];
@@ -138,8 +136,7 @@ static _Unwind_Reason_Code see(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
-/* ---- what the program calls --------------------------------------------------------------------
- */
+/* ---- what the program calls ------------------------------------------------------------------ */
 
 /* The merged stack, at most `room` entries; `depth`: native frames that are found at most. */
 EXPORT size_t probe_stack(uint64_t *out, size_t room, size_t depth)

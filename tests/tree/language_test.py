@@ -98,6 +98,8 @@ def comment_faults(path, text):
     for match in COMMENT.finditer(text):
         if match.group(1):
             continue
+        if re.fullmatch(r"/\* ---.*-\n \*/", match.group(0), re.DOTALL):
+            yield "%s:%d: the title of a section is one line" % (path, text.count("\n", 0, match.start()) + 1)
         comment = re.sub(r"\s*\n\s*\*?\s*", " ", match.group(0))
         for word, instead in FORBIDDEN_IN_COMMENTS:
             found = word.search(comment)
@@ -130,10 +132,10 @@ def main(root):
     seen = list(page_faults("planted.md", planted))
     if len(seen) != 3:
         found.append("of three planted faults of a page these were seen: %s" % seen)
-    planted = '/* a thread\n * waits beyond */ f("ask"); /* multitask, untold */\n// nobody'
+    planted = '/* a thread\n * waits beyond */ f("ask"); /* multitask, untold */\n// nobody\n/* ---- a part ----\n */'
     seen = list(comment_faults("planted.c", planted))
-    if len(seen) != 2:
-        found.append("of two faults planted in comments these were seen: %s" % seen)
+    if len(seen) != 3:
+        found.append("of three faults planted in comments these were seen: %s" % seen)
     checked = "no string, no page and no comment in %s uses a word of the list" % ", ".join(COMMENTS)
     print("\n".join(found) if found else checked)
     return 1 if found else 0

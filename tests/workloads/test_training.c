@@ -23,7 +23,7 @@ static struct dev_buffer *put_tokens(const uint32_t *tokens, size_t count)
     return put_bytes(tokens, count * sizeof tokens[0]);
 }
 
-/* ---- softmax -------------------------------------------------------------------------------- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 static void check_softmax(uint32_t rows, uint32_t columns, uint32_t period, float scale)
 {
@@ -123,7 +123,7 @@ START_TEST(loss_of_targets)
 }
 END_TEST
 
-/* ---- normalisation -------------------------------------------------------------------------- */
+/* ---- normalisation --------------------------------------------------------------------------- */
 
 static void check_norm(uint32_t rows, uint32_t columns)
 {
@@ -188,7 +188,7 @@ START_TEST(norm_of_rows)
 }
 END_TEST
 
-/* ---- embedding and Adam --------------------------------------------------------------------- */
+/* ---- embedding and Adam ---------------------------------------------------------------------- */
 
 START_TEST(embedding_and_back)
 {
@@ -296,7 +296,7 @@ START_TEST(adam_moves_weights)
 }
 END_TEST
 
-/* ---- finite differences --------------------------------------------------------------------- */
+/* ---- finite differences ---------------------------------------------------------------------- */
 
 /* The reference's gradient by every weight of a small model of two layers. */
 START_TEST(gradient_is_that_of_the_loss)

@@ -123,7 +123,7 @@ static int start(void *values, char **argv)
     return 2;
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* A device of this rank: its own, else the first, which ranks then share; NCCL does not take that,
  * but all else does. (A scheduler may also show each rank one device only.) */
@@ -176,7 +176,7 @@ static struct dev *open_ranks_device(const void *values)
     return dev;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int failed_checks(const struct results *results)
 {

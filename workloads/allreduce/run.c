@@ -42,7 +42,7 @@ struct state {
     struct result *row;
 };
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 struct shape whole_shape(const struct allreduce_options *o)
 {
@@ -95,7 +95,7 @@ static void free_data(struct data *data)
     reference_free(&data->reference);
 }
 
-/* ---- buckets -------------------------------------------------------------------------------- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 static int send_bucket(struct state *s, size_t from)
 {
@@ -142,7 +142,7 @@ static int finish(void *context)
     return mark(s, &s->summed);
 }
 
-/* ---- a step --------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 static void sleep_planted(uint32_t ms)
 {
@@ -185,7 +185,7 @@ static int step(void *argument)
     return take_times(s) == 0 ? result : -1;
 }
 
-/* ---- verification --------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 /* The losses of the whole batch's rows in their order. 0, or -1 when a rank is gone. */
 static int gather_losses(const struct state *s, float *all)
@@ -274,7 +274,7 @@ static int verify(struct state *s)
     return result;
 }
 
-/* ---- measuring ------------------------------------------------------------------------------ */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static int open_state(struct state *s)
 {

@@ -20,7 +20,7 @@ struct allreduce_options {
     struct meet meet;
 };
 
-/* ---- variants ------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 enum buckets { BUCKETS_ASKED, BUCKETS_SMALL, BUCKETS_ONE };
 
@@ -39,7 +39,7 @@ extern const size_t variant_count;
 /* Bytes of a bucket; SIZE_MAX: one for all. */
 size_t bucket_of(const struct allreduce_options *options, const struct variant *variant);
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* Of one rank; sent between ranks as it is. Times are ns for a step. */
 struct rank_result {

@@ -9,7 +9,7 @@
 #include "perfkit/annotate.h"
 #include "workloads/batched_forces/model.h"
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static int run_components(struct model *m, const struct pass *pass, enum component begin,
                           enum component end, double times[COMPONENTS])
@@ -141,7 +141,7 @@ void edge_list_free(struct edge_list *list)
     *list = (struct edge_list){0};
 }
 
-/* ---- setting up ----------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 static int make_passes(struct model *m)
 {

@@ -98,7 +98,7 @@ static int open(const struct run *run, const struct choice *choice, struct state
     return -1;
 }
 
-/* ---- verification --------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 /* Energies by themselves and forces by themselves: a norm over both would hide the smaller. */
 static int verify_forces(const struct run *run, struct model *model, struct check *check)
@@ -188,7 +188,7 @@ static int verify(const struct run *run, const struct state *state, struct check
     return verify_operation(run, state->model, operation, check);
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static struct result *add_rows(struct results *results, size_t count)
 {

@@ -25,7 +25,7 @@ struct forces_options {
 
 enum molecule_kind { SET_BENZENE, SET_MIXED };
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* Molecule m has the atoms first[m] .. first[m+1]-1. */
 struct molecules {
@@ -58,7 +58,7 @@ void network_free(struct network *network);
 /* Directed pairs of the molecules first .. last-1 that are nearer than `cutoff`. */
 uint32_t count_edges(const struct molecules *set, uint32_t first, uint32_t last, float cutoff);
 
-/* ---- the reference -------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 struct reference {
     double *energies; /* [molecule] */
@@ -73,7 +73,7 @@ int reference_make(const struct network *network, const struct molecules *set, u
                    struct reference *reference);
 void reference_free(struct reference *reference);
 
-/* ---- the network on a device ---------------------------------------------------------------- */
+/* ---- the network on a device ----------------------------------------------------------------- */
 
 enum component {
     TRANSFER_IN,
@@ -124,7 +124,7 @@ struct edge_list {
 int64_t model_edges(struct model *model, struct edge_list *edges);
 void edge_list_free(struct edge_list *edges);
 
-/* ---- variants ------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 struct run {
     const struct forces_options *options;
@@ -177,7 +177,7 @@ int run_choices(const struct run *run, const struct choice *choices, size_t coun
  * waiting for the end does not hide it. */
 #define OPERATIONS_PER_STEP 32
 
-/* ---- claims and output ---------------------------------------------------------------------- */
+/* ---- claims and output ----------------------------------------------------------------------- */
 
 /* The components of a step together. */
 double components_total_ns(const struct result *row);

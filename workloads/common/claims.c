@@ -84,7 +84,7 @@ static const char *reason(const struct claim *c)
     return NULL;
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void value_cell(struct table *table, enum claim_unit unit, double value)
 {
@@ -182,7 +182,7 @@ void claims_print(const struct claims *claims)
     print_reasons(claims);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void claim_json(struct json *json, const struct claim *c)
 {

@@ -101,7 +101,7 @@ struct subject {
 int measure(struct session *session, struct subject *subjects, size_t count, uint32_t iterations,
             uint32_t warmup);
 
-/* ---- verification --------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 struct check {
     bool done;

@@ -106,7 +106,7 @@ void output_end(struct output *out, const struct claims *claims)
     json_object_end(&out->json);
 }
 
-/* ---- within a row --------------------------------------------------------------------------- */
+/* ---- within a row ---------------------------------------------------------------------------- */
 
 void output_text(struct output *out, const char *key, const char *header, const char *text)
 {

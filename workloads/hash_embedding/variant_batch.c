@@ -15,7 +15,7 @@
 #include "perfkit/annotate.h"
 #include "workloads/hash_embedding/batch.h"
 
-/* ---- the pipelines -------------------------------------------------------------------------- */
+/* ---- the pipelines --------------------------------------------------------------------------- */
 
 static int small_copies_batch(struct feeder *s, const struct batch *b)
 {
@@ -124,7 +124,7 @@ static int batch_step(void *argument)
     return result;
 }
 
-/* ---- setting up ----------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 static void batch_close(void *argument)
 {

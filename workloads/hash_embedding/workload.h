@@ -25,7 +25,7 @@ struct hash_options {
 
 enum record_order { ORDER_SORTED, ORDER_RANDOM };
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 struct dataset {
     struct hash_shape shape;
@@ -48,7 +48,7 @@ void dataset_free(struct dataset *data);
 /* Row of the first id of a lookup: ranks 0 .. top_k-1 are genera, then families. */
 size_t table_first_row(const struct dataset *data, uint32_t lookup);
 
-/* ---- variants ------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 struct run {
     const struct hash_options *options;
@@ -83,7 +83,7 @@ extern const size_t hash_variant_count, lookup_variant_count, batch_variant_coun
 /* Every variant in the order above; NULL beyond the last. */
 const struct variant *variant_at(size_t index);
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 struct result {
     const char *variant;
@@ -110,7 +110,7 @@ void claims_evaluate(const struct results *results, const struct dev_info *info,
 void print_results(const struct hash_options *options, const struct dev_info *info,
                    const struct results *results);
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 #define RUN_TOGETHER 2
 

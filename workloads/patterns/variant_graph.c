@@ -14,7 +14,7 @@
 #include "kernels/stream/stream.h"
 #include "workloads/patterns/workload.h"
 
-/* ---- the chain ------------------------------------------------------------------------------ */
+/* ---- the chain ------------------------------------------------------------------------------- */
 
 #define SCALE 0.96875f
 #define SHIFT 0.03125f
@@ -137,7 +137,7 @@ static int chain_verify(void *argument, struct check *check)
     return result;
 }
 
-/* ---- Newton's iteration --------------------------------------------------------------------- */
+/* ---- Newton's iteration ---------------------------------------------------------------------- */
 
 #define MOST_STEPS 64
 #define SMALL_CHANGE 1e-6f

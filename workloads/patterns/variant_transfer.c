@@ -16,7 +16,7 @@
 #define SCALE 1.5f
 #define SHIFT -0.25f
 
-/* ---- copies --------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 struct copies {
     struct session *session;
@@ -103,7 +103,7 @@ static int copies_verify(void *argument, struct check *check)
     return 0;
 }
 
-/* ---- allocation ----------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 struct batches {
     struct session *session;

@@ -73,7 +73,7 @@ const struct variant *variant_at(size_t index);
 /* Notes the reason; returns UNAVAILABLE. */
 int unavailable(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* `count` floats in (0, 1] from the seed of the options and `salt`; NULL when memory ran out. */
 float *random_floats(const struct run *run, uint64_t salt, size_t count);
@@ -82,7 +82,7 @@ float *random_floats(const struct run *run, uint64_t salt, size_t count);
 int check_buffer(struct session *session, struct dev_buffer *buffer, const double *reference,
                  size_t count, struct check *check);
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 struct results {
     struct result *rows;
@@ -103,7 +103,7 @@ void claims_evaluate(const struct results *results, const struct dev_info *info,
 void print_results(const struct pattern_options *options, const struct dev_info *info,
                    const struct results *results);
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 #define RUN_TOGETHER 3
 

@@ -74,7 +74,7 @@ static struct dev_buffer *input_of(const struct model *m, uint32_t layer)
     return layer == 0 ? m->matrix[INPUT] : of_layer(m, layer - 1, NORM2);
 }
 
-/* ---- products ------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static enum matmul_kernel choose(const struct model *m, const struct matmul_shape *shape)
 {
@@ -222,7 +222,7 @@ static int attend(struct model *m, enum attention_product which, struct dev_buff
     return product(m, &shape, a, b, c, c);
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* period: of the causal mask, or 0. */
 static int softmax(struct model *m, struct dev_buffer *x, uint32_t rows, uint32_t columns,
@@ -277,7 +277,7 @@ static int norm_backward(struct model *m, struct dev_buffer *in, uint32_t offset
                   LAYER_NORM_BACKWARD_FLOP * elements, 2 * elements + 2.0 * rows + width, elements);
 }
 
-/* ---- forward -------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
 int pass_embed(struct model *m)
 {
@@ -331,7 +331,7 @@ int pass_forward(struct model *m)
     return softmax(m, logits, m->pass_rows, s->vocabulary, 0, 1);
 }
 
-/* ---- backward ------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------- */
 
 static int loss(struct model *m, uint32_t first_row)
 {

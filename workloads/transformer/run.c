@@ -43,7 +43,7 @@ struct state {
     uint32_t counted; /* steps */
 };
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static int make_data(const struct run *run, struct data *data)
 {
@@ -90,7 +90,7 @@ static void free_data(struct runner *runner)
     }
 }
 
-/* ---- verification --------------------------------------------------------------------------- */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 /* The first step by its losses and gradients, and the next ones by their losses and the weights in
  * the end. Those agree less: Adam's first steps move a weight by the sign of its gradient, however
@@ -140,7 +140,7 @@ static int verify(const struct data *data, struct model *model, struct result *r
     return result;
 }
 
-/* ---- measuring ------------------------------------------------------------------------------ */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static int step(void *argument)
 {

@@ -55,7 +55,7 @@ static int enter(struct model *m, enum phase next)
     return 0;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int allocate(struct model *m, size_t bytes, struct dev_buffer **out)
 {
@@ -94,7 +94,7 @@ static void free_matrices(struct model *m)
     }
 }
 
-/* ---- transfers ------------------------------------------------------------------------------ */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static enum dev_sync sync_of(const struct model *m)
 {
@@ -182,7 +182,7 @@ static int read_losses(struct model *m, float *to, size_t rows)
                         sync_of(m));
 }
 
-/* ---- the step ------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static int run_pass(struct model *m, uint32_t pass)
 {

@@ -10,7 +10,7 @@
 #define VERIFY_STEPS 3   /* the last one sees the batch of the first one again */
 #define LEARNING_RATE 1e-3
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* Numbers of a model and its batches. The heads' width is width / heads; between its two products
  * the MLP of a layer has `hidden` columns. */
@@ -57,7 +57,7 @@ double largest_matrix_of(const struct shape *shape);
 float *weights_make(const struct shape *shape, uint64_t seed);
 uint32_t *corpus_make(const struct shape *shape, uint64_t seed);
 
-/* ---- the reference -------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 /* The sum of the losses of all rows of a batch in double precision; losses[row] and the gradient
  * by the weights are left out where NULL, doubtful (struct reference: doubtful_gates) too. NaN when
@@ -85,7 +85,7 @@ void reference_free(struct reference *reference);
 void reference_check_gradient(const struct reference *reference, const float *gradient,
                               struct check *check);
 
-/* ---- the model on a device ------------------------------------------------------------------ */
+/* ---- the model on a device ------------------------------------------------------------------- */
 
 enum tiles {
     TILES_16,       /* 16 x 16 always */

@@ -14,7 +14,7 @@ struct transformer_options {
 /* width: 0 for that of the options. */
 struct shape shape_of(const struct transformer_options *options, uint32_t width);
 
-/* ---- variants ------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 struct variant {
     const char *name;
@@ -58,7 +58,7 @@ struct run {
  * stderr what failed. */
 int run_variants(const struct run *run);
 
-/* ---- the cache's counters ------------------------------------------------------------------- */
+/* ---- the cache's counters -------------------------------------------------------------------- */
 
 /* Counters of this process's threads, those made later included. */
 struct cache_counters {
@@ -72,7 +72,7 @@ void cache_close(struct cache_counters *counters);
 /* What was counted so far; NaN where nothing is. */
 void cache_read(const struct cache_counters *counters, double *references, double *misses);
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 struct claims;
 

@@ -110,8 +110,7 @@ struct prof_pair *prof_pair_like(const struct prof_compare *c, enum prof_metric_
     return NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool sum_parts(const struct prof_compare *c, const struct prof_pair *pair, int side,
                       size_t run, bool inside, double *value)

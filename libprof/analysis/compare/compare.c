@@ -12,8 +12,7 @@
 
 #define ALPHA 0.01
 
-/* ---- before -------------------------------------------------------------------------------------
- */
+/* ---- before ---------------------------------------------------------------------------------- */
 
 /* By what was measured: times differ between any two runs. */
 static int by_content(const void *a, const void *b)

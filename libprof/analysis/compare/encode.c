@@ -22,8 +22,7 @@ static const char *const iteration_sources[PROF_ITERATION_SOURCES] = {
     [PROF_ITERATION_LAUNCHES] = "launches",
 };
 
-/* ---- runs and their texts ----------------------------------------------------------------------
- */
+/* ---- runs and their texts -------------------------------------------------------------------- */
 
 const char *prof_run_text(struct prof_run *run, const char *text, size_t length, bool *failed)
 {
@@ -60,8 +59,7 @@ void prof_run_free(struct prof_run *run)
     *run = (struct prof_run){0};
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void add_known_int(cJSON *to, const char *key, int64_t value, bool *failed)
 {
@@ -167,8 +165,7 @@ enum prof_status prof_run_encode(const struct prof_run *run, char **text, struct
     return *text ? PROF_OK : prof_out_of_memory(err);
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
     struct prof_run *run;

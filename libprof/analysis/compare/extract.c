@@ -87,7 +87,7 @@ void prof_extract_sketch(struct prof_extract *x, struct prof_metric *metric, con
         x->failed = true;
 }
 
-/* ---- sums by iteration ---------------------------------------------------------------------- */
+/* ---- sums by iteration ----------------------------------------------------------------------- */
 
 /* Events come nearly in order of their iterations: those of several threads take turns. */
 bool prof_iteration_sums_add(struct prof_iteration_sums *sums, size_t iteration, double value)
@@ -137,8 +137,7 @@ double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_
     return exp(sketch.log_mean) * (double)count / (double)x->iterations.steady;
 }
 
-/* ---- findings ----------------------------------------------------------------------------------
- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 /* A rule may speak of several devices: the worst counts. 1 info, 2 warning, 3 critical. */
 static enum prof_status extract_findings(struct prof_extract *x, struct prof_error *err)
@@ -169,8 +168,7 @@ static enum prof_status extract_findings(struct prof_extract *x, struct prof_err
     return status;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static enum prof_status make_all(struct prof_extract *x, const struct prof_run_options *options,
                                  struct prof_error *err)

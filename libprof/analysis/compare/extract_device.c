@@ -41,8 +41,7 @@ struct work {
     int64_t *first_of; /* iteration -> start of its first operation */
 };
 
-/* ---- keys ---------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static int64_t ordinal_of(const struct prof_extract *x, const struct prof_shape *shape)
 {
@@ -123,8 +122,7 @@ static bool make_keys(struct work *w)
     return w->key_of_shape != NULL;
 }
 
-/* ---- operations ---------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static bool add_value(struct key *key, double value)
 {
@@ -225,8 +223,7 @@ static void clip_busy(struct work *w)
     }
 }
 
-/* ---- metrics ------------------------------------------------------------------------------------
- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static void shape_metric(struct prof_metric *metric, const struct key *key)
 {

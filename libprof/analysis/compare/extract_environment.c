@@ -35,8 +35,7 @@ static void add_end(struct list *list, const struct prof_info *info)
     add_environment(list, PROF_ENVIRONMENT_HARD, "exit status", text);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 enum part { NAME, UUID, DRIVER, API, UNITS, MEMORY };
 
@@ -76,8 +75,7 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
     add_environment(list, level, name, all);
 }
 
-/* ---- clock --------------------------------------------------------------------------------------
- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 /* Mean cycles a second of the multiprocessors while kernels ran, where counters were sampled. */
 static enum prof_status find_clock(struct prof_extract *x, struct prof_error *err)
@@ -100,8 +98,7 @@ static enum prof_status find_clock(struct prof_extract *x, struct prof_error *er
     return status;
 }
 
-/* ---- trust --------------------------------------------------------------------------------------
- */
+/* ---- trust ----------------------------------------------------------------------------------- */
 
 static enum prof_status take_trust(struct prof_extract *x, struct list *list,
                                    struct prof_error *err)

@@ -8,8 +8,7 @@
 
 #define LEAST_SHARE 0.001 /* of the iterations' time, for the sketch of a range to be kept */
 
-/* ---- iterations ---------------------------------------------------------------------------------
- */
+/* ---- iterations ------------------------------------------------------------------------------ */
 
 static int by_iteration_begin(const void *a, const void *b)
 {
@@ -64,8 +63,7 @@ static void add_iterations(struct prof_extract *x)
     free(sorted);
 }
 
-/* ---- ranges -------------------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 struct series {
     double *values;
@@ -144,8 +142,7 @@ void prof_extract_ranges(struct prof_extract *x)
     free(all);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Calls of one name mostly come in a row. */
 static void count_host_call(struct prof_extract *x, int64_t name, int64_t thread, int64_t time)
@@ -171,8 +168,7 @@ static bool extract_call_row(void *user, const struct prof_event_row *row)
     return !x->failed;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static enum prof_status add_memory(struct prof_extract *x, struct prof_error *err)
 {

@@ -168,8 +168,7 @@ struct lones {
     PROF_ARRAY(struct lone) side[PROF_SIDES]; /* only in the baseline, only in the candidate */
 };
 
-/* ---- what has no partner -----------------------------------------------------------------------
- */
+/* ---- what has no partner --------------------------------------------------------------------- */
 
 static double match_mean_inside(const struct prof_compare *c, const struct prof_pair *pair,
                                 int side)
@@ -213,8 +212,7 @@ static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t i
     return true;
 }
 
-/* ---- joining -----------------------------------------------------------------------------------
- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 /* `one` of the side against several of the other: the several become parts of the pair of the one.
  */
@@ -365,8 +363,7 @@ static void match_parts(struct prof_compare *c, struct lones *lones, int side)
     }
 }
 
-/* ---- typical ones or sums -----------------------------------------------------------------------
- */
+/* ---- typical ones or sums -------------------------------------------------------------------- */
 
 /* Events of the pair in an iteration of the run; of kernels the launches, which are counted also
  * where the first is left out of the times as warm-up. */

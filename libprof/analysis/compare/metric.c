@@ -98,8 +98,7 @@ struct prof_policy prof_policy_default(enum prof_metric_family family)
     };
 }
 
-/* ---- names and order ---------------------------------------------------------------------------
- */
+/* ---- names and order ------------------------------------------------------------------------- */
 
 bool prof_metric_has_shape(enum prof_metric_family family)
 {

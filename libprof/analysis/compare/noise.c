@@ -61,8 +61,7 @@ static double noise_difference_factor(const struct prof_noise_input *in)
     return 1 / (double)in->base_units + 1 / (double)in->cand_units;
 }
 
-/* ---- what all metrics of a unit have in common --------------------------------------------------
- */
+/* ---- what all metrics of a unit have in common ----------------------------------------------- */
 
 /* Variance between units of a side. */
 static double variance_of(const struct work *w, const double *values)
@@ -90,8 +89,7 @@ static void find_residuals(struct work *w)
     }
 }
 
-/* ---- variances, moderated -----------------------------------------------------------------------
- */
+/* ---- variances, moderated -------------------------------------------------------------------- */
 
 static void moderate(struct work *w)
 {
@@ -150,8 +148,7 @@ static void guess_spread(struct work *w)
     }
 }
 
-/* ---- shift and overdispersion -------------------------------------------------------------------
- */
+/* ---- shift and overdispersion ---------------------------------------------------------------- */
 
 static void find_shift(struct work *w)
 {
@@ -262,8 +259,7 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     return true;
 }
 
-/* ---- tests of many, and power -------------------------------------------------------------------
- */
+/* ---- tests of many, and power ---------------------------------------------------------------- */
 
 struct ranked {
     double p;

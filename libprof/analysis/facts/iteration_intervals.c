@@ -244,7 +244,7 @@ bool prof_phases_intervals(struct prof_phases *phases, const struct prof_facts *
     return ok;
 }
 
-/* ---- coverage ------------------------------------------------------------------------------ */
+/* ---- coverage -------------------------------------------------------------------------------- */
 
 int64_t prof_phase_before(const struct prof_phase *phase, int64_t time)
 {

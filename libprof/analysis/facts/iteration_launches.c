@@ -34,8 +34,7 @@ struct period {
     size_t first, count, begin, end, usual;
 };
 
-/* ---- the sequence -----------------------------------------------------------------------------
- */
+/* ---- the sequence ---------------------------------------------------------------------------- */
 
 struct launching {
     uint32_t thread;
@@ -179,8 +178,7 @@ static bool index_kinds(struct sequence *s)
     return ok;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static int by_distance(const void *a, const void *b)
 {
@@ -263,8 +261,7 @@ static struct period find_period(struct sequence *s, size_t from, size_t to)
     return best;
 }
 
-/* ---- phases -----------------------------------------------------------------------------------
- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 static bool add_iteration(struct sequence *s, struct prof_iterations *it, size_t begin, size_t end)
 {

@@ -6,7 +6,7 @@
 
 #define PROF_LEAST_REPEATED 3
 
-/* ---- paths of ranges ------------------------------------------------------------------------ */
+/* ---- paths of ranges ------------------------------------------------------------------------- */
 
 #define PROF_NO_RANGE_PATH UINT32_MAX
 
@@ -66,7 +66,7 @@ static inline bool prof_range_is_instance(const struct prof_range_node *node)
     return node->end != INT64_MAX;
 }
 
-/* ---- phases --------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 /* Phases by NVTX ranges, appended to phases->list with their iterations, threads in order; none
  * where no range repeats. The ranges that were left out by their names (warm-up, setup, teardown)

@@ -32,8 +32,7 @@ struct search {
     PROF_ARRAY(struct candidate) candidates;
 };
 
-/* ---- which of them ----------------------------------------------------------------------------
- */
+/* ---- which of them --------------------------------------------------------------------------- */
 
 /* Where the device does nothing at all, device work chooses nothing. */
 static bool is_candidate(const struct search *s, const struct prof_range_path *path, bool set_up)
@@ -185,8 +184,7 @@ static bool list_candidates(struct search *s, bool all)
     return ok;
 }
 
-/* ---- their instances --------------------------------------------------------------------------
- */
+/* ---- their instances ------------------------------------------------------------------------- */
 
 /* Ranges of the name in two lanes of a thread may cross: the one that begins later goes. */
 static void drop_crossing(struct candidate *c)
@@ -285,8 +283,7 @@ static bool read_candidate_instances(struct search *s, struct prof_intervals *se
     return ok;
 }
 
-/* ---- which of them are one phase --------------------------------------------------------------
- */
+/* ---- which of them are one phase ------------------------------------------------------------- */
 
 /* Do the instances of the two come in turn? Of the one that comes less often, how many stand in a
  * row tells. Threads follow each other in the lists: order by thread is good enough. */
@@ -345,8 +342,7 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
     return best;
 }
 
-/* ---- result -----------------------------------------------------------------------------------
- */
+/* ---- result ---------------------------------------------------------------------------------- */
 
 /* As far as it tells the phases apart; each label may be asked for (choose_asked). */
 static char *label_of(const struct search *s, const struct candidate *const *leaders, size_t count,

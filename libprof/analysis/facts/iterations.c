@@ -15,8 +15,7 @@ const char *prof_iteration_source_text(enum prof_iteration_source source)
     return words[source];
 }
 
-/* ---- iterations of a phase --------------------------------------------------------------------
- */
+/* ---- iterations of a phase ------------------------------------------------------------------- */
 
 /* What compiles among the first quarter of the iterations and never again was warming up until
  * then. The iterations [from, to) are one thread's. */
@@ -109,8 +108,7 @@ static bool index_threads(struct prof_iterations *it, const struct prof_facts *f
     return ok;
 }
 
-/* ---- all --------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void free_phase(struct prof_phase *phase)
 {
@@ -371,8 +369,7 @@ void prof_phases_free(struct prof_phases *phases)
     *phases = (struct prof_phases){0};
 }
 
-/* ---- one kind of iterations -------------------------------------------------------------------
- */
+/* ---- one kind of iterations ------------------------------------------------------------------ */
 
 int prof_by_thread_and_begin(const void *a, const void *b)
 {

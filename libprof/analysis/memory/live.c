@@ -424,8 +424,7 @@ void prof_memory_timeline_free(struct prof_memory_timeline *result)
     *result = (struct prof_memory_timeline){0};
 }
 
-/* ---- alive at one moment ----------------------------------------------------------------------
- */
+/* ---- alive at one moment --------------------------------------------------------------------- */
 
 enum prof_status prof_memory_alive(struct prof_capture *capture, const struct prof_filter *filter,
                                    int kind, int64_t at_ns, size_t limit, struct prof_alive *result,
@@ -465,8 +464,7 @@ void prof_alive_free(struct prof_alive *result)
     *result = (struct prof_alive){0};
 }
 
-/* ---- pools, out of the records of what happened to them ----------------------------------------
- */
+/* ---- pools, out of the records of what happened to them -------------------------------------- */
 
 struct pools {
     struct prof_capture *capture;

@@ -23,7 +23,7 @@ bool rank_configs(struct rank_work *w, bool *any)
     return true;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool add_collective_kernel(void *user, const struct prof_event_row *row)
 {
@@ -69,7 +69,7 @@ static enum prof_status read_collective_kernels(struct rank_work *w, struct prof
     return status;
 }
 
-/* ---- nodes of graphs ------------------------------------------------------------------------ */
+/* ---- nodes of graphs ------------------------------------------------------------------------- */
 
 struct node {
     int64_t process, node, thread, start, original;
@@ -133,7 +133,7 @@ static enum prof_status read_nodes(struct nodes *nodes, struct prof_error *err)
     return status;
 }
 
-/* ---- which calls a kernel serves ------------------------------------------------------------ */
+/* ---- which calls a kernel serves ------------------------------------------------------------- */
 
 /* Something that happens on a thread. Kernels and nodes lie within what begins at the same time. */
 enum moment_kind { BEGINS, LAUNCHES, ENDS };
@@ -331,7 +331,7 @@ static bool add_moments(struct rank_work *w, struct nodes *nodes, struct sweep *
     return ok && sweep_moments(s);
 }
 
-/* ---- what is left --------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 /* Calls and kernels of one process and kind that found nothing, in order. */
 struct left {

@@ -4,7 +4,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/ranks/ranks.h"
 
-/* ---- sets that are asked for lengths -------------------------------------------------------- */
+/* ---- sets that are asked for lengths --------------------------------------------------------- */
 
 bool rank_cover_finish(struct rank_cover *cover)
 {

@@ -50,7 +50,7 @@ int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time)
                : PROF_UNKNOWN;
 }
 
-/* ---- who takes part ------------------------------------------------------------------------- */
+/* ---- who takes part -------------------------------------------------------------------------- */
 
 /* A launcher's variables are inherited by every child; what a rank does on a device, or with
  * others, is what makes it one: see unit_of in operations.c. */
@@ -126,7 +126,7 @@ static bool see_part(void *user, sqlite3_stmt *row)
     return true;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct prof_rank_row *row)
 {

@@ -524,7 +524,7 @@ static const char *why_not(const struct prof_capture *capture, const struct prof
     return capture->info.kernel_filter ? "only some kernels were recorded" : NULL;
 }
 
-/* ---- where the time went ------------------------------------------------------------------- */
+/* ---- where the time went --------------------------------------------------------------------- */
 
 static const char *const slices[][2] = {
 #define PROF_WATERFALL_STATE(state, name, text) [PROF_SLICE_##state] = {name, text},

@@ -32,7 +32,7 @@ extern "C" {
 long syscall(long number, ...); /* hidden by a strict -std=c11, and gettid has no other name */
 #endif
 
-/* ---- the attachment of this module; not part of the interface ------------------------------ */
+/* ---- the attachment of this module; not part of the interface -------------------------------- */
 
 /* Otherwise the state holds the tid of the thread that does the work now. */
 enum { PERFKIT_ONCE_FRESH = 0, PERFKIT_ONCE_DONE = -1 };
@@ -203,7 +203,7 @@ static inline void perfkit_annotate_pop(int which)
         pop(perfkit_annotate_domain(which));
 }
 
-/* ---- interface ------------------------------------------------------------------------------ */
+/* ---- interface ------------------------------------------------------------------------------- */
 
 /* Opens a range on the calling thread; ranges of a thread nest. `name`: NUL-terminated text, not
  * NULL; the same text for the same phase, so that reports can add them up. */

@@ -24,7 +24,7 @@ extern "C" {
 #define PK_NVTX_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-/* ---- names that cross the boundary -------------------------------------------------------- */
+/* ---- names that cross the boundary ----------------------------------------------------------- */
 
 #define PK_NVTX_VERSION 3
 #define PK_NVTX_ENV_INJECTION "NVTX_INJECTION64_PATH"
@@ -40,7 +40,7 @@ struct pk_nvtx_string;
 struct pk_nvtx_resource;
 typedef uint64_t pk_nvtx_range_id;
 
-/* ---- event attributes --------------------------------------------------------------------- */
+/* ---- event attributes ------------------------------------------------------------------------ */
 
 enum pk_nvtx_color_type { PK_NVTX_COLOR_UNKNOWN = 0, PK_NVTX_COLOR_ARGB = 1 };
 
@@ -123,7 +123,7 @@ PK_NVTX_ASSERT(sizeof(struct pk_nvtx_payload_data) == 24, "payload data: size");
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_payload_data, size_bytes) == 8, "size_bytes");
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_payload_data, payload) == 16, "payload");
 
-/* ---- named resources ---------------------------------------------------------------------- */
+/* ---- named resources ------------------------------------------------------------------------- */
 
 enum pk_nvtx_resource_type {
     PK_NVTX_RESOURCE_UNKNOWN = 0,
@@ -156,7 +156,7 @@ PK_NVTX_ASSERT(sizeof(struct pk_nvtx_resource_attributes) == 32, "resource attri
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_resource_attributes, identifier) == 8, "identifier");
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_resource_attributes, message) == 24, "message");
 
-/* ---- modules and callback ids -------------------------------------------------------------- */
+/* ---- modules and callback ids ---------------------------------------------------------------- */
 
 /* A "module" here is a family of functions with one slot table, not a shared object. */
 enum pk_nvtx_module {
@@ -241,7 +241,7 @@ enum {
     PK_NVTX_SYNC_COUNT = 7,
 };
 
-/* ---- handler signatures -------------------------------------------------------------------- */
+/* ---- handler signatures ---------------------------------------------------------------------- */
 
 /* CORE. Push returns the 0-based depth of the range it opened, pop that of the range it closed,
  * either a negative number on failure or without tracking; start returns a non-zero id. */
@@ -292,7 +292,7 @@ typedef struct pk_nvtx_domain *(*pk_nvtx_domain_create_w_fn)(const wchar_t *name
 typedef void (*pk_nvtx_domain_destroy_fn)(struct pk_nvtx_domain *domain);
 typedef void (*pk_nvtx_initialize_fn)(const void *reserved);
 
-/* ---- export tables: how a tool reaches the slots of one annotated module -------------------- */
+/* ---- export tables: how a tool reaches the slots of one annotated module --------------------- */
 
 enum pk_nvtx_export_table {
     PK_NVTX_EXPORT_INVALID = 0,
@@ -334,7 +334,7 @@ typedef const void *(*pk_nvtx_get_export_table_fn)(uint32_t export_table_id);
  * process, each with its own export table; returns non-zero when the tool attached. */
 typedef int (*pk_nvtx_initialize_injection_fn)(pk_nvtx_get_export_table_fn get_export_table);
 
-/* ---- extensions (payloads, counters): a second, newer attachment point ---------------------- */
+/* ---- extensions (payloads, counters): a second, newer attachment point ----------------------- */
 
 struct pk_nvtx_ext_segment {
     size_t segment_id;
@@ -439,7 +439,7 @@ PK_NVTX_ASSERT(sizeof(struct pk_nvtx_schema_entry) == 64, "schema entry: size");
 PK_NVTX_ASSERT(sizeof(struct pk_nvtx_schema_attributes) == 80, "schema attributes: size");
 PK_NVTX_ASSERT(offsetof(struct pk_nvtx_schema_attributes, schema_id) == 64, "schema_id");
 
-/* ---- perfkit's own convention on top of NVTX ------------------------------------------------ */
+/* ---- perfkit's own convention on top of NVTX ------------------------------------------------- */
 
 /* Domain and layout in which a program declares the work of its launches (annotate.h). The
  * payload is one struct perfkit_work; a value that is not known is NaN, never 0. */

@@ -64,8 +64,7 @@ static bool fail_feed_no_memory(struct feed *feed)
     return false;
 }
 
-/* ---- times and records ------------------------------------------------------------------------
- */
+/* ---- times and records ----------------------------------------------------------------------- */
 
 uint64_t feed_time(struct feed *feed, int64_t source_ns)
 {
@@ -109,8 +108,7 @@ static bool define(struct feed *feed, struct feed_process *process, const void *
     return false;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool define_text(struct feed *feed, struct feed_process *process, const char *text,
                         size_t length, uint32_t *id)
@@ -161,8 +159,7 @@ bool feed_text(struct feed *feed, struct feed_process *process, const char *text
     return prof_names_put(&process->texts, text, length, *id) || fail_feed_no_memory(feed);
 }
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 struct feed_process *feed_process(struct feed *feed, int64_t global)
 {
@@ -192,8 +189,7 @@ struct feed_process *feed_process(struct feed *feed, int64_t global)
     return NULL;
 }
 
-/* ---- devices, contexts, streams ---------------------------------------------------------------
- */
+/* ---- devices, contexts, streams -------------------------------------------------------------- */
 
 /* WIRE_DEVICE_* of an OpenCL device that a capture of ours was exported with; -1 = it is not one */
 static int opencl_flags(struct feed *feed, int64_t device)

@@ -30,8 +30,7 @@ struct import {
     struct feed feed;
 };
 
-/* ---- what it is -------------------------------------------------------------------------------
- */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 static enum prof_status sniff(struct import *im, enum shape *shape)
 {
@@ -73,8 +72,7 @@ static enum prof_status sniff(struct import *im, enum shape *shape)
                : PROF_OK;
 }
 
-/* ---- the source -------------------------------------------------------------------------------
- */
+/* ---- the source ------------------------------------------------------------------------------ */
 
 /* "file:" URI that opens without writing, not even a journal. */
 static char *read_only_uri(const char *path)
@@ -133,8 +131,7 @@ static enum prof_status stage_trace(struct import *im)
     return status;
 }
 
-/* ---- what is said of it -----------------------------------------------------------------------
- */
+/* ---- what is said of it ---------------------------------------------------------------------- */
 
 static enum prof_status note_import(struct import *im, const char *item, const char *text)
 {
@@ -262,8 +259,7 @@ static enum prof_status note_all_limits(struct import *im)
     return PROF_OK;
 }
 
-/* ---- the capture ------------------------------------------------------------------------------
- */
+/* ---- the capture ----------------------------------------------------------------------------- */
 
 /* One text or number of the source; NULL when it does not say. Free it. */
 static char *query_text(struct import *im, const char *sql)

@@ -7,8 +7,7 @@
 
 #include "libprof/store/exchange/nsys.h"
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Columns of calls_sql */
 enum {
@@ -112,8 +111,7 @@ static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_s
     return true;
 }
 
-/* ---- device records ---------------------------------------------------------------------------
- */
+/* ---- device records -------------------------------------------------------------------------- */
 
 static bool read_launch_config(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
                                uint32_t *id)
@@ -269,8 +267,7 @@ static bool put_piece(struct feed *feed, struct piece *piece)
     return put[feed_int(row, KIND)](feed, piece);
 }
 
-/* ---- calls and their records ------------------------------------------------------------------
- */
+/* ---- calls and their records ----------------------------------------------------------------- */
 
 struct meeting {
     struct feed *feed;

@@ -44,8 +44,7 @@ static enum prof_status run_export_sql(struct export *e, sqlite3 *db, const char
     return db == e->out ? fail_writing(e) : fail_nsys_reading(e);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Pids and tids fit 24 bits on Linux. Handles of OpenCL are addresses: its contexts and queues are
  * numbered behind CUDA's. */
@@ -241,8 +240,7 @@ static enum prof_status name_kernels(struct export *e)
     return status;
 }
 
-/* ---- copying ----------------------------------------------------------------------------------
- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static const struct nsys_table *table_named(const char *name)
 {
@@ -416,8 +414,7 @@ static enum prof_status write_description(struct export *e)
     return status;
 }
 
-/* ---- what is left out -------------------------------------------------------------------------
- */
+/* ---- what is left out ------------------------------------------------------------------------ */
 
 static const struct {
     const char *count, *text;
@@ -472,8 +469,7 @@ static enum prof_status write_notes(struct export *e)
     return status;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static enum prof_status write_nsys_tables(struct export *e)
 {

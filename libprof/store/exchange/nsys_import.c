@@ -53,8 +53,7 @@ enum prof_status nsys_first_time(sqlite3 *db, const char *path, int64_t *first,
     return PROF_OK;
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static bool feed_memory_event(struct feed *feed, sqlite3_stmt *row)
 {

@@ -98,8 +98,7 @@ static inline const char *trace_text(const struct trace_event *event, enum trace
     return event->texts[text].count ? event->texts[text].data : "";
 }
 
-/* ---- trace_write.c ----------------------------------------------------------------------------
- */
+/* ---- trace_write.c --------------------------------------------------------------------------- */
 
 struct trace_sink;
 
@@ -114,8 +113,7 @@ enum prof_status trace_sink_finish(struct trace_sink *sink, struct prof_error *e
 enum prof_status trace_sink_fail(struct trace_sink *sink, struct prof_error *err);
 void trace_sink_close(struct trace_sink *sink);
 
-/* ---- trace_read.c -----------------------------------------------------------------------------
- */
+/* ---- trace_read.c ---------------------------------------------------------------------------- */
 
 #define TRACE_DEEPEST 128u /* containers within each other */
 

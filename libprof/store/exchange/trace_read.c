@@ -30,8 +30,7 @@ static const struct {
 #undef X
 };
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Digits up to 2^64-1; false for more. */
 static bool add_digit(uint64_t *value, unsigned digit)
@@ -97,8 +96,7 @@ bool trace_decimal(const char *text, size_t length, int64_t scale, int64_t *out)
     return true;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool set_text(struct trace_reader *reader, int which, const unsigned char *text,
                      size_t length)
@@ -129,8 +127,7 @@ void trace_reader_free(struct trace_reader *reader)
         prof_array_free(&reader->event.texts[i]);
 }
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static enum place here(const struct trace_reader *reader)
 {
@@ -236,8 +233,7 @@ static int on_key(void *context, const unsigned char *text, size_t length)
     return 1;
 }
 
-/* ---- containers -------------------------------------------------------------------------------
- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int enter(struct trace_reader *reader, enum place place)
 {

@@ -95,8 +95,7 @@ void trace_sink_base(struct trace_sink *sink, int64_t base_ns)
     sink->has_base = true;
 }
 
-/* ---- names and numbers ------------------------------------------------------------------------
- */
+/* ---- names and numbers ----------------------------------------------------------------------- */
 
 bool trace_memory(struct trace_sink *sink, bool ok)
 {
@@ -164,8 +163,7 @@ void trace_bind_number(sqlite3_stmt *sql, int at, const struct trace_event *even
         sqlite3_bind_null(sql, at);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static bool add_trace_meta(struct trace_sink *sink, const char *name, const char *value)
 {

@@ -8,8 +8,7 @@
 
 #define MOST_OPEN 65536u /* of B without E, on all threads */
 
-/* ---- the device's rows ------------------------------------------------------------------------
- */
+/* ---- the device's rows ----------------------------------------------------------------------- */
 
 /* start, end, device, context, stream, correlation: the first columns of every device record */
 static void bind_device(sqlite3_stmt *sql, const struct trace_event *event, int64_t end)
@@ -98,8 +97,7 @@ static bool stage_synchronization(struct trace_sink *sink, const struct trace_ev
     return trace_run(sink, SQL_WAIT);
 }
 
-/* ---- the host's rows --------------------------------------------------------------------------
- */
+/* ---- the host's rows ------------------------------------------------------------------------- */
 
 static bool count_process_call(struct trace_sink *sink, int64_t process)
 {
@@ -246,8 +244,7 @@ static bool stage_memory_event(struct trace_sink *sink, const struct trace_event
     return thread >= 0 && trace_run(sink, SQL_MEMORY);
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static bool skip(struct trace_sink *sink, enum skipped why)
 {

@@ -12,8 +12,7 @@
 #define MOST_RANKS (1 << 20)
 #define MOST_NAMED 8 /* in a sentence */
 
-/* ---- lists of numbers as text ------------------------------------------------------------------
- */
+/* ---- lists of numbers as text ---------------------------------------------------------------- */
 
 /* "0-3,7" of sorted numbers, cut with "..." after `most` ranges. */
 static char *format_rank_ranges(const int64_t *numbers, size_t count, int most)
@@ -61,8 +60,7 @@ static enum prof_status note_file_ranks(struct merge *m, struct merge_input *in)
     return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
 }
 
-/* ---- the same file, or the same processes -------------------------------------------------------
- */
+/* ---- the same file, or the same processes ---------------------------------------------------- */
 
 static void leave_out(struct merge_input *in, const char *why, const char *other)
 {

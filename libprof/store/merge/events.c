@@ -196,8 +196,7 @@ static struct merge_input *merge_queue_input(const struct merge_queue *q)
     return q->input;
 }
 
-/* ---- events of all files ------------------------------------------------------------------------
- */
+/* ---- events of all files --------------------------------------------------------------------- */
 
 struct source {
     struct merge_queue *queue;

@@ -89,9 +89,7 @@ static enum prof_status describe_all(struct merge *m)
     return status;
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* The file is not visible before it is whole, so nothing has to be undone. */
 static enum prof_status create_output(struct merge *m, const char *path, struct prof_store **store)

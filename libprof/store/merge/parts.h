@@ -57,8 +57,7 @@ struct merge_fit {
 bool merge_fit(const int64_t *source, size_t source_count, const int64_t *reference,
                size_t reference_count, int64_t expected_ns, struct merge_fit *fit);
 
-/* ---- ends.c ------------------------------------------------------------------------------------
- */
+/* ---- ends.c ---------------------------------------------------------------------------------- */
 
 struct merge_ends_of {
     int kind;                 /* which operation, seen how */
@@ -74,8 +73,7 @@ struct merge_input;
 bool merge_ends_read(const struct merge_input *input, struct merge_ends *ends);
 void merge_ends_free(struct merge_ends *ends);
 
-/* ---- input.c ------------------------------------------------------------------------------------
- */
+/* ---- input.c --------------------------------------------------------------------------------- */
 
 struct merge_process {
     int64_t pid, start_ns; /* start on its host's CLOCK_MONOTONIC */
@@ -131,8 +129,7 @@ bool merge_lacks(struct prof_merge_part *part, const char *format, ...)
 /* A time, ns since the start of the input, as ns since the start of the result. */
 int64_t merge_time(const struct merge_input *input, int64_t time_ns);
 
-/* ---- plan.c ------------------------------------------------------------------------------------
- */
+/* ---- plan.c ---------------------------------------------------------------------------------- */
 
 enum merge_way {
     MERGE_LEAVE,   /* made anew, or not wanted */
@@ -206,8 +203,7 @@ enum prof_status merge_look_up(struct merge *m);
 /* A reading of the input's CLOCK_MONOTONIC as one of the result's. */
 int64_t merge_mono(const struct merge *m, const struct merge_input *input, int64_t mono_ns);
 
-/* ---- the steps --------------------------------------------------------------------------------
- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 /* check.c: files given twice are left out; ranks that are missing or there twice become notes. */
 enum prof_status merge_check(struct merge *m);

@@ -45,8 +45,7 @@ __attribute__((destructor)) static void destructor(void)
         printf("destructor\n");
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static int way_return(void)
 {
@@ -131,8 +130,7 @@ static int way_kill(void)
     return 0;
 }
 
-/* ---- other programs ---------------------------------------------------------------------------
- */
+/* ---- other programs -------------------------------------------------------------------------- */
 
 static char *again(char *way, char **argv)
 {
@@ -243,8 +241,7 @@ static int way_execveat(void)
     return execveat(AT_FDCWD, self, argv, environ, 0);
 }
 
-/* ---- children ---------------------------------------------------------------------------------
- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static int way_fork(void)
 {
@@ -377,8 +374,7 @@ static int way_daemon(void)
     return 0;
 }
 
-/* ---- what the started programs do -------------------------------------------------------------
- */
+/* ---- what the started programs do ------------------------------------------------------------ */
 
 static int way_env(void)
 {
