@@ -58,8 +58,8 @@ static bool add_activity_row(void *user, const struct prof_event_row *row)
 static int by_activity_sum(const void *a, const void *b)
 {
     const struct prof_activity_row *x = a, *y = b;
-    int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->kind_text, y->kind_text);
-    return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
+    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->kind_text, y->kind_text)
+               ?: PROF_COMPARE(x->kind, y->kind);
 }
 
 static bool make_activity_rows(struct work *w, struct prof_activity_summary *result)
@@ -182,7 +182,7 @@ static int by_migration_address(const void *a, const void *b)
 {
     uint64_t x = (uint64_t)((const struct prof_migration_row *)a)->address;
     uint64_t y = (uint64_t)((const struct prof_migration_row *)b)->address;
-    return (x > y) - (x < y);
+    return PROF_COMPARE(x, y);
 }
 
 enum prof_status prof_migration_summary(struct prof_capture *capture,

@@ -67,10 +67,9 @@ static bool add_line_source(void *user, sqlite3_stmt *row)
 
 static struct source *find_line_source(struct work *w, int64_t id)
 {
-    for (size_t i = 0; i < w->source_count; i++) {
+    for (size_t i = 0; i < w->source_count; i++)
         if (w->sources[i].id == id)
             return &w->sources[i];
-    }
     return NULL;
 }
 
@@ -232,10 +231,9 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
             status = prof_scan(w.capture, sql, add_line_sample, &w, err);
         prof_end(capture);
     }
-    for (size_t i = 0; !status && i < w.source_count; i++) {
+    for (size_t i = 0; !status && i < w.source_count; i++)
         if (!add_source_lines(&w, &w.sources[i], result))
             status = prof_out_of_memory(err);
-    }
     for (size_t i = 0; i < w.source_count; i++)
         free(w.sources[i].spans);
     free(w.sources);

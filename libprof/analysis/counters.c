@@ -94,10 +94,9 @@ const char *counter_text(struct prof_capture *capture, sqlite3_stmt *row, int co
 
 int prof_counter_find(const struct prof_counter_summary *summary, const char *name)
 {
-    for (size_t i = 0; i < summary->counter_count; i++) {
+    for (size_t i = 0; i < summary->counter_count; i++)
         if (strcmp(summary->counters[i].name, name) == 0)
             return (int)i;
-    }
     return -1;
 }
 
@@ -227,10 +226,9 @@ static bool divisible(const struct work *w, const struct counter_sampled *sample
     const struct counter_touch *t = touches_of(w, sampled);
     if (sampled->kind != COUNTER_SEQUENCE)
         return false;
-    for (uint32_t i = 0; i < sampled->count; i++) {
+    for (uint32_t i = 0; i < sampled->count; i++)
         if (w->estimates[t[i].group].alone.samples < LEAST_ALONE)
             return false;
-    }
     return true;
 }
 
@@ -360,7 +358,7 @@ static int by_counter_row_time(const void *a, const void *b)
         return order;
     if (x->config && y->config && x->config->id != y->config->id)
         return x->config->id < y->config->id ? -1 : 1;
-    return (x->device > y->device) - (x->device < y->device);
+    return PROF_COMPARE(x->device, y->device);
 }
 
 static bool make_counter_rows(struct work *w)

@@ -337,15 +337,15 @@ static int by_times(bool a_launches, const struct prof_cpu_times *a, bool b_laun
 static int compare_functions(const void *a, const void *b)
 {
     const struct prof_cpu_function *x = a, *y = b;
-    int order = by_times(x->launches, &x->times, y->launches, &y->times);
-    return order ? order : strcmp(x->function, y->function);
+    return by_times(x->launches, &x->times, y->launches, &y->times)
+               ?: strcmp(x->function, y->function);
 }
 
 static int compare_threads(const void *a, const void *b)
 {
     const struct prof_cpu_thread *x = a, *y = b;
-    int order = by_times(x->launches, &x->times, y->launches, &y->times);
-    return order ? order : (x->thread > y->thread) - (x->thread < y->thread);
+    return by_times(x->launches, &x->times, y->launches, &y->times)
+               ?: PROF_COMPARE(x->thread, y->thread);
 }
 
 static bool hand_over(struct work *w)

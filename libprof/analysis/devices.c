@@ -227,10 +227,9 @@ static int64_t blocks_per_unit(const struct prof_device *device)
     static const struct {
         int major, minor, blocks;
     } known[] = {{7, 5, 16}, {8, 6, 16}, {8, 7, 16}, {8, 9, 24}, {12, 0, 24}, {12, 1, 24}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (device->compute_major == known[i].major && device->compute_minor == known[i].minor)
             return known[i].blocks;
-    }
     return 32;
 }
 

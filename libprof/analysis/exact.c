@@ -77,10 +77,9 @@ static bool add_exact_row(struct work *w, const struct prof_config *config, int6
 /* Number of the row; SIZE_MAX without memory. Rows come by configuration. */
 static size_t exact_row_number(struct work *w, const struct prof_config *config, int64_t device)
 {
-    for (size_t i = w->rows.count; i > 0 && w->rows.data[i - 1].config == config; i--) {
+    for (size_t i = w->rows.count; i > 0 && w->rows.data[i - 1].config == config; i--)
         if (w->rows.data[i - 1].device == device)
             return i - 1;
-    }
     return add_exact_row(w, config, device) ? w->rows.count - 1 : SIZE_MAX;
 }
 
@@ -173,7 +172,7 @@ static int by_config(const void *key, const void *element)
 {
     int64_t a = ((const struct prof_exact_row *)key)->config->id;
     int64_t b = ((const struct prof_exact_row *)element)->config->id;
-    return (a > b) - (a < b);
+    return PROF_COMPARE(a, b);
 }
 
 const struct prof_exact_row *prof_exact_find(const struct prof_exact *exact,
@@ -188,9 +187,8 @@ const struct prof_exact_row *prof_exact_find(const struct prof_exact *exact,
         return NULL;
     while (found > exact->rows && found[-1].config == config)
         found--;
-    for (; found < exact->rows + exact->count && found->config == config; found++) {
+    for (; found < exact->rows + exact->count && found->config == config; found++)
         if (found->device == device)
             return found;
-    }
     return NULL;
 }

@@ -23,10 +23,9 @@ struct prof_call_recent {
 
 static bool several_processes(const struct prof_capture *capture)
 {
-    for (size_t i = 1; i < capture->streams.count; i++) {
+    for (size_t i = 1; i < capture->streams.count; i++)
         if (capture->streams.data[i].process != capture->streams.data[0].process)
             return true;
-    }
     return false;
 }
 
@@ -81,9 +80,7 @@ static int outer_node_first(const void *a, const void *b)
 {
     const struct prof_range_node *x = *(const struct prof_range_node *const *)a;
     const struct prof_range_node *y = *(const struct prof_range_node *const *)b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->sequence, y->sequence);
 }
 
 /* The ranges of all lanes around the call, outermost first, below `node`. */
@@ -400,10 +397,9 @@ size_t prof_flame_path(const struct prof_flame *flame, size_t node, char *out, s
         path[depth++] = (uint32_t)node;
     while (depth--) {
         const char *name = flame->nodes[path[depth]].name;
-        for (name = !name ? "unknown" : *name ? name : "(empty)"; *name; name++, length++) {
+        for (name = !name ? "unknown" : *name ? name : "(empty)"; *name; name++, length++)
             if (length + 1 < size)
                 out[length] = folded(*name);
-        }
         if (depth) {
             if (length + 1 < size)
                 out[length] = ';';

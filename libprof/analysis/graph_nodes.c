@@ -64,9 +64,7 @@ static int by_node_thread_and_start(const void *a, const void *b)
 {
     const struct prof_graph_node *x = *(struct prof_graph_node *const *)a;
     const struct prof_graph_node *y = *(struct prof_graph_node *const *)b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start);
 }
 
 /* The outermost call counts: the one that the program wrote. */

@@ -211,12 +211,11 @@ static void keep_value(struct prof_gather *g, struct prof_spread_budget *budget,
         bool fits = kept < SMALL || budget->used + kept * sizeof *g->values / 2 <= limit;
         if (!fits || !prof_array_room(&g->values, &g->capacity, kept + 1, sizeof *g->values)) {
             g->octaves = calloc(OCTAVES, sizeof *g->octaves);
-            if (!g->octaves) {
+            if (!g->octaves)
                 g->out_of_memory = true;
-            } else {
+            else
                 for (size_t i = 0; i < kept; i++)
                     count_in_histogram(g, g->values[i]);
-            }
             budget->used -= g->capacity * sizeof *g->values;
             free(g->values);
             g->values = NULL;
@@ -360,10 +359,9 @@ bool prof_gather_histogram(const struct prof_gather *g, struct prof_histogram *h
     /* Every value, or every step of the gatherer's own histogram by a value in it. */
     for (int64_t i = 0; g->values && i < g->count; i++)
         counts[prof_histogram_step(g->values[i])]++;
-    for (unsigned o = 0; g->octaves && o < OCTAVES; o++) {
+    for (unsigned o = 0; g->octaves && o < OCTAVES; o++)
         for (unsigned s = 0; g->octaves[o] && s < STEPS; s++)
             counts[prof_histogram_step((int64_t)middle_of(o, s))] += g->octaves[o][s];
-    }
     uint32_t first = prof_histogram_step(g->min), last = prof_histogram_step(g->max);
     histogram->counts = malloc((last - first + 1) * sizeof *counts);
     if (!histogram->counts)
@@ -410,9 +408,7 @@ uint32_t prof_histogram_step(int64_t value)
 double prof_histogram_low(uint32_t step)
 {
     uint32_t octave = step / PER_OCTAVE;
-    if (!octave)
-        return step;
-    return ldexp((double)(PER_OCTAVE + step % PER_OCTAVE), (int)octave - 1);
+    return !octave ? step : ldexp((double)(PER_OCTAVE + step % PER_OCTAVE), (int)octave - 1);
 }
 
 void prof_histogram_free(struct prof_histogram *histogram)

@@ -8,7 +8,7 @@
 int prof_by_interval_begin(const void *a, const void *b)
 {
     const struct prof_interval *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->begin, y->begin);
 }
 
 void prof_intervals_normalise(struct prof_intervals *set)

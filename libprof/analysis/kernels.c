@@ -107,15 +107,14 @@ static double histogram_median(const struct sum *s)
 static int by_rollup_sum(const void *a, const void *b)
 {
     const struct prof_rollup_row *x = a, *y = b;
-    if (x->sum_ns != y->sum_ns)
-        return x->sum_ns < y->sum_ns ? 1 : -1;
-    return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    return PROF_COMPARE(y->sum_ns, x->sum_ns)
+               ?: strcmp(x->name ? x->name : "", y->name ? y->name : "");
 }
 
 static int by_second(const void *a, const void *b)
 {
     const struct prof_rollup_second *x = a, *y = b;
-    return (x->second > y->second) - (x->second < y->second);
+    return PROF_COMPARE(x->second, y->second);
 }
 
 static bool make_rollup_rows(struct sums_work *w, struct prof_rollup *result)
@@ -281,10 +280,9 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
     const int64_t delays[] = {row->queue_delay_ns, row->submit_delay_ns, row->lead_ns,
                               row->call_duration_ns};
     struct prof_gather *gathers[] = {&g->queue, &g->submit, &g->launch, &g->api};
-    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++)
         if (delays[i] != PROF_UNKNOWN)
             prof_gather_add(gathers[i], &w->delays, delays[i]);
-    }
     return true;
 }
 
@@ -311,7 +309,7 @@ static int by_kernel_total(const void *a, const void *b)
     int names = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
     if (names || !x->config || !y->config)
         return names;
-    return (x->config->id > y->config->id) - (x->config->id < y->config->id);
+    return PROF_COMPARE(x->config->id, y->config->id);
 }
 
 static bool make_kernel_summary_rows(struct work *w, struct prof_kernel_summary *result)

@@ -221,8 +221,8 @@ static bool make_launch_line_rows(struct work *w)
 static int by_launch_line_time(const void *a, const void *b)
 {
     const struct prof_launch_line *x = a, *y = b;
-    int order = prof_order(x->device_ns, y->device_ns, x->where, y->where);
-    return order ? order : strcmp(x->file ? x->file : "", y->file ? y->file : "");
+    return prof_order(x->device_ns, y->device_ns, x->where, y->where)
+               ?: strcmp(x->file ? x->file : "", y->file ? y->file : "");
 }
 
 static void finish_launch_lines(struct work *w, const struct prof_filter *filter)

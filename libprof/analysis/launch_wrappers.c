@@ -141,10 +141,9 @@ static enum prof_status read_use(struct prof_capture *capture, enum prof_stack_u
     enum prof_status status = prof_begin(capture, err);
     if (status)
         return status;
-    for (size_t i = 0; !status && i < sizeof sources / sizeof sources[0]; i++) {
+    for (size_t i = 0; !status && i < sizeof sources / sizeof sources[0]; i++)
         if (sources[i].use == use)
             status = prof_scan(capture, sources[i].sql, sources[i].add, &reading, err);
-    }
     prof_end(capture);
     return status;
 }

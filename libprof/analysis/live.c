@@ -36,10 +36,9 @@ enum prof_state prof_live_state(struct prof_capture *capture)
     if (prof_query(capture, "SELECT state FROM capture LIMIT 1", &row, NULL))
         return state;
     const char *text = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
-    for (size_t i = 0; text && i < sizeof states / sizeof states[0]; i++) {
+    for (size_t i = 0; text && i < sizeof states / sizeof states[0]; i++)
         if (!strcmp(states[i].text, text))
             state = states[i].state;
-    }
     sqlite3_finalize(row);
     return state;
 }

@@ -343,10 +343,9 @@ static enum prof_state parse_state(const char *text)
         [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
         [PROF_STATE_MERGED] = "merged",       [PROF_STATE_IMPORTED] = "imported",
     };
-    for (size_t i = 1; text && i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 1; text && i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(text, names[i]))
             return (enum prof_state)i;
-    }
     return PROF_STATE_UNKNOWN;
 }
 

@@ -105,10 +105,9 @@ static bool note_late(struct disorder *d, int64_t id, unsigned bits)
         size_t kept = 0, left = d->late.count;
         while (left > OUTLIERS)
             left -= (size_t)d->late_of[++d->bits];
-        for (size_t i = 0; i < d->late.count; i++) {
+        for (size_t i = 0; i < d->late.count; i++)
             if (d->late.data[i].bits > d->bits)
                 d->late.data[kept++] = d->late.data[i];
-        }
         d->late.count = kept;
     }
     return true;

@@ -36,11 +36,10 @@ static uint32_t python_location(struct work *w, int64_t stack)
     const struct prof_frame *frames;
     size_t count = prof_stack_frames(w->stacks, stack, &frames);
     uint32_t place = NO_PLACE;
-    for (size_t i = 0; i < count; i++) { /* outermost first */
+    for (size_t i = 0; i < count; i++) /* outermost first */
         if (frames[i].kind == PROF_FRAME_PYTHON &&
             (place == NO_PLACE || !(frames[i].file && strstr(frames[i].file, "/torch/"))))
             place = frames[i].number;
-    }
     prof_map_put(&w->places, (uint64_t)stack, place);
     return place;
 }

@@ -97,11 +97,7 @@ static int outer_range_first(const void *a, const void *b)
     const struct prof_event_row *x = a, *y = b;
     int64_t dx = x->duration_ns == PROF_UNKNOWN ? INT64_MAX : x->duration_ns;
     int64_t dy = y->duration_ns == PROF_UNKNOWN ? INT64_MAX : y->duration_ns;
-    if (dx != dy)
-        return dx > dy ? -1 : 1;
-    if (x->depth != y->depth)
-        return x->depth < y->depth ? -1 : 1;
-    return x->id > y->id ? -1 : x->id < y->id;
+    return PROF_COMPARE(dy, dx) ?: PROF_COMPARE(x->depth, y->depth) ?: PROF_COMPARE(y->id, x->id);
 }
 
 static bool take_batch(struct prof_range_index *index, struct batch *batch,

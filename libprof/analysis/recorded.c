@@ -44,7 +44,7 @@ static void close_process(struct work *w)
 static int by_recorded_begin(const void *a, const void *b)
 {
     const struct prof_recorded_span *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->begin, y->begin);
 }
 
 enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,

@@ -191,13 +191,9 @@ void prof_roofline_gather_close(struct prof_roofline_gather *w)
 static int by_point_time(const void *a, const void *b)
 {
     const struct prof_roofline_point *x = a, *y = b;
-    int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
-    if (order)
-        return order;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
     int64_t c = x->config ? x->config->id : 0, d = y->config ? y->config->id : 0;
-    return (c > d) - (c < d);
+    return prof_order(x->time_ns, y->time_ns, x->name, y->name) ?:
+           PROF_COMPARE(x->device, y->device) ?: PROF_COMPARE(c, d);
 }
 
 static void finish_roofline(struct prof_roofline *result)

@@ -144,9 +144,7 @@ void prof_roofline_count(struct prof_roofline_point *point, struct prof_roofline
 static int by_declared_begin(const void *a, const void *b)
 {
     const struct prof_declaration *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->begin, y->begin);
 }
 
 /* NULL, and numbers that no work can be, are not known. */

@@ -152,9 +152,8 @@ static bool add_scope_launch(void *user, const struct prof_event_row *call)
 {
     struct prof_scope *scope = user;
     const struct prof_thread *its = prof_thread(scope->capture, call->thread);
-    if (!in_span(scope, call->thread, call->start_ns))
-        return true;
-    return prof_map_put(&scope->graph_calls,
+    return !in_span(scope, call->thread, call->start_ns) ||
+           prof_map_put(&scope->graph_calls,
                         prof_call_key(its ? its->process : 0, call->correlation), 1);
 }
 
@@ -237,10 +236,9 @@ struct prof_scope prof_scope_of_ranges(const struct prof_scope *scope)
 
 static bool listed(const struct prof_filter *filter, int64_t stream)
 {
-    for (size_t i = 0; i < filter->stream_count; i++) {
+    for (size_t i = 0; i < filter->stream_count; i++)
         if (filter->streams[i] == stream)
             return true;
-    }
     return !filter->stream_count;
 }
 

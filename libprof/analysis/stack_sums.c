@@ -48,9 +48,8 @@ struct lines {
 static int by_line_time(const void *a, const void *b)
 {
     const struct prof_line_row *x = a, *y = b;
-    if (x->total.device_ns != y->total.device_ns)
-        return x->total.device_ns > y->total.device_ns ? -1 : 1;
-    return x->place->number < y->place->number ? -1 : x->place->number > y->place->number;
+    return PROF_COMPARE(y->total.device_ns, x->total.device_ns)
+               ?: PROF_COMPARE(x->place->number, y->place->number);
 }
 
 enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_filter *filter,
@@ -126,10 +125,9 @@ static bool path_of(const struct prof_flame *flame, uint32_t node, uint32_t **pa
     if (!*path)
         return false;
     count = 0;
-    for (uint32_t at = node; at; at = flame->nodes[at].parent) {
+    for (uint32_t at = node; at; at = flame->nodes[at].parent)
         if (flame->nodes[at].kind == PROF_FLAME_FRAME && flame->nodes[at].frame)
             (*path)[count++] = flame->nodes[at].frame->number;
-    }
     return true;
 }
 

@@ -193,10 +193,9 @@ static enum prof_status read_stack_frames(struct prof_stacks *s, struct prof_err
 {
     sqlite3_stmt *row;
     enum prof_status status = prof_query(s->capture, levels_sql, &row, err);
-    while (!status && prof_row(row)) {
+    while (!status && prof_row(row))
         if (!read_level(s, row))
             status = prof_out_of_memory(err);
-    }
     enum prof_status end = prof_query_end(s->capture, row, status ? NULL : err);
     return status ? status : end;
 }
@@ -318,10 +317,9 @@ size_t prof_stack_frames(struct prof_stacks *s, int64_t stack, const struct prof
 static bool is_of(const struct prof_frame *frame, const char *const *modules)
 {
     const char *name = frame->module ? file_base_name(frame->module) : "";
-    for (; *modules; modules++) {
+    for (; *modules; modules++)
         if (strncmp(name, *modules, strlen(*modules)) == 0)
             return true;
-    }
     return false;
 }
 
@@ -374,10 +372,9 @@ static bool is_glue(const struct prof_frame *frame, const struct prof_frame *cal
 
 static bool contains_any(const char *path, const char *const *parts)
 {
-    for (; path && *parts; parts++) {
+    for (; path && *parts; parts++)
         if (strstr(path, *parts))
             return true;
-    }
     return false;
 }
 

@@ -25,10 +25,9 @@ static enum prof_status give_threads(struct ranges *r, struct prof_error *err)
         return prof_out_of_memory(err);
     for (size_t t = 0; t < r->index.threads.count; t++) {
         const struct prof_range_thread *thread = &r->index.threads.data[t];
-        for (size_t l = 0; l < thread->lanes.count; l++) {
+        for (size_t l = 0; l < thread->lanes.count; l++)
             for (size_t i = 0; i < thread->lanes.data[l].count; i++)
                 r->threads[thread->lanes.data[l].nodes[i]] = thread->thread;
-        }
     }
     return PROF_OK;
 }
@@ -259,10 +258,9 @@ enum prof_status prof_projection_summary(struct prof_capture *capture,
     *result = (struct prof_projection_summary){0};
     enum prof_status status = prof_range_instances(capture, filter, &all, err);
     bool ok = true;
-    for (size_t i = 0; ok && i < all.count; i++) {
+    for (size_t i = 0; ok && i < all.count; i++)
         if (all.rows[i].operations && !all.rows[i].outside)
             ok = add_instance(&projections, &all.rows[i]);
-    }
     if (!status && (!ok || !make_projections(&projections, result)))
         status = prof_out_of_memory(err);
     prof_groups_free(&projections);

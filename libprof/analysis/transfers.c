@@ -33,10 +33,9 @@ static const char *const apis[] = {NULL, "cuda", "opencl"};
 static int api_of(const struct work *w, int64_t stream)
 {
     const struct prof_stream *s = prof_stream(w->capture, stream);
-    for (int i = 1; s && s->api && i < (int)(sizeof apis / sizeof apis[0]); i++) {
+    for (int i = 1; s && s->api && i < (int)(sizeof apis / sizeof apis[0]); i++)
         if (!strcmp(s->api, apis[i]))
             return i;
-    }
     return 0;
 }
 
@@ -246,7 +245,7 @@ static int by_kind_and_size(const void *a, const void *b)
     const struct prof_size_row *x = a, *y = b;
     if (x->kind != y->kind)
         return x->kind - y->kind;
-    return (x->low_bytes > y->low_bytes) - (x->low_bytes < y->low_bytes);
+    return PROF_COMPARE(x->low_bytes, y->low_bytes);
 }
 
 static bool make_size_rows(struct work *w, struct prof_size_summary *result)

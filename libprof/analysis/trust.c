@@ -50,29 +50,26 @@ enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 static const char *known_subject(const char *text)
 {
-    for (size_t i = 0; text && i < SUBJECTS; i++) {
+    for (size_t i = 0; text && i < SUBJECTS; i++)
         if (!strcmp(text, subjects[i]))
             return subjects[i];
-    }
     return NULL;
 }
 
 static int64_t *item_of(struct prof_balance *balance, const char *item)
 {
-    for (size_t i = 0; item && i < ITEMS; i++) {
+    for (size_t i = 0; item && i < ITEMS; i++)
         if (!strcmp(item, items[i].item))
             return (int64_t *)(void *)((char *)balance + items[i].offset);
-    }
     return NULL;
 }
 
 static struct prof_balance *balance_of(struct work *w, int64_t process, const char *subject)
 {
     /* Lines come by process: only the last few balances can be meant. */
-    for (size_t i = w->balances.count; i-- > 0 && w->balances.data[i].process == process;) {
+    for (size_t i = w->balances.count; i-- > 0 && w->balances.data[i].process == process;)
         if (w->balances.data[i].subject == subject)
             return &w->balances.data[i];
-    }
     struct prof_balance *b = prof_array_add(&w->balances);
     if (b)
         *b = (struct prof_balance){.process = process,
@@ -98,10 +95,9 @@ static void close_balance(struct prof_balance *b)
 static void add_total(struct work *w, const struct prof_balance *b)
 {
     struct prof_balance *total = NULL;
-    for (size_t i = 0; i < w->totals.count; i++) {
+    for (size_t i = 0; i < w->totals.count; i++)
         if (w->totals.data[i].subject == b->subject)
             total = &w->totals.data[i];
-    }
     if (!total) {
         total = prof_array_add(&w->totals);
         if (!total) {
@@ -242,11 +238,10 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
 /* A process at risk: its calls that lack a device record are counted and stated there. */
 static bool process_is_at_risk(const struct work *w, int64_t process)
 {
-    for (size_t i = 0; i < w->statements.count; i++) {
+    for (size_t i = 0; i < w->statements.count; i++)
         if (w->statements.data[i].level == PROF_TRUST_RISK &&
             w->statements.data[i].process == process)
             return true;
-    }
     return false;
 }
 
@@ -289,10 +284,9 @@ static int64_t *graph_item(struct prof_graph_work *graphs, const char *item)
     } known[] = {{"launched", &graphs->launched}, {"kernels", &graphs->kernels},
                  {"transfers", &graphs->memcpys}, {"memsets", &graphs->memsets},
                  {"whole", &graphs->whole},       {"filtered", &graphs->filtered}};
-    for (size_t i = 0; item && i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; item && i < sizeof known / sizeof known[0]; i++)
         if (!strcmp(item, known[i].item))
             return known[i].value;
-    }
     return NULL;
 }
 
@@ -375,7 +369,7 @@ static int by_process_and_subject(const void *a, const void *b)
         i++;
     while (subjects[j] != y->subject)
         j++;
-    return (i > j) - (i < j);
+    return PROF_COMPARE(i, j);
 }
 
 static void conclude(struct work *w, struct prof_trust *result)

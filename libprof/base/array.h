@@ -56,31 +56,31 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
 
 /* Append a value. False: out of memory. */
 #define prof_array_push(array, ...)                                                                \
-    (prof_array_reserve(array, 1) &&                                                               \
-     ((array)->data[(array)->count++] = (__VA_ARGS__), true))
+    (prof_array_reserve(array, 1) && ((array)->data[(array)->count++] = (__VA_ARGS__), true))
 
 #define prof_array_free(array)                                                                     \
     (free((array)->data), (array)->data = NULL, (array)->count = (array)->capacity = 0)
 
-/* Sets `low` to the first of the indices 0 .. count - 1, which the condition calls `at`, at which it
- * holds; to count where it holds nowhere. It holds at all behind the first. */
+/* Sets `low` to the first of the indices 0 .. count - 1, which the condition calls `at`, at which
+ * it holds; to count where it holds nowhere. It holds at all behind the first. */
 #define PROF_FIND_FIRST(low, at, count, holds)                                                     \
     for (size_t at, high_ = ((low) = 0, (count));                                                  \
          (low) < high_ && ((at) = (low) + (high_ - (low)) / 2, true);                              \
          (holds) ? (void)(high_ = (at)) : (void)((low) = (at) + 1)) {                              \
     }
 
+/* For qsort, a before b: below 0, equal: 0. Several keys: COMPARE(first) ?: COMPARE(second). */
+#define PROF_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* For qsort: int64_t and double in ascending order. */
 static inline int prof_ascending_int64(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return PROF_COMPARE(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 static inline int prof_ascending_double(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return PROF_COMPARE(*(const double *)a, *(const double *)b);
 }
 
 /* Index of an id in a list sorted by id (first member int64_t id), or SIZE_MAX. Ids are normally

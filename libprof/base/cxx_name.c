@@ -132,10 +132,9 @@ static bool plain_word(const char *word, size_t length)
     /* clang-format on */
     if (isdigit((unsigned char)*word))
         return true;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == length && !memcmp(words[i], word, length))
             return true;
-    }
     return false;
 }
 
@@ -280,9 +279,7 @@ static bool keep_of_head(struct writer *w, size_t head, size_t keep)
 static bool shorten_head(struct writer *w, size_t cells, size_t least)
 {
     size_t head = strcspn(w->text, "<"), inner = prof_report_cells(w->text + head);
-    if (inner + 3 + least > cells)
-        return false;
-    return keep_of_head(w, head, cells - inner - 3);
+    return inner + 3 + least <= cells && keep_of_head(w, head, cells - inner - 3);
 }
 
 /* A class distinguishes functions, a namespace does not. */

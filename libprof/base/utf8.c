@@ -41,10 +41,9 @@ static const struct span unsafe[] = {
 
 static bool in_spans(const struct span *spans, size_t count, uint32_t code)
 {
-    for (size_t i = 0; i < count && code >= spans[i].first; i++) {
+    for (size_t i = 0; i < count && code >= spans[i].first; i++)
         if (code <= spans[i].last)
             return true;
-    }
     return false;
 }
 

@@ -55,10 +55,9 @@ static const struct {
 
 static enum prof_collective whole_word(const char *text, size_t length)
 {
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < WORDS; i++)
         if (strlen(words[i].word) == length && strncasecmp(text, words[i].word, length) == 0)
             return words[i].operation;
-    }
     return PROF_COLLECTIVE_NONE;
 }
 
@@ -110,10 +109,9 @@ enum prof_collective prof_collective_kernel(const char *name)
         }
         return found;
     }
-    for (size_t i = 0; i < sizeof one_node / sizeof *one_node; i++) {
+    for (size_t i = 0; i < sizeof one_node / sizeof *one_node; i++)
         if (strstr(plain, one_node[i]))
             return PROF_COLLECTIVE_ALL_REDUCE;
-    }
     return PROF_COLLECTIVE_NONE;
 }
 
@@ -127,10 +125,9 @@ enum prof_collective prof_collective_range(const char *domain, const char *name)
     if (!domain)
         return PROF_COLLECTIVE_NONE;
     if (strcmp(domain, "perfkit.collective") == 0) {
-        for (int i = PROF_COLLECTIVE_NONE + 1; i < PROF_COLLECTIVES; i++) {
+        for (int i = PROF_COLLECTIVE_NONE + 1; i < PROF_COLLECTIVES; i++)
             if (strcmp(name, prof_collective_name((enum prof_collective)i)) == 0)
                 return (enum prof_collective)i;
-        }
         return PROF_COLLECTIVE_NONE;
     }
     const char *nccl = after(name, "nccl");

@@ -36,10 +36,9 @@ static const struct {
 
 static enum prof_precision word_precision(const char *word, size_t length)
 {
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].word) == length && !strncasecmp(words[i].word, word, length))
             return words[i].precision;
-    }
     return PROF_PRECISION_UNKNOWN;
 }
 
@@ -101,13 +100,11 @@ bool prof_name_is_vendor(const char *name)
                                          "implicit_convolve_"};
     static const char *const holds[] = {"_xmma_", "cudnn", "cublas", "cufft", "<cutlass_"};
     const char *own = name ? prof_name_without_type(name) : NULL;
-    for (size_t i = 0; own && i < sizeof begins / sizeof begins[0]; i++) {
+    for (size_t i = 0; own && i < sizeof begins / sizeof begins[0]; i++)
         if (!strncmp(own, begins[i], strlen(begins[i])))
             return true;
-    }
-    for (size_t i = 0; own && i < sizeof holds / sizeof holds[0]; i++) {
+    for (size_t i = 0; own && i < sizeof holds / sizeof holds[0]; i++)
         if (strstr(own, holds[i]))
             return true;
-    }
     return false;
 }

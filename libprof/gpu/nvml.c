@@ -242,10 +242,9 @@ void prof_nvml_close(struct prof_nvml *nvml)
     if (!nvml)
         return;
     for (unsigned i = 0; i < nvml->device_count; i++) {
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 2; k++)
             if (nvml->devices[i].samples[k])
                 nvml->gpm_free(nvml->devices[i].samples[k]);
-        }
     }
     free(nvml->request);
     nvml->shutdown();
@@ -268,10 +267,9 @@ static int64_t typed(int (*ask)(void *, int, unsigned *), void *device, int type
 /* What is remembered of a GPU; NULL = there are too many. */
 static struct prof_nvml_device *remembered(struct prof_nvml *nvml, void *handle)
 {
-    for (unsigned i = 0; i < nvml->device_count; i++) {
+    for (unsigned i = 0; i < nvml->device_count; i++)
         if (nvml->devices[i].handle == handle)
             return &nvml->devices[i];
-    }
     if (nvml->device_count == PROF_NVML_DEVICES)
         return NULL;
     struct prof_nvml_device *fresh = &nvml->devices[nvml->device_count++];
@@ -436,10 +434,9 @@ void prof_nvml_throttle_text(int64_t reasons, char *out, int size)
         return;
     }
     out[0] = '\0';
-    for (int i = 0; i < (int)(sizeof words / sizeof words[0]) && used < size; i++) {
+    for (int i = 0; i < (int)(sizeof words / sizeof words[0]) && used < size; i++)
         if (reasons >> i & 1)
             used += snprintf(out + used, (size_t)(size - used), "%s%s", used ? ", " : "", words[i]);
-    }
     if (!used)
         snprintf(out, (size_t)size, "other");
 }

@@ -122,11 +122,9 @@ bool debug_file_find(const struct debug_search *search, struct elf_image *found,
     char own[4100];
     read_link(&f);
     object_folder(search->path, own, sizeof own);
-    for (const char *folder = search->folders; *folder; folder += strlen(folder) + 1) {
+    for (const char *folder = search->folders; *folder; folder += strlen(folder) + 1)
         if (try_folder(&f, folder, own))
             return true;
-    }
-    if (f.link && (try_name(&f, own, "", f.link) || try_name(&f, own, ".debug", f.link)))
-        return true;
-    return try_folder(&f, SYSTEM_FOLDER, own) || try_cache(&f);
+    return (f.link && (try_name(&f, own, "", f.link) || try_name(&f, own, ".debug", f.link))) ||
+           try_folder(&f, SYSTEM_FOLDER, own) || try_cache(&f);
 }

@@ -98,10 +98,9 @@ static const struct range *find_range(const struct ranges *ranges, uint64_t addr
         else
             high = mid;
     }
-    for (size_t at = low; at > 0 && low - at < 16; at--) {
+    for (size_t at = low; at > 0 && low - at < 16; at--)
         if (address < ranges->data[at - 1].end)
             return &ranges->data[at - 1];
-    }
     return NULL;
 }
 
@@ -119,10 +118,9 @@ static bool list_units(struct dwarf_names *names)
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
     names->has_units = true;
-    while (dwarf_get_units(names->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0) {
+    while (dwarf_get_units(names->dwarf, unit, &unit, NULL, NULL, &die, NULL) == 0)
         if (!add_die_ranges(&names->units, &die))
             return false;
-    }
     sort_ranges(&names->units);
     return true;
 }

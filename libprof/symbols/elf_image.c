@@ -91,10 +91,9 @@ const char *elf_image_of(const void *data, size_t size, struct elf_image *image)
     }
     Elf64_Phdr segment;
     Elf64_Shdr section;
-    for (uint32_t i = 0; !image->build_id[0] && elf_image_segment(image, i, &segment); i++) {
+    for (uint32_t i = 0; !image->build_id[0] && elf_image_segment(image, i, &segment); i++)
         if (segment.p_type == PT_NOTE && is_inside(image, segment.p_offset, segment.p_filesz))
             prof_build_id(image->data + segment.p_offset, segment.p_filesz, image->build_id);
-    }
     /* The segments of a separate debug file are those of the file it was taken out of. */
     for (uint32_t i = 1; !image->build_id[0] && elf_image_section(image, i, &section); i++) {
         const unsigned char *bytes = elf_image_bytes(image, &section);
@@ -178,11 +177,8 @@ struct candidate {
 static int by_function_start(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    if (x->function.start != y->function.start)
-        return x->function.start < y->function.start ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank > y->rank ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return PROF_COMPARE(x->function.start, y->function.start) ?: PROF_COMPARE(y->rank, x->rank) ?:
+           PROF_COMPARE(x->order, y->order);
 }
 
 struct candidates {
@@ -243,11 +239,10 @@ static bool read_table(const struct elf_image *image, const Elf64_Shdr *table,
 static uint64_t end_of_section(const struct elf_image *image, uint64_t address)
 {
     Elf64_Shdr section;
-    for (uint32_t i = 1; elf_image_section(image, i, &section); i++) {
+    for (uint32_t i = 1; elf_image_section(image, i, &section); i++)
         if (section.sh_flags & SHF_EXECINSTR && address >= section.sh_addr &&
             address - section.sh_addr < section.sh_size)
             return section.sh_addr + section.sh_size;
-    }
     return address + 1;
 }
 
@@ -286,10 +281,9 @@ bool elf_functions_read(const struct elf_image *image, struct elf_functions *fun
     *functions = (struct elf_functions){0};
     for (int pass = 0; ok && pass < 2 && !found.count; pass++) {
         all = pass == 0;
-        for (uint32_t i = 1; ok && elf_image_section(image, i, &table); i++) {
+        for (uint32_t i = 1; ok && elf_image_section(image, i, &table); i++)
             if (table.sh_type == (all ? SHT_SYMTAB : SHT_DYNSYM))
                 ok = read_table(image, &table, &found);
-        }
     }
     ok = merge_symbol_list(image, &found, ok, functions);
     functions->only_exported = !all;
@@ -319,10 +313,9 @@ const struct elf_function *elf_functions_at(const struct elf_functions *function
             high = mid;
     }
     /* A label within a function hides it: what surrounds both is close before. */
-    for (size_t at = low; at > 0 && low - at < 16; at--) {
+    for (size_t at = low; at > 0 && low - at < 16; at--)
         if (address < functions->list[at - 1].end)
             return &functions->list[at - 1];
-    }
     return NULL;
 }
 

@@ -25,10 +25,9 @@ static int by_metric(const void *a, const void *b)
 static struct entry *list_all(const struct prof_compare *c, size_t *count)
 {
     size_t total = 0, at = 0;
-    for (int s = 0; s < PROF_SIDES; s++) {
+    for (int s = 0; s < PROF_SIDES; s++)
         for (size_t r = 0; r < c->side[s].count; r++)
             total += c->side[s].data[r].count;
-    }
     struct entry *all = malloc((total + 1) * sizeof *all);
     for (int s = 0; all && s < PROF_SIDES; s++) {
         for (size_t r = 0; r < c->side[s].count; r++) {
@@ -82,10 +81,9 @@ void prof_align_free(struct prof_compare *c)
 const struct prof_metric *prof_first(const struct prof_compare *c, const struct prof_pair *pair,
                                      int side)
 {
-    for (size_t r = 0; r < c->side[side].count; r++) {
+    for (size_t r = 0; r < c->side[side].count; r++)
         if (pair->on[side][r])
             return pair->on[side][r];
-    }
     return NULL;
 }
 

@@ -24,8 +24,7 @@ static int by_content(const void *a, const void *b)
         return x->wall_ns < y->wall_ns ? -1 : 1;
     for (size_t i = 0; i < x->count && i < y->count; i++) {
         double p = x->metrics[i].sketch.log_mean, q = y->metrics[i].sketch.log_mean;
-        if (p != q)
-            return p < q ? -1 : 1;
+        return PROF_COMPARE(p, q);
     }
     return (x->count > y->count) - (x->count < y->count);
 }
@@ -100,10 +99,9 @@ static bool number_units(struct prof_compare *c)
         c->units.of_run[s] = of_run;
         for (size_t r = 0; r < c->side[s].count; r++) {
             size_t same = r;
-            for (size_t k = 0; !c->options->interleaved && runs[r].session && k < r; k++) {
+            for (size_t k = 0; !c->options->interleaved && runs[r].session && k < r; k++)
                 if (runs[k].session == runs[r].session && same == r)
                     same = k;
-            }
             of_run[r] = same < r ? of_run[same] : c->units.count[s]++;
         }
     }
@@ -114,27 +112,23 @@ static bool number_units(struct prof_compare *c)
 
 static const struct prof_environment *property(const struct prof_run *run, const char *name)
 {
-    for (size_t i = 0; i < run->environment_count; i++) {
+    for (size_t i = 0; i < run->environment_count; i++)
         if (!strcmp(run->environment[i].name, name))
             return &run->environment[i];
-    }
     return NULL;
 }
 
 static int hard_first(const void *a, const void *b)
 {
     const struct prof_environment_difference *x = a, *y = b;
-    if (x->level != y->level)
-        return x->level < y->level ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return PROF_COMPARE(x->level, y->level) ?: strcmp(x->name, y->name);
 }
 
 static bool difference_is_listed(const struct prof_comparison *result, const char *name)
 {
-    for (size_t i = 0; i < result->difference_count; i++) {
+    for (size_t i = 0; i < result->difference_count; i++)
         if (!strcmp(result->differences[i].name, name))
             return true;
-    }
     return false;
 }
 
@@ -179,10 +173,9 @@ static const char *texted(struct prof_compare *c, const char *a, const char *b, 
 
 static bool has_family(const struct prof_run *run, enum prof_metric_family family)
 {
-    for (size_t i = 0; i < run->count; i++) {
+    for (size_t i = 0; i < run->count; i++)
         if (run->metrics[i].family == family)
             return true;
-    }
     return false;
 }
 
@@ -190,14 +183,12 @@ static bool has_family(const struct prof_run *run, enum prof_metric_family famil
  * it ended early or took another way, and would pass as much faster. */
 static bool is_idle(const struct prof_compare *c)
 {
-    for (size_t r = 0; r < c->side[PROF_BASE].count; r++) {
+    for (size_t r = 0; r < c->side[PROF_BASE].count; r++)
         if (!has_family(&c->side[PROF_BASE].data[r], PROF_METRIC_BUSY))
             return false;
-    }
-    for (size_t r = 0; r < c->side[PROF_CAND].count; r++) {
+    for (size_t r = 0; r < c->side[PROF_CAND].count; r++)
         if (!has_family(&c->side[PROF_CAND].data[r], PROF_METRIC_BUSY))
             return true;
-    }
     return false;
 }
 
@@ -399,10 +390,9 @@ static size_t *make_compared_rows(struct prof_compare *c)
 static void tell_head(struct prof_compare *c)
 {
     struct prof_comparison *result = c->result;
-    for (int s = 0; s < PROF_SIDES; s++) {
+    for (int s = 0; s < PROF_SIDES; s++)
         for (size_t r = 0; r < c->side[s].count; r++)
             c->iterations[s] += (double)c->side[s].data[r].iterations / (double)c->side[s].count;
-    }
     result->alpha = c->alpha;
     result->base_units = c->units.count[PROF_BASE];
     result->cand_units = c->units.count[PROF_CAND];

@@ -122,10 +122,9 @@ static bool is_compiler_resource(enum prof_metric_family family)
 
 static bool device_differs(const struct prof_comparison *result)
 {
-    for (size_t i = 0; i < result->difference_count; i++) {
+    for (size_t i = 0; i < result->difference_count; i++)
         if (result->differences[i].level == PROF_ENVIRONMENT_HARD)
             return true;
-    }
     return false;
 }
 

@@ -107,7 +107,7 @@ bool prof_iteration_sums_add(struct prof_iteration_sums *sums, size_t iteration,
 static int by_iteration(const void *a, const void *b)
 {
     const struct prof_iteration_sum *x = a, *y = b;
-    return (x->iteration > y->iteration) - (x->iteration < y->iteration);
+    return PROF_COMPARE(x->iteration, y->iteration);
 }
 
 double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_sums *sums)
@@ -122,12 +122,11 @@ double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_
             sorted = all[i - 1].iteration <= all[i].iteration;
         if (!sorted)
             qsort(all, sums->list.count, sizeof *all, by_iteration);
-        for (size_t i = 0; i < sums->list.count; i++) {
+        for (size_t i = 0; i < sums->list.count; i++)
             if (i && all[i].iteration == all[i - 1].iteration)
                 values[count - 1] += all[i].sum;
             else
                 values[count++] = all[i].sum;
-        }
     }
     x->failed |= !values || !prof_sketch_make(values, count, &sketch);
     free(values);
@@ -149,11 +148,10 @@ static enum prof_status extract_findings(struct prof_extract *x, struct prof_err
     for (size_t i = 0; !status && i < findings.count; i++) {
         const struct prof_finding *finding = &findings.rows[i];
         struct prof_metric *metric = NULL;
-        for (size_t k = 0; k < x->metrics.count; k++) {
+        for (size_t k = 0; k < x->metrics.count; k++)
             if (x->metrics.data[k].family == PROF_METRIC_FINDING &&
                 !strcmp(x->metrics.data[k].name, finding->rule->id))
                 metric = &x->metrics.data[k];
-        }
         int64_t severity = (int64_t)finding->severity + 1;
         if (finding->hint)
             continue;
@@ -193,10 +191,9 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
         run->iterations = it->steady;
         run->skipped = it->skipped;
         run->steady_ns = 0;
-        for (size_t i = 0; i < it->list.count; i++) {
+        for (size_t i = 0; i < it->list.count; i++)
             if (it->list.data[i].steady)
                 run->steady_ns = prof_add(run->steady_ns, it->list.data[i].time_ns);
-        }
         if (x->metrics.count)
             qsort(x->metrics.data, x->metrics.count, sizeof *x->metrics.data, prof_metric_order);
         run->metrics = x->metrics.data;

@@ -246,10 +246,9 @@ static bool comes_once_each(const struct prof_extract *x, const struct key *key)
     size_t steady = (size_t)x->iterations.steady;
     if (key->count != steady || key->sums.list.count != steady)
         return false;
-    for (size_t i = 1; i < steady; i++) {
+    for (size_t i = 1; i < steady; i++)
         if (key->sums.list.data[i].iteration <= key->sums.list.data[i - 1].iteration)
             return false;
-    }
     return true;
 }
 
@@ -301,10 +300,9 @@ void prof_extract_device(struct prof_extract *x)
         enum prof_op_kind kind;
         const struct prof_op *op;
         int64_t order = 0;
-        while (!w.x->failed && (op = prof_facts_next(&w.x->facts, &at, &kind))) {
+        while (!w.x->failed && (op = prof_facts_next(&w.x->facts, &at, &kind)))
             if (!extract_operation(&w, op, order++))
                 w.x->failed = true;
-        }
     }
     x->to_completion = prof_iterations_time(&x->iterations);
     if (!x->failed && x->to_completion)
@@ -313,10 +311,9 @@ void prof_extract_device(struct prof_extract *x)
         double total = 0;
         /* Numbers of the launch configuration, where they are known: the largest of the key's
          * shapes. */
-        for (size_t i = 0; i < w.keys.count; i++) {
+        for (size_t i = 0; i < w.keys.count; i++)
             for (int r = 0; r < RESOURCES; r++)
                 w.keys.data[i].resources[r] = PROF_UNKNOWN;
-        }
         for (size_t i = 0; i < w.x->facts.shapes.count; i++) {
             const struct prof_config *c = w.x->facts.shapes.data[i].config;
             int64_t *most = w.keys.data[w.key_of_shape[i]].resources;

@@ -13,7 +13,7 @@
 static int by_iteration_begin(const void *a, const void *b)
 {
     const struct prof_iteration *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->begin, y->begin);
 }
 
 static void add_series(struct prof_extract *x, enum prof_metric_family family, const double *values,

@@ -402,10 +402,9 @@ static struct range count_range(const struct prof_compare *c, const struct prof_
 
 static bool has_sketch(const struct prof_compare *c, const struct prof_pair *pair, int side)
 {
-    for (size_t r = 0; r < c->side[side].count; r++) {
+    for (size_t r = 0; r < c->side[side].count; r++)
         if (pair->on[side][r] && pair->on[side][r]->sketch.count > 0)
             return true;
-    }
     return false;
 }
 

@@ -269,7 +269,7 @@ struct ranked {
 static int by_p(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
-    return (x->p > y->p) - (x->p < y->p);
+    return PROF_COMPARE(x->p, y->p);
 }
 
 bool prof_holm(const double *p, size_t count, double *adjusted)

@@ -34,9 +34,8 @@ static int worst_verdict_first(const void *a, const void *b)
         return x->gated ? -1 : 1;
     double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
     double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
-    if (dx != dy)
-        return dx > dy ? -1 : 1;
-    return prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
+    return PROF_COMPARE(dy, dx)
+               ?: prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
 }
 
 static int most_moved_first(const void *a, const void *b)
@@ -44,9 +43,7 @@ static int most_moved_first(const void *a, const void *b)
     const struct prof_compared *x = a, *y = b;
     double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
     double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
-    if (dx != dy)
-        return dx > dy ? -1 : 1;
-    return worst_verdict_first(a, b);
+    return PROF_COMPARE(dy, dx) ?: worst_verdict_first(a, b);
 }
 
 void prof_comparison_by_move(struct prof_comparison *result)
@@ -58,10 +55,9 @@ void prof_comparison_by_move(struct prof_comparison *result)
 static struct prof_compared *gated_one(struct prof_comparison *result,
                                        enum prof_metric_family family)
 {
-    for (size_t i = 0; i < result->count; i++) {
+    for (size_t i = 0; i < result->count; i++)
         if (result->rows[i].family == family && result->rows[i].gated)
             return &result->rows[i];
-    }
     return NULL;
 }
 
@@ -113,10 +109,9 @@ static void find_verdict(struct prof_comparison *result)
     }
     /* A gate that judges nothing (all ignored, or empty runs) is undecided: it could never fail. */
     result->verdict = gated ? PROF_VERDICT_PASS : PROF_VERDICT_UNDERPOWERED;
-    for (size_t i = sizeof counted / sizeof counted[0]; i--;) {
+    for (size_t i = sizeof counted / sizeof counted[0]; i--;)
         if (any[counted[i]])
             result->verdict = counted[i];
-    }
     if (result->times_refused && result->verdict != PROF_VERDICT_FAIL) {
         result->verdict = PROF_VERDICT_REFUSED;
         result->reason = PROF_REASON_TIMES_REFUSED;

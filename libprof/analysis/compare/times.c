@@ -84,7 +84,7 @@ static int gated_first(const void *a, const void *b)
     const struct item *x = a, *y = b;
     if (x->gated != y->gated)
         return x->gated ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
+    return PROF_COMPARE(x->row, y->row);
 }
 
 /* Rows of which every run has times. */
@@ -196,10 +196,9 @@ static bool throttled(const struct pool *pool)
 static double clock_change(const struct prof_compare *c)
 {
     double mean[PROF_SIDES] = {0};
-    for (int s = 0; s < PROF_SIDES; s++) {
+    for (int s = 0; s < PROF_SIDES; s++)
         for (size_t r = 0; r < c->side[s].count; r++)
             mean[s] += log(c->side[s].data[r].clock_hz) / (double)c->side[s].count;
-    }
     double change = mean[PROF_CAND] - mean[PROF_BASE];
     return isfinite(change) ? change : 0;
 }

@@ -222,7 +222,7 @@ static bool add_facts_operation(void *user, const struct prof_event_row *op)
 static int by_operation_start(const void *a, const void *b)
 {
     const struct prof_op_kept *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return PROF_COMPARE(x->start, y->start);
 }
 
 static void sort_ops(struct prof_ops *ops)
@@ -422,9 +422,7 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
 static int by_facts_call_start(const void *a, const void *b)
 {
     const struct prof_call *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start);
 }
 
 const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t thread, size_t *count)

@@ -21,9 +21,7 @@ struct marks {
 static int by_mark_begin(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
+    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->phase, y->phase);
 }
 
 static bool list_marks(struct marks *marks, const struct prof_phases *phases,
@@ -38,14 +36,12 @@ static bool list_marks(struct marks *marks, const struct prof_phases *phases,
             *slot = (struct mark){it->list.data[i].begin, p};
         }
     }
-    for (size_t i = 0; i < set_up->count; i++) {
+    for (size_t i = 0; i < set_up->count; i++)
         if (!prof_array_push(&marks->list, (struct mark){set_up->data[i].begin, SIZE_MAX}))
             return false;
-    }
-    for (size_t i = 0; i < phases->others.count; i++) {
+    for (size_t i = 0; i < phases->others.count; i++)
         if (!prof_array_push(&marks->list, (struct mark){phases->others.data[i], SIZE_MAX}))
             return false;
-    }
     if (marks->list.count)
         qsort(marks->list.data, marks->list.count, sizeof *marks->list.data, by_mark_begin);
     return true;
@@ -55,10 +51,9 @@ static bool is_interrupted(const struct marks *marks, size_t phase, int64_t from
 {
     size_t low;
     PROF_FIND_FIRST(low, at, marks->list.count, marks->list.data[at].begin >= from);
-    for (; low < marks->list.count && marks->list.data[low].begin < to; low++) {
+    for (; low < marks->list.count && marks->list.data[low].begin < to; low++)
         if (marks->list.data[low].phase != phase)
             return true;
-    }
     return false;
 }
 
@@ -142,9 +137,7 @@ struct owners {
 static int by_owner(const void *a, const void *b)
 {
     const struct owner *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
+    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->phase, y->phase);
 }
 
 /* Phases of different threads may overlap in time: whoever began first has it until it ends. */
@@ -153,11 +146,10 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
     size_t kept = 0;
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_intervals *own = &phases->list.data[p].intervals;
-        for (size_t i = 0; i < own->count; i++) {
+        for (size_t i = 0; i < own->count; i++)
             if (!prof_array_push(&owners->list, (struct owner){own->data[i].begin, own->data[i].end,
                                                                own->data[i].end, p}))
                 return false;
-        }
         prof_array_free(&phases->list.data[p].intervals);
     }
     if (owners->list.count)
@@ -184,11 +176,10 @@ static bool give_intervals(const struct owners *owners, struct prof_phases *phas
         struct prof_intervals recorded = {0};
         if (!prof_intervals_intersection(&own, &f->recorded, &recorded))
             return false;
-        for (size_t k = 0; k < recorded.count; k++) {
+        for (size_t k = 0; k < recorded.count; k++)
             if (!prof_intervals_add(&phases->list.data[one->phase].intervals,
                                     recorded.data[k].begin, recorded.data[k].end))
                 return false;
-        }
         prof_array_free(&recorded);
     }
     return true;
@@ -279,11 +270,10 @@ bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals
 {
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_iterations *it = &phases->list.data[p].iterations;
-        for (size_t i = 0; i < it->list.count; i++) {
+        for (size_t i = 0; i < it->list.count; i++)
             if (!it->list.data[i].steady &&
                 !prof_intervals_add(skipped, it->list.data[i].begin, it->list.data[i].end))
                 return false;
-        }
     }
     prof_intervals_normalise(skipped);
     return true;

@@ -119,9 +119,7 @@ static bool add_token(struct sequence *s, int64_t time, uint32_t kind)
 static int by_token_time(const void *a, const void *b)
 {
     const struct token *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind);
+    return PROF_COMPARE(x->time, y->time) ?: PROF_COMPARE(x->kind, y->kind);
 }
 
 static bool read_sequence(struct sequence *s, const struct prof_intervals *known, bool by_name)
@@ -183,7 +181,7 @@ static bool index_kinds(struct sequence *s)
 static int by_distance(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
+    return PROF_COMPARE(x, y);
 }
 
 static size_t usual_distance(struct sequence *s, size_t first, size_t count)
@@ -324,10 +322,9 @@ static bool add_between(struct sequence *s, struct prof_phases *phases, size_t f
     if (to <= from || MIN_PART * (to - from) < s->tokens.count || phases->list.count >= MAX_PHASES)
         return true;
     struct period p = find_period(s, from, to);
-    if (MIN_PART * (p.end - p.begin) < s->tokens.count || !p.count)
-        return true;
-    return add_between(s, phases, from, p.begin) && add_launch_phase(s, phases, &p) &&
-           add_between(s, phases, p.end, to);
+    return MIN_PART * (p.end - p.begin) < s->tokens.count || !p.count ||
+           (add_between(s, phases, from, p.begin) && add_launch_phase(s, phases, &p) &&
+            add_between(s, phases, p.end, to));
 }
 
 bool prof_phases_by_launches(struct prof_phases *phases, const struct prof_facts *facts,

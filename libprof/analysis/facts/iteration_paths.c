@@ -28,10 +28,9 @@ static const char *const set_up_prefixes[] = {"warmup", "setup",    "teardown", 
 static void simplify_name(const char *text, char out[NAME_ROOM])
 {
     size_t used = 0;
-    for (; *text && used + 1 < NAME_ROOM; text++) {
+    for (; *text && used + 1 < NAME_ROOM; text++)
         if (isalnum((unsigned char)*text))
             out[used++] = (char)tolower((unsigned char)*text);
-    }
     while (used && isdigit((unsigned char)out[used - 1]))
         used--;
     out[used] = 0;
@@ -39,19 +38,17 @@ static void simplify_name(const char *text, char out[NAME_ROOM])
 
 static bool is_one_of(const char *text, const char *const *list, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!strcmp(text, list[i]))
             return true;
-    }
     return false;
 }
 
 static bool is_set_up_name(const char *simple)
 {
-    for (size_t i = 0; i < sizeof set_up_prefixes / sizeof *set_up_prefixes; i++) {
+    for (size_t i = 0; i < sizeof set_up_prefixes / sizeof *set_up_prefixes; i++)
         if (!strncmp(simple, set_up_prefixes[i], strlen(set_up_prefixes[i])))
             return true;
-    }
     return is_one_of(simple, set_up_names, sizeof set_up_names / sizeof *set_up_names);
 }
 
@@ -190,10 +187,9 @@ static struct prof_range_thread *find_ranges_of(const struct prof_range_paths *p
 {
     struct prof_range_index *index = (struct prof_range_index *)(uintptr_t)&paths->facts->ranges;
     struct prof_range_thread *own = prof_range_thread(index, thread);
-    for (size_t l = 0; own && l < own->lanes.count; l++) {
+    for (size_t l = 0; own && l < own->lanes.count; l++)
         if (is_place(paths->facts, &own->lanes.data[l]))
             return own;
-    }
     const struct prof_thread *row = prof_thread(paths->facts->capture, thread);
     size_t process =
         row ? prof_index_of(&paths->facts->capture->processes, row->process) : SIZE_MAX;
@@ -236,14 +232,12 @@ uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op
 static void sum_paths(struct prof_range_paths *paths)
 {
     const struct prof_range_node *nodes = paths->facts->ranges.nodes.data;
-    for (size_t i = paths->facts->ranges.nodes.count; i--;) {
+    for (size_t i = paths->facts->ranges.nodes.count; i--;)
         if (paths->launches[i] && nodes[i].parent != PROF_NO_RANGE)
             paths->launches[nodes[i].parent] = true;
-    }
-    for (size_t i = 0; i < paths->facts->ranges.nodes.count; i++) {
+    for (size_t i = 0; i < paths->facts->ranges.nodes.count; i++)
         if (paths->of_node[i] != PROF_NO_RANGE_PATH && is_in_time(paths->facts, &nodes[i]))
             paths->list.data[paths->of_node[i]].launching += paths->launches[i];
-    }
     for (size_t p = paths->list.count; p--;) {
         const struct prof_range_path *path = &paths->list.data[p];
         if (path->parent == PROF_NO_RANGE_PATH)

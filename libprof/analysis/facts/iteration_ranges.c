@@ -151,9 +151,7 @@ static int by_path_work(const void *a, const void *b)
     const struct prof_range_path *const *x = a, *const *y = b;
     if ((*x)->preferred != (*y)->preferred)
         return (*x)->preferred ? -1 : 1;
-    if ((*x)->ops != (*y)->ops)
-        return (*x)->ops > (*y)->ops ? -1 : 1;
-    return (*x > *y) - (*x < *y);
+    return PROF_COMPARE((*y)->ops, (*x)->ops) ?: PROF_COMPARE(*x, *y);
 }
 
 static bool list_candidates(struct search *s, bool all)
@@ -211,11 +209,10 @@ static bool list_others(struct search *s)
     struct prof_range_path *paths = s->paths->list.data;
     size_t count = s->paths->list.count;
     bool *around = calloc(count + 1, sizeof *around), ok = around != NULL;
-    for (uint32_t p = 0; ok && p < count; p++) {
+    for (uint32_t p = 0; ok && p < count; p++)
         for (uint32_t up = paths[p].parent; paths[p].chosen && up != PROF_NO_RANGE_PATH;
              up = paths[up].parent)
             around[up] = true;
-    }
     for (uint32_t p = 0; ok && p < count; p++) {
         if (paths[p].chosen || paths[p].inside || around[p] || !paths[p].preferred ||
             !is_candidate(s, &paths[p], false))
@@ -330,10 +327,9 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
         if (c->cluster != cluster || c->dropped)
             continue;
         int64_t rarer = 0; /* work in those that come less often, and in this one */
-        for (size_t k = 0; k < s->candidates.count; k++) {
+        for (size_t k = 0; k < s->candidates.count; k++)
             if (all[k].cluster == cluster && !all[k].dropped && all[k].list.count <= c->list.count)
                 rarer += s->paths->list.data[all[k].path].ops;
-        }
         bool enough = 20 * rarer >= ops;
         if (enough && (!best || c->list.count < best->list.count ||
                        (c->list.count == best->list.count && c->begin < best->begin)))

@@ -126,7 +126,7 @@ static bool is_step(const struct prof_phase *phase)
 static int by_phase_begin(const void *a, const void *b)
 {
     const struct prof_phase *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->begin, y->begin);
 }
 
 /* Phases without analysed time (in another one's) go; the others in order of time. The main one has
@@ -374,9 +374,7 @@ void prof_phases_free(struct prof_phases *phases)
 int prof_by_thread_and_begin(const void *a, const void *b)
 {
     const struct prof_iteration *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->begin, y->begin);
 }
 
 /* Each phase's own warm-up is left out, as everywhere: `steady` stays. */

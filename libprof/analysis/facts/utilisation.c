@@ -92,9 +92,7 @@ static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t befor
 static int longest_idle_first(const void *a, const void *b)
 {
     const struct prof_gap *x = a, *y = b;
-    if (x->duration_ns != y->duration_ns)
-        return x->duration_ns < y->duration_ns ? 1 : -1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+    return PROF_COMPARE(y->duration_ns, x->duration_ns) ?: PROF_COMPARE(x->start_ns, y->start_ns);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -254,7 +252,7 @@ static void finish_device_utilisation(struct device *d)
 static int by_id(const void *a, const void *b)
 {
     const struct prof_utilisation_row *x = a, *y = b;
-    return (x->device > y->device) - (x->device < y->device);
+    return PROF_COMPARE(x->device, y->device);
 }
 
 static void free_row(struct prof_utilisation_row *row)

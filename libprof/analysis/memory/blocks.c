@@ -21,11 +21,8 @@ struct blocks {
 static int by_segment_address(const void *a, const void *b)
 {
     const struct segment *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return PROF_COMPARE(x->process, y->process) ?: PROF_COMPARE(x->address, y->address) ?:
+           PROF_COMPARE(x->start, y->start);
 }
 
 enum { ADDRESS_ID, ADDRESS };
@@ -78,11 +75,10 @@ static uint32_t segment_of(const struct blocks *b, int64_t process, int64_t addr
     PROF_FIND_FIRST(low, at, b->segments.count,
                     s[at].process != process ? s[at].process > process : s[at].address > address);
     size_t least = low > LOOK_BACK ? low - LOOK_BACK : 0;
-    for (size_t i = low; i-- > least && s[i].process == process && s[i].reach > address;) {
+    for (size_t i = low; i-- > least && s[i].process == process && s[i].reach > address;)
         if (prof_subtract(address, s[i].address) < s[i].bytes &&
             prof_subtract(s[i].start, SLACK_NS) <= start && s[i].until > start)
             return s[i].item;
-    }
     return MEMORY_NONE;
 }
 
@@ -92,10 +88,9 @@ static int64_t first_thread(const struct prof_capture *capture, int64_t process)
     const struct prof_process *its = prof_process(capture, process);
     const struct prof_thread *all;
     size_t count = prof_threads(capture, &all);
-    for (size_t i = 0; its && i < count; i++) {
+    for (size_t i = 0; its && i < count; i++)
         if (all[i].process == process && all[i].tid == its->pid)
             return all[i].id;
-    }
     return 0;
 }
 

@@ -55,9 +55,7 @@ static bool add_driver_sample(void *user, sqlite3_stmt *row)
 static int by_device_and_time(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return (x->time > y->time) - (x->time < y->time);
+    return PROF_COMPARE(x->device, y->device) ?: PROF_COMPARE(x->time, y->time);
 }
 
 static bool add_driver_change(struct drivers *d, int64_t time, int64_t bytes, enum what what)
@@ -113,7 +111,7 @@ static bool add_pool(void *user, sqlite3_stmt *row)
 static int by_change_time(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
+    return PROF_COMPARE(x->time, y->time);
 }
 
 static enum prof_status list_changes(struct drivers *d, int64_t device, struct prof_error *err)

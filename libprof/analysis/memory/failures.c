@@ -46,10 +46,9 @@ static const struct {
 
 static const char *failure_text(int64_t source, int64_t result)
 {
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].opencl == (source == WIRE_SOURCE_OPENCL) && codes[i].result == result)
             return codes[i].text;
-    }
     return NULL;
 }
 
@@ -88,9 +87,7 @@ static struct span failure_span(const struct prof_memory_failure *failure,
 static int by_span_thread_and_begin(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->begin, y->begin);
 }
 
 static bool overlap(const struct span *a, const struct span *b)
@@ -178,9 +175,8 @@ static bool add_failure(void *user, sqlite3_stmt *row)
         return true;
     const struct prof_call *call =
         call_that_failed(w->facts, (uint32_t)failure.thread, failure.time_ns);
-    if (!prof_array_push(&rows->spans, failure_span(&failure, call)))
-        return false;
-    return keep_failure(rows, failure, prof_column_id(row, STACK), call);
+    return prof_array_push(&rows->spans, failure_span(&failure, call)) &&
+           keep_failure(rows, failure, prof_column_id(row, STACK), call);
 }
 
 /* Calls that only their result tells of: from pools in stream order, and captures made of other
@@ -296,7 +292,7 @@ static enum prof_status ask_driver(const struct memory_work *w, struct prof_memo
 static int by_failure_time(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
-    return (x->failure.time_ns > y->failure.time_ns) - (x->failure.time_ns < y->failure.time_ns);
+    return PROF_COMPARE(x->failure.time_ns, y->failure.time_ns);
 }
 
 enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profile *result,

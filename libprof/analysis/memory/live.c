@@ -260,10 +260,9 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
     status = status ? status : end;
     if (status)
         goto out;
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < KINDS; k++)
         if (sums[k].bytes.count)
             result->rows[result->count++] = memory_sum_row(&sums[k], k);
-    }
     result->total = memory_sum_row(&sums[KINDS], -1);
     qsort(result->rows, result->count, sizeof *result->rows, highest_peak);
     qsort(result->leaks, result->leak_count, sizeof *result->leaks, largest_allocation);
@@ -549,9 +548,7 @@ static bool add_pool_row(void *user, sqlite3_stmt *row)
 static int by_pool_peak(const void *a, const void *b)
 {
     const struct prof_pool *x = a, *y = b;
-    if (x->peak_bytes != y->peak_bytes)
-        return x->peak_bytes < y->peak_bytes ? 1 : -1;
-    return (x->made_ns > y->made_ns) - (x->made_ns < y->made_ns);
+    return PROF_COMPARE(y->peak_bytes, x->peak_bytes) ?: PROF_COMPARE(x->made_ns, y->made_ns);
 }
 
 enum prof_status prof_pool_summary(struct prof_capture *capture, const struct prof_filter *filter,

@@ -299,7 +299,7 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
 static enum prof_status work_through(struct memory_work *w, struct prof_memory_profile *result,
                                      struct prof_error *err)
 {
-    for (uint32_t i = 0; i < w->facts->lifetimes.count; i++) {
+    for (uint32_t i = 0; i < w->facts->lifetimes.count; i++)
         if (prof_scope_place(w->scope, 0, w->facts->lifetimes.data[i].thread,
                              w->facts->lifetimes.data[i].process,
                              w->facts->lifetimes.data[i].device) &&
@@ -309,7 +309,6 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
                                     w->facts->lifetimes.data[i].end > w->scope->begin_ns)) &&
             !add_memory_item(w, i))
             return prof_out_of_memory(err);
-    }
     enum prof_status status = memory_blocks(w, err);
     if (status)
         return status;
@@ -413,10 +412,9 @@ double prof_memory_leak_growth(const struct prof_memory_profile *profile,
     *phase = NULL;
     for (size_t k = 0; k < profile->phase_count; k++) {
         double growth = 0;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++)
             if (leaks_in(&sites[i], device, profile->phases[k].name))
                 growth += sites[i].growth_bytes;
-        }
         if (growth > most) {
             most = growth;
             *phase = profile->phases[k].name;

@@ -37,9 +37,7 @@ struct samples {
 static int by_end(const void *a, const void *b)
 {
     const struct prof_iteration *x = a, *y = b;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
+    return PROF_COMPARE(x->end, y->end) ?: PROF_COMPARE(x->phase, y->phase);
 }
 
 static bool list_steps(const struct memory_work *w, struct samples *samples)

@@ -87,26 +87,22 @@ static bool add_rank_range(void *user, const struct prof_event_row *row)
 static int by_range(const void *a, const void *b)
 {
     const struct rank_call *x = a, *y = b;
-    return (x->range > y->range) - (x->range < y->range);
+    return PROF_COMPARE(x->range, y->range);
 }
 
 static int by_call_thread_and_start(const void *a, const void *b)
 {
     const struct rank_call *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->end < y->end) - (x->end > y->end); /* the outer one first */
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start) ?:
+           PROF_COMPARE(y->end, x->end); /* the outer one first */
 }
 
 static enum field field_of(struct rank_work *w, int64_t name)
 {
     const char *text = prof_string(w->capture, name, NULL);
-    for (size_t i = 0; text && i < sizeof fields / sizeof *fields; i++) {
+    for (size_t i = 0; text && i < sizeof fields / sizeof *fields; i++)
         if (strcmp(text, fields[i].name) == 0)
             return fields[i].field;
-    }
     return FIELD_NONE;
 }
 
@@ -116,10 +112,9 @@ static enum field field_of(struct rank_work *w, int64_t name)
 static const char *intern_column_text(struct rank_work *w, sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
-    for (size_t i = 0; text && i < w->texts.count; i++) {
+    for (size_t i = 0; text && i < w->texts.count; i++)
         if (strcmp(w->texts.data[i], text) == 0)
             return w->texts.data[i];
-    }
     if (!text || w->texts.count >= MOST_REDUCTIONS)
         return NULL;
     const char *copy = prof_array_reserve(&w->texts, 1)

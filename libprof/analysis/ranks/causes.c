@@ -63,12 +63,11 @@ static enum prof_rank_cause cause_of(const struct causes *c, const struct rank_s
         const struct rank_event *event = &w->events.data[number];
         int64_t parts[PROF_CAUSES];
         split(&w->units.data[event->unit], c->courses[event->unit].base, event->start, parts);
-        for (int k = 0; k < PROF_CAUSES; k++) {
+        for (int k = 0; k < PROF_CAUSES; k++)
             if (number == set->last)
                 mine[k] = parts[k];
             else
                 c->values[k][others] = parts[k];
-        }
         others += number != set->last;
     }
     enum prof_rank_cause cause = PROF_CAUSE_UNKNOWN;
@@ -92,9 +91,7 @@ static bool event_in_window(const struct rank_work *w, const struct rank_event *
 static int worst_lateness_first(const void *a, const void *b)
 {
     const struct prof_rank_late *x = a, *y = b;
-    if (x->caused_ns != y->caused_ns)
-        return x->caused_ns < y->caused_ns ? 1 : -1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+    return PROF_COMPARE(y->caused_ns, x->caused_ns) ?: PROF_COMPARE(x->start_ns, y->start_ns);
 }
 
 /* The cause, and in *fresh what of the lateness is new. */
@@ -204,10 +201,9 @@ bool rank_causes(struct rank_work *w, struct prof_ranks *result)
         judge_sets(&c, result);
     for (size_t i = 0; ok && i < w->units.count; i++) {
         struct prof_rank_row *row = &w->units.data[i].row;
-        for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++) {
+        for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++)
             if (row->excess_ns[k] > row->excess_ns[row->cause])
                 row->cause = (enum prof_rank_cause)k;
-        }
     }
     free(c.courses);
     for (int k = 0; k < PROF_CAUSES; k++)

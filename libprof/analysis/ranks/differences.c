@@ -6,13 +6,8 @@
 static int by_what(const void *a, const void *b)
 {
     const struct rank_count *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    if (x->key2 != y->key2)
-        return x->key2 < y->key2 ? -1 : 1;
-    return (x->unit > y->unit) - (x->unit < y->unit);
+    return PROF_COMPARE(x->kind, y->kind) ?: PROF_COMPARE(x->key, y->key) ?:
+           PROF_COMPARE(x->key2, y->key2) ?: PROF_COMPARE(x->unit, y->unit);
 }
 
 /* The value that most units have; of two, that of the first unit. `scratch` has room for all. */
@@ -52,10 +47,9 @@ static void find_slow(struct differing *d, const struct rank_count *count)
     size_t units = d->w->units.count;
     for (size_t unit = 0; unit < units; unit++) {
         size_t others = 0;
-        for (size_t i = 0; i < units; i++) {
+        for (size_t i = 0; i < units; i++)
             if (i != unit)
                 d->scratch[others++] = d->sums[i];
-        }
         if (others == 0)
             return;
         struct prof_rank_row *row = &d->w->units.data[unit].row;
@@ -70,17 +64,12 @@ static void find_slow(struct differing *d, const struct rank_count *count)
 static int by_rank_and_kind(const void *a, const void *b)
 {
     const struct prof_rank_difference *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
     int64_t left = prof_subtract(x->here, x->usual), right = prof_subtract(y->here, y->usual);
     left = left < 0 ? -left : left;
     right = right < 0 ? -right : right;
-    if (left != right)
-        return left < right ? 1 : -1;
-    int order = strcmp(x->name ? x->name : "", y->name ? y->name : "");
-    return order ? order : strcmp(x->shape.text, y->shape.text);
+    return PROF_COMPARE(x->rank, y->rank) ?: PROF_COMPARE(x->kind, y->kind) ?:
+           PROF_COMPARE(right, left) ?: strcmp(x->name ? x->name : "", y->name ? y->name : "") ?:
+           strcmp(x->shape.text, y->shape.text);
 }
 
 static bool compare_all(struct differing *d)

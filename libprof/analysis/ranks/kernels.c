@@ -92,9 +92,8 @@ static bool add_graph_launch_node(void *user, sqlite3_stmt *row)
                         .thread = thread ? thread->id : 0,
                         .original = prof_column_int(row, 2),
                         .start = prof_column_int(row, 3)};
-    if (!prof_array_push(&nodes->list, node))
-        return false;
-    return prof_map_put(&nodes->at, prof_call_key(node.process, node.node), nodes->list.count - 1);
+    return prof_array_push(&nodes->list, node) &&
+           prof_map_put(&nodes->at, prof_call_key(node.process, node.node), nodes->list.count - 1);
 }
 
 static struct node *find_original_node(const struct nodes *nodes, int64_t process, int64_t number)
@@ -156,11 +155,8 @@ struct sweep {
 static int by_moment(const void *a, const void *b)
 {
     const struct moment *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind);
+    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->time, y->time) ?:
+           PROF_COMPARE(x->kind, y->kind);
 }
 
 static bool serves(enum prof_collective kernel, enum prof_collective call)
@@ -233,10 +229,9 @@ static size_t calls_like(const struct sweep *s, enum prof_collective operation)
 
 static enum prof_collective launched_operation(const struct sweep *s, const struct rank_said *said)
 {
-    for (size_t i = 0; i < s->launches.count; i++) {
+    for (size_t i = 0; i < s->launches.count; i++)
         if (s->launches.data[i]->said == said)
             return s->launches.data[i]->operation;
-    }
     return PROF_COLLECTIVE_OTHER;
 }
 
@@ -250,10 +245,9 @@ static void flush(struct sweep *s)
         bool each = launches == calls_like(s, call->operation);
         struct rank_said *said = launches ? launch_for(s, call, !each) : NULL;
         if (!said && launches == 1) {
-            for (size_t k = 0; k < s->launches.count; k++) {
+            for (size_t k = 0; k < s->launches.count; k++)
                 if (serves(s->launches.data[k]->operation, call->operation))
                     said = s->launches.data[k]->said;
-            }
         }
         if (said)
             say(said, call, launched_operation(s, said));
@@ -344,13 +338,9 @@ struct left {
 static int by_kind_and_time(const void *a, const void *b)
 {
     const struct left *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->operation != y->operation)
-        return x->operation < y->operation ? -1 : 1;
-    if (!x->call != !y->call)
-        return x->call ? -1 : 1; /* all calls, then all kernels */
-    return (x->time > y->time) - (x->time < y->time);
+    return PROF_COMPARE(x->process, y->process) ?: PROF_COMPARE(x->operation, y->operation) ?:
+           PROF_COMPARE(!x->call, !y->call) ?: /* all calls, then all kernels */
+           PROF_COMPARE(x->time, y->time);
 }
 
 static void pair_left(struct rank_work *w, const struct left *left, size_t count)
@@ -361,12 +351,11 @@ static void pair_left(struct rank_work *w, const struct left *left, size_t count
                left[end].operation == left[i].operation;
              end++)
             calls += left[end].call != NULL;
-        if (calls * 2 == end - i) {
+        if (calls * 2 == end - i)
             for (size_t k = 0; k < calls; k++)
                 say(&left[i + calls + k].kernel->said, left[i + k].call, left[i].operation);
-        } else {
+        else
             w->unserved += (int64_t)calls;
-        }
         i = end;
     }
 }

@@ -77,11 +77,8 @@ static bool add_sides(struct pairing *p)
 
 static int by_way(const struct side *x, const struct side *y)
 {
-    if (x->communicator != y->communicator)
-        return x->communicator < y->communicator ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return (x->to > y->to) - (x->to < y->to);
+    return PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(x->from, y->from) ?:
+           PROF_COMPARE(x->to, y->to);
 }
 
 /* Sends of a way first, in order. */
@@ -93,9 +90,7 @@ static int by_way_and_direction(const void *a, const void *b)
         return way;
     if (x->receives != y->receives)
         return x->receives ? 1 : -1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->event > y->event) - (x->event < y->event);
+    return PROF_COMPARE(x->start, y->start) ?: PROF_COMPARE(x->event, y->event);
 }
 
 static bool send_fits_receive(const struct rank_work *w, const struct rank_event *send,
@@ -175,13 +170,8 @@ static bool match_pairs(struct rank_work *w)
 static int by_communicator_and_unit(const void *a, const void *b)
 {
     const struct rank_event *x = a, *y = b;
-    if (x->communicator != y->communicator)
-        return x->communicator < y->communicator ? -1 : 1;
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
+    return PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(x->unit, y->unit) ?:
+           PROF_COMPARE(x->start, y->start) ?: PROF_COMPARE(x->end, y->end);
 }
 
 /* The events of a communicator on one unit that count: indices [first, first + count) of `order`.
@@ -294,10 +284,9 @@ static bool match_communicator(struct matching *m, size_t first, size_t end)
     }
     /* A rank that only sends and receives on it has no part in the others. */
     size_t kept = 0;
-    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+    for (size_t lane = 0; lane < m->lanes.count; lane++)
         if (m->lanes.data[lane].count)
             m->lanes.data[kept++] = m->lanes.data[lane];
-    }
     m->lanes.count = kept;
     m->sets = SIZE_MAX;
     bool even = true;
@@ -318,10 +307,9 @@ static bool match_communicator(struct matching *m, size_t first, size_t end)
     }
     if (!even)
         m->w->why_unmatched = "ranks have different numbers of collectives";
-    for (size_t set = 0; set < m->sets; set++) {
+    for (size_t set = 0; set < m->sets; set++)
         if (lanes_match(m, set, from_end) && !add_matched_set(m, set, from_end))
             return false;
-    }
     return true;
 }
 

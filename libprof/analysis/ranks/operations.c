@@ -53,10 +53,9 @@ static struct rank_unit *unit_of(struct rank_work *w, int64_t process, int64_t d
  */
 static struct rank_unit *host_unit(struct rank_work *w, int64_t process)
 {
-    for (size_t i = 0; i < w->units.count; i++) {
+    for (size_t i = 0; i < w->units.count; i++)
         if (w->units.data[i].process == process)
             return &w->units.data[i];
-    }
     return unit_of(w, process, 0);
 }
 
@@ -78,9 +77,8 @@ static bool count_add(struct rank_work *w, struct rank_count count)
         known->sum_ns = prof_add(known->sum_ns, count.sum_ns);
         return true;
     }
-    if (!prof_array_push(&w->counts, count))
-        return false;
-    return prof_names_put(&w->count_at, (const char *)&text, sizeof text,
+    return prof_array_push(&w->counts, count) &&
+           prof_names_put(&w->count_at, (const char *)&text, sizeof text,
                           (uint32_t)(w->counts.count - 1));
 }
 

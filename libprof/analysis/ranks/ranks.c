@@ -87,11 +87,8 @@ static int by_unit_rank(const void *a, const void *b)
     bool known = x->rank != PROF_UNKNOWN;
     if (known != (y->rank != PROF_UNKNOWN))
         return known ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return (x->device > y->device) - (x->device < y->device);
+    return PROF_COMPARE(x->rank, y->rank) ?: PROF_COMPARE(x->process, y->process) ?:
+           PROF_COMPARE(x->device, y->device);
 }
 
 /* In order of rank, before anything but events and counts refers to units by number. */
@@ -242,10 +239,9 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
         if (size != PROF_UNKNOWN && size > result->world_size)
             result->world_size = size;
     }
-    for (size_t i = 0; result->world_size == PROF_UNKNOWN && i < w->calls.count; i++) {
+    for (size_t i = 0; result->world_size == PROF_UNKNOWN && i < w->calls.count; i++)
         if (w->calls.data[i].ranks > result->world_size)
             result->world_size = w->calls.data[i].ranks;
-    }
     for (size_t i = 0; i < w->units.count; i++) { /* in order of rank */
         here += w->units.data[i].rank != PROF_UNKNOWN && w->units.data[i].rank != before;
         before = w->units.data[i].rank;
@@ -302,12 +298,11 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
         struct prof_iterations it;
         status = prof_iterations_find(&it, facts, false, err);
         w->iteration_name = it.name;
-        for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
+        for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++)
             if (w->takes_part[i] &&
                 !keep_process_iterations(w, &it, w->capture->processes.data[i].id,
                                          &w->iterations[i]))
                 status = prof_out_of_memory(err);
-        }
         prof_iterations_free(&it);
     }
     if (!status)

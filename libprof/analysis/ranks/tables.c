@@ -171,13 +171,9 @@ static bool add_collective_event(struct tables *t, size_t number)
 static int longest_collective_first(const void *a, const void *b)
 {
     const struct prof_collective_row *x = a, *y = b;
-    if (x->duration_ns.sum != y->duration_ns.sum)
-        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
-    if (x->operation != y->operation)
-        return x->operation < y->operation ? -1 : 1;
-    if (x->communicator != y->communicator)
-        return x->communicator < y->communicator ? -1 : 1;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+    return PROF_COMPARE(y->duration_ns.sum, x->duration_ns.sum) ?:
+           PROF_COMPARE(x->operation, y->operation) ?:
+           PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(y->bytes, x->bytes);
 }
 
 bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
@@ -287,12 +283,11 @@ static bool compare_links(struct links *l)
         l->list.data[i].bus_rate = rank_median(l->rates.data[i].values, l->rates.data[i].count);
     for (size_t i = 0; i < l->list.count; i++) {
         size_t count = 0;
-        for (size_t k = 0; k < l->list.count; k++) {
+        for (size_t k = 0; k < l->list.count; k++)
             if (&l->list.data[i] != &l->list.data[k] &&
                 l->list.data[i].ranks == l->list.data[k].ranks &&
                 (l->list.data[i].to == PROF_UNKNOWN) == (l->list.data[k].to == PROF_UNKNOWN))
                 others[count++] = (int64_t)l->list.data[k].bus_rate;
-        }
         l->list.data[i].usual_rate = rank_median(others, count);
     }
     free(others);
@@ -307,11 +302,8 @@ static int slowest_first(const void *a, const void *b)
         return isnan(left) ? 1 : -1;
     if (!isnan(left) && fabs(left - right) > 0)
         return left < right ? -1 : 1;
-    if (x->communicator != y->communicator)
-        return x->communicator < y->communicator ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return (x->to > y->to) - (x->to < y->to);
+    return PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(x->from, y->from) ?:
+           PROF_COMPARE(x->to, y->to);
 }
 
 bool rank_links(struct rank_work *w, struct prof_ranks *result)

@@ -105,10 +105,9 @@ struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge)
 {
     struct prof_copies sums = {0};
     const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_scalar_readback(shape) && (shape->waits || shape->after_ns[PROF_SLICE_SYNC]))
             prof_copies_add(judge, &sums, shape);
-    }
     if (sums.count < 10 || sums.count < 2 * prof_steps(judge))
         return (struct prof_copies){0}; /* one a step is how results are read */
     return sums;

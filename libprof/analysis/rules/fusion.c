@@ -64,10 +64,9 @@ static void close_chain(struct chain *chain, struct chains *all)
         all->sum_ns += chain->sum_ns;
         /* All but the longest kernel of a chain are saved. */
         size_t longest = 0;
-        for (size_t i = 1; i < chain->links.count; i++) {
+        for (size_t i = 1; i < chain->links.count; i++)
             if (chain->links.data[i].duration > chain->links.data[longest].duration)
                 longest = i;
-        }
         for (size_t i = 0; i < chain->links.count; i++) {
             const struct link *link = &chain->links.data[i];
             all->saved_ns += i == longest ? 0 : link->duration;

@@ -153,10 +153,9 @@ static void compile_in_loop(struct prof_judge *judge)
 
 static bool is_analysed(const struct prof_facts *f, int64_t time)
 {
-    for (size_t p = 0; p < f->phases.list.count; p++) {
+    for (size_t p = 0; p < f->phases.list.count; p++)
         if (prof_intervals_has(&f->phases.list.data[p].intervals, time))
             return true;
-    }
     return false;
 }
 

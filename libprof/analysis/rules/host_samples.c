@@ -25,21 +25,19 @@ static bool device_time(const struct prof_judge *judge, struct prof_cpu_device_t
     const struct prof_op *op;
     enum prof_op_kind kind;
     time->window = (struct prof_interval){f->begin, f->end};
-    while ((op = prof_facts_next(f, &walk, &kind))) {
+    while ((op = prof_facts_next(f, &walk, &kind)))
         if (f->shapes.data[op->shape].device == judge->device_index &&
             !prof_cpu_device_works(time, op->start, prof_add(op->start, op->duration), op->thread))
             return false;
-    }
     return true;
 }
 
 static enum prof_cpu_state main_state(const int64_t ns[PROF_CPU_STATES])
 {
     enum prof_cpu_state most = PROF_CPU_USER;
-    for (int i = 0; i < PROF_CPU_STATES; i++) {
+    for (int i = 0; i < PROF_CPU_STATES; i++)
         if (ns[i] > ns[most])
             most = (enum prof_cpu_state)i;
-    }
     return most;
 }
 

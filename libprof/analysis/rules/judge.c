@@ -33,10 +33,9 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
 static struct prof_number *find_number(struct prof_finding *finding, const char *name,
                                        size_t length)
 {
-    for (size_t i = 0; i < finding->number_count; i++) {
+    for (size_t i = 0; i < finding->number_count; i++)
         if (!strncmp(finding->numbers[i].name, name, length) && !finding->numbers[i].name[length])
             return &finding->numbers[i];
-    }
     return NULL;
 }
 
@@ -451,9 +450,7 @@ const char *prof_shape_name(const struct prof_shape *shape)
 {
     if (shape->kind == PROF_OP_KERNEL)
         return shape->config && shape->config->name ? shape->config->name : "kernel";
-    if (shape->kind == PROF_OP_GRAPH)
-        return "CUDA graph";
-    return prof_copy_kind_text(shape->copy_kind);
+    return shape->kind == PROF_OP_GRAPH ? "CUDA graph" : prof_copy_kind_text(shape->copy_kind);
 }
 
 /* ---- roofs ----------------------------------------------------------------------------------- */

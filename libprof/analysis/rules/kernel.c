@@ -62,9 +62,8 @@ static struct hits find_hits(const struct prof_judge *judge, part_of *part)
 static void claim_hits(struct prof_judge *judge, struct prof_draft *draft, const struct hits *hits)
 {
     const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         prof_claim_kernel(judge, draft, shape, saved_part(judge, hits, shape));
-    }
     prof_places(judge, draft, &hits->spots);
 }
 
@@ -135,10 +134,9 @@ static bool knows_occupancy(const struct prof_judge *judge)
 {
     struct prof_occupancy occupancy;
     const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (shape->kind == PROF_OP_KERNEL && occupancy_of(judge, shape, &occupancy))
             return true;
-    }
     return false;
 }
 

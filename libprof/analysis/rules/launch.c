@@ -30,7 +30,7 @@ struct mean {
 static int by_ns(const void *a, const void *b)
 {
     const struct mean *x = a, *y = b;
-    return (x->ns > y->ns) - (x->ns < y->ns);
+    return PROF_COMPARE(x->ns, y->ns);
 }
 
 static double weighted_median(struct mean *means, size_t count, int64_t total)
@@ -188,11 +188,10 @@ static bool is_steady(const struct prof_judge *judge)
 static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
                           const struct prof_spots *spots)
 {
-    for (int i = 0; i < PROF_PLACES; i++) {
+    for (int i = 0; i < PROF_PLACES; i++)
         if (spots->worst[i].duration &&
             prof_is_kernel(&judge->facts->shapes.data[spots->worst[i].shape]))
             prof_place(judge, draft, &spots->worst[i]);
-    }
 }
 
 /* The way of an interpreter from one launch to the next goes with the launches. */

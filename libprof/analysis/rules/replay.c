@@ -85,7 +85,7 @@ static bool add_calls(struct prof_replay *r)
 static int by_replay_start(const void *a, const void *b)
 {
     const struct prof_replay_item *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return PROF_COMPARE(x->start, y->start);
 }
 
 bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)

@@ -102,10 +102,9 @@ static void clock_throttling(struct prof_judge *judge)
     if (clocks->reasons == POWER_CAP)
         draft->most = PROF_SEVERITY_WARNING; /* so a device runs that is fully loaded */
     const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_kernel(shape))
             prof_claim_kernel(judge, draft, shape, part_of_clock(prof_roof_of(judge, shape), loss));
-    }
 }
 
 /* ---- what is not recorded yet ---------------------------------------------------------------- */

@@ -103,10 +103,9 @@ static void sum_trips(const struct prof_judge *judge, const struct trips *trips,
 {
     const struct prof_shape *shape;
     *sums = (struct prof_copies){0};
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (trips->shapes[2 * (size_t)(shape - judge->facts->shapes.data) + (size_t)which])
             prof_copies_add(judge, sums, shape);
-    }
 }
 
 static void repeated_upload(struct prof_judge *judge)

@@ -224,10 +224,9 @@ static void no_overlap(struct prof_judge *judge)
         prof_abstain(judge, "the same processors copy and compute: nothing to overlap");
         return;
     }
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_link_copy(shape) && !prof_is_scalar_readback(shape))
             prof_copies_add(judge, &sums, shape);
-    }
     int64_t kernel = d->slice_ns[PROF_SLICE_KERNEL], both = d->slice_ns[PROF_SLICE_BOTH];
     int64_t less = kernel + both < sums.alone_ns + both ? kernel + both : sums.alone_ns + both;
     if (!sums.count || !kernel || (double)both > 0.1 * (double)less)

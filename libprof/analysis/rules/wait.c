@@ -117,10 +117,9 @@ static struct prof_call_totals hidden_waits(const struct prof_judge *judge)
         const struct prof_call_totals *calls = &judge->device->calls[waits[i]];
         found.long_count += calls->long_count;
         found.long_ns = prof_add(found.long_ns, calls->long_ns);
-        for (int k = 0; k < PROF_PLACES; k++) {
+        for (int k = 0; k < PROF_PLACES; k++)
             if (calls->spots.worst[k].duration >= PROF_LONG_CALL_NS)
                 prof_spots_add(&found.spots, calls->spots.worst[k]);
-        }
     }
     return found;
 }
@@ -200,10 +199,9 @@ static void claim_between(struct prof_judge *judge, struct prof_draft *draft, do
     enum { WAYS = sizeof ways / sizeof *ways };
     const struct prof_shape *shape;
     double idle[WAYS] = {0}, sum = 0;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         for (size_t i = 0; prof_is_kernel(shape) && i < WAYS; i++)
             idle[i] += (double)shape->idle_ns[ways[i]] * part;
-    }
     for (size_t i = 0; i < WAYS; i++)
         sum += idle[i];
     double kept = sum > (double)most_ns ? (double)most_ns / sum : 1;
@@ -257,10 +255,9 @@ static void serial_streams(struct prof_judge *judge)
                     "side by side could take {side_by_side_ns}.");
     struct prof_spots spots = d->spots[PROF_SLICE_DEPENDENCY];
     const struct prof_shape *shape;
-    for (size_t at = 0; !spots.worst[0].duration && (shape = prof_next_shape(judge, &at));) {
+    for (size_t at = 0; !spots.worst[0].duration && (shape = prof_next_shape(judge, &at));)
         if (prof_is_kernel(shape)) /* no kernel waits for another stream's */
             spots.worst[0] = prof_longest_spot(judge, shape);
-    }
     prof_places(judge, draft, &spots);
 }
 
