@@ -88,6 +88,9 @@ struct prof_report_column {
     struct prof_report_value (*compute)(const struct prof_report_data *data, const void *row);
     bool blank; /* it does not apply to every row: nothing instead of "n/a" where unknown */
     bool bar;   /* HTML: a bar, its share of the largest value of rows with the same `kind` */
+    /* Kernels: perfkit top has the column too, of the launch configuration that took most of the
+     * time. Its value is a number or a text that follows from the row's `config` alone. */
+    bool in_top;
 };
 
 #define PROF_HIDE_ZERO 4

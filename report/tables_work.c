@@ -29,6 +29,18 @@ CONFIG(shared_static, shared_static)
 CONFIG(shared_dynamic, shared_dynamic)
 CONFIG(local, local_bytes)
 
+/* Blocks of a thread block cluster. */
+static struct prof_report_value kernel_cluster(const struct prof_report_data *data, const void *row)
+{
+    const struct prof_config *config = ((const struct prof_kernel_row *)row)->config;
+    const int64_t *shape = config ? config->cluster : NULL;
+    int64_t blocks = 1;
+    (void)data;
+    for (int i = 0; shape && i < 3; i++)
+        blocks *= shape[i] > 0 && shape[i] <= UINT16_MAX ? shape[i] : 0;
+    return prof_report_int(shape && blocks ? blocks : PROF_UNKNOWN);
+}
+
 /* Warps that fit on a unit of the device with this launch configuration, of all that it has room
  * for. Not known where the kernel has several configurations, or devices that differ in it. */
 static struct prof_report_value kernel_occupancy(const struct prof_report_data *data,
@@ -66,10 +78,11 @@ static const struct prof_report_column kernel_columns[] = {
     COMPUTED("block_x", "BlkX", NUMBER, 0, kernel_block_x),
     COMPUTED("block_y", "BlkY", NUMBER, 0, kernel_block_y),
     COMPUTED("block_z", "BlkZ", NUMBER, 0, kernel_block_z),
-    COMPUTED("registers", "Reg/Trd", NUMBER, 0, kernel_registers),
+    COMPUTED("cluster_blocks", "Cluster", NUMBER, 0, kernel_cluster, .in_top = true),
+    COMPUTED("registers", "Reg/Trd", NUMBER, 0, kernel_registers, .in_top = true),
     COMPUTED("shared_static_bytes", "StcSMem", BYTES, 0, kernel_shared_static),
     COMPUTED("shared_dynamic_bytes", "DymSMem", BYTES, 0, kernel_shared_dynamic),
-    COMPUTED("local_bytes", "Local/Trd", BYTES, 0, kernel_local),
+    COMPUTED("local_bytes", "Local/Trd", BYTES, 0, kernel_local, .in_top = true),
     STRING("full_name", "Full name", NAME, 0, prof_kernel_row, full_name),
     STRING("name", "Kernel", NAME, 1, prof_kernel_row, name),
     {0},

@@ -100,6 +100,16 @@ void tui_table_number(struct tui_table *table, size_t column, int64_t number)
     value->integer = number;
 }
 
+void tui_table_put(struct tui_table *table, size_t column, struct prof_report_value value)
+{
+    if (value.kind == PROF_VALUE_TEXT)
+        tui_table_text(table, column, value.text);
+    else if (value.kind == PROF_VALUE_REAL)
+        tui_table_real(table, column, value.real);
+    else if (value.kind == PROF_VALUE_INT)
+        tui_table_number(table, column, value.integer);
+}
+
 void tui_table_rank(struct tui_table *table, size_t column, int64_t rank)
 {
     last_row_value(table, column)->integer = rank;

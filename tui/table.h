@@ -125,6 +125,8 @@ void tui_table_number(struct tui_table *table, size_t column, int64_t number);
 /* Words of the last row are sorted by it, the highest first, before they are by the alphabet. */
 void tui_table_rank(struct tui_table *table, size_t column, int64_t rank);
 void tui_table_real(struct tui_table *table, size_t column, double real);
+/* A value of a report's table: a number or a text. */
+void tui_table_put(struct tui_table *table, size_t column, struct prof_report_value value);
 /* There is no such thing in the last row. */
 void tui_table_blank(struct tui_table *table, size_t column);
 void tui_table_spark(struct tui_table *table, size_t column, const uint32_t values[TUI_SPARK],

@@ -26,10 +26,12 @@ enum {
     RUN_NS,
     LEAST,
     MOST,
-    CONFIGS
+    CONFIGS,
+    REPORTED, /* and behind it: columns of the report's table (in_top) */
+    MAX_COLUMNS = REPORTED + 16
 };
 
-static const struct tui_column columns[] = {
+static const struct tui_column columns[REPORTED] = {
     [NAME] = TUI_COLUMN("name", "Kernel", NAME, 0, 0),
     [CALLS_S] = TUI_COLUMN("count_per_s", "calls/s", RATIO, 8, 0),
     [TOTAL] = TUI_COLUMN("total_ns", "time", NS, 9, 0),
@@ -49,6 +51,26 @@ static const struct tui_column columns[] = {
     [MOST] = TUI_COLUMN("max_ns", "max", NS, 8, 9),
     [CONFIGS] = TUI_COLUMN("configs", NULL, COUNT, 0, 0),
 };
+
+/* The columns above, and those that the kernels' table of a report says top has too: the last ones
+ * of a narrow screen. Returns how many. */
+static size_t kernel_view_columns(const struct tui_column **all)
+{
+    static struct tui_column joined[MAX_COLUMNS];
+    const struct prof_report_column *c = prof_report_table("kernels")->columns;
+    size_t count = REPORTED;
+    memcpy(joined, columns, sizeof columns);
+    for (; c->key && count < MAX_COLUMNS; c++) {
+        if (!c->in_top)
+            continue;
+        joined[count].column = *c;
+        joined[count].column.rank = (int)count;
+        joined[count].width = 9;
+        joined[count++].if_known = true;
+    }
+    *all = joined;
+    return count;
+}
 
 double tui_wall_share(const struct tui_model *model, int64_t ns)
 {
@@ -148,12 +170,18 @@ static void add_kernel_row(struct tui_table *table, const struct tui_view_input 
     tui_table_number(table, LEAST, k->total.count ? k->total.min_ns : PROF_UNKNOWN);
     tui_table_number(table, MOST, k->total.count ? k->total.max_ns : PROF_UNKNOWN);
     tui_table_number(table, CONFIGS, k->configs);
+    const struct prof_kernel_row reported = {.name = k->name,
+                                             .config = config ? &config->values : NULL};
+    for (size_t c = REPORTED; c < table->column_count; c++)
+        tui_table_put(table, c, prof_report_value(NULL, &table->columns[c].column, &reported));
 }
 
 void tui_fill_kernels(struct tui_table *table, const struct tui_view_input *input)
 {
     const struct tui_model *model = input->model;
-    tui_table_begin(table, columns, sizeof columns / sizeof *columns);
+    const struct tui_column *all;
+    size_t count = kernel_view_columns(&all);
+    tui_table_begin(table, all, count);
     table->sort = TOTAL;
     const struct tui_cell **largest = largest_cells(model);
     for (size_t i = 0; i < model->kernels.count; i++)

@@ -164,6 +164,19 @@ START_TEST(json_is_the_table)
                                         "\"gpu_share\":null"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ck_assert_msg(strstr(text, parts[i]) != NULL, "no %s in %s", parts[i], text);
+    /* Columns of the report's table that top has too: this one is known for a kernel of the scene.
+     */
+    size_t columns = 0;
+    for (const struct prof_report_column *c = prof_report_table("kernels")->columns; c->key; c++) {
+        char key[64];
+        if (!c->in_top)
+            continue;
+        columns++;
+        snprintf(key, sizeof key, "\"%s\":", c->key);
+        ck_assert_msg(strstr(text, key) != NULL, "no column %s in %s", c->key, text);
+    }
+    ck_assert_uint_ge(columns, 2);
+    ck_assert_ptr_nonnull(strstr(text, "\"registers\":32"));
     ck_assert_int_eq(app.view, TUI_VIEW_KERNELS);
     free(text);
     close_scene();
