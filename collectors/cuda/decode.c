@@ -296,6 +296,25 @@ static void on_jit_record(const void *at)
     collector_emit(&out);
 }
 
+static void on_decompress_record(const void *at)
+{
+    const struct record_decompress *record = at;
+    uint64_t correlation = cuda_correlation(record->correlation);
+    if (!cuda_calls_recorded(correlation, record->start))
+        return;
+    struct wire_times known = times(record->start, record->end);
+    struct wire_decompress out = {
+        .head = {sizeof out, WIRE_DECOMPRESS, WIRE_SOURCE_CUDA,
+                 cuda_stream(record->context, record->stream, record->device)},
+        .correlation = correlation,
+        .start = known.start,
+        .end = known.end,
+        .bytes = record->bytes,
+        .operations = record->operations,
+    };
+    collector_emit(&out);
+}
+
 /* ---- The kinds of records -------------------------------------------------------------------- */
 
 enum { PASS_DEVICES, PASS_CONTEXTS, PASS_CALLS, PASS_WORK, PASSES };
@@ -304,7 +323,7 @@ const struct cuda_kind cuda_kinds[] = {
 #define KIND(name, group, since, pass, read)                                                       \
     {                                                                                              \
         CUPTI_ACTIVITY_KIND_##name, CUDA_KIND_##group, PASS_##pass, since,                         \
-            "cuptiActivityEnable(" #name ")", read                                                 \
+            "cuptiActivityEnable(" #name ")", read, NULL                                           \
     }
     KIND(DEVICE, ALWAYS, 0, DEVICES, cuda_device_record),
     KIND(CONTEXT, ALWAYS, 0, CONTEXTS, cuda_context_record),
@@ -322,9 +341,11 @@ const struct cuda_kind cuda_kinds[] = {
     KIND(CUDA_EVENT, WINDOW, 0, WORK, on_event_record),
     KIND(OVERHEAD, WINDOW, 0, WORK, on_overhead_record),
     {(CUpti_ActivityKind)RECORD_KIND_JIT, CUDA_KIND_WINDOW, PASS_WORK, RECORD_SINCE_JIT,
-     "cuptiActivityEnable(JIT)", on_jit_record},
+     "cuptiActivityEnable(JIT)", on_jit_record, NULL},
     KIND(GRAPH_TRACE, WHOLE_GRAPH, 0, WORK, on_graph_record),
     KIND(UNIFIED_MEMORY_COUNTER, MANAGED, 0, WORK, cuda_managed_record),
+    {(CUpti_ActivityKind)RECORD_KIND_DECOMPRESS, CUDA_KIND_USED, PASS_WORK, 0,
+     "cuptiActivityEnable(MEM_DECOMPRESS)", on_decompress_record, "MemBatchDecompress"},
 #undef KIND
 };
 const size_t cuda_kind_count = sizeof cuda_kinds / sizeof cuda_kinds[0];

@@ -34,6 +34,7 @@ static _Atomic bool windows;      /* has recording ever been off? */
 static _Atomic bool leaving;      /* the process exits: nothing is switched any more */
 static _Atomic int32_t owner;     /* the process that may switch: not its forked children */
 static _Atomic uint32_t changing; /* threads between cuda_kinds_begin and cuda_kinds_end */
+static _Atomic uint64_t used;     /* bit i: cuda_kinds[i].used_by was called */
 static uint64_t closed_at;        /* when the window was first seen closed; helper thread */
 
 /* Is it switched with the windows? */
@@ -42,7 +43,8 @@ static bool in_use(const struct cuda_kind *kind)
     return kind->since <= cuda_cupti_version() &&
            (kind->group == CUDA_KIND_WINDOW ||
             (kind->group == CUDA_KIND_WHOLE_GRAPH && whole_graphs) ||
-            (kind->group == CUDA_KIND_MANAGED && cuda_managed_on()));
+            (kind->group == CUDA_KIND_MANAGED && cuda_managed_on()) ||
+            (kind->group == CUDA_KIND_USED && atomic_load(&used) >> (kind - cuda_kinds) & 1));
 }
 
 static CUptiResult set_kind(CUpti_ActivityKind kind, bool enabled)
@@ -160,11 +162,46 @@ void cuda_kinds_end(void)
     atomic_fetch_sub(&changing, 1);
 }
 
-void cuda_kinds_managed(void)
+static void enable_within_window(const struct cuda_kind *kind)
 {
     bool switching = atomic_load(&busy); /* perhaps too far on to see it; before `on` */
     if (switching || atomic_load(&on))
-        CUPTI(ActivityEnable, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+        cupti_check(cupti.ActivityEnable(kind->kind), kind->call);
+}
+
+void cuda_kinds_managed(void)
+{
+    for (size_t i = 0; i < cuda_kind_count; i++) {
+        if (cuda_kinds[i].group == CUDA_KIND_MANAGED)
+            enable_within_window(&cuda_kinds[i]);
+    }
+}
+
+static bool is_used_by(const struct cuda_kind *kind, enum cuda_domain domain, uint32_t cbid)
+{
+    return kind->used_by && kind->since <= cuda_cupti_version() &&
+           strstr(cuda_function(domain, cbid)->name, kind->used_by);
+}
+
+bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    bool any = false;
+    for (size_t i = 0; i < cuda_kind_count; i++)
+        any |= is_used_by(&cuda_kinds[i], domain, cbid);
+    return any;
+}
+
+/* A kind that few programs use, and that their CUPTI may not like, is left off in the others. */
+void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    for (size_t i = 0; call->callbackSite == CUPTI_API_ENTER && i < cuda_kind_count; i++) {
+        if (!is_used_by(&cuda_kinds[i], domain, cbid) || atomic_load(&used) >> i & 1 ||
+            !cuda_kinds_begin())
+            continue;
+        if (!(atomic_fetch_or(&used, 1ull << i) >> i & 1))
+            enable_within_window(&cuda_kinds[i]);
+        cuda_kinds_end();
+    }
 }
 
 void cuda_kinds_tick(bool last)
@@ -238,5 +275,6 @@ void cuda_kinds_forked(void)
     atomic_store(&since, 0);
     atomic_store(&leaving, false);
     atomic_store(&changing, 0);
+    atomic_store(&used, 0);
     closed_at = 0;
 }

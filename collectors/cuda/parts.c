@@ -102,6 +102,8 @@ const struct cuda_part cuda_parts[] = {
         .start = cuda_kinds_start,
         .tick = cuda_kinds_tick,
         .forked = cuda_kinds_forked,
+        .wants_callback = cuda_kinds_wants_callback,
+        .on_callback = cuda_kinds_on_callback,
     },
     /* Buffers are reserved by inject.c, before CUPTI may request one. */
     {.name = "buffers", .tick = cuda_buffers_top_up, .forked = cuda_buffers_forked},

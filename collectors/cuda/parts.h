@@ -272,6 +272,8 @@ bool cuda_kinds_windows(void);   /* has recording ever been off? */
 bool cuda_kinds_begin(void);     /* may kinds be configured now? True: exit waits for the end */
 void cuda_kinds_end(void);
 void cuda_kinds_managed(void); /* unified memory is configured: record it within the windows */
+bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid);
+void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
 void cuda_kinds_forked(void);
 
 /* ---- decode.c: the table of the kinds of CUPTI's records */
@@ -282,6 +284,7 @@ enum cuda_kind_group {
     CUDA_KIND_WINDOW,      /* inside windows */
     CUDA_KIND_WHOLE_GRAPH, /* ... with a record for each launch of a graph, not for its nodes */
     CUDA_KIND_MANAGED,     /* ... once unified memory could be configured */
+    CUDA_KIND_USED,        /* ... from the first call of a function on (used_by) */
 };
 struct cuda_kind {
     CUpti_ActivityKind kind;
@@ -290,6 +293,7 @@ struct cuda_kind {
     uint32_t since; /* CUPTI's version; older ones do not know the kind */
     const char *call;
     void (*read)(const void *record); /* one of records.h. Helper. */
+    const char *used_by;              /* part of the names of such functions */
 };
 extern const struct cuda_kind cuda_kinds[]; /* switched on in that order */
 extern const size_t cuda_kind_count;

@@ -18,6 +18,7 @@
 #define RECORD_SINCE_RECORDED 130000u    /* cudaEventSyncId */
 #define RECORD_SINCE_JIT 20u             /* 12.2; 12.1 has it too but says 18, as 12.0 does */
 #define RECORD_SINCE_JIT_THREAD 24u      /* 12.6 */
+#define RECORD_KIND_DECOMPRESS 54        /* CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS */
 #define RECORD_KIND_JIT 52               /* CUPTI_ACTIVITY_KIND_JIT, which older headers lack */
 /* CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, which older headers lack; on by default
  * since 13.0. There a thread takes room in its buffer without a lock, and a flush seems to free the
@@ -162,6 +163,17 @@ struct record_jit {
     uint32_t process, thread; /* since RECORD_SINCE_JIT_THREAD */
 };
 
+struct record_decompress {
+    uint32_t kind;
+    uint32_t device, context, stream;
+    uint32_t channel, channel_type;
+    uint32_t correlation;
+    uint32_t operations;
+    uint64_t bytes; /* compressed */
+    uint64_t reserved;
+    uint64_t start, end;
+};
+
 struct record_pool {
     uint32_t kind;
     uint32_t operation; /* enum wire_pool_operation */
@@ -302,7 +314,6 @@ struct record_stream {
     RECORD_SPAN(X, RECORD_KIND_JIT, jit)                                                           \
     X(53, 8)                                                                                       \
     X(53, 16) /* DEVICE_GRAPH_TRACE */                                                             \
-    X(54, 48)                                                                                      \
-    X(54, 56) /* MEM_DECOMPRESS */
+    RECORD_SPAN(X, RECORD_KIND_DECOMPRESS, decompress)
 
 #endif

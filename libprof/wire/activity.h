@@ -49,6 +49,16 @@ struct wire_jit {
     uint32_t operation;
 };
 
+/* head.aux = stream id; flags = enum wire_source; device times */
+struct wire_decompress {
+    struct wire_head head;
+    uint64_t correlation;
+    uint64_t start, end;
+    uint64_t bytes;      /* compressed */
+    uint32_t operations; /* in the batch */
+    uint32_t reserved;
+};
+
 enum wire_window_reason {
     WIRE_WINDOW_UNKNOWN,
     WIRE_WINDOW_TIME,     /* --delay, --duration */

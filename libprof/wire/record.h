@@ -68,7 +68,8 @@
     X(PYTHON_CODE, 1, wire_python_code, 36, 0, "a code object of a Python interpreter")            \
     X(ALLOC_FAILED, 0, wire_alloc_failed, 56, 56, "an allocation that the API refused")            \
     X(EXACT_COUNT, 0, wire_exact_count, 48, 48,                                                    \
-      "what a launch counted by one hardware counter, exactly")
+      "what a launch counted by one hardware counter, exactly")                                    \
+    X(DECOMPRESS, 0, wire_decompress, 48, 48, "a batch of decompressions by the device")
 
 enum wire_type {
 #define X(name, ...) WIRE_##name,

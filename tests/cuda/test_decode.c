@@ -255,10 +255,18 @@ START_TEST(waits_and_overhead)
                .end = 9,
                .cacheSize = 4096,
                .cachePath = "/var/cache/x"};
+    CUpti_ActivityMemDecompress batch = {.kind = CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS,
+                                         .contextId = 1,
+                                         .streamId = 9,
+                                         .numberOfOperations = 12,
+                                         .sourceBytes = 4096,
+                                         .start = 3,
+                                         .end = 9};
     add(&event, sizeof event);
     add(&full, sizeof full);
     add(&compiler, sizeof compiler);
     add(&jit, sizeof jit);
+    add(&batch, sizeof batch);
     decode(10);
     const struct wire_event *recorded = first(WIRE_EVENT);
     ck_assert_uint_eq(recorded->event, 4);
@@ -272,6 +280,10 @@ START_TEST(waits_and_overhead)
     ck_assert_uint_eq(compiled->operation, WIRE_JIT_CACHE_STORE);
     ck_assert_uint_eq(compiled->cache_bytes, 4096);
     ck_assert_str_eq(core.texts[compiled->path], "/var/cache/x");
+    const struct wire_decompress *batched = first(WIRE_DECOMPRESS);
+    ck_assert_uint_eq(batched->operations, 12);
+    ck_assert_uint_eq(batched->bytes, 4096);
+    ck_assert_uint_eq(batched->end - batched->start, 6);
 }
 END_TEST
 

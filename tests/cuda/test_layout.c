@@ -121,6 +121,12 @@ SAME(record_pool, threshold_bytes, POOL, releaseThreshold);
 SAME(record_pool, time, POOL, timestamp);
 SAME(record_pool, used_bytes, POOL, utilizedSize);
 
+SAME(record_decompress, device, CUpti_ActivityMemDecompress, deviceId);
+SAME(record_decompress, context, CUpti_ActivityMemDecompress, contextId);
+SAME(record_decompress, stream, CUpti_ActivityMemDecompress, streamId);
+SAME(record_decompress, correlation, CUpti_ActivityMemDecompress, correlationId);
+SAME(record_decompress, operations, CUpti_ActivityMemDecompress, numberOfOperations);
+SAME(record_decompress, bytes, CUpti_ActivityMemDecompress, sourceBytes);
 SAME(record_managed, counter, MANAGED, counterKind);
 SAME(record_managed, value, MANAGED, value);
 SAME(record_managed, start, MANAGED, start);
@@ -248,6 +254,7 @@ END_TEST
 _Static_assert(sizeof(KERNEL) == 216 && sizeof(COPY) == 96 && sizeof(PEER) == 96, "sizes");
 _Static_assert(sizeof(FILL) == 88 && sizeof(CALL) == 40 && sizeof(SYNC) == 56, "sizes");
 _Static_assert(CUPTI_ACTIVITY_KIND_JIT == RECORD_KIND_JIT, "kind");
+_Static_assert(CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS == RECORD_KIND_DECOMPRESS, "kind");
 _Static_assert(sizeof(MEMORY) == 128 && sizeof(DEVICE) == 184, "sizes");
 _Static_assert(sizeof(CUpti_ActivityContext3) == 32 && sizeof(CUpti_ActivityStream) == 24, "sizes");
 _Static_assert(sizeof(struct cupti_subscriber) == sizeof(CUpti_SubscriberParams), "subscriber");

@@ -253,6 +253,31 @@ START_TEST(window_opens_at_the_start)
 }
 END_TEST
 
+/* A kind that a function uses is on from its first call, and goes with the windows. */
+START_TEST(kind_that_is_used)
+{
+    const int kind = CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS;
+    CUpti_CallbackData call = {.callbackSite = CUPTI_API_ENTER};
+    uint32_t cbid = 1;
+    while (strcmp(cuda_function(CUDA_DOMAIN_DRIVER, cbid)->name, "cuMemBatchDecompressAsync") != 0)
+        ck_assert_uint_lt(++cbid, CUDA_MAX_CBID);
+    ck_assert(cuda_kinds_wants_callback(CUDA_DOMAIN_DRIVER, cbid));
+    ck_assert(!cuda_kinds_wants_callback(CUDA_DOMAIN_DRIVER, DRIVER_LAUNCH_CBID));
+    begin_switching(true);
+    cuda_kinds_on_callback(CUDA_DOMAIN_DRIVER, DRIVER_LAUNCH_CBID, &call);
+    ck_assert(!kind_on[kind]);
+    cuda_kinds_on_callback(CUDA_DOMAIN_DRIVER, cbid, &call);
+    ck_assert(kind_on[kind]);
+    kind_on[kind] = false;
+    cuda_kinds_on_callback(CUDA_DOMAIN_DRIVER, cbid, &call);
+    ck_assert(!kind_on[kind]); /* once */
+    close_window();
+    later_ticks();
+    open_window();
+    ck_assert(kind_on[kind]);
+}
+END_TEST
+
 /* Ticks come faster than their time when something wakes the helper thread. */
 START_TEST(kinds_stay_on_for_a_while)
 {
@@ -512,5 +537,6 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, launches_while_switching);
     tcase_add_test(cases, child_waits_for_nobody);
     tcase_add_test(cases, exit_waits_for_managed);
+    tcase_add_test(cases, kind_that_is_used);
     tcase_add_test(cases, all_at_once);
 }

@@ -157,6 +157,13 @@ static void activities(void *unused)
                            .input = WIRE_JIT_PTX,
                            .operation = WIRE_JIT_COMPILE};
     collector_emit(&jit);
+    struct wire_decompress batch = {
+        .head = {sizeof batch, WIRE_DECOMPRESS, WIRE_SOURCE_CUDA, stream},
+        .start = t,
+        .end = t + 70,
+        .bytes = 4096,
+        .operations = 3};
+    collector_emit(&batch);
     struct wire_alloc_failed failed = {
         .head = {sizeof failed, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA, context.head.aux},
         .time = t + 9,
@@ -240,6 +247,10 @@ START_TEST(every_record_has_its_row)
                      1);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM jit j JOIN string s ON s.id=j.path WHERE "
                             "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"),
+                     1);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM decompression d JOIN jit j USING (start) WHERE "
+                            "stream=1 AND d.duration=70 AND bytes=4096 AND operations=3 AND "
+                            "d.correlation IS NULL"),
                      1);
     ck_assert_int_eq(
         NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 "

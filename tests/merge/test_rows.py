@@ -50,6 +50,7 @@ SEEN = {
     "memory_pool": f"start - :t, {PROCESS.format('process')}, pool, operation, {DEVICE.format('device')}, bytes",
     "migration": f"start - :t, {PROCESS.format('process')}, kind, bytes, {DEVICE.format('source')}, {DEVICE.format('target')}",
     "jit": f"start - :t, {PROCESS.format('process')}, {STRING.format('path')}, cache_bytes",
+    "decompression": f"start - :t, duration, {STREAM.format('stream')}, bytes, operations, correlation",
     "category": f"{PROCESS.format('process')}, {STRING.format('domain')}, category, name",
     "context": f"{PROCESS.format('process')}, {DEVICE.format('device')}, native, name",
     "thread": f"{PROCESS.format('process')}, tid, name",

@@ -152,6 +152,26 @@ def check_named(root):
             yield "%s: %s has no %s" % (page, path, function)
 
 
+# What the collector, the wire and the store have of the kind that is the example of a new one.
+EXAMPLE_KIND = re.compile("decompress", re.IGNORECASE)
+
+
+def check_new_kind(root):
+    """Are the files that a new kind of records takes those that the page names?"""
+    page = "docs/dev/architecture.md"
+    section = re.search(r"^## A new kind of.*?^## ", read(os.path.join(root, page)), re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`((?:collectors|libprof)/[\w/.]+)`", section[0])) if section else set()
+    taken = set()
+    for top in ("collectors", "libprof"):
+        for folder, _, names in os.walk(os.path.join(root, top), followlinks=True):
+            for name in names:
+                path = os.path.join(folder, name)
+                if name.endswith((".c", ".h", ".def")) and EXAMPLE_KIND.search(read(path)):
+                    taken.add(os.path.relpath(path, root))
+    for path in sorted(named ^ taken):
+        yield "%s: %s %s the example of a new kind" % (page, path, "has nothing of" if path in named else "is not named for")
+
+
 # Source files that a page names: with a folder, or C files by their name alone; headers of others are not ours.
 SOURCE = re.compile(r"(?:[\w*]+/)+[\w*.-]+\.(?:c|h|py|sh|def|tsv|js|cmake)|[\w*]+\.[ch]")
 FOLDERS = ("bench", "cli", "cmake", "collectors", "docs", "examples", "kernels", "libprof", "report", "samplers", "scripts",
@@ -239,12 +259,17 @@ def check_planted(root, helps):
             assert len(wrong) == 1, "%s without %s: %s" % (page, named, wrong or "not found")
             with open(os.path.join(copy, page), "w", encoding="utf-8") as file:
                 file.write(text)
+        page = os.path.join(copy, "docs", "dev", "architecture.md")
+        text = read(page)
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(text.replace("`libprof/wire/activity.h`", "the header"))
+        assert len(list(check_new_kind(copy))) == 1, "a file of the new kind that is not named"
 
 
 def main():
     perfkit, root = sys.argv[1], os.path.abspath(sys.argv[2])
     helps = known_commands(perfkit)
-    wrong = check(root, helps) + list(check_mentions(root))
+    wrong = check(root, helps) + list(check_mentions(root)) + list(check_new_kind(root))
     for line in wrong:
         print(line)
     if not wrong:

@@ -68,6 +68,7 @@ size_t fake_record_size(uint32_t kind)
         [CUPTI_ACTIVITY_KIND_MEMORY_POOL] = {72, sizeof(CUpti_ActivityMemoryPool3)},
         [CUPTI_ACTIVITY_KIND_GRAPH_TRACE] = {48, sizeof(CUpti_ActivityGraphTrace2)},
         [CUPTI_ACTIVITY_KIND_JIT] = {64, sizeof(CUpti_ActivityJit2)},
+        [CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS] = {64, sizeof(CUpti_ActivityMemDecompress)},
         [CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE] = {56, sizeof(CUpti_ActivityDeviceGraphTrace)},
     };
     if (kind >= FAKE_MAX_KIND)
