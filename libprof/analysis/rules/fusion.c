@@ -167,14 +167,10 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     gain.chains = took / fmax(left, 1);
     gain.whole = window / fmax(rest, 1);
     struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
-    prof_number(draft, "chains", (double)all->count, PROF_NUMBER_COUNT);
-    prof_number(draft, "longest", (double)all->longest, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernels", (double)all->kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)all->sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "between_ns", (double)(dispatch + launch), PROF_NUMBER_NS);
-    prof_number(draft, "share", gain.share, PROF_NUMBER_SHARE);
-    prof_number(draft, "chains_factor", gain.chains, PROF_NUMBER_PLAIN);
-    prof_number(draft, "whole_factor", gain.whole, PROF_NUMBER_PLAIN);
+    prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
+                 {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
+                 {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
+                 {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         int64_t saved = all->saved[shape - judge->facts->shapes.data];
@@ -185,13 +181,12 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
         prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
         prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
     }
-    prof_say(
-        draft,
-        "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
-        "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
-        "One kernel could keep what they pass on in registers: at most {chains_factor}x faster "
-        "on {share} of the time, {whole_factor}x in all.",
-        all->declared ? "move memory rather than compute" : "are short");
+    prof_say(draft,
+             "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
+             "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
+             "One kernel could keep what they pass on in registers: at most {chains_factor}x "
+             "faster on {share} of the time, {whole_factor}x in all.",
+             all->declared ? "move memory rather than compute" : "are short");
     prof_places(judge, draft, &all->spots);
 }
 
@@ -213,9 +208,8 @@ const struct prof_rule prof_rules_fusion[] = {
               .fires = "At least three chains of three or more different kernels that follow each "
                        "other in one stream within 20 us, each with declared or counted work below "
                        "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
-              .why =
-                  "Each kernel writes its result to memory and the next one reads it back; kernels "
-                  "that do little else spend their time on that and on starting.",
+              .why = "Each kernel writes its result to memory and the next one reads it back; "
+                     "kernels that do little else spend their time on that and on starting.",
               .fix = "Compute the chain in one kernel, element by element.",
               .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
               .opencl = "One kernel.",

@@ -71,10 +71,8 @@ static void alloc_in_loop(struct prof_judge *judge)
         !prof_in_loop(judge, allocations, prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.9);
-    prof_number(draft, "allocations", (double)churn.allocations, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)churn.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "calls", (double)calls, PROF_NUMBER_COUNT);
-    prof_number(draft, "call_ns", (double)call_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"allocations", (double)churn.allocations}, {"bytes", (double)churn.bytes},
+                 {"calls", (double)calls}, {"call_ns", (double)call_ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
                judge->device->slice_ns[PROF_SLICE_ALLOC]);
     if (prof_shares_memory(judge)) {
@@ -93,13 +91,11 @@ static void alloc_in_loop(struct prof_judge *judge)
                judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
                relaunching_ns(judge, call_ns - judge->device->slice_ns[PROF_SLICE_ALLOC]));
-    prof_say(draft,
-             "{allocations|allocation|allocations} of device memory ({bytes}) made and freed in "
-             "the iterations");
+    prof_say(draft, "{allocations|allocation|allocations} of device memory ({bytes}) made and "
+                    "freed in the iterations");
     prof_say_per_iteration(judge, draft, "allocations_per_iteration", "allocations");
-    prof_say(draft,
-             ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while the "
-             "device was idle.");
+    prof_say(draft, ": {call_ns} in {calls|call|calls} to allocate and free, {idle_ns} of it while "
+                    "the device was idle.");
     if (!prof_shares_memory(judge)) /* there first touch costs more than the calls */
         prof_mend(draft, (struct prof_edit){.drop_classes =
                                                 1u << WIRE_CLASS_ALLOC | 1u << WIRE_CLASS_FREE});
@@ -113,8 +109,7 @@ static void host_alloc_in_loop(struct prof_judge *judge)
     if (!prof_in_loop(judge, count, prof_iterations_with(judge, 1u << WIRE_CLASS_ALLOC_HOST)))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_number(draft, "allocations", (double)count, PROF_NUMBER_COUNT);
-    prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"allocations", (double)count}, {"call_ns", (double)ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC, ns);
     prof_say(draft,
              "Page-locked memory is allocated {allocations|time|times} in the iterations: "
@@ -136,8 +131,7 @@ static void compile_in_loop(struct prof_judge *judge)
     if (!prof_in_loop(judge, count, distinct))
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_number(draft, "calls", (double)count, PROF_NUMBER_COUNT);
-    prof_number(draft, "call_ns", (double)ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"calls", (double)count}, {"call_ns", (double)ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_BUILD, idle);
     prof_say(draft, "{calls|call|calls} that compile, load code or make graphs in the iterations: "
                     "{call_ns}, {idle_ns} of it while the device was idle.");
@@ -192,13 +186,10 @@ static void one_off_cost(struct prof_judge *judge)
     double step = (double)prof_facts_window_ns(f) / (double)f->steps;
     double even = (double)ns / (AMORTISED * step);
     struct prof_draft *draft = prof_found(judge, 0.9);
-    prof_number(draft, "one_off_ns", (double)ns, PROF_NUMBER_NS);
-    prof_number(draft, "one_off_share", (double)ns / (double)wall, PROF_NUMBER_SHARE);
-    prof_number(draft, "iteration_ns", step, PROF_NUMBER_NS);
-    prof_number(draft, "iterations", (double)f->steps, PROF_NUMBER_COUNT);
-    prof_number(draft, "amortised_share", AMORTISED, PROF_NUMBER_SHARE);
-    prof_number(draft, "break_even_iterations", even < 9e15 ? floor(even) + 1 : 9e15,
-                PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"one_off_ns", (double)ns}, {"one_off_share", (double)ns / (double)wall},
+                 {"iteration_ns", step}, {"iterations", (double)f->steps},
+                 {"amortised_share", AMORTISED},
+                 {"break_even_iterations", even < 9e15 ? floor(even) + 1 : 9e15});
     prof_say(draft,
              "{one_off_ns} of compiling and loading outside the iterations, {one_off_share} of "
              "this run; an iteration takes {iteration_ns}, so it is below {amortised_share} of a "
@@ -228,10 +219,8 @@ static void host_starvation(struct prof_judge *judge)
     /* Does most of `host` lie between the iterations? */
     bool between = judge->facts->step_name && 2 * judge->device->outside_ns >= host;
     struct prof_draft *draft = prof_found(judge, between || prof_steps(judge) < 20 ? 0.4 : 0.7);
-    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
-    prof_number(draft, "idle_share", prof_of_window(judge, idle), PROF_NUMBER_SHARE);
-    prof_number(draft, "longest_ns", (double)d->longest_pause_ns, PROF_NUMBER_NS);
-    prof_number(draft, "gaps", (double)d->gaps, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"idle_ns", (double)idle}, {"idle_share", prof_of_window(judge, idle)},
+                 {"longest_ns", (double)d->longest_pause_ns}, {"gaps", (double)d->gaps});
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, host);
     prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, woken);
     prof_say(draft,
@@ -251,36 +240,35 @@ static void host_starvation(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_host[] = {
-    {.page =
-         {.id = "alloc-in-loop",
-          .title = "Device memory allocated and freed in every step",
-          .fires = "At least three allocations in the iterations, one in every second iteration "
-                   "or more, and freed in the same iteration. Allocations from pools in stream "
-                   "order (cudaMallocAsync) do not count.",
-          .why = "Allocating goes through the operating system, and freeing waits for the device: "
-                 "the queue runs empty and the host starts it anew. New memory is also slow at "
-                 "first touch where the host's pages are the device's.",
-          .fix = "Allocate before the loop and use the buffers again, or take them from a pool.",
-          .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
-                  "or buffers made once.",
-          .opencl = "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
-          .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() in "
-                     "the loop).",
-          .bound = "Idle time of the device in allocation calls, in the waits and launches of the "
-                   "same gaps, the calls' own time as far as it delays other launches (but for "
-                   "the time by which calls outlast the work they launch: that stays), and on a "
-                   "CPU 250 ns "
-                   "for each new page of 4 KiB.",
-          .limits = "Memory that a library allocates is counted as the program's.",
-          .needs = "allocations"},
+    {.page = {.id = "alloc-in-loop",
+              .title = "Device memory allocated and freed in every step",
+              .fires = "At least three allocations in the iterations, one in every second "
+                       "iteration or more, and freed in the same iteration. Allocations from pools "
+                       "in stream order (cudaMallocAsync) do not count.",
+              .why = "Allocating goes through the operating system, and freeing waits for the "
+                     "device: the queue runs empty and the host starts it anew. New memory is also "
+                     "slow at first touch where the host's pages are the device's.",
+              .fix =
+                  "Allocate before the loop and use the buffers again, or take them from a pool.",
+              .cuda = "cudaMallocAsync and cudaFreeAsync with cudaMemPoolAttrReleaseThreshold set, "
+                      "or buffers made once.",
+              .opencl =
+                  "clCreateBuffer once, in front of the loop; clCreateSubBuffer of one block.",
+              .pytorch = "Preallocate and `copy_()`; keep the caching allocator (no empty_cache() "
+                         "in the loop).",
+              .bound = "Idle time of the device in allocation calls, in the waits and launches of "
+                       "the same gaps, the calls' own time as far as it delays other launches (but "
+                       "for the time by which calls outlast the work they launch: that stays), and "
+                       "on a CPU 250 ns for each new page of 4 KiB.",
+              .limits = "Memory that a library allocates is counted as the program's.",
+              .needs = "allocations"},
      .judge = alloc_in_loop},
     {.page = {.id = "host-alloc-in-loop",
               .title = "Page-locked host memory allocated in every step",
               .fires = "At least three allocations or registrations of page-locked memory in the "
                        "iterations, one in every second iteration or more.",
-              .why =
-                  "Page-locking walks all pages and talks to the device: some 100 us per call, and "
-                  "freeing waits for the device.",
+              .why = "Page-locking walks all pages and talks to the device: some 100 us per call, "
+                     "and freeing waits for the device.",
               .fix = "Page-lock once and use the memory again.",
               .cuda = "cudaHostAlloc outside of the loop.",
               .opencl = "The buffer with CL_MEM_ALLOC_HOST_PTR made once and kept mapped.",
@@ -289,22 +277,21 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "None known.",
               .needs = "API calls"},
      .judge = host_alloc_in_loop},
-    {.page = {.id = "compile-in-loop",
-              .title = "Code compiled or loaded while the program runs in its loop",
-              .fires = "Three calls or more that compile, load modules or instantiate graphs in "
-                       "the iterations, one in every second iteration or more.",
-              .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
-              .fix = "Build before the loop; ship code for the device instead of an intermediate "
-                     "form.",
-              .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
-                      "cudaGraphExecUpdate instead of instantiating again.",
-              .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
-              .pytorch =
-                  "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
-                  "compile again.",
-              .bound = "Idle time of the device in those calls.",
-              .limits = "Lazy loading inside a launch shows as a long launch, not here.",
-              .needs = "API calls"},
+    {.page =
+         {.id = "compile-in-loop",
+          .title = "Code compiled or loaded while the program runs in its loop",
+          .fires = "Three calls or more that compile, load modules or instantiate graphs in the "
+                   "iterations, one in every second iteration or more.",
+          .why = "Compiling takes milliseconds to seconds; loading code waits for the device.",
+          .fix = "Build before the loop; ship code for the device instead of an intermediate form.",
+          .cuda = "nvcc -gencode for the device's architecture, CUDA_MODULE_LOADING=EAGER, "
+                  "cudaGraphExecUpdate instead of instantiating again.",
+          .opencl = "clCreateProgramWithBinary from a cache; build once, keep the kernels.",
+          .pytorch = "Warm up all shapes; mark_dynamic or padding so that torch.compile does not "
+                     "compile again.",
+          .bound = "Idle time of the device in those calls.",
+          .limits = "Lazy loading inside a launch shows as a long launch, not here.",
+          .needs = "API calls"},
      .judge = compile_in_loop},
     {.page = {.id = "one-off-cost",
               .title = "Start-up dominates this run",
@@ -323,24 +310,21 @@ const struct prof_rule prof_rules_host[] = {
      .judge = one_off_cost},
     {.page = {.id = "host-starvation",
               .title = "The device waits for the host",
-              .fires = "In five gaps or more the device is idle while the "
-                       "launching thread neither launches nor waits nor allocates.",
-              .why =
-                  "The host prepares the next step only when the last one is done: reading data, "
-                  "computing, waiting for others.",
-              .fix =
-                  "Prepare ahead in another thread, queue several steps, or move the work to the "
-                  "device. The places say in which NVTX range and thread it happens.",
+              .fires = "In five gaps or more the device is idle while the launching thread neither "
+                       "launches nor waits nor allocates.",
+              .why = "The host prepares the next step only when the last one is done: reading "
+                     "data, computing, waiting for others.",
+              .fix = "Prepare ahead in another thread, queue several steps, or move the work to "
+                     "the device. The places say in which NVTX range and thread it happens.",
               .cuda = "A second host thread; cudaLaunchHostFunc; deeper queues.",
               .opencl = "A second host thread; clFlush after queueing.",
-              .pytorch = "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
-                         "torch.compile or torch.cuda.graph() where it is Python between small "
-                         "operators.",
+              .pytorch =
+                  "DataLoader(num_workers, prefetch_factor, persistent_workers=True); "
+                  "torch.compile or torch.cuda.graph() where it is Python between small operators.",
               .bound = "That idle time, with the 50 us after waits from which the host went to it, "
                        "at most as much again.",
-              .limits =
-                  "A service that waits for requests is idle by design; where NVTX ranges mark its "
-                  "requests, the finding says that the device is idle between them.",
+              .limits = "A service that waits for requests is idle by design; where NVTX ranges "
+                        "mark its requests, the finding says that the device is idle between them.",
               .needs = "kernels with their calls"},
      .judge = host_starvation},
     {.judge = NULL},

@@ -67,8 +67,7 @@ static void tell_others(struct prof_draft *draft, const struct prof_cpu *cpu)
         return;
     char place[160];
     place_text(most, place, sizeof place);
-    prof_number(draft, "others_in_function_ns", (double)most->times.idle_ns[PROF_CPU_USER],
-                PROF_NUMBER_NS);
+    prof_numbers(draft, {"others_in_function_ns", (double)most->times.idle_ns[PROF_CPU_USER]});
     prof_say(draft, " The other threads computed most in %s: {others_in_function_ns}.", place);
 }
 
@@ -93,10 +92,9 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
             if (!(all <= 0 || (double)in_first < WORTH_NAMING * (double)all)) {
                 char place[160];
                 place_text(first, place, sizeof place);
-                prof_number(draft, "host_in_function_ns", (double)in_first, PROF_NUMBER_NS);
-                prof_number(draft, "host_sampled_ns", (double)all, PROF_NUMBER_NS);
-                prof_number(draft, "host_in_function_share", (double)in_first / (double)all,
-                            PROF_NUMBER_SHARE);
+                prof_numbers(draft, {"host_in_function_ns", (double)in_first},
+                             {"host_sampled_ns", (double)all},
+                             {"host_in_function_share", (double)in_first / (double)all});
                 prof_say(
                     draft,
                     " The host was in %s for {host_in_function_share} of that time, mostly %s.",

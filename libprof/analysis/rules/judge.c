@@ -50,6 +50,26 @@ void prof_number(struct prof_draft *draft, const char *name, double value,
         *number = (struct prof_number){name, value, unit, 0};
 }
 
+void prof_add_figures(struct prof_draft *draft, const struct prof_figure *figures)
+{
+    static const struct {
+        const char *ending;
+        enum prof_number_unit unit;
+    } units[] = {{"ns", PROF_NUMBER_NS},
+                 {"bytes", PROF_NUMBER_BYTES},
+                 {"rate", PROF_NUMBER_RATE},
+                 {"share", PROF_NUMBER_SHARE},
+                 {"factor", PROF_NUMBER_PLAIN}};
+    for (; figures->name; figures++) {
+        const char *last = strrchr(figures->name, '_');
+        enum prof_number_unit unit = PROF_NUMBER_COUNT;
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+            if (!strcmp(last ? last + 1 : figures->name, units[i].ending))
+                unit = units[i].unit;
+        prof_number(draft, figures->name, figures->value, unit);
+    }
+}
+
 struct prof_text prof_number_text(const struct prof_number *number)
 {
     switch (number->unit) {

@@ -62,6 +62,15 @@ struct prof_draft *prof_found(struct prof_judge *judge, double confidence);
 /* A figure; one of that name is replaced. */
 void prof_number(struct prof_draft *draft, const char *name, double value,
                  enum prof_number_unit unit);
+/* Several, {"name", value} each; the names end in the units: ns, bytes, rate, share, factor; all
+ * else are counts. */
+struct prof_figure {
+    const char *name;
+    double value;
+};
+#define prof_numbers(draft, ...)                                                                   \
+    prof_add_figures(draft, (const struct prof_figure[]){__VA_ARGS__, {NULL, 0}})
+void prof_add_figures(struct prof_draft *draft, const struct prof_figure *figures);
 /* Add to the draft's sentence. "{launches}" is the number of that name,
  * "{launches|launch|launches}" that number with its noun, and %s a text of the program (const char
  * *), never a figure. What does not fit behind an earlier part is left out whole. */

@@ -112,11 +112,9 @@ static void small_grid(struct prof_judge *judge)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
     struct prof_draft *draft = prof_found(judge, 0.4);
-    prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "units", (double)units, PROF_NUMBER_COUNT);
-    prof_number(draft, "blocks", (double)blocks, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
-    prof_number(draft, "costliest_ns", (double)hits.worst->sum_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"launches", (double)hits.count}, {"units", (double)units},
+                 {"blocks", (double)blocks}, {"kernel_ns", (double)hits.time_ns},
+                 {"costliest_ns", (double)hits.worst->sum_ns});
     prof_say(draft,
              "{launches|launch|launches} with fewer blocks than the device has units ({units}), "
              "{kernel_ns} in all: %s has {blocks}, and takes {costliest_ns}.",
@@ -168,9 +166,9 @@ static void tail_effect(struct prof_judge *judge)
     if (!hits.worst)
         return;
     struct prof_draft *draft = prof_found(judge, 0.3);
-    prof_number(draft, "launches", (double)hits.count, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"launches", (double)hits.count});
     prof_number(draft, "rounds", rounds_of(judge, hits.worst), PROF_NUMBER_PLAIN);
-    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"kernel_ns", (double)hits.time_ns});
     prof_say(
         draft,
         "The last round of blocks fills only a part of the device: {launches|launch|launches}, "
@@ -223,11 +221,10 @@ static void low_occupancy(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(judge, latency_confidence(judge, &hits));
     prof_number(draft, "occupancy", worst.share, PROF_NUMBER_SHARE);
-    prof_number(draft, "registers", (double)hits.worst->config->registers, PROF_NUMBER_COUNT);
-    prof_number(draft, "blocks_per_unit", (double)worst.blocks, PROF_NUMBER_COUNT);
-    prof_number(draft, "threads_per_block", (double)prof_config_threads(hits.worst->config),
-                PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)hits.time_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"registers", (double)hits.worst->config->registers},
+                 {"blocks_per_unit", (double)worst.blocks},
+                 {"threads_per_block", (double)prof_config_threads(hits.worst->config)},
+                 {"kernel_ns", (double)hits.time_ns});
     prof_say(draft,
              "%s runs with at most {occupancy} of the threads that a unit can hold: limited by %s "
              "to {blocks_per_unit|block|blocks} of {threads_per_block|thread|threads} a unit "
@@ -277,15 +274,13 @@ static void hot_kernel(struct prof_judge *judge)
     /* That it takes the time is no fault, and a library's kernel is as it is. */
     bool sure = isfinite(reached) && !prof_name_is_vendor(hot->config->name);
     struct prof_draft *draft = prof_found(judge, sure ? HOT_CONFIDENCE * left : 0.2);
-    prof_number(draft, "share", share, PROF_NUMBER_SHARE);
-    prof_number(draft, "launches", (double)hot->count, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)hot->sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "roof_share", reached, PROF_NUMBER_SHARE);
+    prof_numbers(draft, {"share", share}, {"launches", (double)hot->count},
+                 {"kernel_ns", (double)hot->sum_ns}, {"roof_share", reached});
     prof_number(draft, "kernel_factor", 2, PROF_NUMBER_COUNT);
-    prof_number(draft, "whole_factor", 1 / (1 - share / 2), PROF_NUMBER_PLAIN);
+    prof_numbers(draft, {"whole_factor", 1 / (1 - share / 2)});
     bool limited = share < 1 - 1.0 / MAX_FACTOR;
     if (share < 1)
-        prof_number(draft, "limit_factor", 1 / (1 - share), PROF_NUMBER_PLAIN);
+        prof_numbers(draft, {"limit_factor", 1 / (1 - share)});
     if (!limited)
         prof_number(draft, "least_limit_factor", MAX_FACTOR, PROF_NUMBER_COUNT);
     prof_say(draft, "%s takes {share} of the time ({launches|launch|launches})",
@@ -293,8 +288,9 @@ static void hot_kernel(struct prof_judge *judge)
     if (isfinite(reached))
         prof_say(draft, product ? ", at {roof_share} of what the vendor's library reaches"
                                 : ", at {roof_share} of its roof");
-    prof_say(draft, ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the "
-                    "limit is ");
+    prof_say(
+        draft,
+        ". Making it {kernel_factor}x faster speeds up the whole {whole_factor}x; the limit is ");
     prof_say(draft, limited ? "{limit_factor}x." : "more than {least_limit_factor}x.");
     prof_claim_kernel(judge, draft, hot,
                       left * (1 - start_share(hot, prof_kernel_start_ns(judge))));
@@ -322,64 +318,61 @@ const struct prof_rule prof_rules_kernel[] = {
           .limits = "The parts of a block's work may not be divisible further.",
           .needs = "kernels with configuration, and the device's units"},
      .judge = small_grid},
-    {.page = {.id = "tail-effect",
-              .title = "The last round of blocks leaves the device half empty",
-              .fires = "Kernels of one to four full rounds of blocks and a part of one: "
-                       "rounds = blocks / (units x blocks per unit), after the occupancy formula.",
-              .why = "The last, partial round takes as long as a full one.",
-              .fix = "A grid that is a multiple of units x blocks per unit, or blocks that fetch "
-                     "work until none is left.",
-              .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
-              .opencl = "Another work-group size, or a loop over groups.",
-              .pytorch = "A batch size that fills whole rounds.",
-              .bound = "Sum of time alone, less what kernels take to start, x (1 - rounds / rounds "
-                       "rounded up). Not more than a roof leaves that memory or counted arithmetic "
-                       "hits.",
-              .limits = "Blocks of unequal work hide or worsen it.",
-              .needs = "kernels with registers and shared memory, CUDA device attributes"},
-     .judge = tail_effect},
     {.page =
-         {.id = "low-occupancy",
-          .title = "Registers, shared memory or block size limit occupancy",
-          .fires =
-              "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of "
-              "the kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
-              "cuDNN and cuFFT bring along, by their names: they are tuned that way.",
-          .why = "Few resident threads hide little latency. It does no harm where the kernel is "
-                 "near a roof all the same.",
-          .fix = "Lower what limits: registers by launch bounds, shared memory by smaller tiles, "
-                 "or another block size.",
-          .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
-                  "(preferred shared memory carveout).",
-          .opencl = "reqd_work_group_size, smaller __local arrays.",
-          .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
+         {.id = "tail-effect",
+          .title = "The last round of blocks leaves the device half empty",
+          .fires = "Kernels of one to four full rounds of blocks and a part of one: rounds = "
+                   "blocks / (units x blocks per unit), after the occupancy formula.",
+          .why = "The last, partial round takes as long as a full one.",
+          .fix = "A grid that is a multiple of units x blocks per unit, or blocks that fetch work "
+                 "until none is left.",
+          .cuda = "Persistent kernel with grid-stride loop; another block size; stream-K.",
+          .opencl = "Another work-group size, or a loop over groups.",
+          .pytorch = "A batch size that fills whole rounds.",
           .bound =
-              "The kernels' time alone, less what they take to start, x (1 - occupancy), half "
-              "of it at most: hiding latency gains a factor of two. Not more than a roof leaves "
-              "that memory or counted arithmetic hits.",
-          .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy).",
+              "Sum of time alone, less what kernels take to start, x (1 - rounds / rounds rounded "
+              "up). Not more than a roof leaves that memory or counted arithmetic hits.",
+          .limits = "Blocks of unequal work hide or worsen it.",
           .needs = "kernels with registers and shared memory, CUDA device attributes"},
+     .judge = tail_effect},
+    {.page = {.id = "low-occupancy",
+              .title = "Registers, shared memory or block size limit occupancy",
+              .fires =
+                  "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of the "
+                  "kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
+                  "cuDNN and cuFFT bring along, by their names: they are tuned that way.",
+              .why = "Few resident threads hide little latency. It does no harm where the kernel "
+                     "is near a roof all the same.",
+              .fix = "Lower what limits: registers by launch bounds, shared memory by smaller "
+                     "tiles, or another block size.",
+              .cuda = "__launch_bounds__(threads, blocks), -maxrregcount, cudaFuncSetAttribute "
+                      "(preferred shared memory carveout).",
+              .opencl = "reqd_work_group_size, smaller __local arrays.",
+              .pytorch = "Triton: num_warps, num_stages, block sizes; torch.compile max-autotune.",
+              .bound = "The kernels' time alone, less what they take to start, x (1 - occupancy), "
+                       "half of it at most: hiding latency gains a factor of two. Not more than a "
+                       "roof leaves that memory or counted arithmetic hits.",
+              .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy).",
+              .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
-    {.page =
-         {.id = "hot-kernel",
-          .title = "One kernel dominates",
-          .fires = "A launch configuration has the device alone for 10 % of the time or more, and "
-                   "longer than any other. Info where its roof is not known, and of kernels that "
-                   "cuBLAS, cuDNN and cuFFT bring along. Silent where "
-                   "memory bandwidth holds it back: memory-bound reports it.",
-          .why = "What a faster kernel brings is limited by its share (Amdahl): the finding says "
-                 "by how much, before you start.",
-          .fix = "Look at this one first, with hardware counters or a kernel profiler.",
-          .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this kernel; "
-                  "a library's version of it.",
-          .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
-          .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
-          .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that it "
-                   "reaches; of a product of "
-                   "matrices, share of what the vendor's library reaches), all of it where "
-                   "neither is known.",
-          .limits = "That a kernel takes the time is no fault by itself.",
-          .needs = "kernels; declared work or counters for more than info"},
+    {.page = {.id = "hot-kernel",
+              .title = "One kernel dominates",
+              .fires = "A launch configuration has the device alone for 10 % of the time or more, "
+                       "and longer than any other. Info where its roof is not known, and of "
+                       "kernels that cuBLAS, cuDNN and cuFFT bring along. Silent where memory "
+                       "bandwidth holds it back: memory-bound reports it.",
+              .why = "What a faster kernel brings is limited by its share (Amdahl): the finding "
+                     "says by how much, before you start.",
+              .fix = "Look at this one first, with hardware counters or a kernel profiler.",
+              .cuda = "Hardware counters (perfkit run --counters), then Nsight Compute on this "
+                      "kernel; a library's version of it.",
+              .opencl = "perfkit report --roofline OUT.svg; a library's version of it.",
+              .pytorch = "A fused or library operator (scaled_dot_product_attention, cuDNN).",
+              .bound = "Its time alone, less what it takes to start, x (1 - share of the roof that "
+                       "it reaches; of a product of matrices, share of what the vendor's library "
+                       "reaches), all of it where neither is known.",
+              .limits = "That a kernel takes the time is no fault by itself.",
+              .needs = "kernels; declared work or counters for more than info"},
      .judge = hot_kernel},
     {.judge = NULL},
 };

@@ -146,12 +146,10 @@ static void unbatched_kernels(struct prof_judge *judge)
     if (!worst)
         return;
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "launches", (double)kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "longest_row", (double)most, PROF_NUMBER_COUNT);
-    prof_number(draft, "blocks", (double)prof_config_blocks(worst->config), PROF_NUMBER_COUNT);
-    prof_number(draft, "mean_kernel_ns", (double)worst->sum_ns / (double)worst->count,
-                PROF_NUMBER_NS);
-    prof_number(draft, "kernel_ns", (double)sum_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"launches", (double)kernels}, {"longest_row", (double)most},
+                 {"blocks", (double)prof_config_blocks(worst->config)},
+                 {"mean_kernel_ns", (double)worst->sum_ns / (double)worst->count},
+                 {"kernel_ns", (double)sum_ns});
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         prof_claim_kernel(judge, draft, shape, gathered_gain(judge, shape));
     prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, idle[PROF_SLICE_LAUNCH]);
@@ -208,9 +206,8 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     int64_t nodes = GRAPH_NODE_NS * l->kernels - judge->device->kernel_sum_ns;
     double part = gain > 0 && nodes > 0 ? 1 - (double)nodes / (double)gain : 1;
     part = part < 0 ? 0 : part;
-    prof_number(draft, "kernels", (double)l->kernels, PROF_NUMBER_COUNT);
-    prof_number(draft, "median_kernel_ns", l->median_ns, PROF_NUMBER_NS);
-    prof_number(draft, "launch_call_ns", l->launch_ns > 0 ? l->launch_ns : NAN, PROF_NUMBER_NS);
+    prof_numbers(draft, {"kernels", (double)l->kernels}, {"median_kernel_ns", l->median_ns},
+                 {"launch_call_ns", l->launch_ns > 0 ? l->launch_ns : NAN});
     prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH,
                (int64_t)((double)l->idle[PROF_SLICE_LAUNCH] * part));
     prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH,
@@ -270,8 +267,7 @@ static void graph_candidate(struct prof_judge *judge)
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
     claim_launching(judge, draft, &l, l.idle[PROF_SLICE_DISPATCH]); /* in graphs below 0.1 us */
-    prof_number(draft, "kernels_per_iteration", (double)(l.kernels / prof_steps(judge)),
-                PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"kernels_per_iteration", (double)(l.kernels / prof_steps(judge))});
     prof_say(draft,
              "Every iteration launches the same {kernels_per_iteration|kernel|kernels} without "
              "waiting in between; the median kernel takes {median_kernel_ns}, the call that "
@@ -287,12 +283,10 @@ static void launch_bound(struct prof_judge *judge)
     int64_t idle = l.idle[PROF_SLICE_LAUNCH] + dispatch_excess(judge, &l);
     struct prof_draft *draft = prof_found(judge, 0.7);
     claim_launching(judge, draft, &l, dispatch_excess(judge, &l));
-    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
-    prof_number(draft, "idle_share", prof_of_window(judge, idle), PROF_NUMBER_SHARE);
-    prof_say(draft,
-             "{kernels|kernel|kernels} of {median_kernel_ns} (median), and {launch_call_ns} for "
-             "the call that launches one: the device ends each before the next arrives and is idle "
-             "{idle_ns}, {idle_share} of the time");
+    prof_numbers(draft, {"idle_ns", (double)idle}, {"idle_share", prof_of_window(judge, idle)});
+    prof_say(draft, "{kernels|kernel|kernels} of {median_kernel_ns} (median), and {launch_call_ns} "
+                    "for the call that launches one: the device ends each before the next arrives "
+                    "and is idle {idle_ns}, {idle_share} of the time");
     prof_say(draft,
              interpreting_ns(judge) ? ", and {python_ns} while Python gets to the next one." : ".");
 }
@@ -300,44 +294,42 @@ static void launch_bound(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_launch[] = {
-    {.page =
-         {.id = "graph-candidate",
-          .title = "The same kernels in every step, launched one by one",
-          .fires = "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
-                   "the median, with at most two waits a step, no allocation, not in graphs.",
-          .why = "The host launches each kernel anew, with the same arguments; a graph is launched "
-                 "once "
-                 "for all of them.",
-          .fix = "Capture the step once and replay it.",
-          .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
-                  "cudaGraphExecKernelNodeSetParams where an argument changes.",
-          .opencl = NULL,
-          .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
-                     "torch.compile(mode=\"reduce-overhead\").",
-          .bound = "Idle time between kernels that launching makes, less 0.6 us per node as far "
-                   "as the kernels do not hide it, and of each kernel what starting it takes: as "
-                   "long as the shortest one, 1 us at most. In Python also the host's pauses below "
-                   "200 us from kernel to kernel.",
-          .limits = "Whether arguments and shapes stay the same is not seen, nor what Python does "
-                    "between two kernels.",
-          .needs = "kernels with their calls, and iterations"},
+    {.page = {.id = "graph-candidate",
+              .title = "The same kernels in every step, launched one by one",
+              .fires =
+                  "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
+                  "the median, with at most two waits a step, no allocation, not in graphs.",
+              .why = "The host launches each kernel anew, with the same arguments; a graph is "
+                     "launched once for all of them.",
+              .fix = "Capture the step once and replay it.",
+              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
+                      "cudaGraphExecKernelNodeSetParams where an argument changes.",
+              .opencl = NULL,
+              .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
+                         "torch.compile(mode=\"reduce-overhead\").",
+              .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
+                       "far as the kernels do not hide it, and of each kernel what starting it "
+                       "takes: as long as the shortest one, 1 us at most. In Python also the "
+                       "host's pauses below 200 us from kernel to kernel.",
+              .limits = "Whether arguments and shapes stay the same is not seen, nor what Python "
+                        "does between two kernels.",
+              .needs = "kernels with their calls, and iterations"},
      .judge = graph_candidate},
     {.page = {.id = "launch-bound",
               .title = "Kernels are shorter than their launches",
               .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
-                       "call, and the device idle because of launching. Silent "
-                       "where graph-candidate says what to do about it.",
+                       "call, and the device idle because of launching. Silent where "
+                       "graph-candidate says what to do about it.",
               .why = "The device finishes a kernel before the host has launched the next one.",
               .fix =
                   "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
               .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
               .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
               .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
-              .bound =
-                  "Idle time between kernels that launching makes, less 0.6 us per kernel as far "
-                  "as the kernels do not hide it, and of each kernel what starting it takes: as "
-                  "long as the shortest one, 1 us at most. "
-                  "In Python also the host's pauses below 200 us from kernel to kernel.",
+              .bound = "Idle time between kernels that launching makes, less 0.6 us per kernel as "
+                       "far as the kernels do not hide it, and of each kernel what starting it "
+                       "takes: as long as the shortest one, 1 us at most. In Python also the "
+                       "host's pauses below 200 us from kernel to kernel.",
               .limits = "What recording the launches costs is part of it.",
               .needs = "kernels with their calls"},
      .judge = launch_bound},

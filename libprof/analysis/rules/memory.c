@@ -99,18 +99,16 @@ static void memory_peak(struct prof_judge *judge)
         return;
     int64_t largest = peak.top[0] ? peak.top[0]->bytes : 0;
     struct prof_draft *draft = prof_found(judge, 0.9);
-    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "peak_share", (double)peak.bytes / (double)device->memory_bytes,
-                PROF_NUMBER_SHARE);
-    prof_number(draft, "peak_at_ns", (double)peak.time, PROF_NUMBER_NS);
-    prof_number(draft, "largest_bytes", (double)largest, PROF_NUMBER_BYTES);
-    prof_number(draft, "steady_bytes", (double)peak.steady, PROF_NUMBER_BYTES);
-    prof_say(draft,
-             "At the peak {peak_bytes} were allocated at once, {peak_share} of the device's "
-             "memory; the largest block is {largest_bytes}, {steady_bytes} were made before the "
-             "iterations");
+    prof_numbers(draft, {"peak_bytes", (double)peak.bytes},
+                 {"peak_share", (double)peak.bytes / (double)device->memory_bytes},
+                 {"peak_at_ns", (double)peak.time}, {"largest_bytes", (double)largest},
+                 {"steady_bytes", (double)peak.steady});
+    prof_say(
+        draft,
+        "At the peak {peak_bytes} were allocated at once, {peak_share} of the device's memory; the "
+        "largest block is {largest_bytes}, {steady_bytes} were made before the iterations");
     if (peak.holder) {
-        prof_number(draft, "holder_share", peak.holder->held_share, PROF_NUMBER_SHARE);
+        prof_numbers(draft, {"holder_share", peak.holder->held_share});
         prof_say(draft, "; {holder_share} is held by %s", prof_short_name(peak.holder->brief).text);
     }
     prof_say(draft, ".");
@@ -135,14 +133,12 @@ static void memory_pressure(struct prof_judge *judge)
         return;
     int64_t moving = peak.bytes - peak.steady;
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "peak_bytes", (double)peak.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "capacity_bytes", (double)device->memory_bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "peak_share", share, PROF_NUMBER_SHARE);
-    prof_number(draft, "next_bytes", (double)prof_add(peak.bytes, moving), PROF_NUMBER_BYTES);
-    prof_say(draft,
-             "{peak_bytes} of {capacity_bytes} of device memory were allocated at the peak "
-             "({peak_share}). Twice the work in an iteration would need {next_bytes} if what the "
-             "iterations allocate doubles; other processes' memory comes on top.");
+    prof_numbers(draft, {"peak_bytes", (double)peak.bytes},
+                 {"capacity_bytes", (double)device->memory_bytes}, {"peak_share", share},
+                 {"next_bytes", (double)prof_add(peak.bytes, moving)});
+    prof_say(draft, "{peak_bytes} of {capacity_bytes} of device memory were allocated at the peak "
+                    "({peak_share}). Twice the work in an iteration would need {next_bytes} if "
+                    "what the iterations allocate doubles; other processes' memory comes on top.");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_WARNING;
     draft->finding.bytes = peak.bytes;
@@ -201,9 +197,8 @@ static void memory_leak(struct prof_judge *judge)
     bool several = judge->memory->phase_count > 1 && leaks.phase;
     char *phase = several ? prof_report_fit(leaks.phase, PROF_PHASE_CELLS) : NULL;
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "blocks", (double)leaks.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)leaks.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "paths", (double)leaks.paths, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"blocks", (double)leaks.count}, {"bytes", (double)leaks.bytes},
+                 {"paths", (double)leaks.paths});
     prof_number(draft, "bytes_per_iteration", leaks.growth, PROF_NUMBER_BYTES);
     prof_say(
         draft,
@@ -237,14 +232,11 @@ static void out_of_memory(struct prof_judge *judge)
     const struct prof_memory_failure *f = &m->failures[0];
     const struct prof_memory_site *holder = f->holder_count ? &m->sites[f->holders[0].site] : NULL;
     struct prof_draft *draft = prof_found(judge, 1);
-    prof_number(draft, "failures", (double)m->failed, PROF_NUMBER_COUNT);
-    prof_number(draft, "asked_bytes", f->bytes == PROF_UNKNOWN ? NAN : (double)f->bytes,
-                PROF_NUMBER_BYTES);
-    prof_number(draft, "live_bytes", f->live_bytes == PROF_UNKNOWN ? NAN : (double)f->live_bytes,
-                PROF_NUMBER_BYTES);
-    prof_number(draft, "capacity_bytes",
-                f->capacity_bytes == PROF_UNKNOWN ? NAN : (double)f->capacity_bytes,
-                PROF_NUMBER_BYTES);
+    prof_numbers(
+        draft, {"failures", (double)m->failed},
+        {"asked_bytes", f->bytes == PROF_UNKNOWN ? NAN : (double)f->bytes},
+        {"live_bytes", f->live_bytes == PROF_UNKNOWN ? NAN : (double)f->live_bytes},
+        {"capacity_bytes", f->capacity_bytes == PROF_UNKNOWN ? NAN : (double)f->capacity_bytes});
     prof_say(draft,
              "{failures|allocation|allocations} failed for lack of memory. The first, by %s, "
              "requested {asked_bytes} while {live_bytes} of {capacity_bytes} were allocated%s%s.",
@@ -298,16 +290,14 @@ static void idle_pool(struct prof_judge *judge)
         (double)unused < UNUSED_OF_DEVICE * (double)device->memory_bytes)
         return;
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "reserved_bytes", (double)reserved, PROF_NUMBER_BYTES);
-    prof_number(draft, "used_bytes", (double)used, PROF_NUMBER_BYTES);
-    prof_number(draft, "unused_bytes", (double)unused, PROF_NUMBER_BYTES);
-    prof_number(draft, "unused_share", (double)unused / (double)device->memory_bytes,
-                PROF_NUMBER_SHARE);
-    prof_say(draft,
-             "%s holds {reserved_bytes} and uses {used_bytes} of it: {unused_bytes}, "
-             "{unused_share} of the device's memory, is idle, in pieces that may be too small for "
-             "the next allocation.",
-             blocks ? "PyTorch's allocator" : "A memory pool");
+    prof_numbers(draft, {"reserved_bytes", (double)reserved}, {"used_bytes", (double)used},
+                 {"unused_bytes", (double)unused},
+                 {"unused_share", (double)unused / (double)device->memory_bytes});
+    prof_say(
+        draft,
+        "%s holds {reserved_bytes} and uses {used_bytes} of it: {unused_bytes}, {unused_share} of "
+        "the device's memory, is idle, in pieces that may be too small for the next allocation.",
+        blocks ? "PyTorch's allocator" : "A memory pool");
     draft->about_memory = true;
     draft->most = PROF_SEVERITY_INFO;
     draft->finding.bytes = unused;
@@ -344,11 +334,10 @@ static void dead_memset(struct prof_judge *judge)
     if (count < 3)
         return;
     struct prof_draft *draft = prof_found(judge, 0.6);
-    prof_number(draft, "memsets", (double)count, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"memsets", (double)count});
     prof_claim(judge, draft, "memset_ns", PROF_SLICE_FILL, ns);
-    prof_say(draft,
-             "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as many bytes: "
-             "{memset_ns} for values that are never read.");
+    prof_say(draft, "{memsets|memset is|memsets are} followed at once by an H2D memcpy of as many "
+                    "bytes: {memset_ns} for values that are never read.");
     prof_places(judge, draft, &spots);
 }
 
@@ -373,8 +362,8 @@ const struct prof_rule prof_rules_memory[] = {
               .title = "Memory that grows with every step",
               .fires =
                   "Call paths whose blocks steps go on keeping: in three steps or more, in the "
-                  "second half of the run at least half as often as in the first, and five "
-                  "blocks or more, one in every second step. What stops growing is no leak.",
+                  "second half of the run at least half as often as in the first, and five blocks "
+                  "or more, one in every second step. What stops growing is no leak.",
               .why = "The run fails when memory is exhausted.",
               .fix = "Free at the end of the step, or keep one buffer.",
               .cuda = "cudaFree; compute-sanitizer --leak-check full shows where.",
@@ -382,33 +371,32 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch =
                   "`loss.item()` instead of keeping `loss`; no lists of tensors with graphs.",
               .bound = "None in time; bytes.",
-              .limits =
-                  "A framework's cache that still grows looks alike. perfkit report --memory lists "
-                  "every path, with perfkit run --stacks=alloc by source line.",
+              .limits = "A framework's cache that still grows looks alike. perfkit report --memory "
+                        "lists every path, with perfkit run --stacks=alloc by source line.",
               .needs = "allocations, and iterations"},
      .judge = memory_leak},
-    {.page = {.id = "out-of-memory",
-              .title = "Allocations that failed for lack of memory",
-              .fires = "An allocation fails for lack of memory.",
-              .why =
-                  "The program ends, or does without and is slower; a framework empties its cache "
-                  "and tries again.",
-              .fix = "Free or shrink what the largest holders keep, before the call that failed.",
-              .cuda = "cudaMemGetInfo before; cudaMallocAsync with a release threshold.",
-              .opencl = "CL_DEVICE_MAX_MEM_ALLOC_SIZE limits one buffer, often to a quarter of the "
-                        "device.",
-              .pytorch = "A smaller batch, torch.utils.checkpoint, "
-                         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation.",
-              .bound = "None in time; the bytes that were requested.",
-              .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
-              .needs = "API calls and allocations"},
+    {.page =
+         {.id = "out-of-memory",
+          .title = "Allocations that failed for lack of memory",
+          .fires = "An allocation fails for lack of memory.",
+          .why = "The program ends, or does without and is slower; a framework empties its cache "
+                 "and tries again.",
+          .fix = "Free or shrink what the largest holders keep, before the call that failed.",
+          .cuda = "cudaMemGetInfo before; cudaMallocAsync with a release threshold.",
+          .opencl =
+              "CL_DEVICE_MAX_MEM_ALLOC_SIZE limits one buffer, often to a quarter of the device.",
+          .pytorch = "A smaller batch, torch.utils.checkpoint, "
+                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation.",
+          .bound = "None in time; the bytes that were requested.",
+          .limits = "CUPTI does not report how much a failed cudaMallocAsync requested.",
+          .needs = "API calls and allocations"},
      .per_capture = true,
      .judge = out_of_memory},
     {.page = {.id = "idle-pool",
               .title = "Memory that a pool keeps unused",
               .fires =
-                  "Of what a pool, or PyTorch's caching allocator at the peak, holds a quarter "
-                  "or more is not used, and that is 5 % of the device's memory or more.",
+                  "Of what a pool, or PyTorch's caching allocator at the peak, holds a quarter or "
+                  "more is not used, and that is 5 % of the device's memory or more.",
               .why = "Other allocations fail although memory is free: the pool keeps it, or it is "
                      "in pieces.",
               .fix = "Trim the pool, allocate large buffers first, use sizes that fit each other.",
@@ -416,9 +404,8 @@ const struct prof_rule prof_rules_memory[] = {
               .pytorch = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True or max_split_size_mb; "
                          "torch.cuda.empty_cache() between phases.",
               .bound = "None in time; bytes.",
-              .limits =
-                  "PyTorch's blocks are known with perfkit run --pytorch only; the size of a pool "
-                  "is known when memory is allocated from it or freed to it.",
+              .limits = "PyTorch's blocks are known with perfkit run --pytorch only; the size of a "
+                        "pool is known when memory is allocated from it or freed to it.",
               .needs = "memory pools, or PyTorch's blocks"},
      .judge = idle_pool},
     {.page = {.id = "memory-pressure",
@@ -426,18 +413,16 @@ const struct prof_rule prof_rules_memory[] = {
               .fires = "At the peak 80 % of the device's memory or more is allocated.",
               .why = "The next larger batch, another process, or fragmentation ends the run; "
                      "libraries fall back to slower algorithms that need less workspace.",
-              .fix =
-                  "Smaller batches with accumulated gradients, narrower types, recomputation, or "
-                  "earlier frees; the places are the largest blocks at the peak.",
-              .cuda = "cudaMemGetInfo before choosing a batch; cudaMallocAsync with "
-                      "cudaMemPoolTrimTo.",
+              .fix = "Smaller batches with accumulated gradients, narrower types, recomputation, "
+                     "or earlier frees; the places are the largest blocks at the peak.",
+              .cuda =
+                  "cudaMemGetInfo before choosing a batch; cudaMallocAsync with cudaMemPoolTrimTo.",
               .opencl = "CL_DEVICE_GLOBAL_MEM_SIZE before choosing a batch.",
               .pytorch = "torch.utils.checkpoint; gradient accumulation; "
                          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
               .bound = "None in time; bytes. The projection adds what steps allocate once more.",
-              .limits =
-                  "Memory of the context, of other processes and of libraries' static data is "
-                  "not counted.",
+              .limits = "Memory of the context, of other processes and of libraries' static data "
+                        "is not counted.",
               .needs = "allocations, and the device's memory size"},
      .judge = memory_pressure},
     {.page = {.id = "memory-peak",

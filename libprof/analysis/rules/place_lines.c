@@ -137,9 +137,8 @@ enum prof_status prof_place_lines(struct prof_capture *capture, struct prof_find
         {PROF_STACK_WORK, CALLED_BY("transfer")},
         {PROF_STACK_WORK, CALLED_BY("memset")},
         {PROF_STACK_WAITS, CALLED_BY("sync")},
-        {PROF_STACK_CALLS,
-         "SELECT start, start AS call, start + duration AS call_end, thread, NULL AS stream, stack "
-         "FROM api_call WHERE stack IS NOT NULL"},
+        {PROF_STACK_CALLS, "SELECT start, start AS call, start + duration AS call_end, thread, "
+                           "NULL AS stream, stack FROM api_call WHERE stack IS NOT NULL"},
     };
     struct prof_stacks *stacks;
     struct moments m = {0};

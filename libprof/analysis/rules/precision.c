@@ -125,21 +125,20 @@ static void low_precision(struct prof_judge *judge)
     int64_t others = sure ? found.kernels[NAMED] + found.kernels[MAYBE] : 0;
     int64_t with_others = found.time_ns[SURE] + found.time_ns[MAYBE] + found.time_ns[NAMED];
     struct prof_draft *draft = prof_found(judge, sure ? 0.4 : 0.2);
-    prof_number(draft, "kernels", (double)found.kernels[told], PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)found.time_ns[told], PROF_NUMBER_NS);
-    prof_number(draft, "kernel_share", prof_of_window(judge, found.time_ns[told]),
-                PROF_NUMBER_SHARE);
-    prof_number(draft, "pipe_share", worst->pipe_share, PROF_NUMBER_SHARE);
+    prof_numbers(draft, {"kernels", (double)found.kernels[told]},
+                 {"kernel_ns", (double)found.time_ns[told]},
+                 {"kernel_share", prof_of_window(judge, found.time_ns[told])},
+                 {"pipe_share", worst->pipe_share});
     if (sure)
-        prof_say(draft, "Arithmetic in FP32 or wider in {kernels|kernel|kernels}, {kernel_share} "
-                        "of the time");
+        prof_say(
+            draft,
+            "Arithmetic in FP32 or wider in {kernels|kernel|kernels}, {kernel_share} of the time");
     else
-        prof_say(draft, "Bytes or arithmetic limit {kernels|kernel|kernels}, {kernel_share} of the "
-                        "time");
+        prof_say(draft,
+                 "Bytes or arithmetic limit {kernels|kernel|kernels}, {kernel_share} of the time");
     if (others) {
-        prof_number(draft, "likely_kernels", (double)others, PROF_NUMBER_COUNT);
-        prof_number(draft, "with_likely_share", prof_of_window(judge, with_others),
-                    PROF_NUMBER_SHARE);
+        prof_numbers(draft, {"likely_kernels", (double)others},
+                     {"with_likely_share", prof_of_window(judge, with_others)});
         prof_say(draft, " ({with_likely_share} with {likely_kernels} likely so)");
     }
     prof_say(draft, ", the costliest %s", prof_short_name(worst->name).text);
@@ -159,18 +158,15 @@ const struct prof_rule prof_rules_precision[] = {
     {.page =
          {.id = "low-precision",
           .title = "32-bit arithmetic where 16 bits might do",
-          .fires =
-              "Kernels that compute in 32 bits or more at a quarter or more of what those allow, "
-              "on a GPU of compute capability 7.0 or newer; counters of the "
-              "pipes "
-              "say so, or declared FLOP and the kernel's name (f32, float, sgemm). As info kernels "
-              "that memory or arithmetic holds back, where neither gives the type. Kernels in "
-              "which "
-              "counters saw next to no arithmetic are left out.",
+          .fires = "Kernels that compute in 32 bits or more at a quarter or more of what those "
+                   "allow, on a GPU of compute capability 7.0 or newer; counters of the pipes say "
+                   "so, or declared FLOP and the kernel's name (f32, float, sgemm). As info "
+                   "kernels that memory or arithmetic holds back, where neither gives the type. "
+                   "Kernels in which counters saw next to no arithmetic are left out.",
           .why = "Half the bytes and twice (tensor cores: many times) the arithmetic rate.",
           .fix = "Store in bfloat16 or half, add up in 32 bits, and compare results.",
-          .cuda = "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by "
-                  "cublasSetMathMode.",
+          .cuda =
+              "__half2, __nv_bfloat162; cublasGemmEx with CUDA_R_16BF; TF32 by cublasSetMathMode.",
           .opencl = "cl_khr_fp16: half, vload_half.",
           .pytorch = "torch.autocast(\"cuda\", torch.bfloat16); "
                      "torch.set_float32_matmul_precision(\"high\").",
@@ -178,8 +174,8 @@ const struct prof_rule prof_rules_precision[] = {
                    "what their FLOP take on tensor cores in 16 bits, or half their bytes. With "
                    "them all others that are of 32 bits by their names.",
           .limits = "Whether the accuracy suffices only the program knows. Where only the kernel's "
-                    "name gives the type, it "
-                    "may be wrong; integers are multiplied in the pipe of 32 bits too.",
+                    "name gives the type, it may be wrong; integers are multiplied in the pipe of "
+                    "32 bits too.",
           .needs = "declared work or counters, and the device's ceilings"},
      .judge = low_precision},
     {.judge = NULL},

@@ -84,14 +84,12 @@ static void straggler(struct prof_judge *judge)
     struct prof_text cause = because_of(row, &kernel);
     bool named = row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel;
     struct prof_draft *draft = prof_found(judge, row->cause == PROF_CAUSE_UNKNOWN ? 0.5 : 0.8);
-    prof_number(draft, "last_count", (double)row->last_count, PROF_NUMBER_COUNT);
-    prof_number(draft, "collectives", (double)row->analysed, PROF_NUMBER_COUNT);
-    prof_number(draft, "last_ns", (double)row->last_ns, PROF_NUMBER_NS);
-    prof_number(draft, "caused_ns", (double)row->caused_ns, PROF_NUMBER_NS);
-    prof_number(draft, "excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE],
-                PROF_NUMBER_NS);
-    prof_number(draft, "excess_copy_ns", (double)row->excess_ns[PROF_CAUSE_COPY], PROF_NUMBER_NS);
-    prof_number(draft, "excess_host_ns", (double)row->excess_ns[PROF_CAUSE_HOST], PROF_NUMBER_NS);
+    prof_numbers(draft, {"last_count", (double)row->last_count},
+                 {"collectives", (double)row->analysed}, {"last_ns", (double)row->last_ns},
+                 {"caused_ns", (double)row->caused_ns},
+                 {"excess_compute_ns", (double)row->excess_ns[PROF_CAUSE_COMPUTE]},
+                 {"excess_copy_ns", (double)row->excess_ns[PROF_CAUSE_COPY]},
+                 {"excess_host_ns", (double)row->excess_ns[PROF_CAUSE_HOST]});
     prof_claim(judge, draft, "last_in_interval_ns", states[row->cause],
                scale_to_window(judge, row, row->last_ns));
     prof_say(draft,
@@ -139,20 +137,19 @@ static void exposed(struct prof_judge *judge)
     if (ns == 0 || !is_most(judge, row, transfer_exposed))
         return;
     struct prof_draft *draft = prof_found(judge, 0.6);
-    prof_number(draft, "exposed_ns", (double)row->exposed_ns, PROF_NUMBER_NS);
-    prof_number(draft, "collective_ns", (double)row->collective_ns, PROF_NUMBER_NS);
-    prof_number(draft, "exposed_share",
-                row->collective_ns > 0 ? (double)row->exposed_ns / (double)row->collective_ns : NAN,
-                PROF_NUMBER_SHARE);
-    prof_number(draft, "moving_ns", (double)ns, PROF_NUMBER_NS);
-    prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
+    prof_numbers(draft, {"exposed_ns", (double)row->exposed_ns},
+                 {"collective_ns", (double)row->collective_ns},
+                 {"exposed_share", row->collective_ns > 0
+                                       ? (double)row->exposed_ns / (double)row->collective_ns
+                                       : NAN},
+                 {"moving_ns", (double)ns}, {"wait_ns", (double)row->wait_ns});
     prof_claim(judge, draft, "moving_in_interval_ns", PROF_SLICE_KERNEL,
                scale_to_window(judge, row, ns));
-    prof_say(draft,
-             "%s is in collectives for {exposed_ns} while no other kernel runs, {exposed_share} of "
-             "its collectives' time; for {moving_ns} of it the data moved, else it waited for "
-             "other ranks.",
-             words_for(row).text);
+    prof_say(
+        draft,
+        "%s is in collectives for {exposed_ns} while no other kernel runs, {exposed_share} of its "
+        "collectives' time; for {moving_ns} of it the data moved, else it waited for other ranks.",
+        words_for(row).text);
 }
 
 static int64_t wait_of(const struct prof_rank_row *row)
@@ -166,8 +163,7 @@ static void uneven(struct prof_judge *judge)
     if (!row || row->wait_ns <= 0 || any_straggler(judge) || !is_most(judge, row, wait_of))
         return;
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "wait_ns", (double)row->wait_ns, PROF_NUMBER_NS);
-    prof_number(draft, "wait_share", row->wait_share, PROF_NUMBER_SHARE);
+    prof_numbers(draft, {"wait_ns", (double)row->wait_ns}, {"wait_share", row->wait_share});
     prof_number(draft, "imbalance", judge->ranks->imbalance, PROF_NUMBER_SHARE);
     prof_claim(judge, draft, "wait_in_interval_ns", PROF_SLICE_KERNEL,
                scale_to_window(judge, row, row->wait_ns));
@@ -193,16 +189,14 @@ static void slow_link(struct prof_judge *judge)
     if (!(link->bus_rate < SLOW_LINK * link->usual_rate) || link->count < LINK_SAMPLES)
         return;
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "bus_rate", link->bus_rate, PROF_NUMBER_RATE);
-    prof_number(draft, "usual_rate", link->usual_rate, PROF_NUMBER_RATE);
-    prof_number(draft, "usual_share", link->bus_rate / link->usual_rate, PROF_NUMBER_SHARE);
-    prof_number(draft, "operations", (double)link->count, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"bus_rate", link->bus_rate}, {"usual_rate", link->usual_rate},
+                 {"usual_share", link->bus_rate / link->usual_rate},
+                 {"operations", (double)link->count});
     if (link->to != PROF_UNKNOWN) {
-        prof_number(draft, "from_rank", (double)link->from, PROF_NUMBER_COUNT);
-        prof_number(draft, "to_rank", (double)link->to, PROF_NUMBER_COUNT);
+        prof_numbers(draft, {"from_rank", (double)link->from}, {"to_rank", (double)link->to});
         prof_say(draft, "From rank {from_rank} to rank {to_rank}");
     } else {
-        prof_number(draft, "ranks", (double)link->ranks, PROF_NUMBER_COUNT);
+        prof_numbers(draft, {"ranks", (double)link->ranks});
         prof_say(draft, "Among the {ranks|rank|ranks} of communicator %s",
                  link->has_communicator ? link->communicator_text : "n/a");
     }
@@ -224,11 +218,9 @@ static void differs(struct prof_judge *judge)
                                         [PROF_DIFFERS_COPIED] = "bytes copied",
                                         [PROF_DIFFERS_COLLECTIVES] = "collectives"};
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "here", (double)first->here, PROF_NUMBER_COUNT);
-    prof_number(draft, "usual", (double)first->usual, PROF_NUMBER_COUNT);
-    prof_number(draft, "differences",
-                (double)((int64_t)ranks->difference_count + ranks->differences_left_out),
-                PROF_NUMBER_COUNT);
+    prof_numbers(
+        draft, {"here", (double)first->here}, {"usual", (double)first->usual},
+        {"differences", (double)((int64_t)ranks->difference_count + ranks->differences_left_out)});
     prof_say(draft,
              "%s does something else than most: {here} %s of %s, usual are {usual}; "
              "{differences|difference|differences} in all.",
@@ -244,57 +236,47 @@ const struct prof_rule prof_rules_ranks[] = {
           .title = "A rank that all others wait for",
           .fires = "One rank comes last to half of the collectives or more.",
           .why = "A collective ends when the last rank has come: the whole job runs at its pace.",
-          .fix = "Fix the named cause: give it less work (uneven batches, a longer shard), "
-                 "look at its "
-                 "clocks, temperature and neighbours when the same kernels take longer, and at its "
-                 "data loading and processor when its device waits for the host.",
-          .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK shows a GPU that is throttled; numactl "
-                  "binds the "
-                  "process near its GPU.",
+          .fix = "Fix the named cause: give it less work (uneven batches, a longer shard), look at "
+                 "its clocks, temperature and neighbours when the same kernels take longer, and at "
+                 "its data loading and processor when its device waits for the host.",
+          .cuda = "nvidia-smi -q -d PERFORMANCE,CLOCK shows a GPU that is throttled; numactl binds "
+                  "the process near its GPU.",
           .opencl = NULL,
-          .pytorch =
-              "DistributedSampler with even shards; the same number of workers on every rank; "
-              "torch.distributed.barrier() only where it is needed.",
+          .pytorch = "DistributedSampler with even shards; the same number of workers on every "
+                     "rank; torch.distributed.barrier() only where it is needed.",
           .bound =
               "How long it came after the last but one, summed: with that all would go on earlier.",
-          .limits =
-              "The cause is what its device did longer than the others' (their median) since the "
-              "collective before. Waiting of sends and receives is not known.",
+          .limits = "The cause is what its device did longer than the others' (their median) since "
+                    "the collective before. Waiting of sends and receives is not known.",
           .needs = "collectives of several ranks that go together in order"},
      .judge = straggler},
-    {.page =
-         {.id = "exposed-collectives",
-          .title = "Collectives that do not overlap with computation",
-          .fires = "The rank that has most of it is in collectives while no other kernel runs, its "
-                   "waiting for others left out.",
-          .why = "Data moves while the multiprocessors have nothing to compute.",
-          .fix =
-              "Start each collective as soon as its data is there, on a stream of its own; larger "
-              "messages when they are below the link's bandwidth, smaller when only the last one "
-              "is exposed; fewer with accumulated gradients; a narrower type.",
-          .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small calls; "
-                  "symmetric "
-                  "memory (ncclCommWindowRegister).",
-          .opencl = NULL,
-          .pytorch = "DistributedDataParallel(bucket_cap_mb=..., gradient_as_bucket_view=True); "
-                     "no_sync() while gradients accumulate; FSDP's backward_prefetch.",
-          .bound = "The exposed time without the waiting.",
-          .limits = "What depends on the result cannot be overlapped with it.",
-          .needs = "collectives that are seen as kernels or ranges, of several ranks"},
+    {.page = {.id = "exposed-collectives",
+              .title = "Collectives that do not overlap with computation",
+              .fires = "The rank that has most of it is in collectives while no other kernel runs, "
+                       "its waiting for others left out.",
+              .why = "Data moves while the multiprocessors have nothing to compute.",
+              .fix = "Start each collective as soon as its data is there, on a stream of its own; "
+                     "larger messages when they are below the link's bandwidth, smaller when only "
+                     "the last one is exposed; fewer with accumulated gradients; a narrower type.",
+              .cuda = "A stream of high priority for NCCL; ncclGroupStart and -End around small "
+                      "calls; symmetric memory (ncclCommWindowRegister).",
+              .opencl = NULL,
+              .pytorch =
+                  "DistributedDataParallel(bucket_cap_mb=..., gradient_as_bucket_view=True); "
+                  "no_sync() while gradients accumulate; FSDP's backward_prefetch.",
+              .bound = "The exposed time without the waiting.",
+              .limits = "What depends on the result cannot be overlapped with it.",
+              .needs = "collectives that are seen as kernels or ranges, of several ranks"},
      .judge = exposed},
     {.page =
          {.id = "uneven-ranks",
           .title = "Ranks that wait for each other in turn",
           .fires = "Ranks wait in collectives, and none of them is last half of the time.",
-          .why =
-              "Each step takes as long as its slowest rank: what differs from step to step adds up "
-              "on every one of them.",
-          .fix =
-              "Distribute the work by cost, not by number of items (lengths of sequences, sizes of "
-              "images); "
-              "look for what interrupts one rank at a time: garbage collection, "
-              "checkpoints, "
-              "logging, other programs.",
+          .why = "Each step takes as long as its slowest rank: what differs from step to step adds "
+                 "up on every one of them.",
+          .fix = "Distribute the work by cost, not by number of items (lengths of sequences, sizes "
+                 "of images); look for what interrupts one rank at a time: garbage collection, "
+                 "checkpoints, logging, other programs.",
           .cuda = NULL,
           .opencl = NULL,
           .pytorch =
@@ -306,11 +288,9 @@ const struct prof_rule prof_rules_ranks[] = {
     {.page =
          {.id = "slow-link",
           .title = "A link between ranks that is slower than the others",
-          .fires =
-              "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
-              "communicator, or "
-              "of one rank's sends to another, is below 70 % of the median of the others of as "
-              "many ranks.",
+          .fires = "Of three operations or more of at least 1 MiB, the bus bandwidth of a "
+                   "communicator, or of one rank's sends to another, is below 70 % of the median "
+                   "of the others of as many ranks.",
           .why = "All traffic over this link is slower, and a ring or tree runs at the speed of "
                  "its slowest link.",
           .fix =
@@ -321,20 +301,18 @@ const struct prof_rule prof_rules_ranks[] = {
           .pytorch = "The order of ranks in init_device_mesh.",
           .bound = "None in time: bandwidth.",
           .limits = "Groups of different kinds (within a node, across nodes) are compared when "
-                    "they have as "
-                    "many ranks.",
+                    "they have as many ranks.",
           .needs = "messages with known sizes, of several communicators or pairs"},
      .per_capture = true,
      .judge = slow_link},
     {.page =
          {.id = "rank-differs",
           .title = "A rank that does different work",
-          .fires =
-              "Launches of a kernel configuration, bytes copied or collectives differ from those "
-              "of more than half of the ranks. Always info.",
-          .why = "Ranks of one program mostly do the same: an extra copy, another kernel for "
-                 "another shape, "
-                 "or logging on one rank is easy to overlook, and all ranks wait for it.",
+          .fires = "Launches of a kernel configuration, bytes copied or collectives differ from "
+                   "those of more than half of the ranks. Always info.",
+          .why =
+              "Ranks of one program mostly do the same: an extra copy, another kernel for another "
+              "shape, or logging on one rank is easy to overlook, and all ranks wait for it.",
           .fix =
               "Check in the table of differences (perfkit report --ranks) that each is intended.",
           .cuda = NULL,

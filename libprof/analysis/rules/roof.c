@@ -46,11 +46,10 @@ static void memory_bound(struct prof_judge *judge)
     enum prof_roof_level level =
         placed.worst->bound == PROF_BOUND_L2 ? PROF_ROOF_L2 : PROF_ROOF_DRAM;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_number(draft, "kernels", (double)placed.points, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)placed.time_ns, PROF_NUMBER_NS);
-    prof_number(draft, "kernel_share", prof_of_window(judge, placed.time_ns), PROF_NUMBER_SHARE);
-    prof_number(draft, "roof_share", placed.worst->roof_share, PROF_NUMBER_SHARE);
-    prof_number(draft, "rate", placed.worst->roofs[level].rate, PROF_NUMBER_RATE);
+    prof_numbers(draft, {"kernels", (double)placed.points}, {"kernel_ns", (double)placed.time_ns},
+                 {"kernel_share", prof_of_window(judge, placed.time_ns)},
+                 {"roof_share", placed.worst->roof_share},
+                 {"rate", placed.worst->roofs[level].rate});
     prof_say(draft,
              "Memory bandwidth limits {kernels|kernel|kernels}, {kernel_share} of the time, the "
              "costliest %s: at {roof_share} of the roof of %s, {rate}. Above the roof only fewer "
@@ -81,24 +80,21 @@ static void clock_throttling(struct prof_judge *judge)
     double lowered = clocks->samples ? (double)clocks->lowered / (double)clocks->samples : 0;
     char reasons[160];
     if (clocks->working < CLOCK_SAMPLES) {
-        prof_abstain(judge, "needs samples of the clocks in the iterations (NVML, ten a "
-                            "second)");
+        prof_abstain(judge, "needs samples of the clocks in the iterations (NVML, ten a second)");
         return;
     }
     if (!(loss >= CLOCK_LOSS) && lowered < CLOCK_LOSS)
         return;
     prof_nvml_throttle_text(clocks->reasons, reasons, sizeof reasons);
     struct prof_draft *draft = prof_found(judge, 0.6);
-    prof_number(draft, "mhz", clocks->mhz, PROF_NUMBER_COUNT);
-    prof_number(draft, "max_mhz", clocks->max_mhz, PROF_NUMBER_COUNT);
-    prof_number(draft, "samples", (double)clocks->samples, PROF_NUMBER_COUNT);
-    prof_number(draft, "lowered", (double)clocks->lowered, PROF_NUMBER_COUNT);
-    prof_number(draft, "lowered_share", lowered, PROF_NUMBER_SHARE);
-    prof_say(draft,
-             "The multiprocessors run at {mhz} MHz in the mean while they work, and can do "
-             "{max_mhz} MHz; {lowered} of {samples|sample|samples} show that something lowered the "
-             "clock (%s).",
-             reasons);
+    prof_numbers(draft, {"mhz", clocks->mhz}, {"max_mhz", clocks->max_mhz},
+                 {"samples", (double)clocks->samples}, {"lowered", (double)clocks->lowered},
+                 {"lowered_share", lowered});
+    prof_say(
+        draft,
+        "The multiprocessors run at {mhz} MHz in the mean while they work, and can do {max_mhz} "
+        "MHz; {lowered} of {samples|sample|samples} show that something lowered the clock (%s).",
+        reasons);
     if (clocks->reasons == POWER_CAP)
         draft->most = PROF_SEVERITY_WARNING; /* so a device runs that is fully loaded */
     const struct prof_shape *shape;
@@ -117,39 +113,37 @@ static void host_cache_misses(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_roof[] = {
-    {.page = {.id = "memory-bound",
-              .title = "Kernels at the memory roof",
-              .fires = "Kernels that the roofline places under DRAM or L2 bandwidth.",
-              .why = "They move bytes as fast as the memory lets them: faster arithmetic, more "
-                     "threads or a better compiler bring nothing.",
-              .fix = "Fewer bytes: fuse with neighbours, narrower types, reuse in cache or shared "
-                     "memory.",
-              .cuda = "float4 loads and coalescing until the roof is reached; then fusion.",
-              .opencl = "vload4 and coalescing until the roof is reached; then fusion.",
-              .pytorch = "torch.compile; bfloat16; channels_last.",
-              .bound =
-                  "Time alone x (1 - share of the roof reached): what better access patterns can "
-                  "bring.",
-              .limits = "Declared bytes may leave out what caches save or waste.",
-              .needs = "declared work or counters, and ceilings"},
+    {.page =
+         {.id = "memory-bound",
+          .title = "Kernels at the memory roof",
+          .fires = "Kernels that the roofline places under DRAM or L2 bandwidth.",
+          .why = "They move bytes as fast as the memory lets them: faster arithmetic, more threads "
+                 "or a better compiler bring nothing.",
+          .fix =
+              "Fewer bytes: fuse with neighbours, narrower types, reuse in cache or shared memory.",
+          .cuda = "float4 loads and coalescing until the roof is reached; then fusion.",
+          .opencl = "vload4 and coalescing until the roof is reached; then fusion.",
+          .pytorch = "torch.compile; bfloat16; channels_last.",
+          .bound = "Time alone x (1 - share of the roof reached): what better access patterns can "
+                   "bring.",
+          .limits = "Declared bytes may leave out what caches save or waste.",
+          .needs = "declared work or counters, and ceilings"},
      .judge = memory_bound},
     {.page = {.id = "clock-throttling",
               .title = "The device runs below its maximum clock",
               .fires =
-                  "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % "
-                  "of the samples show a power cap, heat or another limit; by ten samples "
-                  "a second of the driver (NVML), those in which the device idles left out. Not "
-                  "above a warning where power alone is "
-                  "the limit: that is normal at full load.",
+                  "The multiprocessors' clock is 5 % or more below the most they can do, or 5 % of "
+                  "the samples show a power cap, heat or another limit; by ten samples a second of "
+                  "the driver (NVML), those in which the device idles left out. Not above a "
+                  "warning where power alone is the limit: that is normal at full load.",
               .why = "Power and heat limits slow everything down that computes.",
               .fix = "Cooling, power limit, locked clocks for measurements.",
               .cuda = "nvidia-smi --query-gpu=clocks_throttle_reasons.active; nvidia-smi -lgc.",
               .opencl = NULL,
               .pytorch = NULL,
               .bound = "Time alone of kernels that DRAM does not hold back x (1 - clock / most).",
-              .limits =
-                  "Whether the host or the cooling allows more is not seen. Parts that repeat "
-                  "for less than 0.3 s have too few samples.",
+              .limits = "Whether the host or the cooling allows more is not seen. Parts that "
+                        "repeat for less than 0.3 s have too few samples.",
               .needs = "three samples of the device's clocks in the iterations"},
      .judge = clock_throttling},
     {.page = {.id = "host-cache-misses",

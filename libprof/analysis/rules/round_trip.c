@@ -120,9 +120,8 @@ static void repeated_upload(struct prof_judge *judge)
         sum_trips(judge, &trips, 0, &sums);
         bool had_time = 2 * trips.had_time > trips.same_count;
         struct prof_draft *draft = prof_found(judge, had_time ? 0.4 : 0.8);
-        prof_number(draft, "uploads", (double)trips.same_count, PROF_NUMBER_COUNT);
-        prof_number(draft, "bytes", (double)trips.same_bytes, PROF_NUMBER_BYTES);
-        prof_number(draft, "memcpy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_numbers(draft, {"uploads", (double)trips.same_count},
+                     {"bytes", (double)trips.same_bytes}, {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
@@ -149,9 +148,8 @@ static void host_round_trip(struct prof_judge *judge)
     if (prof_in_loop(judge, trips.other_count, trips.iterations[1]) && judge->device->kernels) {
         sum_trips(judge, &trips, 1, &sums);
         struct prof_draft *draft = prof_found(judge, judge->facts->step_name ? 0.8 : 0.4);
-        prof_number(draft, "trips", (double)trips.other_count, PROF_NUMBER_COUNT);
-        prof_number(draft, "bytes", (double)trips.other_bytes, PROF_NUMBER_BYTES);
-        prof_number(draft, "memcpy_ns", (double)sums.sum_ns, PROF_NUMBER_NS);
+        prof_numbers(draft, {"trips", (double)trips.other_count},
+                     {"bytes", (double)trips.other_bytes}, {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
         prof_copies_claim_around(judge, draft, "idle_until_then_ns", &sums, false, 1);
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
@@ -168,44 +166,43 @@ static void host_round_trip(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_round_trip[] = {
-    {.page =
-         {.id = "repeated-upload",
-          .title = "Data uploaded again that the device still has",
-          .fires = "At least three times, and in half of the steps, a copy to the device carries "
-                   "as many bytes as one of 4 KiB or more that came from it before in the same "
-                   "step. Confidence is high where the host had no time to read and write them "
-                   "in between (20 GB/s).",
-          .why = "A read of device data does not change it. Where the program marks the device's "
-                 "copy as stale nevertheless, the next use uploads the same bytes again.",
-          .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
-          .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
-                  "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
-          .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
-          .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
-          .bound = "The time of those uploads in which no kernel runs, and the idle time around "
-                   "their calls.",
-          .limits = "Addresses and contents are not recorded: that the bytes are the same is "
-                    "concluded from size and time.",
-          .needs = "transfers with their calls"},
+    {.page = {.id = "repeated-upload",
+              .title = "Data uploaded again that the device still has",
+              .fires = "At least three times, and in half of the steps, a copy to the device "
+                       "carries as many bytes as one of 4 KiB or more that came from it before in "
+                       "the same step. Confidence is high where the host had no time to read and "
+                       "write them in between (20 GB/s).",
+              .why =
+                  "A read of device data does not change it. Where the program marks the device's "
+                  "copy as stale nevertheless, the next use uploads the same bytes again.",
+              .fix = "Keep a flag of who wrote last, and upload only after the host has written.",
+              .cuda = "Skip the cudaMemcpy to the device after a read-only access; with managed "
+                      "memory cudaMemAdvise(cudaMemAdviseSetReadMostly).",
+              .opencl = "clEnqueueMapBuffer with CL_MAP_READ only: unmapping then writes nothing.",
+              .pytorch = "Keep the tensor on the device; `.cpu()` of it is a copy, not a move.",
+              .bound = "The time of those uploads in which no kernel runs, and the idle time "
+                       "around their calls.",
+              .limits = "Addresses and contents are not recorded: that the bytes are the same is "
+                        "concluded from size and time.",
+              .needs = "transfers with their calls"},
      .judge = repeated_upload},
-    {.page =
-         {.id = "host-round-trip",
-          .title = "Data goes to the host and back within a step",
-          .fires = "At least three times, and in half of the steps, a copy to the host of 4 KiB "
-                   "or more is followed in the same step by a copy to the device of another size.",
-          .why = "Work that sits between two kernels on the host costs the way down, the way up "
-                 "and the host's slower memory, and the device waits meanwhile.",
-          .fix = "Do that part of the work on the device, or move the whole of it to the host.",
-          .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
-          .opencl = "A kernel for the part in between.",
-          .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on cuda, "
-                     "no `.cpu()`, `.numpy()` or `.item()` inside the step.",
-          .bound = "The time of those copies in which no kernel runs, the idle time until the "
-                   "upload, and that of the launches after it until work is queued again.",
-          .limits =
-              "Where no NVTX range marks the iterations, the result of one step and the input "
-              "of the next look like a trip: confidence is low then.",
-          .needs = "transfers with their calls; NVTX ranges help"},
+    {.page = {.id = "host-round-trip",
+              .title = "Data goes to the host and back within a step",
+              .fires =
+                  "At least three times, and in half of the steps, a copy to the host of 4 KiB or "
+                  "more is followed in the same step by a copy to the device of another size.",
+              .why = "Work that sits between two kernels on the host costs the way down, the way "
+                     "up and the host's slower memory, and the device waits meanwhile.",
+              .fix = "Do that part of the work on the device, or move the whole of it to the host.",
+              .cuda = "A kernel for the part in between (gather, sort, reduce: CUB, Thrust).",
+              .opencl = "A kernel for the part in between.",
+              .pytorch = "Index, embedding and reduction on the device: torch.nn.Embedding on "
+                         "cuda, no `.cpu()`, `.numpy()` or `.item()` inside the step.",
+              .bound = "The time of those copies in which no kernel runs, the idle time until the "
+                       "upload, and that of the launches after it until work is queued again.",
+              .limits = "Where no NVTX range marks the iterations, the result of one step and the "
+                        "input of the next look like a trip: confidence is low then.",
+              .needs = "transfers with their calls; NVTX ranges help"},
      .judge = host_round_trip},
     {.judge = NULL},
 };

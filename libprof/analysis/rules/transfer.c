@@ -20,16 +20,15 @@ static void scalar_readback(struct prof_judge *judge)
     if (!sums.count)
         return;
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "readbacks", (double)sums.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "limit_bytes", PROF_SCALAR_BYTES, PROF_NUMBER_BYTES);
+    prof_numbers(draft, {"readbacks", (double)sums.count}, {"limit_bytes", PROF_SCALAR_BYTES});
     prof_copies_claim(judge, draft, &sums, 1);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
     prof_say(draft, "{readbacks|D2H memcpy|D2H memcpys} of at most {limit_bytes}");
     prof_say_per_iteration(judge, draft, "readbacks_per_iteration", "readbacks");
-    prof_say(draft,
-             ", each of which the host waits for before it goes on: the device is idle "
-             "{idle_around_ns} around them, and they take {exposed_memcpy_ns} in which no kernel "
-             "runs.");
+    prof_say(
+        draft,
+        ", each of which the host waits for before it goes on: the device is idle {idle_around_ns} "
+        "around them, and they take {exposed_memcpy_ns} in which no kernel runs.");
     prof_mend(draft, (struct prof_edit){.shapes = prof_is_scalar_readback});
     prof_places(judge, draft, &sums.spots);
 }
@@ -80,15 +79,11 @@ static void small_transfers(struct prof_judge *judge)
         return;
     double part = (double)sums.packable / (double)sums.count;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_number(draft, "small_memcpys", (double)sums.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "memcpys", (double)all, PROF_NUMBER_COUNT);
-    prof_number(draft, "limit_bytes", SMALL_BYTES, PROF_NUMBER_BYTES);
-    prof_number(draft, "packable", (double)sums.packable, PROF_NUMBER_COUNT);
-    prof_number(draft, "packable_share", part, PROF_NUMBER_SHARE);
-    prof_number(draft, "mean_bytes", (double)sums.bytes / (double)sums.count, PROF_NUMBER_BYTES);
-    prof_number(draft, "worthwhile_bytes", half, PROF_NUMBER_BYTES);
-    prof_number(draft, "mean_ns", (double)(sums.sum_ns + sums.call_ns) / (double)sums.count,
-                PROF_NUMBER_NS);
+    prof_numbers(draft, {"small_memcpys", (double)sums.count}, {"memcpys", (double)all},
+                 {"limit_bytes", SMALL_BYTES}, {"packable", (double)sums.packable},
+                 {"packable_share", part}, {"mean_bytes", (double)sums.bytes / (double)sums.count},
+                 {"worthwhile_bytes", half},
+                 {"mean_ns", (double)(sums.sum_ns + sums.call_ns) / (double)sums.count});
     prof_copies_claim(judge, draft, &sums, part);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, part);
     prof_say(draft, "{small_memcpys} of {memcpys|memcpy|memcpys} between host and device are "
@@ -153,10 +148,8 @@ static void pageable_copy(struct prof_judge *judge)
     if (!sums.count)
         return;
     struct prof_draft *draft = prof_found(judge, 0.8);
-    prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "rate", (double)sums.bytes / (double)sums.sum_ns * 1e9, PROF_NUMBER_RATE);
-    prof_number(draft, "pinned_rate", best, PROF_NUMBER_RATE);
+    prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
+                 {"rate", (double)sums.bytes / (double)sums.sum_ns * 1e9}, {"pinned_rate", best});
     prof_claim(judge, draft, "saved_memcpy_ns", PROF_SLICE_COPY_PAGEABLE, (int64_t)saved);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
                              prof_copies_part_around(&sums, sums.sum_ns));
@@ -196,16 +189,15 @@ static void blocking_copy(struct prof_judge *judge)
     if (prof_shares_memory(judge))
         hidden = 0; /* the same processors copy and compute */
     struct prof_draft *draft = prof_found(judge, 0.7);
-    prof_number(draft, "memcpys", (double)sums.count, PROF_NUMBER_COUNT);
-    prof_number(draft, "bytes", (double)sums.bytes, PROF_NUMBER_BYTES);
-    prof_number(draft, "memcpy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
-    prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
+    prof_numbers(draft, {"memcpys", (double)sums.count}, {"bytes", (double)sums.bytes},
+                 {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel});
     prof_copies_claim(judge, draft, &sums, hidden);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true, 1);
     prof_say(draft, "The host waits for {memcpys|memcpy|memcpys} ({bytes})");
     prof_say_per_iteration(judge, draft, "memcpys_per_iteration", "memcpys");
-    prof_say(draft, ", and launches no kernel meanwhile: the device is idle {idle_around_ns} "
-                    "around them.");
+    prof_say(
+        draft,
+        ", and launches no kernel meanwhile: the device is idle {idle_around_ns} around them.");
     if (hidden > 0)
         prof_say(draft, " {memcpy_ns} of copying could run beside {kernel_ns} of kernels.");
     if (by_call) /* else waits would have to go */
@@ -235,10 +227,8 @@ static void no_overlap(struct prof_judge *judge)
     int64_t host = d->slice_ns[PROF_SLICE_HOST], beside = kernel + host;
     double part = beside < sums.alone_ns ? (double)beside / (double)sums.alone_ns : 1;
     struct prof_draft *draft = prof_found(judge, 0.6);
-    prof_number(draft, "memcpy_ns", (double)sums.alone_ns, PROF_NUMBER_NS);
-    prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
-    prof_number(draft, "overlap_ns", (double)both, PROF_NUMBER_NS);
-    prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
+    prof_numbers(draft, {"memcpy_ns", (double)sums.alone_ns}, {"kernel_ns", (double)kernel},
+                 {"overlap_ns", (double)both}, {"streams", (double)d->streams});
     prof_copies_claim(judge, draft, &sums, part);
     prof_copies_claim_around(judge, draft, "idle_around_ns", &sums, true,
                              prof_copies_part_around(&sums, sums.alone_ns));
@@ -247,11 +237,9 @@ static void no_overlap(struct prof_judge *judge)
     int64_t beside_host = host - sums.alone_ns < kernel ? host - sums.alone_ns : kernel;
     prof_claim(judge, draft, "kernels_beside_host_ns", PROF_SLICE_KERNEL,
                beside_host < rest ? beside_host : rest);
-    prof_say(
-        draft,
-        "Memcpys take {memcpy_ns} in which no kernel runs, kernels {kernel_ns} in which no "
-        "memcpy runs; both at once: {overlap_ns}. Overlap also saves {idle_around_ns} of idle time "
-        "around the memcpys.");
+    prof_say(draft, "Memcpys take {memcpy_ns} in which no kernel runs, kernels {kernel_ns} in "
+                    "which no memcpy runs; both at once: {overlap_ns}. Overlap also saves "
+                    "{idle_around_ns} of idle time around the memcpys.");
     if (prof_of_window(judge, d->slice_ns[PROF_SLICE_SYNC]) <
         0.01) /* else waits would have to go */
         prof_mend(draft, (struct prof_edit){.shapes = prof_is_link_copy, .no_wait = true});
@@ -264,42 +252,41 @@ const struct prof_rule prof_rules_transfer[] = {
     {.page =
          {.id = "scalar-readback",
           .title = "Small values read back to decide what to do next",
-          .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose "
-                   "call waits or that the host waits for next.",
+          .fires = "At least ten D2H memcpys of at most 256 bytes, two or more a step, whose call "
+                   "waits or that the host waits for next.",
           .why = "The host learns of the value only after all queued work, decides, and launches "
                  "anew: the device is idle for the whole way to the host and back.",
           .fix = "Decide on the device, or test every k-th iteration only.",
-          .cuda = "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the "
-                  "next kernel reads, or cudaMemcpyAsync to page-locked memory read one "
-                  "iteration later.",
-          .opencl = "Leave the flag in a buffer that the next kernel reads; read it with "
-                    "CL_FALSE and look at it one iteration later.",
-          .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, "
-                     "or test every k steps.",
+          .cuda =
+              "Conditional graph nodes (cudaGraphConditionalHandleCreate), a flag that the next "
+              "kernel reads, or cudaMemcpyAsync to page-locked memory read one iteration later.",
+          .opencl = "Leave the flag in a buffer that the next kernel reads; read it with CL_FALSE "
+                    "and look at it one iteration later.",
+          .pytorch = "No `.item()`, `if tensor:` or print of a tensor in the loop; torch.where, or "
+                     "test every k steps.",
           .bound = "Those memcpys and the idle time around them.",
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
           .needs = "memcpys with their calls"},
      .judge = scalar_readback},
-    {.page =
-         {.id = "small-transfers",
-          .title = "Many small memcpys",
-          .fires = "More than half of the memcpys between host and device are of 64 KiB or less, "
-                   "and on average smaller than the size at which transferring takes as long as "
-                   "starting: the least cost of a small copy with its call times the best rate "
-                   "of a large one. At least twenty of them, and three a step, come right after "
-                   "another one of the same direction, no kernel in between.",
-          .why = "Every copy pays for its call and its start; below that size it pays for hardly "
-                 "anything else.",
-          .fix = "Pack what belongs to a step into one buffer and copy it once.",
-          .cuda = "One page-locked staging buffer and one cudaMemcpyAsync; cudaMemcpyBatchAsync; "
-                  "small constants as kernel arguments.",
-          .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
-          .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
-          .bound = "The part that comes right after another one, of the copies' exposed time and "
-                   "of the idle time around them.",
-          .limits = "Whether the pieces could be made at one time is not seen.",
-          .needs = "memcpys with their calls"},
+    {.page = {.id = "small-transfers",
+              .title = "Many small memcpys",
+              .fires = "More than half of the memcpys between host and device are of 64 KiB or "
+                       "less, and on average smaller than the size at which transferring takes as "
+                       "long as starting: the least cost of a small copy with its call times the "
+                       "best rate of a large one. At least twenty of them, and three a step, come "
+                       "right after another one of the same direction, no kernel in between.",
+              .why = "Every copy pays for its call and its start; below that size it pays for "
+                     "hardly anything else.",
+              .fix = "Pack what belongs to a step into one buffer and copy it once.",
+              .cuda = "One page-locked staging buffer and one cudaMemcpyAsync; "
+                      "cudaMemcpyBatchAsync; small constants as kernel arguments.",
+              .opencl = "One clEnqueueWriteBuffer of a packed buffer, or clEnqueueMapBuffer once.",
+              .pytorch = "Collate into one tensor before `.to(device, non_blocking=True)`.",
+              .bound = "The part that comes right after another one, of the copies' exposed time "
+                       "and of the idle time around them.",
+              .limits = "Whether the pieces could be made at one time is not seen.",
+              .needs = "memcpys with their calls"},
      .judge = small_transfers},
     {.page = {.id = "pageable-copy",
               .title = "Memcpys from and to pageable memory",
@@ -312,55 +299,50 @@ const struct prof_rule prof_rules_transfer[] = {
               .cuda = "cudaHostAlloc or cudaHostRegister, then cudaMemcpyAsync on a stream.",
               .opencl = "A buffer with CL_MEM_ALLOC_HOST_PTR, mapped once, as the host's side.",
               .pytorch = "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`.",
-              .bound =
-                  "Exposed time of those copies x (1 - their rate / the rate of page-locked "
-                  "copies in this capture, else of the fastest link), and the idle time around "
-                  "their calls, at most as long as they take.",
+              .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
+                       "copies in this capture, else of the fastest link), and the idle time "
+                       "around their calls, at most as long as they take.",
               .limits = "Page-locking itself costs: it pays for memory that is used again.",
               .needs = "transfers with memory kinds"},
      .judge = pageable_copy},
-    {.page = {.id = "blocking-copy",
-              .title = "The host waits for every memcpy",
-              .fires =
-                  "Three or more copies, and more than one a step, whose call returns when the "
-                  "data has arrived, or after most of which the host waits for the device at once; "
-                  "single values are scalar-readback's.",
-              .why =
-                  "While the host waits it launches nothing: the device is idle between the copy "
-                  "and the next launch, and copies never run beside kernels.",
-              .fix = "Copy asynchronously in a stream of its own, with two buffers, and wait once "
-                     "per step.",
-              .cuda = "cudaMemcpyAsync from page-locked memory, cudaEventRecord and "
-                      "cudaStreamWaitEvent instead of waiting on the host.",
-              .opencl = "blocking_write = CL_FALSE, and events in the wait lists of what follows.",
-              .pytorch = "`.to(device, non_blocking=True)` from pinned memory.",
-              .bound = "The smaller of their exposed time and the kernels' time, the idle time "
-                       "around their calls and waits, and that of the launches after them until "
-                       "work is queued again.",
-              .limits = "Data that the host needs at once must be waited for.",
-              .needs = "memcpys with their calls"},
-     .judge = blocking_copy},
     {.page =
-         {.id = "no-overlap",
-          .title = "Memcpys and kernels never run at once",
-          .fires =
-              "Memcpys over the bus while no kernel runs: at "
-              "most a tenth of what could overlap does so. Not on devices that share the host's "
-              "memory.",
-          .why = "The copy engines and the multiprocessors work side by side; used in turn, one "
-                 "of them is always idle.",
-          .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
-          .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
-                  "page-locked memory, cudaStreamWaitEvent.",
-          .opencl = "A second queue for copies and event wait lists between the two.",
-          .pytorch = "A prefetching loader on torch.cuda.Stream, record_stream, "
-                     "non_blocking=True.",
-          .bound = "min(copies alone, kernels alone and the host's own work): all but the "
-                   "first copy of a run can hide. Kernels too, as far as the host's work is "
-                   "longer than the copies; and the waits, launches and pauses of the queue "
-                   "around the copies. Both together at most as long as the copies take.",
-          .limits = "Whether the next step's input is known early enough is not seen.",
-          .needs = "kernels and transfers"},
+         {.id = "blocking-copy",
+          .title = "The host waits for every memcpy",
+          .fires = "Three or more copies, and more than one a step, whose call returns when the "
+                   "data has arrived, or after most of which the host waits for the device at "
+                   "once; single values are scalar-readback's.",
+          .why = "While the host waits it launches nothing: the device is idle between the copy "
+                 "and the next launch, and copies never run beside kernels.",
+          .fix = "Copy asynchronously in a stream of its own, with two buffers, and wait once per "
+                 "step.",
+          .cuda = "cudaMemcpyAsync from page-locked memory, cudaEventRecord and "
+                  "cudaStreamWaitEvent instead of waiting on the host.",
+          .opencl = "blocking_write = CL_FALSE, and events in the wait lists of what follows.",
+          .pytorch = "`.to(device, non_blocking=True)` from pinned memory.",
+          .bound =
+              "The smaller of their exposed time and the kernels' time, the idle time around their "
+              "calls and waits, and that of the launches after them until work is queued again.",
+          .limits = "Data that the host needs at once must be waited for.",
+          .needs = "memcpys with their calls"},
+     .judge = blocking_copy},
+    {.page = {.id = "no-overlap",
+              .title = "Memcpys and kernels never run at once",
+              .fires = "Memcpys over the bus while no kernel runs: at most a tenth of what could "
+                       "overlap does so. Not on devices that share the host's memory.",
+              .why = "The copy engines and the multiprocessors work side by side; used in turn, "
+                     "one of them is always idle.",
+              .fix = "Copy the next batch while this one is computed: two buffers, two streams.",
+              .cuda = "cudaStreamCreateWithFlags(cudaStreamNonBlocking), cudaMemcpyAsync from "
+                      "page-locked memory, cudaStreamWaitEvent.",
+              .opencl = "A second queue for copies and event wait lists between the two.",
+              .pytorch =
+                  "A prefetching loader on torch.cuda.Stream, record_stream, non_blocking=True.",
+              .bound = "min(copies alone, kernels alone and the host's own work): all but the "
+                       "first copy of a run can hide. Kernels too, as far as the host's work is "
+                       "longer than the copies; and the waits, launches and pauses of the queue "
+                       "around the copies. Both together at most as long as the copies take.",
+              .limits = "Whether the next step's input is known early enough is not seen.",
+              .needs = "kernels and transfers"},
      .judge = no_overlap},
     {.judge = NULL},
 };

@@ -29,11 +29,9 @@ static void sync_stall(struct prof_judge *judge)
         return;
     double part = 1 - (double)steps / (double)gaps; /* one a step is needed to see the result */
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "waits", (double)waits, PROF_NUMBER_COUNT);
-    prof_number(draft, "idle_waits", (double)gaps, PROF_NUMBER_COUNT);
-    prof_number(draft, "waited_ns", (double)calls->sum_ns, PROF_NUMBER_NS);
-    prof_number(draft, "idle_ns", (double)idle, PROF_NUMBER_NS);
-    prof_number(draft, "avoidable_share", part, PROF_NUMBER_SHARE);
+    prof_numbers(draft, {"waits", (double)waits}, {"idle_waits", (double)gaps},
+                 {"waited_ns", (double)calls->sum_ns}, {"idle_ns", (double)idle},
+                 {"avoidable_share", part});
     prof_claim(judge, draft, "avoidable_idle_ns", PROF_SLICE_SYNC, (int64_t)((double)idle * part));
     /* The way into the next launch is hidden too when the queue never runs empty. */
     prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH,
@@ -42,8 +40,7 @@ static void sync_stall(struct prof_judge *judge)
     prof_say_per_iteration(judge, draft, "waits_per_iteration", "waits");
     prof_say(draft,
              ", and {idle_waits|time|times} the device runs empty: it is idle {idle_ns} until the "
-             "host launches again, {avoidable_share} of it avoidable with one wait per "
-             "iteration.");
+             "host launches again, {avoidable_share} of it avoidable with one wait per iteration.");
     if ((double)gaps < SURE_WAITS * (double)steps)
         draft->most = PROF_SEVERITY_INFO; /* in the next run it may be one */
     prof_mend(draft, (struct prof_edit){.one_wait_a_step = true});
@@ -161,9 +158,8 @@ static void implicit_sync(struct prof_judge *judge)
         return;
     int64_t idle = judge->device->slice_ns[PROF_SLICE_ALLOC];
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "calls", (double)found.long_count, PROF_NUMBER_COUNT);
-    prof_number(draft, "call_ns", (double)found.long_ns, PROF_NUMBER_NS);
-    prof_number(draft, "long_call_ns", PROF_LONG_CALL_NS, PROF_NUMBER_NS);
+    prof_numbers(draft, {"calls", (double)found.long_count}, {"call_ns", (double)found.long_ns},
+                 {"long_call_ns", PROF_LONG_CALL_NS});
     prof_number(draft, "default_stream", mixes, PROF_NUMBER_PLAIN);
     if (found.long_count >= 3) {
         prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
@@ -180,9 +176,9 @@ static void implicit_sync(struct prof_judge *judge)
         if (device && device->units > 0)
             prof_claim(judge, draft, "side_by_side_ns", PROF_SLICE_KERNEL,
                        in_kernels_ns(judge) - side_by_side_ns(judge, device->units));
-        prof_say(draft, "Kernels in the legacy default stream make every other stream wait: the "
-                        "device is idle for {idle_dependency_ns} with work queued behind another "
-                        "stream's.");
+        prof_say(draft,
+                 "Kernels in the legacy default stream make every other stream wait: the device is "
+                 "idle for {idle_dependency_ns} with work queued behind another stream's.");
     }
     prof_places(judge, draft, &found.spots);
 }
@@ -242,10 +238,8 @@ static void serial_streams(struct prof_judge *judge)
         return;
     size_t processes = processes_on(judge);
     struct prof_draft *draft = prof_found(judge, 0.5);
-    prof_number(draft, "streams", (double)d->streams, PROF_NUMBER_COUNT);
-    prof_number(draft, "processes", (double)processes, PROF_NUMBER_COUNT);
-    prof_number(draft, "kernel_ns", (double)kernel, PROF_NUMBER_NS);
-    prof_number(draft, "side_by_side_ns", (double)least, PROF_NUMBER_NS);
+    prof_numbers(draft, {"streams", (double)d->streams}, {"processes", (double)processes},
+                 {"kernel_ns", (double)kernel}, {"side_by_side_ns", (double)least});
     prof_claim(judge, draft, "overlap_ns", PROF_SLICE_KERNEL, kernel - least);
     claim_between(judge, draft, 1 - (double)longest_stream(judge) / (double)kernel, kernel - least);
     prof_say(draft, "Kernels of {streams|stream|streams}");
@@ -267,63 +261,60 @@ const struct prof_rule prof_rules_wait[] = {
     {.page =
          {.id = "implicit-sync",
           .title = "API calls that synchronize implicitly",
-          .fires = "On CUDA: three calls or more in the iterations that free device memory "
-                   "or page-lock or free host memory and take more than 20 us; or kernels in the "
+          .fires = "On CUDA: three calls or more in the iterations that free device memory or "
+                   "page-lock or free host memory and take more than 20 us; or kernels in the "
                    "legacy default stream beside kernels in streams that wait for it.",
-          .why = "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
-                 "legacy default stream waits for all others, and they for it: the queue runs "
-                 "empty.",
+          .why =
+              "cudaFree, cudaFreeHost and cudaHostAlloc wait until the device is done, and the "
+              "legacy default stream waits for all others, and they for it: the queue runs empty.",
           .fix = "Free outside of the loop or in stream order; give the work streams of its own.",
           .cuda = "cudaFreeAsync; cudaStreamCreateWithFlags(cudaStreamNonBlocking) or "
                   "--default-stream per-thread.",
           .opencl = NULL,
-          .pytorch = "No torch.cuda.empty_cache() in the loop; side streams with "
-                     "torch.cuda.stream().",
+          .pytorch =
+              "No torch.cuda.empty_cache() in the loop; side streams with torch.cuda.stream().",
           .bound = "Idle time of the device in those calls, and, of streams that wait for each "
                    "other, the idle time in which work was queued behind another stream's and what "
                    "kernels would save side by side (as serial-streams).",
           .limits = "CUDA does not report why a call took long.",
           .needs = "API calls; streams with their flags"},
      .judge = implicit_sync},
-    {.page = {.id = "sync-stall",
-              .title = "The host waits for the device more often than once a step",
-              .fires = "Five waits or more after which the device is idle, two a step or more: "
-                       "while the host wakes up (50 us at most) and launches again.",
-              .why = "When the wait ends the queue is empty; whatever the host does until the next "
-                     "kernel runs is lost for the device.",
-              .fix = "Wait once per step, or for an event of the step before.",
-              .cuda =
-                  "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
+    {.page =
+         {.id = "sync-stall",
+          .title = "The host waits for the device more often than once a step",
+          .fires = "Five waits or more after which the device is idle, two a step or more: while "
+                   "the host wakes up (50 us at most) and launches again.",
+          .why = "When the wait ends the queue is empty; whatever the host does until the next "
+                 "kernel runs is lost for the device.",
+          .fix = "Wait once per step, or for an event of the step before.",
+          .cuda = "cudaEventRecord and cudaStreamWaitEvent between streams; cudaEventSynchronize "
                   "on the previous step's event.",
-              .opencl = "Events in wait lists instead of clFinish.",
-              .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
-              .bound = "(1 - steps / waits) of the idle time after waits and in the launches that "
-                       "follow.",
-              .limits =
-                  "A wait that hides behind the next one costs nothing when it is removed: the "
-                  "replayed figure takes that into account.",
-              .needs = "API calls and kernels"},
+          .opencl = "Events in wait lists instead of clFinish.",
+          .pytorch = "No torch.cuda.synchronize(), `.item()` or `print(loss)` in the loop.",
+          .bound =
+              "(1 - steps / waits) of the idle time after waits and in the launches that follow.",
+          .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
+                    "replayed figure takes that into account.",
+          .needs = "API calls and kernels"},
      .judge = sync_stall},
-    {.page = {.id = "serial-streams",
-              .title = "Streams that run one after the other",
-              .fires = "Two streams or more with kernels, at most 5 % of whose time overlaps, and "
-                       "grids that do not fill the device.",
-              .why =
-                  "Small kernels of several streams can share the device; a false dependency, the "
-                  "default stream or waits on the host keep them apart; processes take turns on a "
-                  "device "
-                  "unless a server (MPS) lets them share it.",
-              .fix = "Find what orders them and remove it.",
-              .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
-                      "breadth-first; between processes nvidia-cuda-mps-control -d.",
-              .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
-              .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
-              .bound =
-                  "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), "
-                  "and the part of the other streams' of the idle time before kernels, at most "
-                  "as much again.",
-              .limits = "Real dependencies between the streams are not seen.",
-              .needs = "kernels with configuration, and the device's units"},
+    {.page =
+         {.id = "serial-streams",
+          .title = "Streams that run one after the other",
+          .fires = "Two streams or more with kernels, at most 5 % of whose time overlaps, and "
+                   "grids that do not fill the device.",
+          .why = "Small kernels of several streams can share the device; a false dependency, the "
+                 "default stream or waits on the host keep them apart; processes take turns on a "
+                 "device unless a server (MPS) lets them share it.",
+          .fix = "Find what orders them and remove it.",
+          .cuda = "cudaStreamNonBlocking; events instead of cudaStreamSynchronize; launch "
+                  "breadth-first; between processes nvidia-cuda-mps-control -d.",
+          .opencl = "Several in-order queues, clFlush each; or an out-of-order queue.",
+          .pytorch = "torch.cuda.Stream() per branch, wait_stream where needed.",
+          .bound =
+              "Kernel time - max(longest stream, sum of time x min(1, blocks / units)), and the "
+              "part of the other streams' of the idle time before kernels, at most as much again.",
+          .limits = "Real dependencies between the streams are not seen.",
+          .needs = "kernels with configuration, and the device's units"},
      .judge = serial_streams},
     {.judge = NULL},
 };
