@@ -234,6 +234,60 @@ START_TEST(the_part_that_repeats_is_judged)
 }
 END_TEST
 
+/* Twenty steps that copy, launch and allocate, with waits in between (or one at the end), and then
+ * what a program does when its loop is over. */
+static void run_steps(struct scene *s, bool waits, int64_t kernel_ns)
+{
+    int config = scene_config(s, "k", 8, 256, 32);
+    for (int i = 0; i < 20; i++) {
+        scene_push(s, "step");
+        scene_call(s, "cudaMalloc", 5 * US);
+        for (int k = 0; k < 3; k++)
+            scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 4096, 1 * US, false);
+        for (int k = 0; k < 4; k++)
+            scene_kernel(s, 0, config, kernel_ns);
+        scene_pop(s);
+        for (int k = 0; waits && k < 2; k++)
+            scene_sync(s);
+    }
+    scene_sync(s);
+    for (int i = 0; i < 7; i++)
+        scene_call(s, "cudaMalloc", 5 * US);
+    scene_kernel(s, 0, config, kernel_ns);
+    scene_sync(s);
+}
+
+/* How far the device is behind the host decides no count: neither of work that was launched before
+ * the part that repeats and is done in it, nor of calls after it. */
+START_TEST(counts_do_not_follow_the_device)
+{
+    static const int64_t kernel_ns[] = {1 * US, 20 * US, 2000 * US};
+    for (size_t i = 0; i < sizeof kernel_ns / sizeof *kernel_ns; i++) {
+        struct scene s;
+        struct prof_capture *capture;
+        struct prof_facts f;
+        scene_open(&s, "cuda", "gpu");
+        run_steps(&s, _i, kernel_ns[i]);
+        load(&s, &capture, &f);
+        const struct prof_device_facts *d = &f.devices.data[0];
+        ck_assert_int_eq(d->steps, 19);
+        ck_assert_int_eq(d->kernels, 19 * 4);
+        ck_assert_int_eq(d->copies, 19 * 3);
+        ck_assert_int_eq(d->calls[WIRE_CLASS_ALLOC].count, 19);
+        ck_assert_int_eq(d->calls[WIRE_CLASS_SYNC].count, _i ? 19 * 2 : 0);
+        for (size_t k = 0; k < f.shapes.count; k++) {
+            const struct prof_shape *shape = &f.shapes.data[k];
+            ck_assert_int_eq(shape->count, prof_is_copy(shape) ? 19 * 3 : 19 * 4);
+            ck_assert_int_eq(shape->sum_ns,
+                             shape->count * (prof_is_copy(shape) ? 1 * US : kernel_ns[i]));
+            ck_assert_int_eq(shape->packable, prof_is_copy(shape) ? 19 * 2 : 0);
+        }
+        ck_assert_int_eq(sum_of(d), prof_facts_window_ns(&f));
+        unload(capture, &f);
+    }
+}
+END_TEST
+
 /* What findings tell of it is the same, for the devices that did something. */
 START_TEST(findings_tell_the_waterfall)
 {
@@ -319,6 +373,7 @@ int main(void)
     tcase_add_test(all, a_wait_costs_until_the_host_is_ahead);
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
+    tcase_add_loop_test(all, counts_do_not_follow_the_device, 0, 2);
     tcase_add_test(all, findings_tell_the_waterfall);
     tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
     tcase_add_test(all, what_is_judged_lies_within_the_filter);

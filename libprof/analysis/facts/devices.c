@@ -62,7 +62,7 @@ bool prof_facts_devices(struct prof_facts *f)
             for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread);
                  d++)
                 means[d] = reaches(f, &reach, call->thread, d);
-            if (!prof_facts_has(f, call->start))
+            if (!prof_facts_called(f, call->start))
                 continue;
             for (uint32_t d = 0; d < f->devices.count; d++) {
                 if (means[d]) {
@@ -160,7 +160,7 @@ static double untimed(const struct prof_facts *f)
         last = f->shapes.data[i].last_call_ns > last ? f->shapes.data[i].last_call_ns : last;
     last = last < f->end ? last : f->end;
     for (size_t i = 0; i < f->untimed.count; i++)
-        without += prof_facts_has(f, f->untimed.data[i]) && f->untimed.data[i] < last;
+        without += prof_facts_called(f, f->untimed.data[i]) && f->untimed.data[i] < last;
     for (size_t i = 0; i < f->devices.count; i++)
         with += f->devices.data[i].kernels + f->devices.data[i].copies;
     return without ? (double)without / (double)(without + with) : 0;

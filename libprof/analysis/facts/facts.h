@@ -255,6 +255,19 @@ static inline bool prof_facts_has(const struct prof_facts *facts, int64_t time)
            prof_intervals_has(&facts->phase->intervals, time);
 }
 
+/* Do the counts of the phase include a call made at that time? What the host did decides, so that
+ * they are the same in each run; what the device did when is a matter of time. */
+static inline bool prof_facts_called(const struct prof_facts *facts, int64_t time)
+{
+    return prof_intervals_has(&facts->phase->host, time);
+}
+
+static inline bool prof_facts_launched(const struct prof_facts *facts, const struct prof_op *op)
+{
+    return op->call == PROF_UNKNOWN ? prof_facts_has(facts, op->start)
+                                    : prof_facts_called(facts, op->call);
+}
+
 static inline bool prof_is_copy(const struct prof_shape *shape)
 {
     return shape->kind == PROF_OP_TRANSFER;

@@ -127,6 +127,10 @@ static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_
 /* Device work of an interval belongs to it to its end, unless another interval begins before. */
 struct owner {
     int64_t begin, end, until;
+    int64_t host_end; /* of its iterations, and of the waits that follow the last one */
+    int64_t next;     /* when its thread asked for the device's next operation after `end` */
+    uint32_t thread;  /* of the iteration that ends last */
+    int64_t waits;    /* in the pause before that one */
     size_t phase;
 };
 
@@ -147,8 +151,12 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
     for (size_t p = 0; p < phases->list.count; p++) {
         const struct prof_intervals *own = &phases->list.data[p].intervals;
         for (size_t i = 0; i < own->count; i++)
-            if (!prof_array_push(&owners->list, (struct owner){own->data[i].begin, own->data[i].end,
-                                                               own->data[i].end, p}))
+            if (!prof_array_push(&owners->list, (struct owner){.begin = own->data[i].begin,
+                                                               .end = own->data[i].end,
+                                                               .until = own->data[i].end,
+                                                               .host_end = own->data[i].end,
+                                                               .next = INT64_MAX,
+                                                               .phase = p}))
                 return false;
         prof_array_free(&phases->list.data[p].intervals);
     }
@@ -165,22 +173,95 @@ static bool list_owners(struct owners *owners, struct prof_phases *phases)
     return true;
 }
 
+/* The last one that had begun by then. */
+static struct owner *owner_begun(const struct owners *owners, int64_t time)
+{
+    size_t low;
+    PROF_FIND_FIRST(low, at, owners->list.count, owners->list.data[at].begin > time);
+    return low ? &owners->list.data[low - 1] : NULL;
+}
+
+/* A thread's waits from one time to another, but no more than `most` and none after another call;
+ * *last: when the last one begins. */
+static int64_t count_waits(const struct prof_facts *f, uint32_t thread, int64_t from, int64_t to,
+                           int64_t most, int64_t *last)
+{
+    size_t count, low;
+    int64_t waits = 0;
+    const struct prof_call *calls = prof_facts_calls(f, thread, &count);
+    PROF_FIND_FIRST(low, at, count, calls[at].start >= from);
+    for (; low < count && calls[low].class_ == WIRE_CLASS_SYNC && calls[low].start < to &&
+           waits < most;
+         low++, waits++)
+        *last = calls[low].start;
+    return waits;
+}
+
+static void own_operations(struct owners *owners, const struct prof_phases *phases,
+                           const struct prof_facts *f)
+{
+    for (size_t p = 0; p < phases->list.count; p++) {
+        const struct prof_iterations *it = &phases->list.data[p].iterations;
+        for (size_t i = 0; i < it->list.count; i++) {
+            const struct prof_iteration *one = &it->list.data[i];
+            struct owner *owner = owner_begun(owners, one->end - 1);
+            if (!owner || owner->phase != p || owner->end != one->end)
+                continue;
+            int64_t last;
+            owner->thread = one->thread;
+            owner->waits =
+                i && one[-1].thread == one->thread
+                    ? count_waits(f, one->thread, one[-1].end, one->begin, INT64_MAX, &last)
+                    : 0;
+        }
+    }
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            int64_t end = prof_add(op.start, op.duration), asked = prof_op_asked_at(&op);
+            struct owner *owner = owner_begun(owners, asked);
+            if (owner && asked < owner->end)
+                owner->until = end > owner->until ? end : owner->until;
+            else if (owner && op.thread == owner->thread && asked < owner->next)
+                owner->next = asked;
+        }
+    }
+    for (size_t i = 0; i < owners->list.count; i++) {
+        struct owner *one = &owners->list.data[i];
+        int64_t most = i + 1 < owners->list.count ? one[1].begin : f->end_ns;
+        /* The pause after the last iteration belongs to it: where the host waits for the device
+         * between the ranges, it waits there too. */
+        int64_t last = one->host_end - 1;
+        count_waits(f, one->thread, one->end, one->next < most ? one->next : most, one->waits,
+                    &last);
+        one->host_end = last + 1;
+        one->end = one->until < most ? one->until : most > one->end ? most : one->end;
+    }
+}
+
 /* Only what was recorded. */
+static bool add_recorded(struct prof_intervals *set, int64_t begin, int64_t end,
+                         const struct prof_facts *f)
+{
+    struct prof_intervals own = {.data = &(struct prof_interval){begin, end}, .count = 1};
+    struct prof_intervals recorded = {0};
+    bool ok = prof_intervals_intersection(&own, &f->recorded, &recorded);
+    for (size_t k = 0; ok && k < recorded.count; k++)
+        ok = prof_intervals_add(set, recorded.data[k].begin, recorded.data[k].end);
+    prof_array_free(&recorded);
+    return ok;
+}
+
 static bool give_intervals(const struct owners *owners, struct prof_phases *phases,
                            const struct prof_facts *f)
 {
     for (size_t i = 0; i < owners->list.count; i++) {
         const struct owner *one = &owners->list.data[i];
-        struct prof_intervals own = {.data = &(struct prof_interval){one->begin, one->end},
-                                     .count = 1};
-        struct prof_intervals recorded = {0};
-        if (!prof_intervals_intersection(&own, &f->recorded, &recorded))
+        struct prof_phase *phase = &phases->list.data[one->phase];
+        phase->device_end = one->until > phase->device_end ? one->until : phase->device_end;
+        if (!add_recorded(&phase->intervals, one->begin, one->end, f) ||
+            !add_recorded(&phase->host, one->begin, one->host_end, f))
             return false;
-        for (size_t k = 0; k < recorded.count; k++)
-            if (!prof_intervals_add(&phases->list.data[one->phase].intervals,
-                                    recorded.data[k].begin, recorded.data[k].end))
-                return false;
-        prof_array_free(&recorded);
     }
     return true;
 }
@@ -207,26 +288,8 @@ bool prof_phases_intervals(struct prof_phases *phases, const struct prof_facts *
     for (size_t p = 0; ok && p < phases->list.count; p++)
         ok = span_rows(&phases->list.data[p], &marks, p);
     ok = ok && list_owners(&owners, phases);
-    if (ok) {
-        for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
-            for (size_t i = 0; i < f->ops[kind].count; i++) {
-                struct prof_op op = prof_facts_op(f, kind, i);
-                int64_t time = prof_op_asked_at(&op);
-                size_t low;
-                PROF_FIND_FIRST(low, at, owners.list.count, owners.list.data[at].begin > time);
-                struct owner *owner =
-                    low && time < owners.list.data[low - 1].end ? &owners.list.data[low - 1] : NULL;
-                int64_t end = prof_add(op.start, op.duration);
-                if (owner && end > owner->until)
-                    owner->until = end;
-            }
-        }
-        for (size_t i = 0; i < owners.list.count; i++) {
-            struct owner *one = &owners.list.data[i];
-            int64_t most = i + 1 < owners.list.count ? one[1].begin : f->end_ns;
-            one->end = one->until < most ? one->until : most > one->end ? most : one->end;
-        }
-    }
+    if (ok)
+        own_operations(&owners, phases, f);
     ok = ok && give_intervals(&owners, phases, f);
     for (size_t p = 0; ok && p < phases->list.count; p++)
         ok = prof_phase_measure(&phases->list.data[p]);

@@ -114,6 +114,7 @@ static void free_phase(struct prof_phase *phase)
 {
     prof_iterations_free(&phase->iterations);
     prof_array_free(&phase->intervals);
+    prof_array_free(&phase->host);
     free(phase->before);
     free(phase->label);
 }
@@ -218,8 +219,9 @@ static bool whole_run(struct prof_phases *phases, const struct prof_facts *f)
         .data = &(struct prof_interval){begin, f->end_ns > begin ? f->end_ns : begin + 1},
         .count = 1};
     phase->begin = begin;
-    phase->end = f->end_ns;
+    phase->end = phase->device_end = f->end_ns;
     if (!prof_intervals_intersection(&run, &f->recorded, &phase->intervals) ||
+        !prof_intervals_intersection(&run, &f->recorded, &phase->host) ||
         !prof_phase_measure(phase))
         return false;
     phases->time_ns = phase->time_ns;

@@ -54,6 +54,9 @@ struct prof_phase {
     char *label;                     /* as prof_phase_row.name */
     bool tiled;                      /* each iteration lasts until the next one begins */
     struct prof_intervals intervals; /* analysed; apart from those of other phases */
+    struct prof_intervals host;      /* the part of them in which the host launched: what was called
+                                        then counts, however far behind the device was */
+    int64_t device_end;              /* of all that was launched then */
     int64_t *before;                 /* analysed time of the phase before each of them */
     int64_t begin, end, time_ns;     /* first begin, last end, analysed time */
     int64_t ops, device_ns;          /* device work that starts in them */

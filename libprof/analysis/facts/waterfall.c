@@ -140,6 +140,7 @@ struct sweep {
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
     uint32_t last_thread;             /* that asked for it */
+    bool last_launched;               /* it counts: it was launched in the phase */
     size_t interval;                  /* of the phase */
     uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
     uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
@@ -442,21 +443,23 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-static void count_shape_operation(struct work *w, struct sweep *s, const struct prof_op *op)
+static bool count_launched(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
-    int64_t length = within(w->facts, s, op->start, op->start + op->duration);
+    bool kernel = prof_is_kernel(shape);
     if (!shape->count || op->duration < shape->min_ns)
         shape->min_ns = op->duration;
     if (op->duration > shape->longest.duration || !shape->count)
         shape->longest = *op;
     shape->count++;
-    shape->sum_ns += length;
+    shape->sum_ns += op->duration;
     shape->call_ns += op->call_duration;
-    int64_t *sum = prof_is_kernel(shape) ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
-    int64_t *number = prof_is_kernel(shape) ? &s->facts->kernels : &s->facts->copies;
-    *sum += length;
-    ++*number;
+    ++*(kernel ? &s->facts->kernels : &s->facts->copies);
+    if (kernel && !prof_map_put(&s->streams, op->stream, 1))
+        return false;
+    uint64_t launcher = (uint64_t)op->thread << 32 | shape->device;
+    uint64_t *launches = prof_map_get(&w->facts->launchers, launcher);
+    return prof_map_put(&w->facts->launchers, launcher, launches ? *launches + 1 : 1);
 }
 
 /* How often the same kernel, or the same two in turn, follow each other with nothing else and no
@@ -483,8 +486,8 @@ static void count_packable(struct work *w, const struct sweep *s, uint32_t numbe
     struct prof_shape *shape = &w->facts->shapes.data[number];
     const struct prof_shape *before =
         s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
-    shape->packable +=
-        before && before->kind == PROF_OP_TRANSFER && before->copy_kind == shape->copy_kind;
+    shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
+                       before->copy_kind == shape->copy_kind;
 }
 
 static bool sweep_operation(struct work *w, const struct prof_op *op)
@@ -492,6 +495,9 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     struct sweep *s = &w->sweeps[shape->device];
     int64_t end = op->start + op->duration;
+    bool launched = prof_facts_launched(w->facts, op);
+    if (op->start >= w->facts->end) /* only its launch is the phase's */
+        return !launched || count_launched(w, s, op);
     pass_intervals(w, s, op->start);
     advance_busy_time(w, s, op->start);
     if (s->done < op->start) {
@@ -518,28 +524,23 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         *until = end;
         *(kernel ? &s->kernel_shape : &s->copy_shape) = op->shape;
     }
-    bool inside = within(w->facts, s, op->start, end > op->start ? end : op->start + 1) > 0;
-    if (inside && kernel)
+    int64_t *sum = kernel ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
+    *sum += within(w->facts, s, op->start, end);
+    if (launched && kernel)
         count_row(w, s, op->shape);
     else if (!kernel)
         begin_row(s);
-    if (inside && prof_is_copy(shape))
+    if (launched && prof_is_copy(shape))
         count_packable(w, s, op->shape);
     s->last_stream = op->stream;
     s->last_shape = op->shape;
+    s->last_launched = launched;
     s->last_thread = op->thread;
     s->waited = false;
     s->last_call = op->call > s->last_call ? op->call : s->last_call;
     if (shape->waits)
         begin_behind(s, op->shape, op->call_duration);
-    if (!inside)
-        return true;
-    count_shape_operation(w, s, op);
-    if (kernel && !prof_map_put(&s->streams, op->stream, 1))
-        return false;
-    uint64_t launcher = (uint64_t)op->thread << 32 | shape->device;
-    uint64_t *launches = prof_map_get(&w->facts->launchers, launcher);
-    return prof_map_put(&w->facts->launchers, launcher, launches ? *launches + 1 : 1);
+    return !launched || count_launched(w, s, op);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -591,8 +592,9 @@ bool prof_facts_waterfall(struct prof_facts *f)
         begin_row(&w.sweeps[i]);
     }
     ok = ok && !failed;
+    int64_t end = f->end > f->phase->device_end ? f->end : f->phase->device_end;
     prof_facts_seek(f, &walk, f->begin);
-    while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < f->end)
+    while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < end)
         ok = sweep_operation(&w, op);
     for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
         ok = finish_device_sweep(&w, &w.sweeps[i]) && ok;

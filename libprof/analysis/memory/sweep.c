@@ -133,7 +133,7 @@ static uint32_t item_phase(const struct memory_work *w, const struct memory_item
     const struct prof_iteration *one = &w->iterations.list.data[step];
     bool inside =
         item->start < one->end ||
-        prof_intervals_has(&w->facts->phases.list.data[one->phase].intervals, item->start);
+        prof_intervals_has(&w->facts->phases.list.data[one->phase].host, item->start);
     return inside ? one->phase : MEMORY_NONE;
 }
 

@@ -24,6 +24,11 @@ bool prof_is_scalar_readback(const struct prof_shape *shape)
     return prof_is_download(shape) && shape->bytes >= 0 && shape->bytes <= PROF_SCALAR_BYTES;
 }
 
+bool prof_is_awaited(const struct prof_shape *shape)
+{
+    return shape->waits || 2 * (int64_t)shape->awaited > shape->count;
+}
+
 int prof_host_memory(const struct prof_shape *shape)
 {
     return prof_is_upload(shape) ? shape->source_kind : shape->target_kind;
@@ -106,7 +111,7 @@ struct prof_copies prof_scalar_readbacks(const struct prof_judge *judge)
     struct prof_copies sums = {0};
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (prof_is_scalar_readback(shape) && (shape->waits || shape->after_ns[PROF_SLICE_SYNC]))
+        if (prof_is_scalar_readback(shape) && prof_is_awaited(shape))
             prof_copies_add(judge, &sums, shape);
     if (sums.count < 10 || sums.count < 2 * prof_steps(judge))
         return (struct prof_copies){0}; /* one a step is how results are read */

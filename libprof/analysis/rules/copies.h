@@ -12,6 +12,8 @@ bool prof_is_upload(const struct prof_shape *shape);
 bool prof_is_download(const struct prof_shape *shape);
 bool prof_is_link_copy(const struct prof_shape *shape); /* one of the two */
 bool prof_is_scalar_readback(const struct prof_shape *shape);
+/* Does the host wait for it: by its call, or by a wait that follows it more often than not? */
+bool prof_is_awaited(const struct prof_shape *shape);
 int prof_host_memory(const struct prof_shape *shape); /* memory kind of the host's side */
 
 /* What the calls took of their own: one that waits takes as long as what it waits for. */

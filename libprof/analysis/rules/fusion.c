@@ -103,8 +103,7 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     enum prof_op_kind kind;
     *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved)};
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
-        if (f->shapes.data[op->shape].device != judge->device_index ||
-            !prof_facts_has(f, op->start))
+        if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
         /* Names, not configurations, tell neighbours apart. A chain that comes back to its first
          * kernel has begun anew. */

@@ -23,9 +23,11 @@ static struct churn find_churn(const struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
     struct churn churn = {0};
+    const struct prof_intervals *host = &f->phase->host;
+    int64_t end = host->count ? host->data[host->count - 1].end : 0;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (!prof_facts_has(f, l->start) || l->end > f->end || l->kind == WIRE_MEMORY_PINNED ||
+        if (!prof_facts_called(f, l->start) || l->end > end || l->kind == WIRE_MEMORY_PINNED ||
             (l->device && l->device != judge->device->id))
             continue;
         churn.allocations++;

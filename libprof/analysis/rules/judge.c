@@ -351,7 +351,7 @@ int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes)
     judge->failed |= !seen;
     for (size_t i = 0; seen && i < f->calls.count; i++) {
         const struct prof_call *call = &f->calls.data[i];
-        if (!(classes & 1u << call->class_) || !prof_facts_has(f, call->start))
+        if (!(classes & 1u << call->class_) || !prof_facts_called(f, call->start))
             continue;
         size_t at = prof_iteration_since(it, call->thread, call->start);
         if (at == PROF_NO_ITERATION || seen[at])

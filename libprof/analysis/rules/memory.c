@@ -189,7 +189,7 @@ static void memory_leak(struct prof_judge *judge)
     const struct prof_facts *f = judge->facts;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (on_device(judge, l) && l->end >= f->end && prof_facts_has(f, l->start) &&
+        if (on_device(judge, l) && l->end >= f->end && prof_facts_called(f, l->start) &&
             l->kind != WIRE_MEMORY_DEVICE_STATIC)
             prof_spots_add(&spots,
                            (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
@@ -317,7 +317,7 @@ static void dead_memset(struct prof_judge *judge)
     struct prof_spots spots = {0};
     while ((op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
-        if (shape->device != judge->device_index || !prof_facts_has(f, op->start))
+        if (shape->device != judge->device_index || !prof_facts_launched(f, op))
             continue;
         bool covers = filled && kind == PROF_OP_TRANSFER && op->stream == fill.stream &&
                       shape->copy_kind == WIRE_COPY_HTOD && shape->bytes > 0 &&

@@ -87,7 +87,7 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
     while (trips->shapes && (op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         if (kind != PROF_OP_TRANSFER || shape->device != judge->device_index ||
-            !prof_facts_has(f, op->start) || op->call == PROF_UNKNOWN)
+            op->call == PROF_UNKNOWN || !prof_facts_called(f, op->call))
             continue;
         if (prof_is_download(shape) && shape->bytes >= LEAST_DOWN)
             trips->last_down[trips->next++ % REMEMBERED] = (struct download){

@@ -163,11 +163,9 @@ static void pageable_copy(struct prof_judge *judge)
 
 /* ---- copies that the host waits for ---------------------------------------------------------- */
 
-/* By its call, or by a wait that follows it more often than not. */
 static bool is_awaited(const struct prof_shape *shape)
 {
-    return prof_is_link_copy(shape) && !prof_is_scalar_readback(shape) &&
-           (shape->waits || 2 * (int64_t)shape->awaited > shape->count);
+    return prof_is_link_copy(shape) && !prof_is_scalar_readback(shape) && prof_is_awaited(shape);
 }
 
 static void blocking_copy(struct prof_judge *judge)
