@@ -18,15 +18,10 @@
 static int by_content(const void *a, const void *b)
 {
     const struct prof_run *x = a, *y = b;
-    if (x->steady_ns != y->steady_ns)
-        return x->steady_ns < y->steady_ns ? -1 : 1;
-    if (x->wall_ns != y->wall_ns)
-        return x->wall_ns < y->wall_ns ? -1 : 1;
-    for (size_t i = 0; i < x->count && i < y->count; i++) {
-        double p = x->metrics[i].sketch.log_mean, q = y->metrics[i].sketch.log_mean;
-        return PROF_COMPARE(p, q);
-    }
-    return (x->count > y->count) - (x->count < y->count);
+    int order = PROF_COMPARE(x->steady_ns, y->steady_ns) ?: PROF_COMPARE(x->wall_ns, y->wall_ns);
+    for (size_t i = 0; !order && i < x->count && i < y->count; i++)
+        order = PROF_COMPARE(x->metrics[i].sketch.log_mean, y->metrics[i].sketch.log_mean);
+    return order ?: PROF_COMPARE(x->count, y->count);
 }
 
 /* True for two runs whose every time is the same to the last bit: one capture, given twice. */
