@@ -124,13 +124,10 @@ void exchange_watch(sqlite3 *db, struct exchange_watch *watch)
 enum prof_status exchange_sql_fail(sqlite3 *db, const char *doing, const char *path,
                                    struct prof_error *err)
 {
-    if (!prof_sql_status(
-            sqlite3_errcode(db))) /* not SQLite failed: memory of our own, or a system call */
-        return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
-                               doing, path);
     switch (sqlite3_errcode(db) & 0xff) {
     case SQLITE_FULL:
         return prof_fail(err, PROF_FULL, "cannot %s %s: the disk is full", doing, path);
+    case SQLITE_OK: /* the text of a statement had no memory: it did not come to SQLite */
     case SQLITE_NOMEM:
         return prof_fail(err, PROF_NOMEM, "out of memory");
     case SQLITE_INTERRUPT:

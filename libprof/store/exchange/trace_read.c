@@ -103,10 +103,8 @@ static bool set_text(struct trace_reader *reader, int which, const unsigned char
 {
     struct trace_bytes *bytes = &reader->event.texts[which];
     bytes->count = 0;
-    if (!prof_array_reserve(bytes, length + 1)) {
-        reader->wrong = "out of memory";
+    if (!trace_memory(reader->sink, prof_array_reserve(bytes, length + 1)))
         return false;
-    }
     for (size_t i = 0; i < length; i++) /* names end at a NUL everywhere else */
         bytes->data[i] = text[i] ? (char)text[i] : ' ';
     bytes->data[length] = '\0';

@@ -35,6 +35,12 @@ bool trace_run(struct trace_sink *sink, enum sink_sql which)
     return rc == SQLITE_DONE;
 }
 
+bool trace_memory(struct trace_sink *sink, bool ok)
+{
+    sink->no_memory |= !ok;
+    return ok;
+}
+
 enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_sink **out,
                                  struct prof_error *err)
 {
@@ -48,7 +54,7 @@ enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_
                             NULL, NULL);
     for (const struct nsys_table *table = nsys_tables; ok && table->name; table++) {
         char *sql = sqlite3_mprintf("CREATE TABLE %s(%s)", table->name, table->columns);
-        ok = sql && !sqlite3_exec(stage, sql, NULL, NULL, NULL);
+        ok = trace_memory(sink, sql != NULL) && !sqlite3_exec(stage, sql, NULL, NULL, NULL);
         sqlite3_free(sql);
     }
     for (int i = 0; ok && i < SINK_SQLS; i++)
@@ -96,12 +102,6 @@ void trace_sink_base(struct trace_sink *sink, int64_t base_ns)
 }
 
 /* ---- names and numbers ----------------------------------------------------------------------- */
-
-bool trace_memory(struct trace_sink *sink, bool ok)
-{
-    sink->no_memory |= !ok;
-    return ok;
-}
 
 /* Number of a text in StringIds; 0 when it failed. */
 int64_t trace_string_of(struct trace_sink *sink, const char *text, size_t length)
@@ -231,7 +231,7 @@ static bool assign_processes(struct trace_sink *sink)
                                     " FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = "
                                     "CUPTI_ACTIVITY_KIND_%s.correlationId LIMIT 1)",
                                     tables[i], tables[i]);
-        ok = sql && !sqlite3_exec(sink->db, sql, NULL, NULL, NULL);
+        ok = trace_memory(sink, sql != NULL) && !sqlite3_exec(sink->db, sql, NULL, NULL, NULL);
         sqlite3_free(sql);
     }
     return ok &&

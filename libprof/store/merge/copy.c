@@ -311,7 +311,9 @@ static enum prof_status prepare_copy(struct copy *c)
 {
     char *same = merge_select_sql(c->table, "WHERE id=?1");
     enum schema_table table = (enum schema_table)(c->table->schema - prof_tables);
-    bool ok = same && !prof_schema_insert(c->m->out, table, 1, false, &c->insert) &&
+    if (!same)
+        return prof_fail(c->m->err, PROF_NOMEM, "out of memory");
+    bool ok = !prof_schema_insert(c->m->out, table, 1, false, &c->insert) &&
               sqlite3_prepare_v2(c->m->out, same, -1, &c->same, NULL) == SQLITE_OK;
     sqlite3_free(same);
     return ok ? PROF_OK : merge_write_fail(c->m);
