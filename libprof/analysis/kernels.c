@@ -11,6 +11,9 @@
 
 /* ---- from sums by second --------------------------------------------------------------------- */
 
+/* Totals of a thousand ranks are worth a table, though no single kernel is known (perfkit merge
+ * --summary). */
+
 #define BUCKETS 48
 
 struct sum {
@@ -22,8 +25,7 @@ struct sum {
 struct sums_work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct prof_groups sums;    /* by name */
-    struct prof_groups seconds; /* rows of the result */
+    struct prof_groups sums; /* by name */
 };
 
 enum { SECOND, STREAM, CONFIG, COUNT, SUM, MIN, MAX, HISTOGRAM };
@@ -48,18 +50,6 @@ static void add_histogram(struct sum *s, sqlite3_stmt *row)
                            (uint64_t)bytes[4 * i + 2] << 16 | (uint64_t)bytes[4 * i + 3] << 24;
 }
 
-static bool add_second(struct sums_work *w, int64_t second, int64_t count, int64_t sum)
-{
-    bool fresh;
-    struct prof_rollup_second *s = prof_group_of_number(&w->seconds, (uint64_t)second, &fresh);
-    if (!s)
-        return false;
-    s->second = second;
-    s->count = prof_add(s->count, count);
-    s->sum_ns = prof_add(s->sum_ns, sum);
-    return true;
-}
-
 static bool add_rollup_row(void *user, sqlite3_stmt *row)
 {
     struct sums_work *w = user;
@@ -81,7 +71,7 @@ static bool add_rollup_row(void *user, sqlite3_stmt *row)
     s->min_ns = min < s->min_ns ? min : s->min_ns;
     s->max_ns = max > s->max_ns ? max : s->max_ns;
     add_histogram(s, row);
-    return add_second(w, second, count, sum);
+    return true;
 }
 
 /* Geometric middle of the bucket that holds the middle value, within what was seen. */
@@ -104,76 +94,13 @@ static double histogram_median(const struct sum *s)
     return NAN;
 }
 
-static int by_rollup_sum(const void *a, const void *b)
+static int by_kernel_duration(const void *a, const void *b)
 {
-    const struct prof_rollup_row *x = a, *y = b;
-    return PROF_COMPARE(y->sum_ns, x->sum_ns)
-               ?: strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    const struct prof_kernel_row *x = a, *y = b;
+    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
 }
 
-static int by_second(const void *a, const void *b)
-{
-    const struct prof_rollup_second *x = a, *y = b;
-    return PROF_COMPARE(x->second, y->second);
-}
-
-static bool make_rollup_rows(struct sums_work *w, struct prof_rollup *result)
-{
-    result->rows = calloc(w->sums.count + 1, sizeof *result->rows);
-    if (!result->rows)
-        return false;
-    for (size_t i = 0; i < w->sums.count; i++) {
-        const struct sum *s = prof_group_at(&w->sums, i);
-        result->rows[result->count++] =
-            (struct prof_rollup_row){s->config,          s->config ? s->config->name : NULL,
-                                     s->count,           s->sum_ns,
-                                     s->min_ns,          s->max_ns,
-                                     histogram_median(s)};
-        result->kernels = prof_add(result->kernels, s->count);
-        result->sum_ns = prof_add(result->sum_ns, s->sum_ns);
-    }
-    qsort(result->rows, result->count, sizeof *result->rows, by_rollup_sum);
-    result->second_count = w->seconds.count;
-    result->seconds = prof_groups_take(&w->seconds);
-    if (result->second_count)
-        qsort(result->seconds, result->second_count, sizeof *result->seconds, by_second);
-    return true;
-}
-
-enum prof_status prof_rollup(struct prof_capture *capture, const struct prof_filter *filter,
-                             struct prof_rollup *result, struct prof_error *err)
-{
-    struct sums_work w = {.capture = capture,
-                          .sums = PROF_GROUPS(struct sum, 0),
-                          .seconds = PROF_GROUPS(struct prof_rollup_second, 0)};
-    *result = (struct prof_rollup){0};
-    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
-    if (!status && w.scope.by_range)
-        status = prof_fail(err, PROF_INVALID, "totals per second know no NVTX ranges");
-    if (!status)
-        status = prof_scan(capture,
-                           "SELECT second, stream, config, count, sum, min, max, histogram FROM "
-                           "rollup WHERE " PROF_SOUND_ROLLUP,
-                           add_rollup_row, &w, err);
-    if (!status && !make_rollup_rows(&w, result))
-        status = prof_out_of_memory(err);
-    prof_groups_free(&w.sums);
-    prof_groups_free(&w.seconds);
-    prof_scope_close(&w.scope);
-    return status;
-}
-
-void prof_rollup_free(struct prof_rollup *result)
-{
-    free(result->rows);
-    free(result->seconds);
-    *result = (struct prof_rollup){0};
-}
-
-/* ---- kernels of captures that have only these ------------------------------------------------ */
-
-/* Totals of a thousand ranks are worth a table, though no single kernel is known (perfkit merge
- * --summary): are there sums and no kernel? */
+/* Are there sums, and no kernel? */
 static bool has_sums_only(struct prof_capture *capture)
 {
     sqlite3_stmt *row;
@@ -188,10 +115,50 @@ static bool has_sums_only(struct prof_capture *capture)
     return only;
 }
 
-static int by_kernel_duration(const void *a, const void *b)
+/* By kernel name whatever the grouping: count, sum, min, max and mean are exact, the median is off
+ * by at most a factor of sqrt(2), what sums do not show is unknown. A filter's times are taken in
+ * whole seconds. result->wall_ns is set. */
+static enum prof_status summarise_sums(struct prof_capture *capture,
+                                       const struct prof_filter *filter,
+                                       struct prof_kernel_summary *result, struct prof_error *err)
 {
-    const struct prof_kernel_row *x = a, *y = b;
-    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
+    static const struct prof_row_shape shape = PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
+    struct sums_work w = {.capture = capture, .sums = PROF_GROUPS(struct sum, 0)};
+    enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
+    if (!status)
+        status = prof_scan(capture,
+                           "SELECT second, stream, config, count, sum, min, max, histogram FROM "
+                           "rollup WHERE " PROF_SOUND_ROLLUP,
+                           add_rollup_row, &w, err);
+    if (!status && !(result->rows = calloc(w.sums.count + 1, sizeof *result->rows)))
+        status = prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < w.sums.count; i++) {
+        const struct sum *s = prof_group_at(&w.sums, i);
+        result->rows[result->count++] = (struct prof_kernel_row){
+            .name = s->config ? s->config->name : NULL,
+            .full_name = s->config ? s->config->full_name : NULL,
+            .duration_ns = {.count = s->count,
+                            .sum = s->sum_ns,
+                            .min = s->min_ns,
+                            .max = s->max_ns,
+                            .mean = s->count ? (double)s->sum_ns / (double)s->count : NAN,
+                            .median = histogram_median(s),
+                            .p95 = NAN,
+                            .p99 = NAN,
+                            .stddev = NAN,
+                            .quantile_error = sqrt(2) - 1},
+            .queue_delay_ns = NAN,
+            .submit_delay_ns = NAN,
+            .launch_delay_ns = NAN,
+            .api_ns = NAN,
+        };
+        result->kernels = prof_add(result->kernels, s->count);
+    }
+    if (!status)
+        result->listed_ns = prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
+    prof_groups_free(&w.sums);
+    prof_scope_close(&w.scope);
+    return status;
 }
 
 /* ---- one by one ------------------------------------------------------------------------------ */
@@ -350,46 +317,8 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
 {
     struct work w = {.capture = capture, .by = group, .groups = PROF_GROUPS(struct group, 5)};
     *result = (struct prof_kernel_summary){.wall_ns = prof_wall_ns(capture, filter)};
-    /* By kernel name whatever the grouping: count, sum, min, max and mean are exact, the median is
-     * prof_rollup_row's, what sums do not tell is unknown. result->wall_ns is set. */
-    if (!(filter && filter->range) && has_sums_only(capture)) {
-        struct prof_rollup sums;
-        enum prof_status status = prof_rollup(capture, filter, &sums, err);
-        if (status)
-            return status;
-        result->rows = sums.count ? calloc(sums.count, sizeof *result->rows) : NULL;
-        if (sums.count && !result->rows)
-            status = prof_out_of_memory(err);
-        for (size_t i = 0; !status && i < sums.count; i++)
-            result->rows[result->count++] = (struct prof_kernel_row){
-                .name = sums.rows[i].name,
-                .full_name = sums.rows[i].config ? sums.rows[i].config->full_name : NULL,
-                .duration_ns = {.count = sums.rows[i].count,
-                                .sum = sums.rows[i].sum_ns,
-                                .min = sums.rows[i].min_ns,
-                                .max = sums.rows[i].max_ns,
-                                .mean = sums.rows[i].count ? (double)sums.rows[i].sum_ns /
-                                                                 (double)sums.rows[i].count
-                                                           : NAN,
-                                .median = sums.rows[i].median_ns,
-                                .p95 = NAN,
-                                .p99 = NAN,
-                                .stddev = NAN,
-                                .quantile_error = sqrt(2) - 1},
-                .queue_delay_ns = NAN,
-                .submit_delay_ns = NAN,
-                .launch_delay_ns = NAN,
-                .api_ns = NAN,
-            };
-        result->kernels = sums.kernels;
-        static const struct prof_row_shape shape =
-            PROF_ROW_SHAPE(prof_kernel_row, by_kernel_duration);
-        if (!status)
-            result->listed_ns =
-                prof_finish_rows(&shape, result->rows, result->count, result->wall_ns);
-        prof_rollup_free(&sums);
-        return status;
-    }
+    if (!(filter && filter->range) && has_sums_only(capture))
+        return summarise_sums(capture, filter, result, err);
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan_kernels(&w, err);

@@ -35,7 +35,6 @@ static void read_all(struct prof_capture *c, const struct prof_filter *filter)
     RUN(prof_flame, prof_flame(c, filter, PROF_FLAME_HELD, &r, &err));
     RUN(prof_memory_timeline, prof_memory_timeline(c, filter, -1, 20, &r, &err));
     RUN(prof_utilisation, prof_utilisation(c, filter, 3, 7, &r, &err));
-    RUN(prof_rollup, prof_rollup(c, filter, &r, &err));
     RUN(prof_trust, prof_trust(c, &r, &err));
     RUN(prof_findings, prof_findings(c, filter, &r, &err));
     RUN(prof_ceilings, prof_ceilings(c, &r, &err));

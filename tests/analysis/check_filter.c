@@ -131,9 +131,6 @@ START_TEST(every_analysis_agrees)
         launches += roofline.points[i].count;
     ck_assert_int_eq(launches, 2);
     prof_roofline_free(&roofline);
-    struct prof_rollup rollup;
-    ck_assert_int_eq(prof_rollup(c, &in_beta, &rollup, NULL), PROF_INVALID);
-    prof_rollup_free(&rollup);
     prof_close(c);
 }
 END_TEST

@@ -31,7 +31,6 @@ START_TEST(an_empty_capture_answers_everything)
     struct prof_memory_timeline timeline;
     struct prof_utilisation utilisation;
     struct prof_trust trust;
-    struct prof_rollup rollup;
     struct prof_flame flame;
     ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &kernels, &err));
     ck_ok(prof_transfer_summary(c, NULL, &transfers, &err));
@@ -42,10 +41,9 @@ START_TEST(an_empty_capture_answers_everything)
     ck_ok(prof_memory_timeline(c, NULL, -1, 0, &timeline, &err));
     ck_ok(prof_utilisation(c, NULL, 5, 10, &utilisation, &err));
     ck_ok(prof_trust(c, &trust, &err));
-    ck_ok(prof_rollup(c, NULL, &rollup, &err));
     ck_ok(prof_flame(c, NULL, PROF_FLAME_DEVICE_NS, &flame, &err));
     ck_assert_uint_eq(kernels.count + transfers.count + calls.count + waits.count + ranges.count +
-                          memory.count + memory.leak_count + utilisation.count + rollup.count,
+                          memory.count + memory.leak_count + utilisation.count,
                       0);
     ck_assert_int_eq(memory.total.peak_ns, PROF_UNKNOWN);
     ck_assert_uint_eq(flame.count, 1);
@@ -59,7 +57,6 @@ START_TEST(an_empty_capture_answers_everything)
     prof_memory_timeline_free(&timeline);
     prof_utilisation_free(&utilisation);
     prof_trust_free(&trust);
-    prof_rollup_free(&rollup);
     prof_flame_free(&flame);
 
     struct prof_events *events;
@@ -73,10 +70,10 @@ END_TEST
 
 START_TEST(lookups_tell_what_the_file_says)
 {
-    struct prof_capture *c = fixture_with_base(
-        "INSERT INTO launch_config(id, name, demangled, registers, ragged) "
-        "VALUES(50, 3, 4, 32, 1);"
-        "INSERT INTO string(id, value) VALUES(40, x'610062')");
+    struct prof_capture *c =
+        fixture_with_base("INSERT INTO launch_config(id, name, demangled, registers, ragged) "
+                          "VALUES(50, 3, 4, 32, 1);"
+                          "INSERT INTO string(id, value) VALUES(40, x'610062')");
     const struct prof_info *info = prof_info(c);
     ck_assert_int_eq(info->state, PROF_STATE_COMPLETE);
     ck_assert_str_eq(info->command, "./a.out");

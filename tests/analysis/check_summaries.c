@@ -291,25 +291,27 @@ START_TEST(rollup_rows_add_up)
         "(0, 1, 1, 1, 5, 5, 5, x'000000000000000001000000'),"
         "(0, 2, 2, 1, 1000, 1000, 1000, NULL),"
         "(3, 1, 3, 7, 70, 9, 11, x'00000000000000000000000007000000')");
-    struct prof_rollup s;
-    ck_ok(prof_rollup(c, NULL, &s, &err));
+    struct prof_kernel_summary s;
+    ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &s, &err));
     ck_assert_uint_eq(s.count, 2);
     ck_assert_str_eq(s.rows[0].name, "alpha");
-    ck_assert_int_eq(s.rows[0].count, 4);
-    ck_assert_int_eq(s.rows[0].sum_ns, 1015);
-    ck_assert_int_eq(s.rows[0].min_ns, 4);
-    ck_assert_int_eq(s.rows[0].max_ns, 1000);
-    ck_near(s.rows[0].median_ns, 4 * sqrt(2));
-    ck_near(s.rows[1].median_ns, 11); /* not above the largest seen */
+    ck_assert_int_eq(s.rows[0].duration_ns.count, 4);
+    ck_assert_int_eq(s.rows[0].duration_ns.sum, 1015);
+    ck_assert_int_eq(s.rows[0].duration_ns.min, 4);
+    ck_assert_int_eq(s.rows[0].duration_ns.max, 1000);
+    ck_near(s.rows[0].duration_ns.median, 4 * sqrt(2));
+    ck_near(s.rows[1].duration_ns.median, 11); /* not above the largest seen */
     ck_assert_int_eq(s.kernels, 11);
-    ck_assert_uint_eq(s.second_count, 2);
-    ck_assert_int_eq(s.seconds[0].second, 0);
-    ck_assert_int_eq(s.seconds[0].sum_ns, 1015);
-    ck_assert_int_eq(s.seconds[1].second, 3);
-    prof_rollup_free(&s);
-    ck_ok(prof_rollup(c, &(struct prof_filter){.begin_ns = 3000000000}, &s, &err));
+    ck_assert_int_eq(s.listed_ns, 1085);
+    prof_kernel_summary_free(&s);
+    struct prof_filter late = {.begin_ns = 3000000000};
+    ck_ok(prof_kernel_summary(c, &late, PROF_BY_NAME, &s, &err));
     ck_assert_int_eq(s.kernels, 7);
-    prof_rollup_free(&s);
+    prof_kernel_summary_free(&s);
+    struct prof_filter in_range = {.range = "alpha"}; /* sums know no calls */
+    ck_ok(prof_kernel_summary(c, &in_range, PROF_BY_NAME, &s, &err));
+    ck_assert_int_eq(s.kernels, 0);
+    prof_kernel_summary_free(&s);
     prof_close(c);
 }
 END_TEST

@@ -60,7 +60,6 @@ int main(int argc, char **argv)
     TIME(prof_memory_summary, prof_memory_summary(capture, NULL, 10, &r, &err));
     TIME(prof_memory_timeline, prof_memory_timeline(capture, NULL, -1, 1000, &r, &err));
     TIME(prof_utilisation, prof_utilisation(capture, NULL, 10, 1000, &r, &err));
-    TIME(prof_rollup, prof_rollup(capture, NULL, &r, &err));
     TIME(prof_flame, prof_flame(capture, NULL, PROF_FLAME_DEVICE_NS, &r, &err));
     TIME(prof_findings, prof_findings(capture, NULL, &r, &err));
     lap("events, device", walk(capture, PROF_EVENTS_DEVICE));
