@@ -88,17 +88,12 @@ static void pytorch_at_exit(void)
 static const struct collector_source pytorch_source = {.source = WIRE_SOURCE_PYTHON,
                                                        .at_exit = pytorch_at_exit};
 
-static void start_pytorch(void)
-{
-    char names[64];
-    if (collector_option("pytorch", names, sizeof names) && !atomic_exchange(&requested, true))
-        collector_register(&pytorch_source);
-}
-
 __attribute__((constructor)) static void start(void)
 {
     char stacks[256];
-    start_pytorch();
+    char names[64];
+    if (collector_option("pytorch", names, sizeof names) && !atomic_exchange(&requested, true))
+        collector_register(&pytorch_source);
     if (!collector_option("stacks", stacks, sizeof stacks))
         return;
     collector_register(&python_source);

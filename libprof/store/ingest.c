@@ -239,15 +239,6 @@ enum prof_status ingest_begin(struct prof_ingest *ingest)
     return ingest_exec(ingest, "BEGIN IMMEDIATE");
 }
 
-static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
-        unlink(path);
-    free(path);
-    spool->unlinked = true;
-}
-
 /* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
 static enum prof_status commit(struct prof_ingest *ingest)
 {
@@ -265,22 +256,14 @@ static enum prof_status commit(struct prof_ingest *ingest)
         if (spool->finished && !spool->unlinked) {
             prof_spool_close(spool->reader);
             spool->reader = NULL;
-            unlink_spool(ingest, spool);
+            char *path = NULL;
+            if (asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
+                unlink(path);
+            free(path);
+            spool->unlinked = true;
         }
     }
     return PROF_OK;
-}
-
-static enum prof_status save_cursor(struct prof_ingest *ingest, const struct ingest_spool *spool,
-                                    const struct prof_spool_span *span, uint32_t tid)
-{
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
-    ingest_bind(sql, 1, spool->id);
-    ingest_bind(sql, 2, span->chunk);
-    ingest_bind(sql, 3, span->generation);
-    ingest_bind(sql, 4, span->to);
-    ingest_bind(sql, 5, tid);
-    return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
 static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -306,7 +289,13 @@ static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spoo
     spool->tally[TALLY_DAMAGED] += damaged;
     spool->dirty = true;
     prof_spool_advance(spool->reader, span, tid);
-    return save_cursor(ingest, spool, span, tid);
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, span->chunk);
+    ingest_bind(sql, 3, span->generation);
+    ingest_bind(sql, 4, span->to);
+    ingest_bind(sql, 5, tid);
+    return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
 static enum prof_status read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -322,26 +311,6 @@ static enum prof_status read_spool(struct prof_ingest *ingest, struct ingest_spo
         }
     }
     return ingest_events_age(ingest, spool);
-}
-
-/* Nothing more will come: what waits is written as it is. */
-static enum prof_status finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
-{
-    spool->dirty = true;
-    spool->finished = true;
-    const struct spool_header *header = prof_spool_header(spool->reader);
-    spool->tally[TALLY_FETCHED_NS] =
-        spool->tally[TALLY_CUDA_STARTED] ? header->fetched_ns : header->heartbeat_ns;
-    spool->tally[TALLY_FINAL_NS] = header->final_ns;
-    spool->tally[TALLY_DEATH_TID] = header->death_tid;
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
-    ingest_bind(sql, 1, spool->id);
-    PROF_TRY(ingest_events_finish(ingest, spool));
-    PROF_TRY(ingest_ranges_finish(ingest, spool));
-    PROF_TRY(ingest_clocks_finish(ingest, spool));
-    PROF_TRY(ingest_names_finish(ingest, spool));
-    PROF_TRY(ingest_health_spool(ingest, spool));
-    return ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
 }
 
 static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
@@ -368,8 +337,24 @@ static enum prof_status step(struct prof_ingest *ingest, bool last)
         if (spool->process)
             PROF_TRY(ingest_threads_look(ingest, spool, last));
         PROF_TRY(read_spool(ingest, spool));
-        if (over)
-            PROF_TRY(finish_spool(ingest, spool));
+        if (over) {
+            /* Nothing more will come: what waits is written as it is. */
+            spool->dirty = true;
+            spool->finished = true;
+            const struct spool_header *header = prof_spool_header(spool->reader);
+            spool->tally[TALLY_FETCHED_NS] =
+                spool->tally[TALLY_CUDA_STARTED] ? header->fetched_ns : header->heartbeat_ns;
+            spool->tally[TALLY_FINAL_NS] = header->final_ns;
+            spool->tally[TALLY_DEATH_TID] = header->death_tid;
+            sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
+            ingest_bind(sql, 1, spool->id);
+            PROF_TRY(ingest_events_finish(ingest, spool));
+            PROF_TRY(ingest_ranges_finish(ingest, spool));
+            PROF_TRY(ingest_clocks_finish(ingest, spool));
+            PROF_TRY(ingest_names_finish(ingest, spool));
+            PROF_TRY(ingest_health_spool(ingest, spool));
+            PROF_TRY(ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED));
+        }
     }
     return commit(ingest);
 }
