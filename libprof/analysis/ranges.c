@@ -187,8 +187,4 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     return status;
 }
 
-void prof_range_summary_free(struct prof_range_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_range_summary){0};
-}
+PROF_FREE_ROWS(prof_range_summary)

@@ -39,9 +39,10 @@ static int api_of(const struct work *w, int64_t stream)
     return 0;
 }
 
-/* By operation and by size the number of API or class stands in place of `source`. */
-static struct group *transfer_group(struct work *w, const struct prof_event_row *row)
+static bool add_transfer_row(void *user, const struct prof_event_row *row)
 {
+    struct work *w = user;
+    /* By operation and by size the number of API or class stands in place of `source`. */
     bool fresh;
     /* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
     int source = w->by == BY_OPERATION ? api_of(w, row->stream)
@@ -52,20 +53,14 @@ static struct group *transfer_group(struct work *w, const struct prof_event_row 
                      : row->source_kind;
     int target = w->by == BY_MEMORY ? row->target_kind : 0;
     const int key[] = {row->copy_kind, source, target};
-    struct group *g = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
-    if (g && fresh) {
-        g->kind = row->copy_kind;
-        g->source = source;
-        g->target = target;
-        g->api = w->by == BY_OPERATION ? apis[source] : NULL;
+    struct group *i = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
+    if (i && fresh) {
+        i->kind = row->copy_kind;
+        i->source = source;
+        i->target = target;
+        i->api = w->by == BY_OPERATION ? apis[source] : NULL;
     }
-    return g;
-}
-
-static bool add_transfer_row(void *user, const struct prof_event_row *row)
-{
-    struct work *w = user;
-    struct group *g = transfer_group(w, row);
+    struct group *g = i;
     if (!g)
         return false;
     if (row->blocking == 1)
@@ -232,11 +227,7 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_operation_summary_free(struct prof_operation_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_operation_summary){0};
-}
+PROF_FREE_ROWS(prof_operation_summary)
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
@@ -289,14 +280,5 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_size_summary_free(struct prof_size_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_size_summary){0};
-}
-
-void prof_transfer_summary_free(struct prof_transfer_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_transfer_summary){0};
-}
+PROF_FREE_ROWS(prof_size_summary)
+PROF_FREE_ROWS(prof_transfer_summary)

@@ -382,28 +382,6 @@ static size_t *make_compared_rows(struct prof_compare *c)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void tell_head(struct prof_compare *c)
-{
-    struct prof_comparison *result = c->result;
-    for (int s = 0; s < PROF_SIDES; s++)
-        for (size_t r = 0; r < c->side[s].count; r++)
-            c->iterations[s] += (double)c->side[s].data[r].iterations / (double)c->side[s].count;
-    result->alpha = c->alpha;
-    result->base_units = c->units.count[PROF_BASE];
-    result->cand_units = c->units.count[PROF_CAND];
-    result->base_runs = c->side[PROF_BASE].count;
-    result->cand_runs = c->side[PROF_CAND].count;
-    result->base_iterations = c->iterations[PROF_BASE];
-    result->cand_iterations = c->iterations[PROF_CAND];
-    result->iteration = c->side[PROF_BASE].data[0].iteration;
-    result->iteration_source = c->side[PROF_BASE].data[0].iteration_source;
-    result->shift = result->shift_p = result->shift_removed = NAN;
-    result->overdispersion = 1;
-    if (!result->note && result->base_units + result->cand_units == 2)
-        result->note = "one unit against one: the spread between runs is guessed from that between "
-                       "metrics, so times end in SUSPECT at most";
-}
-
 static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)
 {
     enum prof_status status = check_iterations(c, err);
@@ -429,7 +407,23 @@ static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *
     if (!result->note && is_idle(c))
         result->note = "no device did anything in a run of the candidate";
     result->times_refused = result->note != NULL;
-    tell_head(c);
+    for (int s = 0; s < PROF_SIDES; s++)
+        for (size_t r = 0; r < c->side[s].count; r++)
+            c->iterations[s] += (double)c->side[s].data[r].iterations / (double)c->side[s].count;
+    result->alpha = c->alpha;
+    result->base_units = c->units.count[PROF_BASE];
+    result->cand_units = c->units.count[PROF_CAND];
+    result->base_runs = c->side[PROF_BASE].count;
+    result->cand_runs = c->side[PROF_CAND].count;
+    result->base_iterations = c->iterations[PROF_BASE];
+    result->cand_iterations = c->iterations[PROF_CAND];
+    result->iteration = c->side[PROF_BASE].data[0].iteration;
+    result->iteration_source = c->side[PROF_BASE].data[0].iteration_source;
+    result->shift = result->shift_p = result->shift_removed = NAN;
+    result->overdispersion = 1;
+    if (!result->note && result->base_units + result->cand_units == 2)
+        result->note = "one unit against one: the spread between runs is guessed from that between "
+                       "metrics, so times end in SUSPECT at most";
     size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
     if (!of_row)
         return prof_out_of_memory(err);

@@ -227,28 +227,6 @@ static bool add_busy_operation(void *user, const struct prof_event_row *op)
 
 /* ---- result ---------------------------------------------------------------------------------- */
 
-static void finish_device_utilisation(struct device *d)
-{
-    struct prof_utilisation_row *r = &d->row;
-    prof_sweep_close(&d->sweep);
-    r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
-    r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
-    bool any = r->first_ns != PROF_UNKNOWN;
-    r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
-    r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
-    r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
-    if (r->gaps_listed)
-        qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
-    double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
-    double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
-    for (size_t s = 0; s < 3; s++) {
-        for (size_t i = 0; shares[s] && i < d->buckets; i++)
-            shares[s][i] = width > 0 && shares[s][i] < width ? shares[s][i] / width
-                           : shares[s][i] > 0                ? 1
-                                                             : 0;
-    }
-}
-
 static int by_id(const void *a, const void *b)
 {
     const struct prof_utilisation_row *x = a, *y = b;
@@ -272,7 +250,24 @@ static bool make_utilisation_rows(struct work *w, struct prof_utilisation *resul
         return false;
     for (size_t i = 0; i < w->devices.count; i++) {
         struct device *d = w->devices.data[i];
-        finish_device_utilisation(d);
+        struct prof_utilisation_row *r = &d->row;
+        prof_sweep_close(&d->sweep);
+        r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
+        r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
+        bool any = r->first_ns != PROF_UNKNOWN;
+        r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
+        r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
+        r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
+        if (r->gaps_listed)
+            qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
+        double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
+        double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
+        for (size_t s = 0; s < 3; s++) {
+            for (size_t k = 0; shares[s] && k < d->buckets; k++)
+                shares[s][k] = width > 0 && shares[s][k] < width ? shares[s][k] / width
+                               : shares[s][k] > 0                ? 1
+                                                                 : 0;
+        }
         result->rows[result->count++] = d->row;
         d->row = (struct prof_utilisation_row){0}; /* its arrays belong to the result now */
     }

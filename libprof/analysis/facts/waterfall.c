@@ -462,34 +462,6 @@ static bool count_launched(struct work *w, struct sweep *s, const struct prof_op
     return prof_map_put(&w->facts->launchers, launcher, launches ? *launches + 1 : 1);
 }
 
-/* How often the same kernel, or the same two in turn, follow each other with nothing else and no
- * wait in between. */
-static void count_row(struct work *w, struct sweep *s, uint32_t number)
-{
-    struct prof_shape *shape = &w->facts->shapes.data[number];
-    if (s->waited)
-        begin_row(s);
-    for (size_t p = 0; p < PERIODS; p++)
-        s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
-    s->kernels[1] = s->kernels[0];
-    s->kernels[0] = number;
-    uint32_t row = s->as_before[0] ? s->as_before[0] + 1 : s->as_before[1] / 2 + 1;
-    shape->runs += s->as_before[0] > 0;
-    shape->turns += !s->as_before[0] && s->as_before[1] > 1;
-    if (row > shape->longest_run)
-        shape->longest_run = row;
-}
-
-/* Copies one after the other could be one, whatever streams they are in. */
-static void count_packable(struct work *w, const struct sweep *s, uint32_t number)
-{
-    struct prof_shape *shape = &w->facts->shapes.data[number];
-    const struct prof_shape *before =
-        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
-    shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
-                       before->copy_kind == shape->copy_kind;
-}
-
 static bool sweep_operation(struct work *w, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
@@ -526,12 +498,30 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     }
     int64_t *sum = kernel ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
     *sum += within(w->facts, s, op->start, end);
-    if (launched && kernel)
-        count_row(w, s, op->shape);
-    else if (!kernel)
+    /* How often the same kernel, or the same two in turn, follow each other with nothing else and
+     * no wait in between. */
+    if (launched && kernel) {
+        uint32_t number = op->shape;
+        if (s->waited)
+            begin_row(s);
+        for (size_t p = 0; p < PERIODS; p++)
+            s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
+        s->kernels[1] = s->kernels[0];
+        s->kernels[0] = number;
+        uint32_t row = s->as_before[0] ? s->as_before[0] + 1 : s->as_before[1] / 2 + 1;
+        shape->runs += s->as_before[0] > 0;
+        shape->turns += !s->as_before[0] && s->as_before[1] > 1;
+        if (row > shape->longest_run)
+            shape->longest_run = row;
+    } else if (!kernel)
         begin_row(s);
-    if (launched && prof_is_copy(shape))
-        count_packable(w, s, op->shape);
+    /* Copies one after the other could be one, whatever streams they are in. */
+    if (launched && prof_is_copy(shape)) {
+        const struct prof_shape *before =
+            s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+        shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
+                           before->copy_kind == shape->copy_kind;
+    }
     s->last_stream = op->stream;
     s->last_shape = op->shape;
     s->last_launched = launched;

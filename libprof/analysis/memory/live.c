@@ -457,11 +457,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_alive_free(struct prof_alive *result)
-{
-    free(result->rows);
-    *result = (struct prof_alive){0};
-}
+PROF_FREE_ROWS(prof_alive)
 
 /* ---- pools, out of the records of what happened to them -------------------------------------- */
 
@@ -570,8 +566,4 @@ enum prof_status prof_pool_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_pool_summary_free(struct prof_pool_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_pool_summary){0};
-}
+PROF_FREE_ROWS(prof_pool_summary)

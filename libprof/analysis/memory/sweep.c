@@ -131,9 +131,8 @@ static uint32_t item_phase(const struct memory_work *w, const struct memory_item
     if (step == PROF_NO_ITERATION)
         return MEMORY_NONE;
     const struct prof_iteration *one = &w->iterations.list.data[step];
-    bool inside =
-        item->start < one->end ||
-        prof_intervals_has(&w->facts->phases.list.data[one->phase].host, item->start);
+    bool inside = item->start < one->end ||
+                  prof_intervals_has(&w->facts->phases.list.data[one->phase].host, item->start);
     return inside ? one->phase : MEMORY_NONE;
 }
 

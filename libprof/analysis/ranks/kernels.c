@@ -211,14 +211,6 @@ static struct rank_said *launch_for(const struct sweep *s, const struct rank_cal
     return fresh;
 }
 
-static size_t launches_for(const struct sweep *s, enum prof_collective operation)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->launches.count; i++)
-        count += serves(s->launches.data[i]->operation, operation);
-    return count;
-}
-
 static size_t calls_like(const struct sweep *s, enum prof_collective operation)
 {
     size_t count = 0;
@@ -241,7 +233,9 @@ static void flush(struct sweep *s)
 {
     for (size_t i = 0; i < s->calls.count; i++) {
         struct rank_call *call = s->calls.data[i];
-        size_t launches = launches_for(s, call->operation);
+        size_t launches = 0;
+        for (size_t j = 0; j < s->launches.count; j++)
+            launches += serves(s->launches.data[j]->operation, call->operation);
         bool each = launches == calls_like(s, call->operation);
         struct rank_said *said = launches ? launch_for(s, call, !each) : NULL;
         if (!said && launches == 1) {

@@ -151,51 +151,48 @@ struct speed_up {
     double share; /* of the time that is analysed */
 };
 
-static void tell_chains(struct prof_judge *judge, const struct chains *all)
-{
-    int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
-    dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
-    /* Where nobody declared work, what is between them is the launch rules'. */
-    int64_t launch = all->gap_ns - dispatch;
-    launch = all->declared && all->host_ns > launch ? all->host_ns : launch;
-    struct speed_up gain;
-    double window = (double)prof_facts_window_ns(judge->facts);
-    double took = fmin((double)(all->sum_ns + (dispatch + launch)), window);
-    double left = (double)(all->sum_ns - all->saved_ns), rest = window - took + left;
-    gain.share = took / window;
-    gain.chains = took / fmax(left, 1);
-    gain.whole = window / fmax(rest, 1);
-    struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
-    prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
-                 {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
-                 {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
-                 {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
-    const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t saved = all->saved[shape - judge->facts->shapes.data];
-        if (shape->sum_ns > 0)
-            prof_claim_kernel(judge, draft, shape, (double)saved / (double)shape->sum_ns);
-    }
-    if (all->declared) {
-        prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
-        prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
-    }
-    prof_say(draft,
-             "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
-             "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
-             "One kernel could keep what they pass on in registers: at most {chains_factor}x "
-             "faster on {share} of the time, {whole_factor}x in all.",
-             all->declared ? "move memory rather than compute" : "are short");
-    prof_places(judge, draft, &all->spots);
-}
-
 static void fusion_candidate(struct prof_judge *judge)
 {
     struct chains all;
     if (!find_chains(judge, &all))
         judge->failed = true;
-    else if (all.count >= 3)
-        tell_chains(judge, &all);
+    else if (all.count >= 3) {
+        int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
+        dispatch = all.gap_ns < dispatch ? all.gap_ns : dispatch;
+        /* Where nobody declared work, what is between them is the launch rules'. */
+        int64_t launch = all.gap_ns - dispatch;
+        launch = all.declared && all.host_ns > launch ? all.host_ns : launch;
+        struct speed_up gain;
+        double window = (double)prof_facts_window_ns(judge->facts);
+        double took = fmin((double)(all.sum_ns + (dispatch + launch)), window);
+        double left = (double)(all.sum_ns - all.saved_ns), rest = window - took + left;
+        gain.share = took / window;
+        gain.chains = took / fmax(left, 1);
+        gain.whole = window / fmax(rest, 1);
+        struct prof_draft *draft = prof_found(judge, all.declared ? 0.7 : 0.3);
+        prof_numbers(draft, {"chains", (double)all.count}, {"longest", (double)all.longest},
+                     {"kernels", (double)all.kernels}, {"kernel_ns", (double)all.sum_ns},
+                     {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
+                     {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
+        const struct prof_shape *shape;
+        for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+            int64_t saved = all.saved[shape - judge->facts->shapes.data];
+            if (shape->sum_ns > 0)
+                prof_claim_kernel(judge, draft, shape, (double)saved / (double)shape->sum_ns);
+        }
+        if (all.declared) {
+            prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
+            prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
+        }
+        prof_say(
+            draft,
+            "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
+            "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
+            "One kernel could keep what they pass on in registers: at most {chains_factor}x "
+            "faster on {share} of the time, {whole_factor}x in all.",
+            all.declared ? "move memory rather than compute" : "are short");
+        prof_places(judge, draft, &all.spots);
+    }
     free(all.saved);
 }
 
