@@ -74,19 +74,6 @@ static void print_list(void)
 
 /* ---- markdown -------------------------------------------------------------------------------- */
 
-/* Our own texts: of what markdown would read, only these occur in them. */
-static void put_markdown(const char *text)
-{
-    bool code = false;
-    for (; *text; text++) {
-        if (*text == '`')
-            code = !code;
-        else if (!code && strchr("*_<>", *text))
-            putchar('\\');
-        putchar(*text);
-    }
-}
-
 static void print_markdown(const struct prof_rule_page *page)
 {
     struct part parts[PARTS];
@@ -96,7 +83,16 @@ static void print_markdown(const struct prof_rule_page *page)
         if (!parts[i].text)
             continue;
         printf("- **%s**: ", parts[i].heading);
-        put_markdown(parts[i].text);
+        /* Our own texts: of what markdown would read, only these occur in them. */
+        const char *text = parts[i].text;
+        bool code = false;
+        for (; *text; text++) {
+            if (*text == '`')
+                code = !code;
+            else if (!code && strchr("*_<>", *text))
+                putchar('\\');
+            putchar(*text);
+        }
         putchar('\n');
     }
 }
@@ -138,20 +134,6 @@ static int print_all(unsigned format)
     return cli_finish_json("explain", &json);
 }
 
-static int print_rule_page(const struct prof_rule_page *page, unsigned format)
-{
-    struct prof_json json;
-    if (format == TEXT)
-        print_page_text(page);
-    else if (format == MARKDOWN)
-        print_markdown(page);
-    if (format != JSON)
-        return CLI_OK;
-    prof_json_to_file(&json, stdout, 2);
-    put_json(&json, page);
-    return cli_finish_json("explain", &json);
-}
-
 static const char *rule_name(const void *table, size_t i)
 {
     (void)table;
@@ -179,8 +161,18 @@ static int explain_run(const struct cli_command *command, int argc, char **argv)
     if (!operands.count)
         return print_all(format);
     const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
-    if (page)
-        return print_rule_page(page, format);
+    if (page) {
+        struct prof_json json;
+        if (format == TEXT)
+            print_page_text(page);
+        else if (format == MARKDOWN)
+            print_markdown(page);
+        if (format != JSON)
+            return CLI_OK;
+        prof_json_to_file(&json, stdout, 2);
+        put_json(&json, page);
+        return cli_finish_json("explain", &json);
+    }
     const char *near = near_rule(operands.values[0]);
     if (near)
         cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],

@@ -60,14 +60,6 @@ static bool plant(struct tree *tree, const struct prof_flame *flame)
     return true;
 }
 
-static void fell(struct tree *tree)
-{
-    free(tree->self);
-    free(tree->count);
-    free(tree->next);
-    free(tree->child);
-}
-
 static size_t largest_child(struct tree *tree, size_t node)
 {
     size_t best = SIZE_MAX, *link = NULL;
@@ -146,7 +138,10 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     }
     if (flame.count && plant(&tree, &flame)) {
         add_range_subtree(table, &tree, 0, 0, input->model);
-        fell(&tree);
+        free(tree.self);
+        free(tree.count);
+        free(tree.next);
+        free(tree.child);
     }
     prof_flame_free(&flame);
     tui_note_extent(table, input, "Device work of");
@@ -277,22 +272,6 @@ static void section(struct tui_table *table, const char *title, const char *text
     tui_table_line(table, TUI_NORMAL, "%s", "");
 }
 
-static void show_places(struct tui_table *table, const struct prof_finding *finding)
-{
-    for (size_t i = 0; i < finding->place_count; i++) {
-        const struct prof_place *place = &finding->places[i];
-        char text[460];
-        snprintf(text, sizeof text, "%s at %s%s%s%s%s%s%s",
-                 prof_duration_ns(place->duration_ns).text, prof_duration_ns(place->start_ns).text,
-                 place->path[0] ? " in " : "", place->path, place->name ? ", " : "",
-                 place->name ? place->name : "",
-                 place->line[0] ? place->line_ends_it ? ", before " : ", by " : "", place->line);
-        paragraph(table, i ? NULL : "Where it is worst", text);
-    }
-    if (finding->place_count)
-        tui_table_line(table, TUI_NORMAL, "%s", "");
-}
-
 static void show_finding(struct tui_table *table, const struct prof_findings *findings,
                          const struct prof_finding *f)
 {
@@ -305,7 +284,19 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
                  prof_duration_ns(findings->window_ns).text);
         section(table, "Can save at most", bound);
     }
-    show_places(table, f);
+    const struct prof_finding *finding = f;
+    for (size_t i = 0; i < finding->place_count; i++) {
+        const struct prof_place *place = &finding->places[i];
+        char text[460];
+        snprintf(text, sizeof text, "%s at %s%s%s%s%s%s%s",
+                 prof_duration_ns(place->duration_ns).text, prof_duration_ns(place->start_ns).text,
+                 place->path[0] ? " in " : "", place->path, place->name ? ", " : "",
+                 place->name ? place->name : "",
+                 place->line[0] ? place->line_ends_it ? ", before " : ", by " : "", place->line);
+        paragraph(table, i ? NULL : "Where it is worst", text);
+    }
+    if (finding->place_count)
+        tui_table_line(table, TUI_NORMAL, "%s", "");
     section(table, "Why it is slow", f->rule->why);
     section(table, "What to change", f->rule->fix);
     section(table, "What the rule cannot see", f->rule->limits);
