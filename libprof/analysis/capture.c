@@ -181,7 +181,7 @@ static const struct prof_text_slot *keep_string(struct prof_capture *capture, in
     return slot;
 }
 
-/* Callers cannot tell a string that is not there from one that could not be read. */
+/* For callers a string that is not there and one that could not be read are the same. */
 static const struct prof_text_slot *read_string(struct prof_capture *capture, int64_t id)
 {
     if (!capture->string_query &&

@@ -52,18 +52,18 @@ struct prof_capture {
     int transactions; /* open cursors that share one read transaction */
 };
 
-/* Launch configurations that are told apart. A capture with more (code generators give every launch
+/* Launch configurations that are kept apart. A capture with more (code generators give every launch
  * a name of its own) has those in memory on which most time was spent, and one for the rest. */
 #define PROF_MOST_CONFIGS 50000
 
 /* Index into capture->configs, that of the rest for one that is not there; SIZE_MAX = unknown. */
 size_t prof_config_index(const struct prof_capture *capture, int64_t id);
 
-/* Prepare a statement; an error is told as "cannot read FILE: ...". */
+/* Prepare a statement; an error is reported as "cannot read FILE: ...". */
 enum prof_status prof_query(struct prof_capture *capture, const char *sql, sqlite3_stmt **statement,
                             struct prof_error *err);
 
-/* The next row: true. False at the end or on an error, which the finish tells. */
+/* The next row: true. False at the end or on an error, which the finish reports. */
 static inline bool prof_row(sqlite3_stmt *statement)
 {
     return sqlite3_step(statement) == SQLITE_ROW;

@@ -8,7 +8,7 @@
  * The standard errors are those of a ratio estimator over clusters (Cochran, Sampling Techniques,
  * 3rd ed., eq. 6.10 and 9.1): samples of one launch are not independent of each other, nor are
  * launches of one burst, which have the same clock and the same error of the times that a burst
- * begins and ends by. So both are tried, and the larger is told. */
+ * begins and ends by. So both are tried, and the larger is reported. */
 #ifndef PERFKIT_ANALYSIS_COUNTER_ESTIMATE_H
 #define PERFKIT_ANALYSIS_COUNTER_ESTIMATE_H
 

@@ -104,7 +104,7 @@ static enum prof_counter_scale scale_of(const struct source *source, const struc
                : PROF_COUNTER_RATE;
 }
 
-/* Of sums over `ns` of sampled time; NaN where the device's clock stood still. */
+/* Of sums over `ns` of sampled time; NaN where the device's clock did not move. */
 static double slot_value(const struct source *source, size_t i, const double *sums, double ns)
 {
     const struct slot *slot = &source->slots[i];

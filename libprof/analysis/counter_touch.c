@@ -18,7 +18,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/base/saturate.h"
 
-/* A sample this much longer than asked for spans a pause: its counts cannot be placed. */
+/* A sample this much longer than the interval spans a pause: its counts cannot be placed. */
 #define LONGEST_INTERVALS 8
 /* Kernels or copies side by side for less than this share of a sample's busy time are taken as one
  * after the other: ends of kernels overlap a little on any busy device. */

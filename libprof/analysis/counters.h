@@ -31,7 +31,7 @@ struct counter_touch {
 
 enum counter_sample_kind {
     COUNTER_IDLE,     /* nothing ran */
-    COUNTER_UNKNOWN,  /* in a part of it ran what has no row, as far as the capture can tell */
+    COUNTER_UNKNOWN,  /* in a part of it ran what has no row, as far as the capture can show */
     COUNTER_ALONE,    /* one group of kernels */
     COUNTER_SEQUENCE, /* several, one after the other */
     COUNTER_TOGETHER, /* several side by side, or with copies */

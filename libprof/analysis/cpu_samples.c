@@ -136,7 +136,7 @@ struct sample {
 
 struct seen {
     struct prof_cpu_function row;
-    struct prof_frame best; /* the place that is told */
+    struct prof_frame best; /* the place that is shown */
     int64_t best_ns;
 };
 
@@ -235,7 +235,7 @@ static struct seen *function_row(struct work *w, const struct prof_frame *place,
     return row;
 }
 
-/* Of the places in a function the one is told where most time was spent. */
+/* Of the places in a function the one is shown where most time was spent. */
 static bool note_place(struct work *w, struct seen *row, const struct prof_frame *place,
                        int64_t weight)
 {
@@ -253,7 +253,7 @@ static bool note_place(struct work *w, struct seen *row, const struct prof_frame
     return true;
 }
 
-/* Where a stack has nothing nearer than the interpreter, what Python does is not told; but a wait
+/* Where a stack has nothing nearer than the interpreter, what Python does is not shown; but a wait
  * for its lock is, which otherwise is one more wait of the C library's. */
 static struct place find_place(struct prof_stacks *stacks, int64_t stack)
 {
@@ -275,7 +275,7 @@ static struct place find_place(struct prof_stacks *stacks, int64_t stack)
     return place;
 }
 
-/* Asked once for each stack. */
+/* Looked up once for each stack. */
 static const struct place *stack_location(struct work *w, int64_t stack)
 {
     const uint64_t *known = prof_map_get(&w->place_at, (uint64_t)stack);

@@ -39,7 +39,7 @@ static bool find_physical(struct prof_capture *capture)
     return ok;
 }
 
-/* ---- what tells devices of one number apart -------------------------------------------------- */
+/* ---- what keeps devices of one number apart -------------------------------------------------- */
 
 /* Each writes nothing where it is not known. */
 typedef void trait(const struct prof_device *d, const struct prof_process *p, char *out);
@@ -50,7 +50,7 @@ static void by_api(const struct prof_device *d, const struct prof_process *p, ch
     snprintf(out, WORDS, "%.20s", d->api ? d->api : "");
 }
 
-/* Of a device that has no uuid the hardware is not known: its process tells more. */
+/* Of a device that has no uuid the hardware is not known: its process shows more. */
 static void by_host(const struct prof_device *d, const struct prof_process *p, char *out)
 {
     if (d->uuid && p && p->host)
@@ -269,7 +269,7 @@ bool prof_occupancy_of(const struct prof_device *device, const struct prof_confi
         limit(result, device->shared_per_unit_bytes / shared, PROF_LIMIT_SHARED);
     }
     if (result->blocks <= 0)
-        return false; /* it ran, so what the device told does not fit */
+        return false; /* it ran, so what the device reported does not fit */
     result->share = (double)(result->blocks * warps) / (double)unit_warps;
     return true;
 }

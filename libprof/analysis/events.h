@@ -35,7 +35,7 @@ enum prof_op_kind {
     (PROF_OPS(CALL) | PROF_OPS(KERNEL_CALL) | PROF_OPS(TRANSFER_CALL) | PROF_OPS(MEMSET_CALL) |    \
      PROF_OPS(SYNC_CALL))
 
-/* Columns that may be asked for: name, what a cell holds, member of struct prof_event_row. */
+/* Columns that a query can select: name, what a cell holds, member of struct prof_event_row. */
 #define PROF_EVENT_FIELDS(X)                                                                       \
     X(ID, ID, id)                                                                                  \
     X(START, INTEGER, start_ns)                                                                    \
@@ -87,7 +87,7 @@ enum prof_event_field {
 #define PROF_FIELD(name) (UINT64_C(1) << PROF_FIELD_##name)
 #define PROF_FIELDS_ALL (PROF_FIELD(LAUNCH) - 1)
 
-/* A row. What its table does not have, or was not asked for, is 0 in ids and kinds and PROF_UNKNOWN
+/* A row. What its table does not have, or was not selected, is 0 in ids and kinds and PROF_UNKNOWN
  * in all else. */
 struct prof_event_row {
     enum prof_op_kind kind;
@@ -105,7 +105,7 @@ struct prof_event_row {
     int64_t flags;
     int64_t graph_node; /* graph_node.node of its process */
     int64_t stack;      /* stack.id of the call, of a graph's launch */
-    int64_t config;     /* kernels: launch_config id, one for all that are not told apart */
+    int64_t config;     /* kernels: launch_config id, one for all that are not kept apart */
     int64_t graph;      /* whole graphs: the graph's id */
     int64_t bytes;
     int copy_kind;                /* memsets: PROF_COPY_MEMSET */
@@ -155,7 +155,7 @@ struct prof_event_query {
 
 /* Rows one by one, valid until the next. Not in order, tables come one after another and rows as
  * the file has them. In order it takes the memory of ordered.h, and holds a read transaction.
- * prof_event_cursor_close tells what made it stop early. */
+ * prof_event_cursor_close reports what made it stop early. */
 struct prof_event_cursor;
 enum prof_status prof_event_cursor_open(struct prof_capture *capture,
                                         const struct prof_event_query *query,

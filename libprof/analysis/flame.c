@@ -17,7 +17,7 @@ struct child_key {
 
 struct prof_call_recent {
     struct child_key key;
-    uint32_t node; /* 0, the root, is nobody's child: empty */
+    uint32_t node; /* 0, the root, is no child: empty */
 };
 #define RECENT 4096 /* the mixed key's upper 12 bits */
 
@@ -137,7 +137,7 @@ uint32_t prof_call_tree_frames(struct prof_call_tree *tree, uint32_t node, int64
     return node;
 }
 
-/* The child for the one frame that tells best where a stack is (prof_stack_place); `node` itself
+/* The child for the one frame that shows best where a stack is (prof_stack_place); `node` itself
  * when the stack is not known. */
 static uint32_t call_tree_place(struct prof_call_tree *tree, uint32_t node, int64_t stack)
 {
@@ -217,7 +217,7 @@ static int64_t weight_of(const struct work *w, const struct prof_event_row *op)
         return op->kind == PROF_OP_KERNEL || op->bytes == PROF_UNKNOWN ? 0 : op->bytes;
     case PROF_FLAME_COUNT:
         return 1;
-    case PROF_FLAME_IDLE_NS: /* told by the order of all work: add_idle */
+    case PROF_FLAME_IDLE_NS: /* known by the order of all work: add_idle */
         return 0;
     case PROF_FLAME_CPU:
     case PROF_FLAME_BLOCKED: /* of samples: prof_cpu_flame */

@@ -95,8 +95,8 @@ static bool see_call(void *user, const struct prof_event_row *row)
     return true;
 }
 
-/* CUPTI tells of a clone twice: as created, and then as cloned. max() takes its row's columns
- * along. */
+/* CUPTI reports a clone twice: as created, and then as cloned. max() takes its row's columns along.
+ */
 static const char nodes_sql[] =
     "SELECT thread, node, max(original), start FROM graph_node GROUP BY thread, node";
 

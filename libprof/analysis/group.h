@@ -25,7 +25,7 @@ void prof_texts_free(struct prof_texts *texts);
 uint32_t prof_kernel_number(struct prof_texts *texts, const struct prof_capture *capture,
                             int64_t config);
 
-/* Numbers for 64-bit keys: 0, 1, 2 ... in order of first sight; *fresh tells a new one.
+/* Numbers for 64-bit keys: 0, 1, 2 ... in order of first sight; *fresh is set for a new one.
  * PROF_NO_GROUP: out of memory. */
 uint32_t prof_group_number(struct prof_map *map, uint64_t key, bool *fresh);
 

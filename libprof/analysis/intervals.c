@@ -115,7 +115,7 @@ void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user
         .covered = {INT64_MIN, INT64_MIN}, .done = INT64_MIN, .span = span, .user = user};
 }
 
-/* Tell all stretches up to `until`: nothing that begins before it can come any more. */
+/* Report all stretches up to `until`: nothing that begins before it can come any more. */
 static void advance_sweep(struct prof_sweep *s, int64_t until)
 {
     while (s->done < until) {

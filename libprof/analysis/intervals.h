@@ -64,7 +64,7 @@ typedef void prof_sweep_span(void *user, int64_t begin, int64_t end, unsigned ac
 
 struct prof_sweep {
     int64_t covered[2]; /* where the union so far of each class ends */
-    int64_t done;       /* all before this is told */
+    int64_t done;       /* all before this is reported */
     bool started;
     int64_t *ends; /* heap of ends of class 0 intervals still running */
     size_t running, capacity;
@@ -80,7 +80,7 @@ void prof_sweep_open(struct prof_sweep *sweep, prof_sweep_span *span, void *user
  * False: out of memory. */
 bool prof_sweep_add(struct prof_sweep *sweep, unsigned class_index, int64_t begin, int64_t end);
 
-/* Tell the rest and free. most_running then is the largest number of class 0 intervals that
+/* Report the rest and free. most_running then is the largest number of class 0 intervals that
  * overlapped at one moment. */
 void prof_sweep_close(struct prof_sweep *sweep);
 

@@ -1,4 +1,4 @@
-/* Device work by the line that asked for it. A program has few stacks beside its launches:
+/* Device work by the line that launched it. A program has few stacks beside its launches:
  * operations are summed by stack and name as they pass, and stacks are looked at once, at the end.
  */
 #include <stdio.h>

@@ -92,7 +92,7 @@ struct reading {
     struct prof_launch_wrappers *wrappers;
 };
 
-/* Kernels are told apart by their names, whatever their launch configurations. */
+/* Kernels are kept apart by their names, whatever their launch configurations. */
 static bool add_kernels(void *user, sqlite3_stmt *row)
 {
     struct reading *r = user;

@@ -1,6 +1,6 @@
-/* Which frame of a stack tells callers apart. Programs and frameworks launch, copy, allocate and
+/* Which frame of a stack distinguishes callers. Programs and frameworks launch, copy, allocate and
  * wait through a few functions that do nothing else: the line in such a wrapper says nothing, its
- * caller's does. Every table that names a line for a stack asks here (prof_stack_callers). */
+ * caller's does. Every table that names a line for a stack calls this (prof_stack_callers). */
 #ifndef PERFKIT_ANALYSIS_LAUNCH_WRAPPERS_H
 #define PERFKIT_ANALYSIS_LAUNCH_WRAPPERS_H
 
@@ -32,11 +32,12 @@ enum prof_status prof_capture_wrappers(struct prof_capture *capture, enum prof_s
                                        struct prof_error *err);
 void prof_launch_wrappers_free(struct prof_launch_wrappers *wrappers);
 
-/* Of places, innermost first and all equally near to the reader, the one that tells callers apart.
+/* Of places, innermost first and all equally near to the reader, the one that distinguishes
+ * callers.
  *
  * A place is a wrapper when three or more places call it, none of which makes most of its calls,
  * and either several names or nearly everything went through it: its caller is looked at instead.
- * And of nested places the one with the fewest names tells most, as long as they do not grow. */
+ * And of nested places the one with the fewest names shows most, as long as they do not grow. */
 size_t prof_launch_wrappers_skip(const struct prof_launch_wrappers *wrappers,
                                  const uint32_t *places, size_t count);
 

@@ -206,7 +206,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
         sqlite3_bind_int64(row, 1, ids[i]);
         ends_ns[i] = prof_row(row) ? prof_column_int(row, 0) : PROF_UNKNOWN;
         if (sqlite3_reset(row) != SQLITE_OK)
-            break; /* told below: the statement keeps its error */
+            break; /* counted below: the statement keeps its error */
     }
     return status ? status : prof_query_end(capture, row, err);
 }

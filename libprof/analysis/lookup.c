@@ -259,7 +259,7 @@ static const struct {
     {"SELECT process, domain, category, name FROM category ORDER BY id", read_category},
 };
 
-/* ---- more launch configurations than are told apart ------------------------------------------ */
+/* ---- more launch configurations than are kept apart ------------------------------------------ */
 
 #define CONFIGS                                                                                    \
     "SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "   \

@@ -19,7 +19,7 @@ struct prof_occupancy {
 
 /* CUDA programming guide, "Occupancy": threads per unit, blocks per unit (by compute capability),
  * registers in steps of 256 per warp, shared memory in steps of 128 bytes with 1 KiB per block that
- * the system keeps from 8.0 on. False where the device or the launch tells too little. */
+ * the system keeps from 8.0 on. False where the device or the launch reports too little. */
 bool prof_occupancy_of(const struct prof_device *device, const struct prof_config *config,
                        struct prof_occupancy *result);
 

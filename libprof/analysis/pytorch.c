@@ -1,5 +1,5 @@
-/* PyTorch's operators with their device work, that of the backward pass brought home to the forward
- * operator that asked for it. */
+/* PyTorch's operators with their device work, that of the backward pass credited to the forward
+ * operator that caused it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "libprof/analysis/range_index.h"
 #include "libprof/base/saturate.h"
 
-#define MAX_LANES 256 /* per thread; ranges beyond enclose nothing */
+#define MAX_LANES 256 /* per thread; ranges after those enclose nothing */
 
 static struct prof_range_thread *range_thread_of(struct prof_range_index *index, int64_t thread)
 {

@@ -44,7 +44,7 @@ static bool add_range_operation(void *user, const struct prof_event_row *op)
             d->kernels++;
             d->kernel_ns = prof_add(d->kernel_ns, duration);
         } else if (op->kind == PROF_OP_GRAPH) {
-            d->kernel_ns = prof_add(d->kernel_ns, duration); /* of kernels nobody counted */
+            d->kernel_ns = prof_add(d->kernel_ns, duration); /* of kernels that were not counted */
         } else {
             *(op->kind == PROF_OP_MEMSET ? &d->memsets : &d->memcpys) += 1;
             d->memcpy_memset_ns = prof_add(d->memcpy_memset_ns, duration);

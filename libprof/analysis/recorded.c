@@ -185,7 +185,7 @@ int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *fil
     if (filter && filter->end_ns && filter->end_ns < end)
         end = filter->end_ns;
     if (prof_recorded(capture, &recorded, NULL))
-        recorded.in_part = false; /* whoever reads events next tells the error */
+        recorded.in_part = false; /* the next reader of events reports the error */
     int64_t wall = prof_recorded_length(&recorded, begin, end);
     prof_recorded_free(&recorded);
     return wall;

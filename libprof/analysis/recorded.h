@@ -15,8 +15,7 @@ struct prof_recorded {
     PROF_ARRAY(struct prof_recorded_span) spans;
 };
 
-/* Read the marks; few, so whoever wants them reads them anew. Free the result also after a failure.
- */
+/* Read the marks; few, so each user reads them anew. Free the result also after a failure. */
 enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
                                struct prof_error *err);
 void prof_recorded_free(struct prof_recorded *result);

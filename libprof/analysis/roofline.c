@@ -23,7 +23,7 @@ struct prof_roofline_gather {
     enum prof_roofline_group by;
     struct prof_names names; /* kernel name -> number, from 1; 0 = kernels without a name */
     uint32_t name_count;
-    uint32_t *name_of_config; /* number + 1, per index of capture->configs; 0 = not asked yet */
+    uint32_t *name_of_config; /* number + 1, per index of capture->configs; 0 = not looked up yet */
     struct prof_map by_key;
     PROF_ARRAY(struct gathered) points;
     struct prof_declared declared;
@@ -91,7 +91,7 @@ bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
             ? NULL
             : prof_declared_at(&w->declared, op->thread, op->call_ns);
     if (op->kind == PROF_OP_GRAPH && declaration)
-        declaration->incomplete = true; /* kernels that nobody listed */
+        declaration->incomplete = true; /* kernels that are not listed */
     if (op->kind != PROF_OP_KERNEL)
         return true;
     const struct prof_stream *stream = prof_stream(w->capture, op->stream);
@@ -232,7 +232,7 @@ enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *w,
 }
 
 /* One transaction around what declared work and operations are read in. Every kernel is seen, also
- * those that are not asked for: a declaration that has some of them cannot be shared out. */
+ * those outside of the filter: a declaration that has some of them cannot be shared out. */
 static enum prof_status kernels(struct prof_capture *capture, const struct prof_filter *filter,
                                 enum prof_roofline_group by, struct prof_roofline *result,
                                 struct prof_error *err)

@@ -128,7 +128,7 @@ struct prof_roofline_point prof_roofline_blank(void);
 struct prof_roofline_rates {
     double dram, l2;             /* bytes/s of kernel time */
     enum prof_ceiling_kind pipe; /* the busiest; PROF_CEILINGS = none counted */
-    bool pipe_assumed;           /* of the tensor pipe no counter tells the precision */
+    bool pipe_assumed;           /* of the tensor pipe no counter shows the precision */
     double pipe_share;           /* of that pipe's peak, 0..1 */
 };
 

@@ -5,7 +5,7 @@
 #include "libprof/analysis/roofline.h"
 #include "libprof/base/saturate.h"
 
-/* The counters that tell of a pipe; chips differ in which of them they have. */
+/* The counters of a pipe; chips differ in which of them they have. */
 static const struct {
     const char *counter;
     enum prof_ceiling_kind pipe;

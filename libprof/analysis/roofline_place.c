@@ -94,7 +94,7 @@ struct place {
     const struct prof_ceilings *ceilings;
     const struct prof_device *device;
     bool cached; /* declared bytes that cannot all have come from DRAM: they are L2's */
-    bool narrow; /* nobody knows the pipe: 16 bits by the name, near the roof of 32 */
+    bool narrow; /* the pipe is not known: 16 bits by the name, near the roof of 32 */
 };
 
 static double roof_ceiling(const struct place *p, enum prof_ceiling_kind kind)
@@ -124,8 +124,8 @@ static void fill_roof(struct prof_roofline_point *point, enum prof_roof_level le
  * fp32 still makes 1/6 FLOP of a byte; a copy by 16 bytes was seen to make 1/15. */
 #define MOVES_ONLY 0.125
 
-/* Nobody said in which precision the declared FLOP are: what the name of a matrix product says,
- * else FP32, or the next roof that is not below what was reached. */
+/* The precision of the declared FLOP was not given: what the name of a matrix product says, else
+ * FP32, or the next roof that is not below what was reached. */
 static void choose_pipe(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
@@ -235,7 +235,7 @@ static void fill_roofs(struct place *p)
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
                                                      point->roofs[PROF_ROOF_L2].share));
     if (p->narrow && !(point->roof_share >= NEAR))
-        point->roof_share = NAN; /* how near the nearest one is, nobody knows */
+        point->roof_share = NAN; /* how near the nearest one is, is not known */
     point->bound_ns = point->roof_share * (double)point->worked_ns;
 }
 

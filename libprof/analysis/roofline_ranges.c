@@ -1,5 +1,5 @@
-/* The roofline of NVTX ranges: what a phase of the program asks of the device, of its memory and of
- * the link to it. Device work belongs to the ranges that were open on the calling thread when it
+/* The roofline of NVTX ranges: what a phase of the program needs of the device, of its memory and
+ * of the link to it. Device work belongs to the ranges that were open on the calling thread when it
  * was called, as in the range summary; its time is a union of intervals. */
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ struct work {
     struct prof_range_index index;
     struct prof_declared declared;
     struct prof_roofline_counters counters;
-    struct prof_names kernel_names; /* one number for each, to tell mixed declarations */
+    struct prof_names kernel_names; /* one number for each, to recognise mixed declarations */
     enum { NOT_ASKED, WIDE, NARROW } * precision; /* by index of a configuration, of its name */
 };
 

@@ -256,7 +256,7 @@ void prof_stacks_close(struct prof_stacks *s)
     free(s);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 size_t prof_stacks_count(const struct prof_stacks *s)
 {
@@ -329,7 +329,7 @@ bool prof_frame_is_interpreter(const struct prof_frame *frame)
     return frame->kind == PROF_FRAME_NATIVE && is_of(frame, modules);
 }
 
-/* Of every program: where it calls the C library, or is called by it, tells more; the interpreter
+/* Of every program: where it calls the C library, or is called by it, shows more; the interpreter
  * is every Python program's. */
 static bool is_runtime(const struct prof_frame *frame)
 {
@@ -358,8 +358,8 @@ static bool is_of_stub(const struct prof_frame *frame, const struct prof_frame *
     return strstr(callee->function, last ? last + 1 : name);
 }
 
-/* What stands between a launch and the line that asked for it: nvcc's stubs, and the CUDA runtime
- * where it is linked into the program. */
+/* What lies between a launch and the line that caused it: nvcc's stubs, and the CUDA runtime where
+ * it is linked into the program. */
 static bool is_glue(const struct prof_frame *frame, const struct prof_frame *callee)
 {
     const char *name = frame->function;

@@ -289,7 +289,7 @@ struct kernels {
 };
 
 /* Kernels of one range come apart from each other where several streams run at once, so that the
- * last range seen is not enough to tell a new one. False: out of memory. */
+ * last range seen is not enough to recognise a new one. False: out of memory. */
 static bool see_instance(struct kernel_group *group, uint32_t ordinal)
 {
     size_t word = ordinal / 64, old = group->seen_words;

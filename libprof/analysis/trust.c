@@ -152,7 +152,7 @@ struct who {
 };
 
 /* "process 4711: " or ""; in a merged capture "rank 3 (process 4711 on node7): ", because pids of
- * several hosts tell little. */
+ * several hosts mean little. */
 static struct who who(const struct work *w, int64_t process)
 {
     struct who t = {""};
@@ -435,7 +435,7 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     enum prof_status status = read_health(&w, err);
     if (!status)
         status = read_clock_error(&w, &result->clock_error_ns, err);
-    /* What the user asked to leave out is no loss, but whoever reads the figures must know. */
+    /* What the user chose to leave out is no loss, but readers of the figures must know. */
     if (!status) {
         const struct prof_info *info = &w.capture->info;
         struct prof_recorded recorded;

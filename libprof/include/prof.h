@@ -3,7 +3,7 @@
  *     struct prof_capture *capture;
  *     struct prof_error err = {0};
  *     if (prof_open("run.sqlite", &capture, &err))
- *         ... err.message says what is wrong and how to mend it ...
+ *         ... err.message says what is wrong and how to fix it ...
  *     struct prof_kernel_summary kernels;
  *     if (!prof_kernel_summary(capture, NULL, PROF_BY_NAME, &kernels, &err))
  *         for (size_t i = 0; i < kernels.count; i++)

@@ -61,7 +61,7 @@ struct prof_info {
     int64_t duration_ns; /* start to the end of the last process; PROF_UNKNOWN while recording */
     int64_t exit_status; /* PROF_UNKNOWN: a signal ended it, or not known */
     int64_t exit_signal;
-    const char *trace;         /* domains asked for, comma separated */
+    const char *trace;         /* domains of --trace, comma separated */
     const char *kernel_filter; /* only kernels whose name matches it have rows; NULL = all */
     const char *spool;         /* spool folder while it is recorded, else NULL */
     bool summary; /* made by perfkit merge --summary: what kernels took, no rows of single events */
@@ -109,8 +109,8 @@ struct prof_device {
     int64_t l2_bytes, shared_per_unit_bytes, shared_per_block_bytes;
     int64_t registers_per_unit, max_threads_per_unit, max_block;
     const char *label; /* name the program gave it, NULL = none */
-    /* By its number, and by what tells it from others of that number: "GPU 0", "CPU 0 (rank 1)";
-     * never NULL, printable ASCII. The same for all rows of one hardware. */
+    /* By its number, and by what distinguishes it from others of that number: "GPU 0", "CPU 0 (rank
+     * 1)"; never NULL, printable ASCII. The same for all rows of one hardware. */
     const char *title;
     const char
         *full_name; /* its name, behind the title where another device has that name; never NULL */
@@ -137,7 +137,7 @@ struct prof_stream {
 };
 
 /* A kernel with its launch geometry and resources. */
-/* The id of the configuration that stands for all that are not told apart: a capture with more than
+/* The id of the configuration that stands for all that are not kept apart: a capture with more than
  * 50,000 (code generators give every launch a name of its own) has those in memory on which most
  * time was spent. */
 #define PROF_OTHER_CONFIGS INT64_MAX
@@ -166,7 +166,7 @@ const struct prof_config *prof_config(const struct prof_capture *capture, int64_
 /* Whether the device works in the host's memory: processors, integrated GPUs. NULL: false. */
 bool prof_device_shares_memory(const struct prof_device *device);
 /* Whether a transfer of this kind (transfer.kind) on this stream moves its bytes, so that they and
- * its time make a rate: a map of memory that host and device share only tells an address. */
+ * its time make a rate: a map of memory that host and device share only has an address. */
 bool prof_copy_moves(const struct prof_capture *capture, int kind, int64_t stream);
 
 /* All of them in order of id; *list has the returned number of elements (NULL for 0). */
@@ -210,12 +210,13 @@ struct prof_filter {
     size_t stream_count;
     const char *kernel; /* only kernels whose readable name contains this; no other device events */
     const char *kernel_pattern; /* the same by a POSIX extended regular expression */
-    /* Only what was asked for inside NVTX ranges of exactly this name: device work whose call, and
+    /* Only what was called inside NVTX ranges of exactly this name: device work whose call, and
      * host events whose start, lies in such a range on their thread. Ranges in them stay, those
      * around them do not. Needs about 24 bytes per such range. */
     const char *range;
     const char *range_domain; /* those of this domain; NULL = of any, "" = of the default one */
-    /* What an iteration is (prof_findings.h), for what is told by iterations: excludes nothing. */
+    /* What an iteration is (prof_findings.h), for what is reported by iterations: excludes nothing.
+     */
     const char *iteration; /* "RANGE" or "RANGE@DOMAIN"; NULL = chosen */
     bool skips;   /* `skip` holds; else the first one is warm-up where there are 4 or more */
     int64_t skip; /* iterations of each thread to leave out as warm-up */
@@ -241,7 +242,7 @@ struct prof_balance {
     int64_t called, recorded, failed, captured, dropped, outstanding;
     int64_t remainder;  /* called and uncalled minus all the others; 0 = balanced, PROF_UNKNOWN = no
                            count */
-    int64_t filtered;   /* recorded, and left out as prof_info.kernel_filter asks */
+    int64_t filtered;   /* recorded, and left out by prof_info.kernel_filter */
     int64_t uncalled;   /* recorded without the call: the process was cut off first */
     int64_t unanswered; /* the call is recorded, its device work is not */
     int64_t unreturned; /* the call had not returned when the process ended: not recorded */
@@ -264,7 +265,7 @@ struct prof_statement {
     const char *code;            /* what it says, for programs: docs/reference/format.md; static */
     int64_t process;             /* id, 0 = the capture */
     char *text;                  /* one sentence, for people */
-    bool contended;              /* CUPTI was wanted by the program too, or left to it as asked */
+    bool contended; /* CUPTI was wanted by the program too, or left to it by an option */
 };
 
 /* What CUDA graphs did: their work has no calls that it could be balanced against. All 0 where
@@ -273,7 +274,7 @@ struct prof_graph_work {
     int64_t launched;                  /* calls */
     int64_t kernels, memcpys, memsets; /* their records */
     int64_t whole;                     /* executions recorded as a whole, without their nodes */
-    int64_t filtered; /* kernels, left out as prof_info.kernel_filter asks; not in `kernels` */
+    int64_t filtered; /* kernels, left out by prof_info.kernel_filter; not in `kernels` */
 };
 
 struct prof_trust {

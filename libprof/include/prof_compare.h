@@ -42,7 +42,7 @@ enum prof_metric_unit {
     PROF_METRIC_NS_PER_BYTE
 };
 
-/* What is done when an exact metric grew, or a noisy one got slower beyond doubt. */
+/* What is done when an exact metric grew, or a noisy one certainly got slower. */
 enum prof_action {
     PROF_ACTION_FAIL,
     PROF_ACTION_WARN,   /* reported as changed; the run's verdict stays */
@@ -90,7 +90,7 @@ struct prof_metric_info {
     enum prof_action action;
 };
 
-/* Static; NULL beyond the last. */
+/* Static; NULL after the last. */
 const struct prof_metric_info *prof_metric_info(enum prof_metric_family family);
 /* The family of that name; PROF_METRICS when there is none. */
 enum prof_metric_family prof_metric_named(const char *name);
@@ -152,7 +152,7 @@ struct prof_environment {
     enum prof_environment_level level;
 };
 
-/* A run reduced to what is compared. Freed by prof_run_free, copied by nobody. */
+/* A run reduced to what is compared. Freed by prof_run_free, never copied. */
 struct prof_run {
     int64_t session; /* set by the caller: runs of one session share their noise; 0 = its own */
     const char *iteration; /* name of the range; NULL = no range */
@@ -179,8 +179,8 @@ struct prof_run_options {
     bool no_findings;      /* leave out the rules, and the metrics that they make */
 };
 
-/* Reduce a capture. PROF_NOTFOUND: the range that was asked for does not exist. Memory: 24 to 40
- * bytes per device operation. 1,000,000 events: see docs/lab/performance.md. */
+/* Reduce a capture. PROF_NOTFOUND: the range of that name does not exist. Memory: 24 to 40 bytes
+ * per device operation. 1,000,000 events: see docs/lab/performance.md. */
 enum prof_status prof_run_extract(struct prof_capture *capture,
                                   const struct prof_run_options *options, struct prof_run *run,
                                   struct prof_error *err);
@@ -233,7 +233,7 @@ struct prof_compare_options {
                          False: sessions are, runs of one session are averaged first */
     bool allow_single; /* let fewer than three units fail by times (weaker: see reason SINGLE) */
     const char *refuse_times; /* why times cannot be compared; NULL = they can, as far as the
-                                 environments of the runs tell */
+                                 environments of the runs show */
     const struct prof_override *overrides;
     size_t override_count;
 };
@@ -420,7 +420,7 @@ void prof_comparison_free(struct prof_comparison *result);
 bool prof_comparison_undecided(const struct prof_comparison *result);
 /* Is it, and may up to `units` a side decide it? */
 bool prof_comparison_wants(const struct prof_comparison *result, size_t units);
-/* More runs would tell more: it is undecided, or a metric that is to warn is SUSPECT. */
+/* More runs would show more: it is undecided, or a metric that is to warn is SUSPECT. */
 bool prof_comparison_open(const struct prof_comparison *result);
 /* A metric whose action is to warn got worse, or probably did. */
 bool prof_compared_warns(const struct prof_compared *row);

@@ -26,7 +26,7 @@ struct prof_counter {
     const char *metric; /* CUPTI's name on the first device that has it */
     enum prof_counter_kind kind;
     /* What a kernel counts in each of its warps because it is traced: taken off the values of
-     * kernels whose launch configuration tells their warps. 0 = nothing that is known. */
+     * kernels whose launch configuration gives their warps. 0 = nothing that is known. */
     double traced;
 };
 
@@ -71,7 +71,7 @@ struct prof_counter_summary {
     int64_t samples;     /* all of them, also those without a kernel */
     int64_t sampled_ns;  /* their time */
     int64_t bursts;      /* 0 = nothing was sampled: rows is empty */
-    int64_t interval_ns; /* between samples, as asked for; PROF_UNKNOWN without samples */
+    int64_t interval_ns; /* between samples, as requested; PROF_UNKNOWN without samples */
     int64_t wall_ns;
 };
 
@@ -109,7 +109,7 @@ struct prof_counter_point {
 struct prof_counter_line {
     const char *name, *unit; /* of the capture, as in struct prof_counter */
     int64_t device;          /* prof_device.physical; 0 = one that the target did not use */
-    int64_t ordinal;         /* as the sampler counts devices, PROF_UNKNOWN if not told */
+    int64_t ordinal;         /* as the sampler counts devices, PROF_UNKNOWN if not reported */
     enum prof_counter_scale scale;
     struct prof_counter_point *points; /* by time, apart from each other: between them nothing was
                                           sampled */

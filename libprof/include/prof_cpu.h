@@ -21,8 +21,8 @@ struct prof_cpu_times {
     int64_t idle_ns[PROF_CPU_STATES]; /* of it, while no device worked */
 };
 
-/* A function as prof_stack_place tells it: the innermost one with a source line, else with a
- * name. */
+/* A function as prof_stack_place shows it: the innermost one with a source line, else with a name.
+ */
 struct prof_cpu_function {
     char *where;          /* "load_batch (loader.c:118)"; owned by the result */
     const char *function; /* never NULL */

@@ -47,7 +47,7 @@ struct prof_event {
     int64_t process, thread, stream, device, context; /* ids, 0 = unknown or none */
     const char *name; /* kernel, API function, range or mark text, kind of copy or wait */
 
-    /* KERNEL, TRANSFER, MEMSET, SYNC: the call that asked for it. API: the call itself. */
+    /* KERNEL, TRANSFER, MEMSET, SYNC: the call that launched it. API: the call itself. */
     const char *api_name;
     int64_t api_name_id;                   /* its string.id, 0 = none */
     int64_t api_start_ns, api_duration_ns; /* PROF_UNKNOWN = no call known */
@@ -104,7 +104,7 @@ enum prof_status prof_events_open(struct prof_capture *capture, const struct pro
                                   uint32_t kinds, struct prof_events **events,
                                   struct prof_error *err);
 
-/* The next event; false at the end and on an error (prof_events_close tells which). */
+/* The next event; false at the end and on an error (prof_events_close reports which). */
 bool prof_events_next(struct prof_events *events, struct prof_event *event);
 
 /* End the walk. PROF_OK, or what made it stop early. NULL allowed. */
@@ -124,7 +124,7 @@ int64_t prof_events_estimate(struct prof_capture *capture, uint32_t kinds);
 enum prof_status prof_live_begin(struct prof_capture *capture, struct prof_error *err);
 void prof_live_end(struct prof_capture *capture);
 
-/* capture.state as it stands now: prof_info tells it as of the last prof_refresh. Microseconds.
+/* capture.state as it stands now: prof_info reports it as of the last prof_refresh. Microseconds.
  * PROF_STATE_UNKNOWN also where the file cannot be read any more. */
 enum prof_state prof_live_state(struct prof_capture *capture);
 
@@ -194,8 +194,8 @@ enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int6
                                 struct prof_error *err);
 
 /* Share 0..1 of a unit's threads that a launch can keep busy (theoretical occupancy; formula and
- * source at prof_occupancy_of); NaN where the device or the launch tells too little. NULLs allowed.
- */
+ * source at prof_occupancy_of); NaN where the device or the launch reports too little. NULLs
+ * allowed. */
 double prof_live_occupancy(const struct prof_device *device, const struct prof_config *config);
 
 #ifdef __cplusplus

@@ -19,9 +19,8 @@ extern "C" {
 /* Each instant of the part of a run that the rules analyse has exactly one state, so that the
  * states of a device add up to it (docs/reference/rules.md). */
 
-/* State, name in files and JSON, words for people. Idle time is told apart by what the host did
- * until the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on
- * nothing. */
+/* State, name in files and JSON, words for people. Idle time is divided by what the host did until
+ * the next operation arrived. From COPY_PAGEABLE on no kernel runs, from DEPENDENCY on nothing. */
 #define PROF_WATERFALL_STATES(X)                                                                   \
     X(BOTH, "both", "kernels, with memcpy or memset at once")                                      \
     X(KERNEL, "kernel", "kernels")                                                                 \
@@ -72,7 +71,7 @@ enum prof_iteration_source {
     PROF_ITERATION_SOURCES
 };
 
-/* "asked", "step", ...: fixed words, never NULL. */
+/* As in JSON ("step", "repeating"); never NULL. */
 const char *prof_iteration_source_text(enum prof_iteration_source source);
 
 /* Columns that a phase's name has in sentences of a report (prof_report_fit cuts it); what is
@@ -80,7 +79,7 @@ const char *prof_iteration_source_text(enum prof_iteration_source source);
 #define PROF_PHASE_CELLS 40
 
 struct prof_phase_row {
-    const char *name; /* the range with those around it as far as it takes to tell the phases apart,
+    const char *name; /* the range with those around it as far as it takes to keep the phases apart,
                          "train/step"; NULL = none, see source. Lives as long as the result */
     const char *domain; /* NVTX domain of the range; NULL = the default one, or no range */
     enum prof_iteration_source source;
@@ -110,8 +109,8 @@ struct prof_coverage {
 };
 
 /* Whether what `filter` says of iterations fits the capture, for those who report nothing by
- * iterations. PROF_NOTFOUND: no such range, or no iteration is left after `skip`; as whoever
- * reports by iterations says it. */
+ * iterations. PROF_NOTFOUND: no such range, or no iteration is left after `skip`; as reports by
+ * iterations say it. */
 enum prof_status prof_iterations_check(struct prof_capture *capture,
                                        const struct prof_filter *filter, struct prof_error *err);
 
@@ -119,7 +118,7 @@ enum prof_status prof_iterations_check(struct prof_capture *capture,
 
 enum prof_severity { PROF_SEVERITY_INFO, PROF_SEVERITY_WARNING, PROF_SEVERITY_CRITICAL };
 
-/* A rule and what is to be said about it. Static texts, never NULL unless told. */
+/* A rule and what is to be said about it. Static texts, never NULL unless said so. */
 struct prof_rule_page {
     const char *id;                      /* "pageable-copy" */
     const char *title;                   /* "Copies from and to pageable memory" */
@@ -132,7 +131,7 @@ struct prof_rule_page {
     const char *needs;                   /* what must have been recorded */
 };
 
-/* All rules, in the order of the registry; NULL beyond the last. */
+/* All rules, in the order of the registry; NULL after the last. */
 const struct prof_rule_page *prof_rule_page(size_t index);
 /* NULL when there is none of that id. */
 const struct prof_rule_page *prof_rule_find(const char *id);
@@ -183,10 +182,10 @@ struct prof_finding {
     enum prof_severity severity; /* of the rule over all phases, alike in all of its rows that are
                                     hints or in all that are none */
     int64_t device;              /* prof_device.physical, 0 = none in particular */
-    size_t devices;              /* that the rule speaks of; told is the one that it costs most */
-    bool hint; /* no fault by itself (one kernel decides, memory is the limit): never more than
-                  info, and told after faults */
-    bool names_no_cause; /* says where the time goes and not why: told after those that say why. A
+    size_t devices; /* that the rule speaks of; reported is the one that it costs most */
+    bool hint;      /* no fault by itself (one kernel decides, memory is the limit): never more than
+                       info, and listed after faults */
+    bool names_no_cause; /* says where the time goes and not why: listed after those that say why. A
                             hint where findings before it were given most of that time */
     double confidence;   /* 0..1: the part of the bound that is to be expected. Estimated */
     char seen[600]; /* what was seen; each figure in it is one of the numbers. Names of the program
@@ -195,12 +194,12 @@ struct prof_finding {
     size_t number_count;
     struct prof_place places[PROF_FINDING_PLACES];
     size_t place_count;
-    /* Upper bound of the time that mending it can save. Bounds of one report are of different
+    /* Upper bound of the time that fixing it can save. Bounds of one report are of different
      * instants: they add up to no more than prof_findings.window_ns. PROF_UNKNOWN = the finding is
      * about something else than time. */
     int64_t bound_ns;
     double bound_share; /* of the window; NaN likewise */
-    /* The same where nothing else is mended: remedies of the same time overlap, and bound_ns leaves
+    /* The same where nothing else is fixed: remedies of the same time overlap, and bound_ns leaves
      * what another finding was given already. At least bound_ns; these do not add up. */
     int64_t alone_ns;
     double alone_share;
@@ -260,7 +259,7 @@ struct prof_findings {
 /* Judge a capture by all rules. Reads each table once; about 48 bytes per device operation. A
  * filter may choose time, process and device; where single kernels, streams or threads were chosen,
  * here or when recording, idle time is not known and nothing is judged. All stretches of recording
- * are analysed; time between them is nobody's. */
+ * are analysed; time between them belongs to none. */
 enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);

@@ -83,8 +83,9 @@ struct prof_pool {
     int64_t address;
     int64_t made_ns, destroyed_ns; /* PROF_UNKNOWN = not seen */
     int64_t trims;
-    int64_t peak_bytes, peak_used_bytes; /* the most its records told; PROF_UNKNOWN = none did */
-    int64_t unused_bytes;                /* the most of peak_bytes that nobody used; PROF_UNKNOWN */
+    int64_t peak_bytes,
+        peak_used_bytes;     /* the maximum of its records; PROF_UNKNOWN = none has any */
+    int64_t unused_bytes;    /* the most of peak_bytes that was not used; PROF_UNKNOWN */
     int64_t threshold_bytes; /* release threshold, the last known; INT64_MAX: keeps all */
 };
 
@@ -125,7 +126,7 @@ enum prof_memory_verdict {
 };
 
 /* What is said of the allocations of a place and of a call path alike. Static variables of modules
- * are never kept or leaked: nobody can free them. */
+ * are never kept or leaked: no call can free them. */
 struct prof_memory_use {
     int64_t count, bytes;           /* allocations, and their sizes together */
     int64_t held_count, held_bytes; /* alive at the peak of the device */
@@ -187,7 +188,7 @@ struct prof_memory_failure {
     bool host;
     int kind; /* memory kind; 0 = unknown */
     const char *kind_text;
-    int64_t bytes;  /* asked for; PROF_UNKNOWN */
+    int64_t bytes;  /* requested; PROF_UNKNOWN */
     int64_t tries;  /* the same again within a second: an allocator that freed what it kept */
     int64_t result; /* the API's code */
     const char *result_text;  /* "out of memory", "CL_INVALID_BUFFER_SIZE"; NULL = another */
@@ -211,12 +212,12 @@ struct prof_memory_driver {
     int64_t compared;
     int64_t time_ns;
     int64_t total_bytes, used_bytes;
-    int64_t other_bytes;   /* other processes and the driver itself: as the driver tells, else what
-                              was in   use before the program had the device */
-    int64_t tracked_bytes; /* allocations that are alive, and what pools reserve */
+    int64_t other_bytes; /* other processes and the driver itself: as the driver reports, else what
+                            was in use before the program had the device */
+    int64_t tracked_bytes;     /* allocations that are alive, and what pools reserve */
     int64_t granularity_bytes; /* CUDA hands memory out in 2 MiB: what that adds to them */
     int64_t context_bytes; /* contexts, modules, the libraries' own: what is over in every sample */
-    int64_t rest_bytes;    /* over at this sample beyond that */
+    int64_t rest_bytes;    /* over at this sample above that */
     double worst_share;    /* the greatest rest of a sample, of what was in use then */
 };
 
@@ -238,7 +239,7 @@ struct prof_memory_profile {
     int64_t steps;         /* iterations after warm-up, of all phases; 0 = nothing repeats */
     int64_t warm_up;       /* those left out */
     const char *step_name; /* range of the main phase; NULL = found by the operations alone */
-    const char *why_none;  /* why nothing is told; static; NULL = it is */
+    const char *why_none;  /* why nothing is reported; static; NULL = it is */
     char *texts;           /* owned: of the paths */
 };
 

@@ -1,4 +1,4 @@
-/* prof_ranks.h: programs of several processes that work together, and what they tell each other.
+/* prof_ranks.h: programs of several processes that work together, and what they send each other.
  *
  * A rank is a process that takes part, or one of its devices where several of them do. Ranks are
  * found by the launchers' variables (process.rank), by NCCL (what ncclCommInitRank was given), and
@@ -34,7 +34,7 @@ const char *prof_rank_cause_text(enum prof_rank_cause cause);
 /* Times are unions of intervals within the window: nothing is counted twice. */
 struct prof_rank_row {
     int64_t process, device; /* ids; device 0 = none was used */
-    int64_t rank;            /* PROF_UNKNOWN = nobody said */
+    int64_t rank;            /* PROF_UNKNOWN = not given */
     const char *host;
     int64_t pid;
     int64_t begin_ns,
@@ -56,7 +56,7 @@ struct prof_rank_row {
     enum prof_rank_cause cause;     /* of most of that */
     int64_t excess_ns[PROF_CAUSES]; /* of those times, against the median of the other ranks */
     const char
-        *slow_kernel; /* the kernel that took longest beyond the median of the others, or NULL */
+        *slow_kernel; /* the kernel that took longest above the median of the others, or NULL */
     int64_t slow_kernel_ns; /* by so much, over the window */
     double collective_share, exposed_share, wait_share, idle_share; /* of window_ns */
 };
@@ -140,7 +140,7 @@ struct prof_rank_link {
     double usual_rate;    /* median of the other links of as many ranks; NaN = no other */
 };
 
-/* What a port of a host's network carried while perfkit recorded, whoever used it. */
+/* What a port of a host's network carried while perfkit recorded, of all users. */
 struct prof_rank_port {
     int64_t process; /* one of the host's */
     const char *host, *name;
@@ -148,7 +148,7 @@ struct prof_rank_port {
     int64_t duration_ns;            /* that was recorded */
     int64_t received, sent;         /* bytes */
     double receive_rate, send_rate; /* bytes/s, over duration_ns */
-    double link_rate, link_share;   /* of the larger of them; NaN = the port does not tell */
+    double link_rate, link_share;   /* of the larger of them; NaN = the port does not report it */
 };
 
 struct prof_ranks {
@@ -177,7 +177,7 @@ struct prof_ranks {
     const char *why_unmatched;    /* static; NULL = all were, or there are none */
     int64_t calls_without_kernel; /* calls of NCCL whose kernel is not known (copy engines, ...) */
     int64_t clock_error_ns; /* of moments on different hosts, as merging found it; 0 = one host.
-                               PROF_UNKNOWN = not known: then nothing is told of lateness */
+                               PROF_UNKNOWN = not known: then nothing is reported of lateness */
     double imbalance;       /* largest compute time over the mean, less 1; NaN */
 };
 

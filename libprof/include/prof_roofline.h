@@ -70,7 +70,7 @@ struct prof_ceiling {
     double sustained; /* arithmetic, measured: after a second of nothing else; NaN = not known */
     bool measured;    /* by `perfkit device --measure`; else theoretical, from device attributes */
     int64_t date_s;   /* of the measurement, seconds since 1970; PROF_UNKNOWN when theoretical */
-    const char *how;  /* what was run, or the formula; NULL = not told */
+    const char *how;  /* what was run, or the formula; NULL = not known */
 };
 
 struct prof_ceilings {
@@ -96,14 +96,14 @@ enum prof_ceiling_kind prof_ceiling_sustained(const char *name);
 /* Theoretical peaks from a device's attributes, into `out` (PROF_CEILINGS long); returns how many.
  * Bandwidth: prof_device.memory_bandwidth. Arithmetic: units x results per clock and unit of its
  * compute capability (CUDA programming guide, arithmetic throughput) x 2 x clock_khz. Kinds that
- * attributes do not tell are left out; for devices that are not NVIDIA's that is all arithmetic. */
+ * attributes do not give are left out; for devices that are not NVIDIA's that is all arithmetic. */
 size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF_CEILINGS]);
 /* The one of this kind, of a matmul_* that of its pipe; its value is NaN where attributes do not
- * tell it. */
+ * give it. */
 struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind);
 
 /* Whether a device can have done what was measured: not when that is more than 105 % of its peak.
- * (Attributes are rounded; what is beyond was never done: a compiler may have removed the work.)
+ * (Attributes are rounded; what is above was never reached: a compiler may have removed the work.)
  * True where the peak is NaN. */
 bool prof_ceiling_possible(double measured, double peak);
 
@@ -167,7 +167,7 @@ enum prof_work_source {
 
 /* What holds a point back. */
 enum prof_bound {
-    PROF_BOUND_NONE, /* abstained: `why` tells what is missing */
+    PROF_BOUND_NONE, /* abstained: `why` says what is missing */
     PROF_BOUND_DRAM,
     PROF_BOUND_L2,
     PROF_BOUND_COMPUTE,  /* the pipe in `pipe` */
@@ -205,7 +205,7 @@ struct prof_roofline_point {
     double flop, flop_rate;
     enum prof_ceiling_kind
         pipe;              /* the compute roof: FP64 .. TENSOR_FP8; PROF_CEILINGS = not known */
-    bool pipe_assumed;     /* nobody told the precision: FP32, or the first roof above it */
+    bool pipe_assumed;     /* the precision is not known: FP32, or the first roof above it */
     double pipe_ceiling;   /* FLOP/s */
     double pipe_share;     /* flop_rate / pipe_ceiling, or the pipe's busy share by counters */
     double matmul_ceiling; /* matrix products, by their name: FLOP/s that the vendor's library

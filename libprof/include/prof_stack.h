@@ -1,6 +1,6 @@
 /* prof_stack.h: host call stacks of a capture, by name. Part of prof.h's interface; its conventions
- * hold. Rows that carry a stack.id (launches, copies, waits, allocations, CPU samples) are asked
- * here what it means.
+ * hold. Rows that carry a stack.id (launches, copies, waits, allocations, CPU samples) get its
+ * meaning here.
  *
  *     struct prof_stacks *stacks;
  *     if (!prof_stacks_open(capture, &stacks, &err)) {
@@ -155,10 +155,10 @@ enum prof_nearness {
     PROF_NEAR_RUNTIME, /* the C library and the like, which every program has */
 };
 enum prof_nearness prof_frame_nearness(const struct prof_frame *frame);
-/* Is it native code of CPython's interpreter? Told by the module's name. */
+/* Is it native code of CPython's interpreter? Known by the module's name. */
 bool prof_frame_is_interpreter(const struct prof_frame *frame);
 
-/* The frame that tells a person best where a stack is: the innermost of the nearest; outside of the
+/* The frame that shows a person best where a stack is: the innermost of the nearest; outside of the
  * C library and the like, of nvcc's launch stubs, and of a CUDA runtime that is part of the
  * program. Where there is nothing else, one of the C library. NULL as above. Valid until the next
  * call. */
@@ -177,9 +177,9 @@ enum prof_stack_use {
     PROF_STACK_USES
 };
 
-/* The frames of prof_stack_near from the one on that tells callers apart: the functions through
- * which a program launches or allocates everything are skipped, judged over the whole capture.
- * *via is the innermost frame where some were skipped, else NULL. Returns how many; 0 also when the
+/* The frames of prof_stack_near from the one on that distinguishes callers: the functions through
+ * which a program launches or allocates everything are skipped, judged over the whole capture. *via
+ * is the innermost frame where some were skipped, else NULL. Returns how many; 0 also when the
  * capture has no stacks. Valid until the next call for this capture. */
 size_t prof_stack_callers(struct prof_capture *capture, enum prof_stack_use use, int64_t stack,
                           const struct prof_frame **frames, const struct prof_frame **via);
@@ -205,9 +205,9 @@ struct prof_stack_cost {
 
 struct prof_line_row {
     const struct prof_frame *place; /* function, file and line */
-    struct prof_stack_cost total;   /* of all work asked for through this line, each operation once
+    struct prof_stack_cost total;   /* of all work launched through this line, each operation once
                                        also   where the line is on the stack several times */
-    struct prof_stack_cost self;    /* of the work that this line asked for itself */
+    struct prof_stack_cost self;    /* of the work that this line launched itself */
 };
 
 struct prof_line_sums {
@@ -228,7 +228,7 @@ struct prof_caller_row {
     int64_t work_ns; /* of all rows of this work: they stand together */
     uint32_t *path;  /* numbers of prof_stacks_places, innermost first */
     size_t depth;    /* 0 = its stack is not known */
-    size_t told;     /* in path: the frame that tells callers apart, as prof_stack_callers */
+    size_t told;     /* in path: the frame that distinguishes callers, as prof_stack_callers */
 };
 
 struct prof_caller_sums {
@@ -238,7 +238,7 @@ struct prof_caller_sums {
     struct prof_stack_cost all;
 };
 
-/* Bottom-up by kernel: a row for each kernel (or kind of copy) and stack that asked for it. */
+/* Bottom-up by kernel: a row for each kernel (or kind of copy) and stack that launched it. */
 enum prof_status prof_caller_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                   struct prof_caller_sums *result, struct prof_error *err);
 /* The same off a flame graph by PROF_FLAME_COUNT that the caller has already. */
@@ -294,7 +294,7 @@ struct prof_launch_lines {
     int64_t unknown_operations, unknown_ns; /* of that without a stack: it is in no row */
 };
 
-/* One row for each place that asked for work: the program's innermost line, or the one that called
+/* One row for each place that launched work: the program's innermost line, or the one that called
  * it where that line launches all there is for callers of many lines. A kernel of a CUDA graph
  * belongs to the place that made its node, where that is known, else to the launch of the graph;
  * work of PyTorch's backward pass (perfkit run --pytorch) to the line that called the operator
@@ -317,7 +317,7 @@ struct prof_pytorch_row {
     int64_t line;         /* PROF_UNKNOWN likewise */
     int64_t calls;        /* calls of the operator that had device work, forward or backward */
     int64_t forward_ns;   /* sums of durations of kernels, copies, fills and whole graphs: */
-    int64_t backward_ns;  /* of its forward call, and of the backward operators that it asked for */
+    int64_t backward_ns;  /* of its forward call, and of the backward operators that it caused */
     int64_t forward_operations, backward_operations;
     double share, wall_share; /* of forward_ns + backward_ns */
 };

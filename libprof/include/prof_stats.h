@@ -79,7 +79,7 @@ struct prof_launches;
  * or end are left out. Memory: about 50 bytes per launch of a graph. Holds a read transaction. */
 enum prof_status prof_launches_open(struct prof_capture *capture, const struct prof_filter *filter,
                                     struct prof_launches **launches, struct prof_error *err);
-/* False at the end and on an error, which the close tells. */
+/* False at the end and on an error, which the close reports. */
 bool prof_launches_next(struct prof_launches *launches, struct prof_launch *launch);
 enum prof_status prof_launches_close(struct prof_launches *launches, struct prof_error *err);
 

@@ -40,7 +40,7 @@ void prof_histogram_free(struct prof_histogram *histogram);
 /* ---- sums by name ---------------------------------------------------------------------------- */
 
 /* How one quantity spreads over `count` events. The median (and p95, p99: nearest rank) are exact
- * as long as the values of one result fit a budget of 32 MiB; beyond it the largest groups go over
+ * as long as the values of one result fit a budget of 32 MiB; above it the largest groups go over
  * to a log-linear histogram and `quantile_error` says the largest relative error (0 = exact, else
  * <= 0.002). Standard deviation: of the sample (n - 1), NaN for one value, as nsys prints it. */
 struct prof_spread {
@@ -70,7 +70,7 @@ struct prof_kernel_row {
     double share;      /* of the sum over all rows */
     double wall_share; /* sum over prof_wall_ns: above 1 when kernels overlap */
     /* Medians, NaN where no event has them: */
-    double queue_delay_ns;  /* enqueued to started, as the device or driver tells */
+    double queue_delay_ns;  /* enqueued to started, as the device or driver reports */
     double submit_delay_ns; /* handed to the device to started */
     double launch_delay_ns; /* start of the launching call to start of the kernel */
     double api_ns;          /* duration of the launching call */

@@ -45,8 +45,7 @@ FORBIDDEN = compiled(WORDS)
 FORBIDDEN_IN_COMMENTS = compiled(WORDS + COMMENT_WORDS)
 SQL = re.compile(r"\b(SELECT|FROM|WHERE|JOIN|WITH)\b")
 PRODUCT = ("cli/", "collectors/", "libprof/", "report/", "samplers/", "tui/", "workloads/")
-COMMENTS = ("cli/", "collectors/", "libprof/base/", "libprof/gpu/", "libprof/spool/", "libprof/store/", "libprof/symbols/",
-            "libprof/wire/", "report/", "samplers/", "tui/")
+COMMENTS = ("cli/", "collectors/", "libprof/", "report/", "samplers/", "tui/")
 
 
 def blank_comments(text):

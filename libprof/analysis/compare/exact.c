@@ -1,5 +1,5 @@
 /* Exact metrics: the same in every run of the same program, so that one run a side is enough.
- * Whether they are is not assumed: where the runs of a side disagree, only what lies beyond all of
+ * Whether they are is not assumed: where the runs of a side disagree, only what lies outside all of
  * the baseline's is a change. */
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static double rounding_of(const struct prof_compare *c, enum prof_metric_family 
     return (1 + 1e-9) * (1 / fmax(1, n) + 1 / fmax(1, m));
 }
 
-/* 1: grew beyond what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass. */
+/* 1: grew more than what is let pass, -1: shrank, 0: neither; *within: it differs and is let pass.
+ */
 static int direction(const struct values *base, const struct values *cand, double room,
                      enum prof_reason *within)
 {
@@ -173,8 +174,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
             row->verdict = k->there ? PROF_VERDICT_IMPROVED : PROF_VERDICT_CHANGED;
             row->reason = k->there ? PROF_REASON_SHRANK : PROF_REASON_REMOVED;
         }
-        /* It changed, but not in enough runs to be told from a count that is different each time.
-         */
+        /* It changed, but not in enough runs to differ from a count that is different each time. */
         bool ranged = varies(b) || varies(k);
         bool later = frees_later(c, row->family);
         if (!(!(ranged || later) || chance(c) <= c->alpha)) {
@@ -182,7 +182,7 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
                 row->verdict = PROF_VERDICT_SUSPECT;
                 row->reason = later ? PROF_REASON_DEFERRED : PROF_REASON_NOT_SURE;
             } else if (row->verdict == PROF_VERDICT_IMPROVED) {
-                row->verdict = PROF_VERDICT_CHANGED; /* less, and told so */
+                row->verdict = PROF_VERDICT_CHANGED; /* less, and reported so */
             }
         }
     } else if (!frees_later(c, row->family) &&

@@ -1,4 +1,4 @@
-/* Where and how a run was made, as far as a capture tells, and whether its times may be compared at
+/* Where and how a run was made, as far as a capture shows, and whether its times may be compared at
  * all. Nothing that is different each time belongs here: a fingerprint of live clocks or load would
  * make every run incomparable. */
 #include <math.h>
@@ -63,7 +63,7 @@ static void add_devices(struct list *list, enum prof_environment_level level, co
         char one[256];
         if (!f->devices.data[i].device)
             continue;
-        /* what a CPU device has is the host's, and some tell what is free of it at the moment */
+        /* what a CPU device has is the host's, and some report what is free of it at the moment */
         if (part == MEMORY &&
             (!f->devices.data[i].device->kind || strcmp(f->devices.data[i].device->kind, "gpu")))
             continue;

@@ -319,8 +319,7 @@ static void match_by(struct prof_compare *c, struct lones *lones,
 #define MAX_PARTS 4      /* more kernels are not taken for the parts of one */
 #define PART_AT_MOST 0.9 /* of the whole's time: else it is the whole, and the others are new */
 
-/* The kernels of the other side that stand where `one` stood, as often; 0 when they cannot be it.
- */
+/* The kernels of the other side that are where `one` was, as often; 0 when they cannot be it. */
 static size_t find_parts(struct lones *lones, int side, const struct lone *one, struct lone **parts)
 {
     size_t count = 0;
@@ -409,7 +408,7 @@ static bool has_sketch(const struct prof_compare *c, const struct prof_pair *pai
 }
 
 /* Kernels of thousands of shapes (sizes that depend on data) are left as they are: no rename is
- * told from so many, and looking would cost the product of both sides. */
+ * recognised among so many, and looking would cost the product of both sides. */
 #define MOST_LONE 128
 
 bool prof_match(struct prof_compare *c)

@@ -64,9 +64,9 @@ size_t prof_noise_units_needed(double variance, double prior_df, double level, d
 
 double prof_median(double *values, size_t count); /* orders them; NaN for none */
 
-/* ---- what a sketch of times tells about their noise, in units of ln(time) -------------------- */
+/* ---- what a sketch of times shows about their noise, in units of ln(time) -------------------- */
 
-/* Variance of log_mean as the spread within the run tells it, by non-overlapping batch means: right
+/* Variance of log_mean as the spread within the run shows it, by non-overlapping batch means: right
  * also for values that depend on their neighbours. NaN with fewer than two batches. */
 double prof_sketch_variance(const struct prof_sketch *sketch);
 

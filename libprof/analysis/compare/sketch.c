@@ -87,7 +87,7 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
     return true;
 }
 
-/* ---- what a sketch tells about its noise ----------------------------------------------------- */
+/* ---- what a sketch shows about its noise ----------------------------------------------------- */
 
 /* Drawing in to the trimmed range makes the variance that of the trimmed mean but for this factor:
  * (1 - 2 x 0.1)^2 (Tukey and McLaughlin 1963; Wilcox, Robust Estimation, 3.3.3). */

@@ -82,8 +82,7 @@ static void find_verdict(struct prof_comparison *result)
     size_t gated = 0;
     /* What is too noisy need not leave all undecided. A range is part of the iteration: where that
      * is judged, a range that grew enough to matter shows there. And where the host's noise hides
-     * wall time, device times still say what they say: no number of runs that anybody makes would
-     * do better.
+     * wall time, device times still say what they say: no practical number of runs would do better.
      */
     struct prof_compared *wall = gated_one(result, PROF_METRIC_WALL);
     if (wall && !is_judged(wall) && wall->reason == PROF_REASON_NOISE && wall->mde <= MOST_HIDDEN &&

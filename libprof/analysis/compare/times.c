@@ -114,7 +114,7 @@ static bool fill_pool(struct pool *pool, const size_t *of_row,
         struct item item = pool->items.data[i];
         if (!unit_values(c, item.pair, pool->y + kept * units)) {
             struct prof_compared *row = &c->result->rows[item.row];
-            row->gated = false; /* how often it runs is told by its launches */
+            row->gated = false; /* how often it runs is shown by its launches */
             row->reason = row->reason == PROF_REASON_NONE ? PROF_REASON_PARTIAL : row->reason;
             continue;
         }

@@ -56,7 +56,7 @@ bool prof_facts_devices(struct prof_facts *f)
     bool *means = calloc(f->devices.count + 1, sizeof *means);
     bool ok = means && find_reach(f, &reach);
     if (ok) {
-        /* The calls lie by thread: who means which devices is asked once for each. */
+        /* The calls lie by thread: the owner of a device is looked up once for each. */
         for (size_t i = 0; i < f->calls.count; i++) {
             const struct prof_call *call = &f->calls.data[i];
             for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread);
@@ -151,7 +151,7 @@ enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
  * found no room, or whose times never came. Where that is more than next to nothing, time that
  * looks idle may have been work. */
 
-/* Of what was asked for in the window, the part that has no times; what is still under way, or was
+/* Of what was launched in the window, the part that has no times; what is still running, or was
  * when the program ended, is not missing. */
 static double untimed(const struct prof_facts *f)
 {
@@ -172,7 +172,7 @@ enum prof_status prof_facts_missing(struct prof_facts *f, struct prof_error *err
     enum prof_status status = prof_trust(f->capture, &trust, err);
     if (status)
         return status;
-    /* Of what was called, the part that has no record; when it was called nobody knows. While a
+    /* Of what was called, the part that has no record; when it was called is not known. While a
      * capture is being made, records are on their way. */
     enum prof_state state = prof_info(f->capture)->state;
     bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;

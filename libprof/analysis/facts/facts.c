@@ -35,8 +35,8 @@ static uint32_t facts_device_number(struct prof_facts *f, int64_t stream)
     return number;
 }
 
-/* CUDA tells by the function's name whether its call waits, OpenCL by an argument. What goes to
- * pageable memory CUDA waits for always (CUDA driver API, "API synchronization behavior"). */
+/* In CUDA the function's name shows whether its call waits, in OpenCL an argument does. What goes
+ * to pageable memory CUDA waits for always (CUDA driver API, "API synchronization behavior"). */
 static bool call_waits(const struct prof_facts *f, const struct prof_event_row *op)
 {
     const char *name = prof_string(f->capture, op->name, NULL);
@@ -49,7 +49,7 @@ static bool call_waits(const struct prof_facts *f, const struct prof_event_row *
 }
 
 /* Alike by a 64-bit key: that two of some thousands share one by chance is as good as impossible.
- * Beyond SHAPES copies of similar size count as one. */
+ * Above SHAPES copies of similar size count as one. */
 #define SHAPES (1u << 16)
 
 static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row *op)
@@ -59,7 +59,7 @@ static int64_t bytes_of(const struct prof_facts *f, const struct prof_event_row 
                : op->bytes;
 }
 
-/* All but the device, which the stream tells. */
+/* All but the device, which the stream shows. */
 static uint64_t shape_key(const struct prof_facts *f, const struct prof_event_row *op)
 {
     uint64_t key =
@@ -479,7 +479,7 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
     }
 }
 
-/* Between stretches of recording nobody knows what happened. */
+/* What happened between stretches of recording is not known. */
 static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_error *err)
 {
     struct prof_recorded recorded;
@@ -504,7 +504,7 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
 
 enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
 {
-    /* What was told of another phase goes. */
+    /* What was reported of another phase goes. */
     for (size_t i = 0; i < f->shapes.count; i++) {
         const struct prof_shape whole = f->shapes.data[i];
         f->shapes.data[i] = (struct prof_shape){

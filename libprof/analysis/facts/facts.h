@@ -71,7 +71,7 @@ struct prof_shape {
     int64_t total;                       /* likewise: how many */
     uint32_t runs, longest_run;          /* times that its kernel follows itself; most in a row */
     uint32_t turns;    /* that it comes in turn with another one; in a row they count as one */
-    uint32_t awaited;  /* that the host waited next for the device, with nothing else asked for */
+    uint32_t awaited;  /* that the host waited next for the device, with nothing else launched */
     uint32_t packable; /* copies that follow one of the same direction, with no kernel in between */
     struct prof_op longest;
 };
@@ -87,12 +87,12 @@ struct prof_spots {
 };
 void prof_spots_add(struct prof_spots *spots, struct prof_spot spot);
 
-/* What the driver told of a device's clocks within the window. */
+/* What the driver reported of a device's clocks within the window. */
 struct prof_clock_facts {
     int64_t samples, lowered; /* lowered: with a reason other than that nothing is to do */
     int64_t reasons;          /* bits of device_clock.reasons in any of those */
     int64_t working;          /* samples in which it did not idle, and their means */
-    double mhz, max_mhz;      /* NaN = not told */
+    double mhz, max_mhz;      /* NaN = not reported */
 };
 
 struct prof_call_totals {
@@ -100,7 +100,7 @@ struct prof_call_totals {
     int64_t long_count, long_ns; /* of those that take PROF_LONG_CALL_NS or more */
     struct prof_spots spots;
 };
-/* Calls of the driver that ask for something and go on are shorter. */
+/* Calls of the driver that start something and go on are shorter. */
 #define PROF_LONG_CALL_NS 20000
 
 /* What an interpreter and a framework take from one operator to the next is less. */
@@ -144,7 +144,7 @@ struct prof_lifetime {
 
 struct prof_facts {
     struct prof_capture *capture;
-    int64_t begin_ns, end_ns;       /* of what was asked for */
+    int64_t begin_ns, end_ns;       /* of what was selected */
     struct prof_intervals recorded; /* stretches of it that were recorded */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
@@ -163,7 +163,7 @@ struct prof_facts {
     /* For who shares the pass: streams of operations that were not seen to end, and how many
      * operations with known times are not in `ops` although they touch the run. */
     PROF_ARRAY(uint32_t) unfinished;
-    PROF_ARRAY(int64_t) untimed; /* when those were asked for, where that is known */
+    PROF_ARRAY(int64_t) untimed; /* when those were launched, where that is known */
     size_t left_out;
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
@@ -195,7 +195,7 @@ enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *
                                  const struct prof_filter *filter, struct prof_error *err);
 void prof_facts_free(struct prof_facts *facts);
 
-/* Make the facts those of a phase: what shapes, devices, calls and clocks tell within it. After
+/* Make the facts those of a phase: what shapes, devices, calls and clocks show within it. After
  * loading they are those of the main one. */
 enum prof_status prof_facts_phase(struct prof_facts *facts, size_t phase, struct prof_error *err);
 
@@ -278,10 +278,10 @@ static inline bool prof_is_kernel(const struct prof_shape *shape)
     return shape->kind == PROF_OP_KERNEL || shape->kind == PROF_OP_GRAPH;
 }
 
-/* As prof_utilisation without a filter, from the facts of the whole capture. *told is false, and
- * the result empty, where they do not tell all of it: then read the tables. */
+/* As prof_utilisation without a filter, from the facts of the whole capture. *known is false, and
+ * the result empty, where they do not show all of it: then read the tables. */
 enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
                                      size_t gaps, size_t buckets, struct prof_utilisation *result,
-                                     bool *told, struct prof_error *err);
+                                     bool *known, struct prof_error *err);
 
 #endif

@@ -128,7 +128,7 @@ static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_
 struct owner {
     int64_t begin, end, until;
     int64_t host_end; /* of its iterations, and of the waits that follow the last one */
-    int64_t next;     /* when its thread asked for the device's next operation after `end` */
+    int64_t next;     /* when its thread launched the device's next operation after `end` */
     uint32_t thread;  /* of the iteration that ends last */
     int64_t waits;    /* in the pause before that one */
     size_t phase;
@@ -144,7 +144,8 @@ static int by_owner(const void *a, const void *b)
     return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->phase, y->phase);
 }
 
-/* Phases of different threads may overlap in time: whoever began first has it until it ends. */
+/* Phases of different threads may overlap in time: the one that began first has it until it ends.
+ */
 static bool list_owners(struct owners *owners, struct prof_phases *phases)
 {
     size_t kept = 0;

@@ -2,7 +2,7 @@
  * synchronizations, on the thread that launches most. Something that comes at even distances in
  * that sequence marks the iterations; how long anything took does not matter. Of several such marks
  * the one that comes least often is the outermost: one synchronization after 200 launches, not each
- * of them. Launch configurations may differ from iteration to iteration; then kernels are told
+ * of them. Launch configurations may differ from iteration to iteration; then kernels are kept
  * apart by name only. */
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static size_t usual_distance(struct sequence *s, size_t first, size_t count)
     return s->distances[(count - 1) / 2];
 }
 
-/* The longest stretch of marks without a distance that is far beyond the usual one. */
+/* The longest stretch of marks without a distance that is far above the usual one. */
 static struct period longest_stretch(const struct sequence *s, size_t first, size_t count,
                                      size_t usual)
 {

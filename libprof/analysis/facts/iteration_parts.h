@@ -49,7 +49,7 @@ struct prof_range_paths {
 };
 
 /* The paths of all ranges, but of libraries' own, and the device work in them; chosen and inside
- * are for whoever chooses. Free them also after a failure, which is out of memory. */
+ * are for the function that chooses. Free them also after a failure, which is out of memory. */
 bool prof_range_paths_read(struct prof_range_paths *paths, const struct prof_facts *facts);
 void prof_range_paths_free(struct prof_range_paths *paths);
 
@@ -60,7 +60,7 @@ char *prof_range_path_label(const struct prof_range_paths *paths, uint32_t path)
  * PROF_NO_RANGE_PATH. */
 uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op *op);
 
-/* Ended: also outside of the time that was asked for, so that the choice does not depend on it. */
+/* Ended: also outside of the analysed time, so that the choice does not depend on it. */
 static inline bool prof_range_is_instance(const struct prof_range_node *node)
 {
     return node->end != INT64_MAX;
@@ -70,10 +70,10 @@ static inline bool prof_range_is_instance(const struct prof_range_node *node)
 
 /* Phases by NVTX ranges, appended to phases->list with their iterations, threads in order; none
  * where no range repeats. The ranges that were left out by their names (warm-up, setup, teardown)
- * are appended to *set_up, as they are, by begin. asked: "RANGE" or "RANGE@DOMAIN", NULL = choose.
+ * are appended to *set_up, as they are, by begin. filter: "RANGE" or "RANGE@DOMAIN", NULL = choose.
  * False: out of memory. */
 bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *paths,
-                           const char *asked, struct prof_intervals *set_up);
+                           const char *filter, struct prof_intervals *set_up);
 
 /* Phases by the sequence of launches of the thread that launches most, of those that lie in none of
  * `known` (a set of intervals). False: out of memory. */

@@ -96,7 +96,7 @@ static bool is_in_time(const struct prof_facts *f, const struct prof_range_node 
     return node->begin >= f->begin_ns && node->end <= f->end_ns;
 }
 
-/* PROF_NO_RANGE_PATH: out of memory, which *failed tells, or too many. */
+/* PROF_NO_RANGE_PATH: out of memory, which *failed shows, or too many. */
 static uint32_t find_range_path(struct prof_range_paths *paths, uint32_t parent, uint32_t group,
                                 int64_t domain, bool *failed)
 {

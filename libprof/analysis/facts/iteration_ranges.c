@@ -23,12 +23,12 @@ struct candidate {
     int64_t begin, end;
     uint32_t cluster; /* index of the candidate that leads it */
     bool dropped;
-    bool other; /* not asked for */
+    bool other; /* not selected */
 };
 
 struct search {
     struct prof_range_paths *paths;
-    bool asked_path; /* a path was asked for, not a name */
+    bool asked_path; /* a path was selected, not a name */
     PROF_ARRAY(struct candidate) candidates;
 };
 
@@ -160,7 +160,7 @@ static bool list_candidates(struct search *s, bool all)
     size_t count = 0, others = 0;
     for (size_t p = 0; sorted && p < s->paths->list.count; p++) {
         const struct prof_range_path *path = &s->paths->list.data[p];
-        /* Of ranges that nobody names so, those with next to no work are no phase. */
+        /* Of ranges without such a name, those with next to no work are no phase. */
         if (path->chosen &&
             (all || (path->preferred || 50 * (double)path->ops >= (double)s->paths->ops ||
                      10 * (double)path->ns >= (double)s->paths->ns)))
@@ -202,7 +202,7 @@ static void drop_crossing(struct candidate *c)
     c->list.count = kept;
 }
 
-/* What was asked for may come in turn with iterations of other ranges ("a/step", "b/step"): what
+/* What was selected may come in turn with iterations of other ranges ("a/step", "b/step"): what
  * lies in those is not its own. Ranges around it are, and those inside of it. */
 static bool list_others(struct search *s)
 {
@@ -282,8 +282,8 @@ static bool read_candidate_instances(struct search *s, struct prof_intervals *se
 
 /* ---- which of them are one phase ------------------------------------------------------------- */
 
-/* Do the instances of the two come in turn? Of the one that comes less often, how many stand in a
- * row tells. Threads follow each other in the lists: order by thread is good enough. */
+/* Do the instances of the two come in turn? Of the one that comes less often, the number of those
+ * in a row shows it. Threads follow each other in the lists: order by thread is good enough. */
 static bool come_in_turn(const struct candidate *a, const struct candidate *b)
 {
     if (a->begin >= b->end || b->begin >= a->end)
@@ -340,7 +340,7 @@ static const struct candidate *leader_of(const struct search *s, uint32_t cluste
 
 /* ---- result ---------------------------------------------------------------------------------- */
 
-/* As far as it tells the phases apart; each label may be asked for (choose_asked). */
+/* As far as it keeps the phases apart; each label may be selected (choose_asked). */
 static char *label_of(const struct search *s, const struct candidate *const *leaders, size_t count,
                       const struct candidate *own)
 {
@@ -428,20 +428,20 @@ static bool is_all_set_up(const struct search *s)
 }
 
 bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *paths,
-                           const char *asked, struct prof_intervals *set_up)
+                           const char *filter, struct prof_intervals *set_up)
 {
     struct search s = {.paths = paths};
-    if (asked)
-        choose_asked(&s, asked);
+    if (filter)
+        choose_asked(&s, filter);
     else
         choose_paths(&s, false);
-    if (!asked && is_all_set_up(&s))
+    if (!filter && is_all_set_up(&s))
         choose_paths(&s, true);
-    bool ok = list_candidates(&s, asked != NULL) && (!asked || list_others(&s)) &&
+    bool ok = list_candidates(&s, filter != NULL) && (!filter || list_others(&s)) &&
               read_candidate_instances(&s, set_up) && note_others(&s, phases);
-    /* Candidates stand with preferred names first, then by work: whoever comes in turn with one of
-     * those before it is a part of its iterations. */
-    if (ok && !asked) {
+    /* Candidates stand with preferred names first, then by work: a range that comes in turn with
+     * one of those before it is a part of its iterations. */
+    if (ok && !filter) {
         struct candidate *all = s.candidates.data;
         for (uint32_t i = 0; i < s.candidates.count; i++) {
             for (uint32_t k = 0; k < i && !is_preferred(&s, &all[i]); k++) {
@@ -453,7 +453,7 @@ bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *
             }
         }
     }
-    ok = ok && add_phases(&s, phases, asked != NULL);
+    ok = ok && add_phases(&s, phases, filter != NULL);
     if (set_up->count)
         qsort(set_up->data, set_up->count, sizeof *set_up->data, prof_by_interval_begin);
     for (size_t i = 0; i < s.candidates.count; i++)

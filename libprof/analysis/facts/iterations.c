@@ -167,8 +167,8 @@ static void order_phases(struct prof_phases *phases)
     }
 }
 
-/* Where the ranges that repeat hold less than half of the work, the sequence of launches tells of
- * the rest. */
+/* Where the ranges that repeat hold less than half of the work, the sequence of launches shows the
+ * rest. */
 static bool find_launches(struct prof_phases *phases, const struct prof_facts *f,
                           const struct prof_intervals *set_up)
 {
@@ -291,7 +291,7 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
                     one->end = one[1].begin;
             }
         }
-        /* Warm-up is what comes first in the run, whatever time was asked for. */
+        /* Warm-up is what comes first in the run, whatever time was selected. */
         size_t kept = 0;
         for (size_t from = 0, to; from < phase->iterations.list.count; from = to) {
             to = prof_iterations_thread_end(&phase->iterations, from);
@@ -401,7 +401,7 @@ static bool put_in_order(struct prof_iterations *it, const struct prof_facts *f)
     return index_threads(it, f);
 }
 
-/* Between stretches of recording nobody knows what happened: the longest one stands for the run. */
+/* What happened between stretches of recording is not known: the longest one stands for the run. */
 static bool take_run(struct prof_iterations *it, const struct prof_facts *f)
 {
     struct prof_interval run = {f->begin_ns, f->begin_ns + 1};

@@ -23,7 +23,7 @@ struct prof_iteration {
     uint32_t thread;       /* id */
     uint32_t phase;        /* index in facts.phases */
     bool steady;           /* not warm-up */
-    int64_t busy_ns;       /* union of the device work launched in it: of whoever sums that */
+    int64_t busy_ns;       /* union of the device work launched in it: of the sum that takes it */
     int64_t covered;       /* while summing that: where it ends so far */
     int64_t from, time_ns; /* set by prof_iterations_time: where its time begins, how long it is */
 };
@@ -66,14 +66,14 @@ struct prof_phases {
     PROF_ARRAY(struct prof_phase) list; /* in order of time; at least one */
     size_t main;                        /* the one that stands for all where there can be but one */
     int64_t time_ns;                    /* analysed time of all */
-    PROF_ARRAY(int64_t) others; /* begins of iterations that were not asked for; see list_marks */
+    PROF_ARRAY(int64_t) others; /* begins of iterations that were not selected; see list_marks */
     struct prof_coverage coverage;
 };
 
 struct prof_filter;
 
 /* Find the phases; facts hold operations, calls and ranges by then. Free the result also after a
- * failure. PROF_NOTFOUND: no range of the name that filter->iteration asks for. */
+ * failure. PROF_NOTFOUND: no range of the name in filter->iteration. */
 enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_facts *facts,
                                   const struct prof_filter *filter, struct prof_error *err);
 void prof_phases_free(struct prof_phases *phases);
@@ -91,7 +91,7 @@ enum prof_status prof_iterations_find(struct prof_iterations *iterations,
                                       const struct prof_facts *facts, bool of_work,
                                       struct prof_error *err);
 
-/* The iterations of all phases, for those who tell phases apart (prof_iteration.phase): searched
+/* The iterations of all phases, for readers that keep phases apart (prof_iteration.phase): searched
  * likewise. main_begin and what says where they come from is of no phase. */
 enum prof_status prof_iterations_of_phases(struct prof_iterations *iterations,
                                            const struct prof_facts *facts, struct prof_error *err);

@@ -16,7 +16,7 @@ enum { KERNELS, TRANSFERS };
 struct device {
     struct prof_utilisation_row row;
     struct prof_sweep sweep;
-    int64_t busy_until; /* end of the last busy span told; INT64_MIN at first */
+    int64_t busy_until; /* end of the last busy span reported; INT64_MIN at first */
     int64_t busy_since; /* begin of the stretch that ends there */
     size_t gap_room, buckets;
     int64_t begin_ns, end_ns; /* the window */
@@ -72,7 +72,7 @@ static void add_device_gap(struct device *d, struct prof_gap gap)
     }
 }
 
-/* Idle from `begin` to `end`; where nothing was recorded nobody knows. */
+/* Idle from `begin` to `end`; where nothing was recorded it is not known. */
 static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t before_ns)
 {
     if (!d->recorded->in_part) {
@@ -286,7 +286,7 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
         status = prof_begin(w->capture, err);
     if (status)
         return status;
-    /* Operations outside the window (clock errors, the part that was not asked for) are cut off:
+    /* Operations outside the window (clock errors, the part that was not selected) are cut off:
      * busy plus idle is the window, always. */
     int64_t end = prof_end_ns(w->capture);
     w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
@@ -352,21 +352,21 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
 
 enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct prof_facts *facts,
                                      size_t gaps, size_t buckets, struct prof_utilisation *result,
-                                     bool *told, struct prof_error *err)
+                                     bool *known, struct prof_error *err)
 {
     struct work w = {.capture = capture, .gaps = gaps, .buckets = buckets};
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
     enum prof_status status = open_utilisation_work(&w, NULL, err);
-    *told = !status && !facts->left_out && !w.recorded.in_part;
+    *known = !status && !facts->left_out && !w.recorded.in_part;
     bool ok = true;
-    while (*told && ok && (op = prof_facts_next(facts, &walk, &kind))) {
+    while (*known && ok && (op = prof_facts_next(facts, &walk, &kind))) {
         struct prof_event_row row = {
             .kind = kind, .stream = op->stream, .start_ns = op->start, .duration_ns = op->duration};
         ok = add_busy_operation(&w, &row);
     }
-    for (size_t i = 0; *told && ok && i < facts->unfinished.count; i++) {
+    for (size_t i = 0; *known && ok && i < facts->unfinished.count; i++) {
         struct prof_event_row row = {.kind = PROF_OP_KERNEL,
                                      .stream = facts->unfinished.data[i],
                                      .start_ns = PROF_UNKNOWN,
@@ -376,7 +376,7 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     if (!ok)
         status = prof_out_of_memory(err);
     status = close_utilisation_work(&w, status, result, err);
-    if (!*told)
+    if (!*known)
         prof_utilisation_free(result);
     return status;
 }

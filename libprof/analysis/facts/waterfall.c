@@ -1,7 +1,7 @@
 /* The exclusive waterfall: each instant of each device within the window has one state. Busy time
- * is told apart by what ran, idle time by what the host did until the next operation came: a queued
- * one was waited for by the device (dispatch, dependency), one that was asked for later has the
- * host to thank. The states sum to the window, so gains taken from them never exceed it. */
+ * is divided by what ran, idle time by what the host did until the next operation came: a queued
+ * one was waited for by the device (dispatch, dependency), one that was launched later waited for
+ * the host. The states sum to the window, so gains taken from them never exceed it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,21 +135,21 @@ static bool typical_idle_finish(const struct typical_idle *idle,
 
 struct sweep {
     struct prof_device_facts *facts;
-    int64_t done; /* all before this is told */
+    int64_t done; /* all before this is reported */
     int64_t kernel_end, copy_end;
     uint32_t kernel_shape, copy_shape;
     uint32_t last_stream, last_shape; /* of the operation before; UINT32_MAX = none */
-    uint32_t last_thread;             /* that asked for it */
+    uint32_t last_thread;             /* that launched it */
     bool last_launched;               /* it counts: it was launched in the phase */
     size_t interval;                  /* of the phase */
     uint32_t kernels[PERIODS];        /* shapes of the last ones with nothing in between */
-    uint32_t as_before[PERIODS];      /* kernels in a row that are what stood 1, 2 before them */
+    uint32_t as_before[PERIODS];      /* kernels in a row that are what was 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
     int64_t launching;              /* since then, but for the first launch */
     int64_t stood, lead;            /* ns in the last wait; in the one that `behind` names */
-    int64_t last_call;              /* when the latest of the operations so far was asked for */
-    int64_t gap[PROF_SLICES];       /* the idle time being told */
+    int64_t last_call;              /* when the latest of the operations so far was launched */
+    int64_t gap[PROF_SLICES];       /* the idle time being reported */
     int64_t woken;                  /* of its PROF_SLICE_SYNC, after the wait */
     uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
     struct prof_map streams;
@@ -189,9 +189,9 @@ static int64_t within(const struct prof_facts *f, const struct sweep *s, int64_t
                : 0;
 }
 
-/* Since when the host is behind the device, `stood_ns` of which it stood in the wait: no wait costs
- * more of its lead. One that never gets ahead between two waits is slow at launching: that is not
- * the wait's fault. */
+/* Since when the host is behind the device, `stood_ns` of which it was blocked in the wait: no wait
+ * costs more of its lead. One that never gets ahead between two waits is slow at launching: that is
+ * not the wait's fault. */
 static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
 {
     s->behind = whose;
@@ -253,7 +253,8 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     }
 }
 
-/* Tell the busy time up to `time`; afterwards the device is idle from s->done on, if before it. */
+/* Report the busy time up to `time`; afterwards the device is idle from s->done on, if before it.
+ */
 static void advance_busy_time(struct work *w, struct sweep *s, int64_t time)
 {
     while (s->done < time) {
@@ -355,7 +356,7 @@ static void begin_gap(struct sweep *s)
     s->woken = 0;
 }
 
-/* asked_at: when its next operation was asked for, by that thread. */
+/* asked_at: when its next operation was launched, by that thread. */
 static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thread,
                             int64_t asked_at)
 {
@@ -376,7 +377,7 @@ static void begin_row(struct sweep *s)
     }
 }
 
-/* After its last operation in an interval: what the thread did that had asked for that one. */
+/* After its last operation in an interval: what the thread did that had launched that one. */
 static void spend_tail(struct work *w, struct sweep *s, struct prof_interval interval)
 {
     struct prof_op none = {.start = interval.end, .thread = s->last_thread, .shape = NO_SHAPE};

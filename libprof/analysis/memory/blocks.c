@@ -82,7 +82,7 @@ static uint32_t segment_of(const struct blocks *b, int64_t process, int64_t addr
     return MEMORY_NONE;
 }
 
-/* The program's first thread stands for all: the history tells none. */
+/* The program's first thread stands for all: the history shows none. */
 static int64_t first_thread(const struct prof_capture *capture, int64_t process)
 {
     const struct prof_process *its = prof_process(capture, process);

@@ -1,7 +1,7 @@
 /* The driver's own count against what was seen. perfkit samples how full a device is; at each
  * sample that must be what others hold, plus the allocations that are alive, plus what pools
  * reserve, plus what CUDA's granularity adds, plus contexts and code. The last is what is over in
- * every sample; a rest beyond it is memory that nobody told of. */
+ * every sample; a rest above it is memory that was not reported. */
 #include <stdlib.h>
 
 #include "libprof/analysis/memory/profile.h"

@@ -1,4 +1,4 @@
-/* Post-mortem of allocations that found no room: what was asked for, what was live there at that
+/* Post-mortem of allocations that found no room: what was requested, what was live there at that
  * moment, and which call paths held it. */
 #include <stdlib.h>
 
@@ -21,10 +21,10 @@ struct span {
 struct rows {
     struct memory_work *work;
     PROF_ARRAY(struct span) spans; /* of rows of allocation_failure; then by thread and begin */
-    struct span last;              /* of the calls told without such a row */
+    struct span last;              /* of the calls reported without such a row */
     struct found list[2 * LISTED];
     size_t count, most;
-    struct found latest; /* told last, listed or not */
+    struct found latest; /* reported last, listed or not */
     bool latest_is_listed;
     int64_t failed;
 };
@@ -95,7 +95,7 @@ static bool overlap(const struct span *a, const struct span *b)
     return a->thread == b->thread && a->begin <= b->end && b->begin <= a->end;
 }
 
-/* Is the call one that was told already, in it, or around it? Spans of a thread are apart. */
+/* Is the call one that was reported already, in it, or around it? Spans of a thread are apart. */
 static bool overlaps_failed_call(const struct rows *rows, const struct span *span)
 {
     const struct span *spans = rows->spans.data;
@@ -106,7 +106,7 @@ static bool overlaps_failed_call(const struct rows *rows, const struct span *spa
     return overlap(&rows->last, span) || (low && overlap(&spans[low - 1], span));
 }
 
-/* An allocator that frees what it keeps and asks again. */
+/* An allocator that frees what it keeps and tries again. */
 #define AGAIN_NS 1000000000
 
 static bool is_again(const struct rows *rows, const struct prof_memory_failure *failure,
@@ -179,9 +179,8 @@ static bool add_failure(void *user, sqlite3_stmt *row)
            keep_failure(rows, failure, prof_column_id(row, STACK), call);
 }
 
-/* Calls that only their result tells of: from pools in stream order, and captures made of other
- * tools' files. In OpenCL the result alone does not tell: a size of 0 is refused as one too
- * large. */
+/* Calls known only by their result: from pools in stream order, and captures made of other tools'
+ * files. In OpenCL the result alone does not suffice: a size of 0 is refused as one too large. */
 static const struct prof_event_query failed_calls = {
     .tables = PROF_OPS(CALL),
     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(RESULT) |

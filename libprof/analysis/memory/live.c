@@ -93,8 +93,8 @@ static bool push_alive(struct walk *w, struct pending p)
     return true;
 }
 
-/* The next change; at one moment frees come before allocations. *made tells an allocation, then in
- * w->made. False at the end; *failed when out of memory. */
+/* The next change; at one moment frees come before allocations. *made is set for an allocation,
+ * then in w->made. False at the end; *failed when out of memory. */
 static bool next_change(struct walk *w, struct change *change, struct prof_allocation *made,
                         bool *is_made, bool *failed)
 {
@@ -145,7 +145,7 @@ static void add_live_change(struct sum *s, const struct change *c)
     }
 }
 
-/* __device__ and __managed__ variables live as long as their module: nobody can free them. A
+/* __device__ and __managed__ variables live as long as their module: no call can free them. A
  * sub-buffer, or an image over a buffer, has no bytes of its own. */
 static bool leaked(const struct prof_allocation *a)
 {
@@ -307,7 +307,7 @@ static void hold_until(struct bucket *b, int64_t time)
     b->byte_ns += (double)b->bytes * (double)prof_subtract(time, b->last_ns);
 }
 
-/* Too many buckets: join neighbours into spans twice as long as now, or as the whole asks for. */
+/* Too many buckets: join neighbours into spans twice as long as now, or as the whole needs. */
 static void thin(struct line *l)
 {
     struct bucket *buckets = l->buckets.data;

@@ -80,8 +80,8 @@ static bool append_path(struct text *text, const struct prof_flame *tree, uint32
     return ok && append_path_text(text, "", 1);
 }
 
-/* Of the frames that are nearest to the person who reads and have a line the one that tells callers
- * apart, else the node itself. */
+/* Of the frames that are nearest to the person who reads and have a line the one that distinguishes
+ * callers, else the node itself. */
 static uint32_t shown_path_node(const struct text *text, const struct prof_flame *tree, uint32_t at)
 {
     uint32_t nodes[DEPTH], numbers[DEPTH];

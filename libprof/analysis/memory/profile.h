@@ -1,5 +1,5 @@
 /* What the parts of the memory profile share: profile.c loads and puts together, sweep.c walks
- * through time, steps.c tells leaks from state, paths.c writes the words. */
+ * through time, steps.c separates leaks from state, paths.c writes the words. */
 #ifndef PERFKIT_ANALYSIS_MEMORY_PROFILE_H
 #define PERFKIT_ANALYSIS_MEMORY_PROFILE_H
 
@@ -20,7 +20,7 @@ struct memory_item {
     uint32_t lifetime; /* of facts.lifetimes; nothing for blocks */
     uint32_t inside;   /* blocks: the item that they lie in, MEMORY_NONE = not found */
     bool kept, fixed;  /* never freed; a static variable */
-    bool segment;      /* blocks lie in it, which tell more */
+    bool segment;      /* blocks lie in it, which show more */
     bool block;        /* of a framework's allocator: its bytes are those of another item */
 };
 

@@ -186,7 +186,7 @@ static void hold(struct prof_memory_use *use, int64_t bytes)
 }
 
 /* The peak is reached when the driver gives a segment: the block that it is for is cut out of it
- * only then, and told to a microsecond. */
+ * only then, and known to a microsecond. */
 #define CUT_NS 100000
 
 static bool is_held(const struct memory_work *w, const struct memory_item *item)
@@ -283,7 +283,7 @@ static bool see_kept(struct memory_work *w, struct kept *kept, const struct memo
     return true;
 }
 
-/* What lies in a segment tells of itself. */
+/* What lies in a segment is reported itself. */
 static bool see_item(struct memory_work *w, struct kept *kept, const struct memory_item *item)
 {
     size_t step = memory_has_steps(w) ? prof_iteration_at(&w->iterations, item->thread, item->start)

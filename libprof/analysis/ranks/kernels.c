@@ -115,7 +115,7 @@ static enum prof_status read_nodes(struct nodes *nodes, struct prof_error *err)
     bool any = false;
     for (size_t i = 0; i < w->kernels.count; i++)
         any |= w->kernels.data[i].node != PROF_UNKNOWN;
-    /* CUPTI tells of a clone twice: as created, and then as cloned. */
+    /* CUPTI reports a clone twice: as created, and then as cloned. */
     enum prof_status status =
         any ? prof_scan(
                   w->capture,
@@ -193,8 +193,8 @@ static void say(struct rank_said *said, struct rank_call *call, enum prof_collec
         said->reduction = NULL;
 }
 
-/* The launch of this kind that was told of a call of the same communicator, where that is asked
- * for; else the first that has not been told anything. */
+/* The launch of this kind that belongs to a call of the same communicator, where that is required;
+ * else the first without a call. */
 static struct rank_said *launch_for(const struct sweep *s, const struct rank_call *call,
                                     bool by_communicator)
 {
@@ -387,7 +387,7 @@ enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
         status = read_nodes(&nodes, err);
     if (!status && (!add_moments(w, &nodes, &sweep) || !pair_rest(w)))
         status = prof_out_of_memory(err);
-    /* What the graph's node was told, and what the name alone tells. */
+    /* What the graph's node is known to be, and what the name alone shows. */
     if (!status) {
         for (size_t i = 0; i < w->kernels.count; i++) {
             struct rank_kernel *kernel = &w->kernels.data[i];

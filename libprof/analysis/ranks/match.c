@@ -12,7 +12,7 @@
 
 /* The n-th from one rank to another goes with the n-th that this one receives from it. A receive
  * waits until its send has begun; a send waits for its receive where it could not end before. That
- * is no lateness of anybody: stages of a pipeline wait by design. Believed as other operations are,
+ * is no rank's lateness: stages of a pipeline wait by design. Believed as other operations are,
  * where numbers and sizes agree and hardly any receive is over before its send has begun. */
 
 /* One side of a transfer; ranks are those of the communicator. */
@@ -27,7 +27,7 @@ struct pairing {
     PROF_ARRAY(struct side) sides;
 };
 
-/* What it was told when the communicator was made; else its rank, where that is of all. */
+/* What was recorded when the communicator was made; else its rank, where that is of all. */
 static int64_t rank_in(const struct rank_work *w, const struct rank_unit *unit,
                        const struct rank_communicator *communicator)
 {
@@ -209,7 +209,7 @@ static bool lanes_match(const struct matching *m, size_t set, bool from_end)
         last_start = event->start > last_start ? event->start : last_start;
         first_end = event->end < first_end ? event->end : first_end;
     }
-    /* Clocks that nobody could compare say nothing against it. */
+    /* Clocks that could not be compared say nothing against it. */
     return m->w->clock_unknown ||
            prof_subtract(last_start, first_end) <= prof_add(RANK_FIT_SLACK_NS, m->w->clock_error);
 }

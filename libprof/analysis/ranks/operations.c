@@ -4,7 +4,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/ranks/ranks.h"
 
-/* ---- sets that are asked for lengths --------------------------------------------------------- */
+/* ---- sets with lengths ----------------------------------------------------------------------- */
 
 bool rank_cover_finish(struct rank_cover *cover)
 {
@@ -82,7 +82,7 @@ static bool count_add(struct rank_work *w, struct rank_count count)
                           (uint32_t)(w->counts.count - 1));
 }
 
-/* Is it of the iterations, by the moment at which it was asked for? Everything is without them. */
+/* Is it of the iterations, by the moment at which it was launched? Everything is without them. */
 static bool in_iterations(const struct rank_unit *unit, int64_t time)
 {
     const struct prof_intervals *all = unit->iterations;
@@ -204,7 +204,7 @@ static bool host_events(struct rank_work *w)
 }
 
 /* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is;
- * where nobody made one (MPI, the program's own), it is all ranks. */
+ * where none was made (MPI, the program's own), it is all ranks. */
 static bool communicator_sizes(struct rank_work *w)
 {
     int64_t unknown = PROF_UNKNOWN;

@@ -6,7 +6,7 @@
 /* ---- iterations of each rank ----------------------------------------------------------------- */
 
 /* Those of the thread of its process that has most (facts/iterations.h), without warm-up, numbered
- * from 0. Only ranges tell them: that the launches of two ranks have one period does not say which
+ * from 0. Only ranges show them: that the launches of two ranks have one period does not say which
  * of them belong together. */
 
 /* The stretch of the list that is of the process's busiest thread. */
@@ -212,7 +212,7 @@ static bool fill_iterations(struct rank_work *w, struct prof_ranks *result)
             row->idle_ns = prof_subtract(row->duration_ns,
                                          rank_cover_length(&unit->busy, range.begin, range.end));
         }
-        /* Who waits least is whom the others wait for. */
+        /* The rank that waits least is the one that the others wait for. */
         struct prof_rank_iteration *rows = &result->iterations[first];
         size_t count = result->iteration_count - first;
         size_t least = 0, most = 0;

@@ -137,7 +137,7 @@ struct rank_work {
     const char *why_unmatched;
     int64_t unserved;
     int64_t clock_error; /* moments of different ranks: less is no difference */
-    bool clock_unknown;  /* nobody knows how much it is */
+    bool clock_unknown;  /* how much it is is not known */
 };
 
 /* calls.c */

@@ -29,7 +29,7 @@ struct reach {
     const struct rank_unit *first; /* NULL = none yet */
     uint32_t last;
     int64_t units;
-    double slowest; /* NaN: not known of one of them, or beyond this host */
+    double slowest; /* NaN: not known of one of them, or outside this host */
 };
 
 static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceilings,
@@ -80,10 +80,10 @@ enum prof_status rank_link_rates(struct rank_work *w, struct prof_error *err)
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 #define LEAST_LINK_BYTES                                                                           \
-    (INT64_C(1) << 20) /* smaller messages tell of latency, not of the link                        \
+    (INT64_C(1) << 20) /* smaller messages measure latency, not the link                           \
                         */
 
-/* Ranks of a communicator: as it was told, else those that were seen in it. */
+/* Ranks of a communicator: as it was recorded, else those that were seen in it. */
 static int64_t communicator_ranks(const struct rank_work *w, uint32_t communicator, int64_t seen)
 {
     int64_t told = w->communicators.data[communicator].ranks;
@@ -349,8 +349,8 @@ static const char *kept(struct rank_work *w, sqlite3_stmt *row, int column)
     return text ? prof_arena_copy(&w->capture->string_texts, text, strlen(text)) : NULL;
 }
 
-/* Where each rank had a perfkit of its own, all of them saw the ports of their host: whoever looked
- * longest counts. */
+/* Where each rank had a perfkit of its own, all of them saw the ports of their host: the one that
+ * looked longest counts. */
 static bool add_port(void *user, sqlite3_stmt *row)
 {
     struct ports *ports = user;

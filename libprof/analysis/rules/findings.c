@@ -1,5 +1,5 @@
-/* From facts to findings: asks every rule, lets the waterfall's states be claimed once, and puts
- * what is worth telling in order. The registry is the order of the families here and of the rules
+/* From facts to findings: runs every rule, lets the waterfall's states be claimed once, and puts
+ * what is worth reporting in order. The registry is the order of the families here and of the rules
  * in them: the more particular cause stands first and is paid first. */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const struct prof_rule *const families[] = {
 };
 
 /* Limits of the severities, see severity_over_phases: expected to save 20 % of the phases' time and
- * 5 % of the run is critical, 5 % and 1 % a warning. What saves at most 1 % is not told. */
+ * 5 % of the run is critical, 5 % and 1 % a warning. What saves at most 1 % is not reported. */
 #define CRITICAL 0.20
 #define WARNING 0.05
 #define INFO 0.01
@@ -220,7 +220,8 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
-/* What a phase has to do with a rule may be too little to be told by itself: see choose_rows. */
+/* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
+ */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
 {
     const struct prof_facts *f = judge->facts;
@@ -237,7 +238,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         finding->phase = (size_t)(f->phase - f->phases.list.data);
         const struct prof_finding *other = told_of_another(result, finding);
         if (draft->about_memory && f->phase != &f->phases.list.data[f->phases.main])
-            continue; /* told once */
+            continue; /* reported once */
         if (draft->about_memory) {
             finding->bound_ns = finding->alone_ns = PROF_UNKNOWN;
             finding->typical_ns = finding->typical_phase_ns = PROF_UNKNOWN;
@@ -388,9 +389,9 @@ static int worst_finding_first(const void *a, const void *b)
     return by_rule(a, b);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* Rules about the capture, and about memory, are asked with the main phase. */
+/* Rules about the capture, and about memory, run with the main phase. */
 static void ask_all(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
@@ -460,7 +461,8 @@ static enum prof_status find_in_phase(struct prof_judge *judge, size_t phase,
     return ok ? PROF_OK : prof_out_of_memory(err);
 }
 
-/* The main phase first: what is told once is told of it. Afterwards the facts are its again. */
+/* The main phase first: what is reported once is reported of it. Afterwards the facts are its
+ * again. */
 static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findings *result,
                                      struct prof_error *err)
 {
@@ -542,7 +544,7 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
-/* What prof_findings tells, from facts; *result was empty but for why_none. */
+/* What prof_findings reports, from facts; *result was empty but for why_none. */
 static enum prof_status findings_of(struct prof_capture *capture, const struct prof_filter *filter,
                                     const struct prof_facts *facts, struct prof_findings *result,
                                     struct prof_error *err)

@@ -105,7 +105,7 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
-        /* Names, not configurations, tell neighbours apart. A chain that comes back to its first
+        /* Names, not configurations, distinguish neighbours. A chain that comes back to its first
          * kernel has begun anew. */
         if (kind == PROF_OP_KERNEL && classes[op->shape]) {
             const char *name = prof_shape_name(&f->shapes.data[op->shape]);
@@ -159,7 +159,7 @@ static void fusion_candidate(struct prof_judge *judge)
     else if (all.count >= 3) {
         int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
         dispatch = all.gap_ns < dispatch ? all.gap_ns : dispatch;
-        /* Where nobody declared work, what is between them is the launch rules'. */
+        /* Where no work was declared, what is between them is the launch rules'. */
         int64_t launch = all.gap_ns - dispatch;
         launch = all.declared && all.host_ns > launch ? all.host_ns : launch;
         struct speed_up gain;

@@ -48,7 +48,7 @@ static int64_t call_time(const struct prof_judge *judge, enum wire_class a, enum
 
 /* Launching that allocating made: in its gaps, and where its calls held up the next launch (`late`,
  * at most). Without it the host is ahead, but for what its calls take longer than the kernels and
- * copies that it asks for without waiting. */
+ * copies that it launches without waiting. */
 static int64_t relaunching_ns(const struct prof_judge *judge, int64_t late)
 {
     const struct prof_shape *shape;
@@ -144,7 +144,7 @@ static void compile_in_loop(struct prof_judge *judge)
 }
 
 /* One-off costs lie outside of the window: what they take, and after how many steps they matter no
- * more, so that nobody optimises a loop of a run that is all start-up. */
+ * more, so that no one optimises a loop of a run that is all start-up. */
 #define AMORTISED 0.05
 
 static bool is_analysed(const struct prof_facts *f, int64_t time)
@@ -155,8 +155,8 @@ static bool is_analysed(const struct prof_facts *f, int64_t time)
     return false;
 }
 
-/* Time outside of the analysed intervals in which anybody compiled or loaded: ranks do so side by
- * side, and a call may be made within another one. */
+/* Time outside of the analysed intervals in which any thread compiled or loaded: ranks do so side
+ * by side, and a call may be made within another one. */
 static int64_t building_ns(struct prof_judge *judge, struct prof_spots *spots)
 {
     const struct prof_facts *f = judge->facts;

@@ -1,4 +1,4 @@
-/* How a rule tells what it found. A rule looks at the facts of one device (or of the capture) and
+/* How a rule reports what it found. A rule looks at the facts of one device (or of the capture) and
  * adds drafts: a sentence, its figures, the places, and claims on states of the waterfall. Claims
  * are what makes prices add up: an instant is paid for once, to the rule that stands first in the
  * registry. */
@@ -10,7 +10,7 @@
 #include "libprof/base/format.h"
 #include "libprof/include/prof_ranks.h"
 
-/* What is left of a kernel's time alone when a fault is mended. */
+/* What is left of a kernel's time alone when a fault is fixed. */
 struct prof_least {
     uint32_t shape; /* index into facts.shapes */
     int64_t ns;
@@ -18,7 +18,7 @@ struct prof_least {
 
 struct prof_draft {
     struct prof_finding finding;
-    int64_t claims[PROF_SLICES]; /* ns of each state that mending it would save; no more than the
+    int64_t claims[PROF_SLICES]; /* ns of each state that fixing it would save; no more than the
                                     device has of it */
     PROF_ARRAY(struct prof_least) least; /* likewise of kernels, each once */
     uint32_t device;                     /* index into facts.devices */
@@ -90,7 +90,7 @@ void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *
  * "saved_kernel_ns". */
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_shape *shape, double part);
-/* What mending it means for the replay. */
+/* What the fix means for the replay. */
 void prof_mend(struct prof_draft *draft, struct prof_edit edit);
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
 void prof_places(struct prof_judge *judge, struct prof_draft *draft,
@@ -109,8 +109,8 @@ bool prof_in_loop(const struct prof_judge *judge, int64_t count, int64_t distinc
 /* In how many of the iterations calls of these classes (bits of enum wire_class) are made. */
 int64_t prof_iterations_with(struct prof_judge *judge, unsigned classes);
 
-/* Abstain, and tell so, where work of the device is missing in the capture: what looks idle may
- * have been work. */
+/* Abstain, and say so, where work of the device is missing in the capture: what looks idle may have
+ * been work. */
 bool prof_misses_work(struct prof_judge *judge);
 
 /* A share of the window, 0 without one. */
@@ -146,7 +146,7 @@ const struct prof_roofline_point *prof_roof_of(const struct prof_judge *judge,
                                                const struct prof_shape *shape);
 bool prof_index_roofs(struct prof_judge *judge);
 
-/* Is the shape a kernel that rule unbatched-kernels tells of where its grids are small? */
+/* Is the shape a kernel that rule unbatched-kernels reports where its grids are small? */
 bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *shape);
 
 /* The host's own time between kernels, which rules about launching blame on an interpreter; 0 where
@@ -154,7 +154,7 @@ bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *
 int64_t prof_interpreting_ns(struct prof_judge *judge);
 
 /* Say in what function the host was while the judge's device had nothing to do, where samples of
- * the processors tell (--cpu-sample). */
+ * the processors show it (--cpu-sample). */
 void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft);
 
 /* Words for a shape: kernel name, or kind of copy. */

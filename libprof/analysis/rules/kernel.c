@@ -9,7 +9,7 @@
 #include "libprof/base/format.h"
 #include "libprof/gpu/kernel_name.h"
 
-/* The part of a kernel's time, 0..1, that goes when the fault is mended; 0 = it has none. */
+/* The part of a kernel's time, 0..1, that goes when the fault is fixed; 0 = it has none. */
 typedef double part_of(const struct prof_judge *judge, const struct prof_shape *shape);
 
 struct hits {
@@ -96,7 +96,7 @@ static double part_unused(const struct prof_judge *judge, const struct prof_shap
 {
     int64_t units = device_units(judge), blocks = prof_config_blocks(shape->config);
     bool small =
-        blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, told once */
+        blocks && blocks < units && !prof_is_unbatched(judge, shape); /* one fault, reported once */
     return small ? 1 - (double)blocks / (double)units : 0;
 }
 
@@ -190,7 +190,7 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
         prof_name_is_vendor(shape->config->name))
         return 0;
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
-        return 0; /* more blocks a unit are fewer rounds: one fault, told once */
+        return 0; /* more blocks a unit are fewer rounds: one fault, reported once */
     /* GPA: hiding latency gains a factor of 2 at most; n times the threads a factor of n */
     return fmin(fmin(0.5, 1 - occupancy.share), below_roof(judge, shape));
 }
@@ -241,7 +241,7 @@ static void low_occupancy(struct prof_judge *judge)
     0.6 /* x the distance to the roof: near it each percent is harder to gain                      \
          */
 
-/* Bytes that move faster than DRAM can are L2's: without a ceiling of L2 nobody knows their roof,
+/* Bytes that move faster than DRAM can are L2's: without a ceiling of L2 their roof is not known,
  * and the arithmetic's is not the nearest. */
 static bool knows_roof(const struct prof_roofline_point *point)
 {
@@ -250,13 +250,13 @@ static bool knows_roof(const struct prof_roofline_point *point)
            (point->roof_share >= 0 && !(l2->rate > 0 && isnan(l2->share)));
 }
 
-#define MAX_FACTOR 100 /* beyond, a speed-up says nothing but that there is nothing else */
+#define MAX_FACTOR 100 /* above, a speed-up says nothing but that there is nothing else */
 
 static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        /* Many kernels that are not told apart are no place to begin. */
+        /* Many kernels that are not kept apart are no place to begin. */
         if (shape->kind == PROF_OP_KERNEL &&
             !(shape->config && shape->config->id == PROF_OTHER_CONFIGS) &&
             (!hot || shape->alone_ns > hot->alone_ns))
@@ -266,7 +266,7 @@ static void hot_kernel(struct prof_judge *judge)
         return;
     const struct prof_roofline_point *point = prof_roof_of(judge, hot);
     if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
-        return; /* memory-bound tells of it */
+        return; /* memory-bound reports it */
     double reached = point && knows_roof(point) ? reached_of(point) : NAN;
     bool product = point && point->matmul_share >= reached;
     double share = prof_of_window(judge, hot->alone_ns);

@@ -1,5 +1,6 @@
-/* Rules about device memory: who held the peak, what is never freed, how near the limit is, and
- * fills that nobody reads. All but the last are about bytes and have no price in time. */
+/* Rules about device memory: which call paths held the peak, what is never freed, how near the
+ * limit is, and memsets that are never read. All but the last are about bytes and have no price in
+ * time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +186,7 @@ static void memory_leak(struct prof_judge *judge)
         leaks.count < steps / 2)
         return;
     struct prof_spots spots = {0};
-    /* Which of the blocks of a path are told as places: the largest that outlive the steps. */
+    /* Which of the blocks of a path are shown as places: the largest that outlive the steps. */
     const struct prof_facts *f = judge->facts;
     for (size_t i = 0; i < f->lifetimes.count; i++) {
         const struct prof_lifetime *l = &f->lifetimes.data[i];
@@ -248,7 +249,7 @@ static void out_of_memory(struct prof_judge *judge)
     prof_place(judge, draft, &(struct prof_spot){f->time_ns, 1, 0, (uint32_t)f->thread, 0});
 }
 
-/* ---- kept, and used by nobody ---------------------------------------------------------------- */
+/* ---- kept, and not used ---------------------------------------------------------------------- */
 
 #define UNUSED_SHARE 0.25
 #define UNUSED_OF_DEVICE 0.05

@@ -10,7 +10,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 
-#define FRAMES 3 /* of a place: the one that tells callers apart, and its callers */
+#define FRAMES 3 /* of a place: the one that distinguishes callers, and its callers */
 
 struct moments {
     PROF_ARRAY(struct prof_place *) places;
@@ -64,7 +64,7 @@ static void write_line(struct prof_place *place, struct prof_capture *capture,
     const struct prof_frame *frames, *via;
     size_t count = prof_stack_callers(capture, use, stack, &frames, &via);
     if (!count || prof_frame_nearness(frames) >= PROF_NEAR_LIBRARY_NAME)
-        return; /* a function of a library is no place where a program could be mended */
+        return; /* a function of a library is no place where a program could be fixed */
     place->line_ends_it = ends;
     prof_frame_text(frames, place->line, sizeof place->line);
     for (size_t i = 1; i < count && i < FRAMES; i++)
@@ -73,7 +73,7 @@ static void write_line(struct prof_place *place, struct prof_capture *capture,
         append_function(place, " via ", via->function);
 }
 
-/* A call and what it asked for: the columns of the queries below. */
+/* A call and what it launched: the columns of the queries below. */
 struct seen {
     int64_t start, call, call_end, thread, stream, stack;
 };

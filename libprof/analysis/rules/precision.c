@@ -1,5 +1,6 @@
 /* The rule about numbers that are wider than they might be. Which type a kernel computes in is seen
- * by counters, else told by its name, as libraries and compilers write it; else nobody knows. */
+ * by counters, else known by its name, as libraries and compilers write it; else it is not known.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +13,7 @@
 
 enum evidence {
     NONE,
-    MAYBE, /* held back by what narrower numbers halve, of a type that nobody knows */
+    MAYBE, /* held back by what narrower numbers halve, of an unknown type */
     NAMED, /* of 32 bits or more by its name, held back by something else */
     SURE,  /* computes in 32 bits or more, and that counts */
 };

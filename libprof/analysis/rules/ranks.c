@@ -28,7 +28,7 @@ static const struct prof_rank_row *rank_here(const struct prof_judge *judge)
     return NULL;
 }
 
-/* "Rank 3", or "Process 4711" where nobody gave it one. */
+/* "Rank 3", or "Process 4711" where it has none. */
 static struct prof_text words_for(const struct prof_rank_row *row)
 {
     struct prof_text text;
@@ -115,7 +115,7 @@ static int64_t transfer_exposed(const struct prof_rank_row *row)
     return ns > 0 ? ns : 0;
 }
 
-/* Told once, for the rank that has most of it. */
+/* Reported once, for the rank that has most of it. */
 static bool is_most(const struct prof_judge *judge, const struct prof_rank_row *row,
                     int64_t (*value)(const struct prof_rank_row *row))
 {

@@ -1,5 +1,5 @@
 /* What would have happened without a fault: the host's calls and the devices' operations run again,
- * each as soon as what it waited for is done, with the edits that mend the fault.
+ * each as soon as what it waited for is done, with the edits that fix the fault.
  *
  * Nodes are calls and operations. An operation begins when its call has reached the device, the
  * operation before it in its stream is done, and, where it was seen to begin within 20 us of the

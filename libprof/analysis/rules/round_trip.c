@@ -28,7 +28,7 @@ struct trips {
     bool *shapes; /* that take part: [0] same, [1] other, per shape */
 };
 
-/* Where no range tells steps apart, the result of one step and the input of the next look like a
+/* Where no range separates iterations, the result of one step and the input of the next look like a
  * trip. */
 static bool same_step(const struct prof_facts *f, const struct download *down,
                       const struct prof_op *up)

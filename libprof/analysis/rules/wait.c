@@ -1,4 +1,4 @@
-/* Rules about waiting: for the device where nobody needs to, and of streams for each other. */
+/* Rules about waiting: for the device where that is not needed, and of streams for each other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static void sync_stall(struct prof_judge *judge)
     const struct prof_call_totals *calls = &judge->device->calls[WIRE_CLASS_SYNC];
     int64_t idle = judge->device->slice_ns[PROF_SLICE_SYNC];
     int64_t steps = prof_steps(judge) ? prof_steps(judge) : 1;
-    /* A thread with several devices waits for each: what is avoidable, how often this one ran empty
-     * tells. That is a matter of time, the number of waits is not. */
+    /* A thread with several devices waits for each: what is avoidable, shows in how often this one
+     * ran empty. That is a matter of time, the number of waits is not. */
     int64_t waits = calls->count, gaps = judge->device->awaited_gaps;
     gaps = gaps < waits ? gaps : waits;
     /* Waits for numbers that are read back are scalar-readback's. */

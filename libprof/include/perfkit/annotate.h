@@ -45,7 +45,7 @@ struct perfkit_annotate_state {
     int loading;     /* dlopen brings a library into the process: not to be done over */
     int domain_once[PERFKIT_DOMAINS];
     struct pk_nvtx_domain *domain[PERFKIT_DOMAINS]; /* made at their first use */
-    /* A tool may ask for any module and write to any valid id, so each has real slots. */
+    /* A tool may request any module and write to any valid id, so each has real slots. */
     pk_nvtx_function slot[PK_NVTX_MODULE_COUNT][PK_NVTX_CORE_COUNT];
     pk_nvtx_function *table[PK_NVTX_MODULE_COUNT][PK_NVTX_CORE_COUNT + 1];
     struct pk_nvtx_export_callbacks callbacks;
@@ -56,9 +56,9 @@ struct perfkit_annotate_state {
  * with the structure, so that objects built against different perfkits do not merge. */
 __attribute__((weak, visibility("hidden"))) struct perfkit_annotate_state perfkit_annotate_state_3;
 
-/* True for the one caller that has to do the work and then call perfkit_annotate_done; false
- * when another thread has done it, after waiting for it, and in a signal handler that interrupted
- * the work. In a child that was forked while another thread did the work, nobody ends it: a holder
+/* True for the one caller that has to do the work and then call perfkit_annotate_done; false when
+ * another thread has done it, after waiting for it, and in a signal handler that interrupted the
+ * work. In a child that was forked while another thread did the work, no thread ends it: a holder
  * that is no thread of this process is replaced. */
 static inline int perfkit_annotate_begin(int *once)
 {

@@ -31,7 +31,7 @@ extern "C" {
 #define PK_NVTX_SYMBOL_INIT "InitializeInjectionNvtx2"
 #define PK_NVTX_SYMBOL_INIT_EXTENSION "InitializeInjectionNvtxExtension"
 
-/* What push and pop return when nobody keeps track of the depth. */
+/* What push and pop return when no tool keeps track of the depth. */
 #define PK_NVTX_NO_PUSH_POP_TRACKING (-2)
 
 /* Handles belong to the tool: the client passes back what it was given and never looks inside. */
