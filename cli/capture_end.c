@@ -98,12 +98,12 @@ static enum prof_status drain_spools(struct capture_end *end, struct prof_error 
 }
 
 /* What was measured of this machine's devices. A capture is whole without it. */
-static void attach_ceilings(struct capture_end *end)
+void capture_attach_ceilings(const char *command, struct prof_store *store)
 {
     char folder[PATH_MAX];
     struct prof_error err = {0};
-    if (ceiling_folder(folder) && prof_ceiling_attach(end->store, folder, &err))
-        cli_say(end->command, "ceilings of a device are not in the capture: %s", err.message);
+    if (ceiling_folder(folder) && prof_ceiling_attach(store, folder, &err))
+        cli_say(command, "ceilings of a device are not in the capture: %s", err.message);
 }
 
 /* While the program's files are as it had them. A capture is whole without. */
@@ -137,7 +137,7 @@ static enum prof_status finish_ingest(struct capture_end *end, struct prof_error
     prof_ingest_close(end->ingest);
     end->ingest = NULL;
     if (!status) {
-        attach_ceilings(end);
+        capture_attach_ceilings(end->command, end->store);
         name_stacks(end);
     }
     return status;

@@ -29,6 +29,9 @@ struct capture_end {
  * it later; what was recorded is still in the spool folder and the live file. */
 bool capture_end(struct capture_end *end);
 
+/* Put what was measured of this machine's devices into a capture. */
+void capture_attach_ceilings(const char *command, struct prof_store *store);
+
 /* ---- what is said of it ---------------------------------------------------------------------- */
 
 /* The few lines that `run` and `recover` print at the end. */

@@ -175,6 +175,7 @@ static const struct cli_option ctl_options[] = {
 static const struct cli_text_row ctl_examples[] = {
     {"perfkit ctl start", "Begin to record in the only running capture."},
     {"perfkit ctl stop train.sqlite", "Stop; the program runs on."},
+    {"perfkit ctl keep server.sqlite", "Keep the last minute of perfkit run --ring=60s."},
     {"perfkit ctl status 4711", "Does the capture of process 4711 record now?"},
     {0},
 };
@@ -299,7 +300,30 @@ static int switch_recording(const struct cli_command *command, const struct ctl_
     return CLI_OK;
 }
 
-static const char *const verbs[] = {"start", "stop", "status", NULL};
+/* Returns when the window is there. */
+static int keep_ring(const struct cli_command *command, struct control *control)
+{
+    struct control_page *page = control->page;
+    if (!page->ring) {
+        cli_say(command->name, "the capture is no ring: record with perfkit run --ring=60s");
+        return CLI_FAILED;
+    }
+    uint32_t mine = atomic_fetch_add(&page->keeps, 1) + 1;
+    for (;;) {
+        bool runs = kill((pid_t)page->owner, 0) == 0 || errno != ESRCH;
+        if ((int32_t)(atomic_load(&page->kept) - mine) >= 0)
+            return CLI_OK;
+        if ((int32_t)(atomic_load(&page->unkept) - mine) >= 0 || !runs)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    }
+    cli_say(command->name, "not kept: perfkit run says why; if it has ended, its capture has what "
+                           "the ring held");
+    return CLI_FAILED;
+}
+
+enum { START, STOP, STATUS, KEEP, VERBS };
+static const char *const verbs[] = {"start", "stop", "status", "keep", NULL};
 
 static int ctl_run(const struct cli_command *command, int argc, char **argv)
 {
@@ -310,14 +334,14 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &options, &operands, &status))
         return status;
     unsigned verb = 0;
-    while (verb < 3 && strcmp(operands.values[0], verbs[verb]) != 0)
+    while (verb < VERBS && strcmp(operands.values[0], verbs[verb]) != 0)
         verb++;
-    if (verb == 3) {
-        cli_say(command->name, "'%s' is not something to do: use start, stop or status",
+    if (verb == VERBS) {
+        cli_say(command->name, "'%s' is not something to do: use start, stop, keep or status",
                 operands.values[0]);
         return CLI_USAGE;
     }
-    if (options.json && verb != 2) {
+    if (options.json && verb != STATUS) {
         cli_say(command->name, "--json goes with status only: leave it out");
         return CLI_USAGE;
     }
@@ -331,8 +355,9 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
             spool_find_running(print_running, NULL);
         return CLI_FAILED;
     }
-    status = verb == 2 ? print_status(&target, &control, options.json)
-                       : switch_recording(command, &target, &control, verb == 0);
+    status = verb == STATUS ? print_status(&target, &control, options.json)
+             : verb == KEEP ? keep_ring(command, &control)
+                            : switch_recording(command, &target, &control, verb == START);
     control_close(&control);
     return status;
 }
@@ -340,13 +365,15 @@ static int ctl_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command ctl_command = {
     .name = "ctl",
     .summary = "start and stop the recording of a running program",
-    .operands = "start|stop|status [FILE|PID]",
-    .text = "Talks to a running `perfkit run` of this user: `start` begins to record (after "
-            "--dormant, or after a stop), `stop` ends it while the program runs on, `status` says "
-            "its state. The capture is named by its file, by the pid of the program or by that "
-            "of perfkit run; without a name the only one that runs is meant. start and stop return "
-            "when every process of the program has followed; what it had begun is recorded to its "
-            "end.",
+    .operands = "start|stop|keep|status [FILE|PID]",
+    .text =
+        "Talks to a running `perfkit run` of this user: `start` begins to record (after "
+        "--dormant, or after a stop), `stop` ends it while the program runs on, `keep` copies what "
+        "a recording with --ring holds into a capture of its own, `status` says the state. The "
+        "capture is named by its file, by the pid of the program or by that "
+        "of perfkit run; without a name the only one that runs is meant. start and stop return "
+        "when every process of the program has followed; what it had begun is recorded to its "
+        "end.",
     .options = ctl_options,
     .examples = ctl_examples,
     .operand = CLI_FILE,

@@ -150,7 +150,7 @@ static const struct {
 static struct sigaction found[SIGNALS];
 static sigset_t found_mask, child_only;
 static volatile pid_t target_pid;
-static volatile sig_atomic_t phase, requests, continued, stop_asked;
+static volatile sig_atomic_t phase, requests, continued, stop_asked, keep_signal, keeps;
 static volatile int end_status;
 static const char *volatile finishing_first, *volatile finishing_second;
 
@@ -187,6 +187,11 @@ static void handler(int signal, siginfo_t *info, void *context)
     int saved = errno;
     enum policy policy = policy_of(signal);
     bool by_process = info->si_code <= 0;
+    if (signal == keep_signal) {
+        keeps = keeps + 1;
+        errno = saved;
+        return;
+    }
     if (policy == CONTINUE) {
         continued = 1;
         stop_asked = 0;
@@ -266,6 +271,16 @@ void signals_phase(enum signals_phase next)
 bool signals_end_requested(void)
 {
     return requests > 0;
+}
+
+void signals_keep(int signal)
+{
+    keep_signal = signal;
+}
+
+unsigned signals_keeps(void)
+{
+    return (unsigned)keeps;
 }
 
 void signals_finishing_texts(const char *first, const char *second)

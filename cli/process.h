@@ -84,6 +84,10 @@ void signals_phase(enum signals_phase phase);
 /* In WAITING: a request to end has come. */
 bool signals_end_requested(void);
 
+/* A signal that is counted for perfkit and not handed on; how many came. */
+void signals_keep(int signal);
+unsigned signals_keeps(void);
+
 /* In FINISHING: what is printed on stderr at the first and second request to end. The second one
  * ends perfkit at once, the way the target ended. Static storage or NULL. */
 void signals_finishing_texts(const char *first, const char *second);

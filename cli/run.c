@@ -27,7 +27,7 @@ static const char *const wait_words[] = {"all", "primary", NULL};
 
 const struct run_feature *const run_features[] = {&run_scope,    &run_stacks, &run_pytorch,
                                                   &run_counters, &run_cpu,    &run_memory,
-                                                  &run_network,  NULL};
+                                                  &run_network,  &run_ring,   NULL};
 
 static const struct cli_option run_options[] = {
     CLI_OPTION(run_options, output, "output", 'o', FILE, "FILE",
@@ -115,6 +115,27 @@ static const struct cli_option run_options[] = {
         "an @ itself needs one more at its end)"),
     CLI_OPTION(run_options, scope.dormant, "dormant", 0, FLAG, NULL,
                "be ready but record nothing until `perfkit ctl start`"),
+    CLI_OPTION(run_options, ring.ns, "ring", 0, TIME, "TIME",
+               "keep the last TIME of the run only, and sums of everything before; for programs "
+               "that run for days",
+               .most = 3600000000000u, .group = "Flight recorder"),
+    CLI_OPTION(
+        run_options, ring.keep, "ring-keep", 0, WORDS, "LIST",
+        "what keeps a copy of the ring, beside `perfkit ctl keep` and SIGUSR2 to perfkit: a slow "
+        "iteration, a late collective, a failed allocation, a process that ends abnormally",
+        .fallback = "slow,collective,allocation,end", .words = ring_words),
+    CLI_OPTION(run_options, ring.slow, "ring-slow", 0, TEXT, "N[:K]",
+               "an iteration or collective is slow above N times the median of those before it and "
+               "K standard deviations above it",
+               .fallback = "3:8, and 25 ms above it"),
+    CLI_OPTION(run_options, ring.iteration, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",
+               "the NVTX range that is one iteration",
+               .fallback = "those called step, iteration, batch, ..."),
+    CLI_OPTION(run_options, ring.limit, "ring-limit", 0, SIZE, "SIZE",
+               "most bytes that kept copies may have together; above it none is kept",
+               .fallback = "4G"),
+    CLI_OPTION(run_options, ring.rotate, "ring-rotate", 0, FLAG, NULL,
+               "above --ring-limit delete the oldest copies of this run instead"),
     CLI_OPTION(run_options, spool_limit, "spool-limit", 0, SIZE, "SIZE",
                "most memory that one process may have waiting to be read; above it records are "
                "dropped and counted",
@@ -148,6 +169,7 @@ static const struct cli_text_row run_examples[] = {
      "Name PyTorch's operators and modules, and the lines that call them."},
     {"perfkit run --cpu-sample -- ./train", "See what the host does while the GPU waits."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
+    {"perfkit run --ring=60s -- ./server", "Keep the last minute, and copies when it gets slow."},
     {0},
 };
 
@@ -191,6 +213,7 @@ static enum prof_status open_run_ingest(struct run *run, const struct prof_momen
         .start_mono_ns = start->mono_ns,
         .start_realtime_ns = start->realtime_ns,
         .start_raw_ns = start->raw_ns,
+        .ring = run->options.ring.ns ? &run->ring.ring : NULL,
     };
     enum prof_status status =
         prof_ingest_open(run->store, run->spool.path, &about, &run->ingest, err);
@@ -359,6 +382,7 @@ static int run_run(const struct cli_command *command, int argc, char **argv)
     struct run run = {
         .name = command->name,
         .options = {.spool_limit = DEFAULT_SPOOL_LIMIT,
+                    .ring = {.limit = RING_DEFAULT_LIMIT},
                     .scope = {.duration_ns = SCOPE_ALWAYS},
                     .counters = {.interval_ns = COUNTERS_OWN_INTERVAL}},
         .spool = {.owner_fd = -1},

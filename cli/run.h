@@ -12,6 +12,7 @@
 #include "cli/control.h"
 #include "cli/process.h"
 #include "cli/spool_folder.h"
+#include "libprof/base/array.h"
 #include "libprof/base/error.h"
 #include "libprof/gpu/network.h"
 #include "libprof/gpu/nvml.h"
@@ -213,6 +214,30 @@ struct cpu {
     char why_not[400];           /* "" = nothing is wrong */
 };
 
+/* --ring (run_ring.c) */
+#define RING_DEFAULT_LIMIT (4ull << 30)
+extern const char *const ring_words[]; /* of enum prof_ring_reason; ends with NULL */
+
+struct ring_options {
+    uint64_t ns; /* 0 = all is kept */
+    const char *keep, *slow, *iteration;
+    uint64_t limit;
+    bool rotate;
+};
+
+struct ring_window {
+    char *path;
+    uint64_t bytes;
+};
+
+struct ring_watch {
+    struct prof_ingest_ring ring;
+    PROF_ARRAY(struct ring_window) windows; /* kept by this run, the oldest first */
+    uint64_t bytes;                         /* of them */
+    uint32_t asked;                         /* control_page.keeps that were answered to */
+    unsigned signals, unkept;
+};
+
 #define WATCHED_DEVICES 16
 
 struct watched_device {
@@ -253,6 +278,7 @@ struct run_options {
     struct counters_options counters;
     struct stacks_options stacks;
     struct cpu_options cpu;
+    struct ring_options ring;
 };
 
 struct run {
@@ -271,6 +297,7 @@ struct run {
     struct memory_watch memory;
     struct network_watch network;
     struct cpu cpu;
+    struct ring_watch ring;
     struct prof_store *store;
     struct prof_ingest *ingest;
     struct prof_ingest_progress progress;
@@ -298,7 +325,7 @@ struct run_feature {
     void (*stop)(struct run *run, bool ran);
 };
 extern const struct run_feature run_scope, run_stacks, run_pytorch, run_counters, run_cpu,
-    run_memory, run_network;
+    run_memory, run_network, run_ring;
 extern const struct run_feature *const run_features[]; /* ends with NULL */
 
 /* Attach the sampler of --cpu-sample to the target, which waits to be replaced by its program.

@@ -236,6 +236,13 @@ static void print_scope(const struct prof_report_page *page, const struct prof_r
                      exact ? "" : " or more");
         headline(page, "Recorded", line);
     }
+    for (size_t i = 0, kept = 0; i < data->trust.statement_count; i++) {
+        if (strcmp(data->trust.statements[i].code, "capture_kept") != 0 || kept++ == 3)
+            continue;
+        char *why = prof_report_cut(data->trust.statements[i].text, 300);
+        headline(page, "Kept", why ? why : "");
+        free(why);
+    }
     if (data->info->kernel_filter) {
         char *filter = prof_report_cut(data->info->kernel_filter, 200);
         snprintf(line, sizeof line, "only those whose name matches %s", filter ? filter : "");

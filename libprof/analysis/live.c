@@ -204,7 +204,7 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
         prof_query(capture, "SELECT \"end\" FROM allocation WHERE id = ?1", &row, err);
     for (size_t i = 0; !status && i < count; i++) {
         sqlite3_bind_int64(row, 1, ids[i]);
-        ends_ns[i] = prof_row(row) ? prof_column_int(row, 0) : PROF_UNKNOWN;
+        ends_ns[i] = prof_row(row) ? prof_column_int(row, 0) : 0; /* it has left (--ring) */
         if (sqlite3_reset(row) != SQLITE_OK)
             break; /* counted below: the statement keeps its error */
     }

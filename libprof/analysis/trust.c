@@ -200,6 +200,7 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
     case PROF_HEALTH_risk_device_records:
     case PROF_HEALTH_collector_contended:
     case PROF_HEALTH_collector_yielded:
+    case PROF_HEALTH_capture_kept:
         return state(w, line->code, line->process, "%s%s", name.text, note);
     case PROF_HEALTH_end_signal:
         if (line->value != PROF_UNKNOWN)

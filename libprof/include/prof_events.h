@@ -182,7 +182,7 @@ enum prof_status prof_live_allocations(struct prof_capture *capture, int64_t aft
                                        struct prof_error *err);
 
 /* Look again at allocations that were alive: ends_ns[i] is that of row ids[i], PROF_UNKNOWN = it
- * lives. */
+ * lives; 0 = it ended, and its row is gone. */
 enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids, size_t count,
                                 int64_t *ends_ns, struct prof_error *err);
 

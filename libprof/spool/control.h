@@ -34,6 +34,9 @@ struct control_page {
      */
     _Alignas(64) _Atomic uint64_t change[CONTROL_CHANGES];
     char range[512]; /* --capture-range as given, NUL-terminated, "" = none */
+    uint32_t ring;   /* 1 = made with --ring: can keep what it holds */
+    /* Counted by `perfkit ctl keep`; then by perfkit run how many of these are kept, or are not. */
+    _Atomic uint32_t keeps, kept, unkept;
 };
 _Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
 

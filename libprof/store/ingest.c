@@ -165,7 +165,7 @@ struct ingest_spool *ingest_spool_add(struct prof_ingest *ingest, const char *na
     *slot = spool;
     snprintf(spool->name, sizeof spool->name, "%s", name);
     spool->id = id;
-    prof_spool_open(path, true, &spool->reader, err);
+    prof_spool_open(path, !ingest->ring.window, &spool->reader, err);
     free(path);
     return spool;
 }
@@ -177,7 +177,7 @@ static enum prof_status adopt_spool(struct prof_ingest *ingest, const char *name
     struct prof_spool *probe = NULL;
     if (asprintf(&path, "%s/%s", ingest->directory, name) < 0)
         return ingest_no_memory(ingest, "the name of a spool");
-    enum prof_status status = prof_spool_open(path, true, &probe, NULL);
+    enum prof_status status = prof_spool_open(path, !ingest->ring.window, &probe, NULL);
     prof_spool_close(probe);
     free(path);
     if (status != PROF_OK)
@@ -257,7 +257,8 @@ static enum prof_status commit(struct prof_ingest *ingest)
             prof_spool_close(spool->reader);
             spool->reader = NULL;
             char *path = NULL;
-            if (asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
+            if (!ingest->ring.window &&
+                asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
                 unlink(path);
             free(path);
             spool->unlinked = true;
@@ -313,6 +314,27 @@ static enum prof_status read_spool(struct prof_ingest *ingest, struct ingest_spo
     return ingest_events_age(ingest, spool);
 }
 
+/* Nothing more will come: what waits is written as it is. */
+static enum prof_status finish_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    spool->dirty = true;
+    spool->finished = true;
+    const struct spool_header *header = prof_spool_header(spool->reader);
+    spool->tally[TALLY_FETCHED_NS] =
+        spool->tally[TALLY_CUDA_STARTED] ? header->fetched_ns : header->heartbeat_ns;
+    spool->tally[TALLY_FINAL_NS] = header->final_ns;
+    spool->tally[TALLY_DEATH_TID] = header->death_tid;
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
+    ingest_bind(sql, 1, spool->id);
+    PROF_TRY(ingest_events_finish(ingest, spool));
+    PROF_TRY(ingest_ranges_finish(ingest, spool));
+    PROF_TRY(ingest_clocks_finish(ingest, spool));
+    PROF_TRY(ingest_names_finish(ingest, spool));
+    PROF_TRY(ingest_health_spool(ingest, spool));
+    PROF_TRY(ingest_ring_end(ingest, spool));
+    return ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED);
+}
+
 static bool process_is_over(struct prof_ingest *ingest, const struct ingest_spool *spool)
 {
     if (!spool->process)
@@ -336,26 +358,12 @@ static enum prof_status step(struct prof_ingest *ingest, bool last)
             PROF_TRY(ingest_modules(ingest, spool));
         if (spool->process)
             PROF_TRY(ingest_threads_look(ingest, spool, last));
+        for (int k = 0; over && k < WIRE_COUNTS; k++)
+            spool->counted[k] = prof_spool_count(spool->reader, (enum wire_count)k);
         PROF_TRY(read_spool(ingest, spool));
-        if (over) {
-            /* Nothing more will come: what waits is written as it is. */
-            spool->dirty = true;
-            spool->finished = true;
-            const struct spool_header *header = prof_spool_header(spool->reader);
-            spool->tally[TALLY_FETCHED_NS] =
-                spool->tally[TALLY_CUDA_STARTED] ? header->fetched_ns : header->heartbeat_ns;
-            spool->tally[TALLY_FINAL_NS] = header->final_ns;
-            spool->tally[TALLY_DEATH_TID] = header->death_tid;
-            sqlite3_stmt *sql = ingest->sql[INGEST_SQL_SPOOL_FINISHED];
-            ingest_bind(sql, 1, spool->id);
-            PROF_TRY(ingest_events_finish(ingest, spool));
-            PROF_TRY(ingest_ranges_finish(ingest, spool));
-            PROF_TRY(ingest_clocks_finish(ingest, spool));
-            PROF_TRY(ingest_names_finish(ingest, spool));
-            PROF_TRY(ingest_health_spool(ingest, spool));
-            PROF_TRY(ingest_run(ingest, INGEST_SQL_SPOOL_FINISHED));
-        }
+        PROF_TRY(over ? finish_spool(ingest, spool) : ingest_ring_look(ingest, spool));
     }
+    PROF_TRY(ingest_ring_step(ingest));
     return commit(ingest);
 }
 
@@ -375,6 +383,7 @@ static void free_ingest_state(struct prof_ingest *ingest)
     rollup_sums_free(&ingest->rollup);
     ingest_stacks_free(ingest);
     ingest_images_free(ingest);
+    ingest_ring_free(ingest);
     ingest->spool_names = ingest->strings = ingest->configs = (struct prof_names){0};
     ingest->processes_done = 0;
     ingest->batch_records = 0;
@@ -404,8 +413,7 @@ static enum prof_status give_error(struct prof_ingest *ingest, struct prof_error
     return status;
 }
 
-/* After a failure: back to the last commit. */
-static enum prof_status roll_back(struct prof_ingest *ingest, struct prof_error *err)
+enum prof_status ingest_roll_back(struct prof_ingest *ingest, struct prof_error *err)
 {
     sqlite3_exec(ingest->db, "ROLLBACK", NULL, NULL, NULL);
     free_ingest_state(ingest);
@@ -441,8 +449,8 @@ void ingest_statements_finalize(struct prof_ingest *ingest)
     }
 }
 
-/* Each call of the interface begins so: after a failure, with the state of the last commit. */
-static enum prof_status refresh(struct prof_ingest *ingest, struct prof_error *err)
+/* Each call of the interface begins so. */
+enum prof_status ingest_refresh(struct prof_ingest *ingest, struct prof_error *err)
 {
     if (!ingest->stale)
         return PROF_OK;
@@ -469,6 +477,7 @@ static enum prof_status begin_capture(struct prof_ingest *ingest,
     PROF_TRY(ingest_state_create(ingest));
     PROF_TRY(ingest_statements_prepare(ingest));
     PROF_TRY(ingest_lifecycle_open(ingest));
+    PROF_TRY(ingest_ring_options(ingest, about->ring));
     ingest->doing = "write";
     return PROF_OK;
 }
@@ -483,27 +492,54 @@ static enum prof_status continue_capture(struct prof_ingest *ingest)
     return PROF_OK;
 }
 
+/* NULL: out of memory. */
+static struct prof_ingest *new_ingest(struct prof_store *store, const char *directory)
+{
+    struct prof_ingest *ingest = calloc(1, sizeof *ingest);
+    if (!ingest || !(ingest->directory = strdup(directory))) {
+        free(ingest);
+        return NULL;
+    }
+    ingest->store = store;
+    ingest->db = prof_store_db(store);
+    ingest->lifecycle_fd = -1;
+    return ingest;
+}
+
+static enum prof_status hand_out(struct prof_ingest *ingest, enum prof_status status,
+                                 struct prof_ingest **out, struct prof_error *err)
+{
+    if (status == PROF_OK) {
+        *out = ingest;
+        return PROF_OK;
+    }
+    give_error(ingest, err);
+    prof_ingest_close(ingest);
+    return status;
+}
+
 enum prof_status prof_ingest_open(struct prof_store *store, const char *directory,
                                   const struct prof_ingest_about *about, struct prof_ingest **out,
                                   struct prof_error *err)
 {
     *out = NULL;
-    struct prof_ingest *ingest = calloc(1, sizeof *ingest);
-    if (!ingest || !(ingest->directory = strdup(directory))) {
-        free(ingest);
+    struct prof_ingest *ingest = new_ingest(store, directory);
+    if (!ingest)
         return prof_fail(err, PROF_NOMEM, "out of memory");
-    }
-    ingest->store = store;
-    ingest->db = prof_store_db(store);
-    ingest->lifecycle_fd = -1;
-    enum prof_status status = about ? begin_capture(ingest, about) : continue_capture(ingest);
-    if (status != PROF_OK) {
-        give_error(ingest, err);
-        prof_ingest_close(ingest);
-        return status;
-    }
-    *out = ingest;
-    return PROF_OK;
+    return hand_out(ingest, about ? begin_capture(ingest, about) : continue_capture(ingest), out,
+                    err);
+}
+
+enum prof_status ingest_open_window(struct prof_store *store, const struct prof_ingest *of,
+                                    struct prof_ingest **out, struct prof_error *err)
+{
+    *out = NULL;
+    struct prof_ingest *ingest = new_ingest(store, of->directory);
+    if (!ingest)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    ingest->ring.window = true;
+    ingest->ring.cut = of->ring.cut;
+    return hand_out(ingest, continue_capture(ingest), out, err);
 }
 
 static uint64_t backlog_bytes(const struct prof_ingest *ingest)
@@ -524,10 +560,10 @@ static uint64_t backlog_bytes(const struct prof_ingest *ingest)
 enum prof_status prof_ingest_step(struct prof_ingest *ingest, struct prof_ingest_progress *progress,
                                   struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
+    PROF_TRY(ingest_refresh(ingest, err));
     uint64_t before = ingest->total;
     if (step(ingest, false) != PROF_OK)
-        return roll_back(ingest, err);
+        return ingest_roll_back(ingest, err);
     if (progress)
         *progress = (struct prof_ingest_progress){
             .records = ingest->total - before,
@@ -550,19 +586,20 @@ static enum prof_status write_reaped(struct prof_ingest *ingest, uint32_t pid, i
 enum prof_status prof_ingest_reaped(struct prof_ingest *ingest, uint32_t pid, int wait_status,
                                     struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
+    PROF_TRY(ingest_refresh(ingest, err));
     ingest->now_ns = prof_now_ns();
     ingest->primary_pid = pid;
     ingest->primary_status = wait_status;
     ingest->has_primary = true;
-    return write_reaped(ingest, pid, wait_status) ? roll_back(ingest, err) : PROF_OK;
+    return write_reaped(ingest, pid, wait_status) ? ingest_roll_back(ingest, err) : PROF_OK;
 }
 
 enum prof_status prof_ingest_note(struct prof_ingest *ingest, enum prof_health_code code,
                                   const char *item, const char *note, struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
-    return ingest_health_line(ingest, 0, code, item, NULL, note) ? roll_back(ingest, err) : PROF_OK;
+    PROF_TRY(ingest_refresh(ingest, err));
+    return ingest_health_line(ingest, 0, code, item, NULL, note) ? ingest_roll_back(ingest, err)
+                                                                 : PROF_OK;
 }
 
 static enum prof_status write_device_memory(struct prof_ingest *ingest,
@@ -578,24 +615,25 @@ enum prof_status prof_ingest_device_memory(struct prof_ingest *ingest,
                                            const struct prof_ingest_memory *samples, size_t count,
                                            struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
-    return write_device_memory(ingest, samples, count) ? roll_back(ingest, err) : PROF_OK;
+    PROF_TRY(ingest_refresh(ingest, err));
+    return write_device_memory(ingest, samples, count) ? ingest_roll_back(ingest, err) : PROF_OK;
 }
 
 enum prof_status prof_ingest_device_clock(struct prof_ingest *ingest, const char *uuid,
                                           uint64_t mono_ns, const struct prof_nvml_reading *reading,
                                           struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
-    return ingest_device_clock(ingest, uuid, mono_ns, reading) ? roll_back(ingest, err) : PROF_OK;
+    PROF_TRY(ingest_refresh(ingest, err));
+    return ingest_device_clock(ingest, uuid, mono_ns, reading) ? ingest_roll_back(ingest, err)
+                                                               : PROF_OK;
 }
 
 enum prof_status prof_ingest_network(struct prof_ingest *ingest,
                                      const struct prof_network_port *ports, size_t count,
                                      uint64_t begin_ns, uint64_t end_ns, struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
-    return ingest_network(ingest, ports, count, begin_ns, end_ns) ? roll_back(ingest, err)
+    PROF_TRY(ingest_refresh(ingest, err));
+    return ingest_network(ingest, ports, count, begin_ns, end_ns) ? ingest_roll_back(ingest, err)
                                                                   : PROF_OK;
 }
 
@@ -614,6 +652,7 @@ static enum prof_status finish(struct prof_ingest *ingest, const char *state, bo
     PROF_TRY(ingest_capture_end(ingest, state));
     PROF_TRY(ingest_batches_flush(ingest));
     PROF_TRY(ingest_rollup_flush(ingest));
+    PROF_TRY(ingest_ring_finish(ingest));
     PROF_TRY(ingest_ranks_of_nccl(ingest));
     PROF_TRY(ingest->error.status);
     /* The means to go on are dropped in the transaction that closes the capture: a failure, or a
@@ -627,10 +666,10 @@ static enum prof_status finish(struct prof_ingest *ingest, const char *state, bo
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err)
 {
-    PROF_TRY(refresh(ingest, err));
+    PROF_TRY(ingest_refresh(ingest, err));
     if (ingest_exec(ingest, "UPDATE capture SET state='closing'") != PROF_OK)
         return give_error(ingest, err);
-    return finish(ingest, state, abandon) ? roll_back(ingest, err) : PROF_OK;
+    return finish(ingest, state, abandon) ? ingest_roll_back(ingest, err) : PROF_OK;
 }
 
 void prof_ingest_close(struct prof_ingest *ingest)
@@ -641,5 +680,6 @@ void prof_ingest_close(struct prof_ingest *ingest)
     ingest_statements_finalize(ingest);
     ingest_filter_free(ingest);
     free(ingest->directory);
+    free(ingest->ring.iteration);
     free(ingest);
 }

@@ -17,6 +17,29 @@
 #include "libprof/store/health.h"
 #include "libprof/store/store.h"
 
+/* Why a recording with --ring keeps what it holds; the last two always do. */
+#define PROF_RING_REASON_MAP(X)                                                                    \
+    X(SLOW, "slow")             /* an iteration */                                                 \
+    X(COLLECTIVE, "collective") /* one that took long */                                           \
+    X(ALLOCATION, "allocation") /* one that failed */                                              \
+    X(END, "end")               /* a process ended by a signal, or with a failure */               \
+    X(SIGNAL, "signal")         /* to perfkit run */                                               \
+    X(CTL, "ctl")               /* perfkit ctl keep */
+enum prof_ring_reason {
+#define X(name, text) PROF_RING_##name,
+    PROF_RING_REASON_MAP(X)
+#undef X
+};
+
+/* Rows of events stay for `ns` (up to a sixth longer), sums of them for ever. */
+struct prof_ingest_ring {
+    uint64_t ns;
+    unsigned reasons;      /* bits of prof_ring_reason */
+    double times;          /* slow: above so many times the median, 0 = the default of both; */
+    double sigmas;         /* and so many standard deviations above it */
+    const char *iteration; /* RANGE[@DOMAIN]; NULL = ranges that are called as iterations are */
+};
+
 /* What the capture row says; strings are copied. Unknown = NULL or 0. */
 struct prof_ingest_about {
     const char *command; /* quoted for a shell */
@@ -27,6 +50,7 @@ struct prof_ingest_about {
      * prof_ingest_open fail with PROF_INVALID. */
     const char *kernel_filter;
     uint64_t start_mono_ns, start_realtime_ns, start_raw_ns;
+    const struct prof_ingest_ring *ring; /* NULL = all rows stay */
 };
 
 struct prof_ingest_progress {
@@ -97,6 +121,23 @@ bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid);
  * store is then ready for prof_store_publish. */
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err);
+
+/* ---- with --ring ----------------------------------------------------------------------------- */
+
+/* A reason to keep what the ring holds that only the caller knows (SIGNAL, CTL). */
+enum prof_status prof_ingest_trigger(struct prof_ingest *ingest, enum prof_ring_reason reason,
+                                     struct prof_error *err);
+
+/* The number of the window that is to be kept now, from 1: a twelfth of the ring after its trigger.
+ * 0 = none. */
+int64_t prof_ingest_window_due(const struct prof_ingest *ingest);
+
+/* Keep it: a new capture at `path`, which must not exist, finished but not yet published, in
+ * *window; why it was kept, for people. path NULL: its triggers are not kept. After a failure the
+ * file at `path` is of no use, and its triggers count as not kept. */
+enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
+                                  struct prof_store **window, char *why, size_t size,
+                                  struct prof_error *err);
 
 void prof_ingest_close(struct prof_ingest *ingest);
 

@@ -155,6 +155,8 @@ static enum prof_status write_kernel(struct prof_ingest *ingest, struct ingest_s
     if (row->has_end &&
         !rollup_sums_add(&ingest->rollup, row->stream, config, row->start, (uint64_t)row->duration))
         return ingest_no_memory(ingest, "sums per second");
+    if (row->has_end && ingest->ring.ns)
+        PROF_TRY(ingest_ring_kernel(ingest, spool, config, row->stream, (uint64_t)row->duration));
     return ingest_row_end(ingest, SCHEMA_kernel);
 }
 

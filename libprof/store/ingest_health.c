@@ -58,7 +58,9 @@ static bool was_cut_off(const struct prof_ingest *ingest, const struct ingest_pr
 
 struct balance {
     const char *subject;
-    uint64_t called, recorded, failed, captured, dropped, outstanding;
+    /* While a process runs on, it calls: what is known lies between the count before its records
+     * were read and the one after. */
+    uint64_t called_before, called, recorded, failed, captured, dropped, outstanding;
     uint64_t unanswered; /* part of outstanding: the call is known, its command is not */
     uint64_t filtered;   /* recorded, and left out of the capture by the kernel filter */
     uint64_t uncalled;   /* device records without their call */
@@ -71,6 +73,7 @@ struct balance {
 static enum prof_status write_balance(struct prof_ingest *ingest, int64_t process, bool cut_off,
                                       uint64_t *inside, const struct balance *balance)
 {
+    uint64_t called = balance->called;
     if (!balance->called && !balance->recorded && !balance->dropped && !balance->outstanding &&
         !balance->filtered)
         return PROF_OK;
@@ -78,9 +81,11 @@ static enum prof_status write_balance(struct prof_ingest *ingest, int64_t proces
     uint64_t twice =
         balance->dropped < balance->unanswered ? balance->dropped : balance->unanswered;
     uint64_t outstanding = balance->outstanding - twice;
-    int64_t remainder =
-        (int64_t)(balance->called - balance->recorded - balance->failed - balance->captured -
-                  balance->dropped - outstanding - balance->filtered);
+    uint64_t known = balance->recorded + balance->failed + balance->captured + balance->dropped +
+                     outstanding + balance->filtered;
+    if (called > known)
+        called = known > balance->called_before ? known : balance->called_before;
+    int64_t remainder = (int64_t)(called - known);
     uint64_t uncalled = 0;
     if (cut_off && remainder < 0) {
         uint64_t surplus = 0 - (uint64_t)remainder;
@@ -99,7 +104,7 @@ static enum prof_status write_balance(struct prof_ingest *ingest, int64_t proces
         int64_t value;
         bool rare; /* 0 needs no line */
     } lines[] = {
-        {"called", (int64_t)balance->called, false},
+        {"called", (int64_t)called, false},
         {"recorded", (int64_t)balance->recorded, false},
         {"failed", (int64_t)balance->failed, false},
         {"captured", (int64_t)balance->captured, false},
@@ -236,40 +241,46 @@ enum prof_status ingest_health_spool(struct prof_ingest *ingest, struct ingest_s
 {
     const struct prof_spool *r = spool->reader;
     uint64_t *tally = spool->tally;
+    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
+    bool runs_on = process && !process->gone && process->how != LIFECYCLE_EXEC;
 #define COUNT(name) prof_spool_count(r, WIRE_COUNT_##name)
+#define CALLED(name) (runs_on ? spool->counted[WIRE_COUNT_##name] : COUNT(name))
 #define DROPPED(name) prof_spool_dropped(r, WIRE_##name)
     const struct balance balances[] = {
-        {"launch", COUNT(LAUNCH_CALLED), tally[TALLY_LAUNCH_RECORDED], COUNT(LAUNCH_FAILED),
-         COUNT(LAUNCH_CAPTURED) + tally[TALLY_LAUNCH_CAPTURED], DROPPED(KERNEL),
-         tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED],
+        {"launch", CALLED(LAUNCH_CALLED), COUNT(LAUNCH_CALLED), tally[TALLY_LAUNCH_RECORDED],
+         COUNT(LAUNCH_FAILED), COUNT(LAUNCH_CAPTURED) + tally[TALLY_LAUNCH_CAPTURED],
+         DROPPED(KERNEL), tally[TALLY_LAUNCH_OUTSTANDING], tally[TALLY_LAUNCH_UNANSWERED],
          tally[TALLY_LAUNCH_FILTERED], tally[TALLY_LAUNCH_UNCALLED]},
-        {"transfer", COUNT(TRANSFER_CALLED), tally[TALLY_TRANSFER_RECORDED], COUNT(TRANSFER_FAILED),
+        {"transfer", CALLED(TRANSFER_CALLED), COUNT(TRANSFER_CALLED),
+         tally[TALLY_TRANSFER_RECORDED], COUNT(TRANSFER_FAILED),
          COUNT(TRANSFER_CAPTURED) + tally[TALLY_TRANSFER_CAPTURED], DROPPED(TRANSFER),
          tally[TALLY_TRANSFER_OUTSTANDING], tally[TALLY_TRANSFER_UNANSWERED], 0,
          tally[TALLY_TRANSFER_UNCALLED]},
-        {"memset", COUNT(MEMSET_CALLED), tally[TALLY_MEMSET_RECORDED], COUNT(MEMSET_FAILED),
-         COUNT(MEMSET_CAPTURED) + tally[TALLY_MEMSET_CAPTURED], DROPPED(MEMSET),
-         tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED], 0,
+        {"memset", CALLED(MEMSET_CALLED), COUNT(MEMSET_CALLED), tally[TALLY_MEMSET_RECORDED],
+         COUNT(MEMSET_FAILED), COUNT(MEMSET_CAPTURED) + tally[TALLY_MEMSET_CAPTURED],
+         DROPPED(MEMSET), tally[TALLY_MEMSET_OUTSTANDING], tally[TALLY_MEMSET_UNANSWERED], 0,
          tally[TALLY_MEMSET_UNCALLED]},
-        {"allocation", COUNT(ALLOC_CALLED), tally[TALLY_ALLOC_RECORDED], COUNT(ALLOC_FAILED), 0,
-         DROPPED(ALLOC), 0, 0, 0, 0},
-        {"free", COUNT(FREE_CALLED),
+        {"allocation", CALLED(ALLOC_CALLED), COUNT(ALLOC_CALLED), tally[TALLY_ALLOC_RECORDED],
+         COUNT(ALLOC_FAILED), 0, DROPPED(ALLOC), 0, 0, 0, 0},
+        {"free", CALLED(FREE_CALLED), COUNT(FREE_CALLED),
          tally[TALLY_FREE_RECORDED] + tally[TALLY_FREE_UNMATCHED] + spool->freed.count, 0, 0,
          DROPPED(FREE), 0, 0, 0, 0},
-        {"range", COUNT(RANGE_PUSHED) + COUNT(RANGE_STARTED) + COUNT(MARKED),
+        {"range", CALLED(RANGE_PUSHED) + CALLED(RANGE_STARTED) + CALLED(MARKED),
+         COUNT(RANGE_PUSHED) + COUNT(RANGE_STARTED) + COUNT(MARKED),
          tally[TALLY_RANGE_PUSHED] + tally[TALLY_RANGE_STARTED] + tally[TALLY_MARKED], 0, 0,
          DROPPED(RANGE_PUSH) + DROPPED(RANGE_START) + DROPPED(MARK), 0, 0, 0, 0},
-        {"range_end", COUNT(RANGE_POPPED) + COUNT(RANGE_ENDED),
+        {"range_end", CALLED(RANGE_POPPED) + CALLED(RANGE_ENDED),
+         COUNT(RANGE_POPPED) + COUNT(RANGE_ENDED),
          tally[TALLY_RANGE_POPPED] + tally[TALLY_RANGE_ENDED], 0, 0,
          DROPPED(RANGE_POP) + DROPPED(RANGE_END), 0, 0, 0, 0},
     };
+#undef CALLED
 #undef COUNT
 #undef DROPPED
     tally[TALLY_DEVICE_CALLED] = balances[0].called + balances[1].called + balances[2].called;
     tally[TALLY_LAUNCH_UNRECORDED] = without_record(&balances[0], balances[0].unanswered);
     tally[TALLY_COPY_UNRECORDED] =
         without_record(&balances[1], 0) + without_record(&balances[2], 0);
-    const struct ingest_process *process = ingest_process_find(ingest, spool->process);
     bool cut_off = !process || !process->gone || was_cut_off(ingest, process);
     /* The thread that ends the process in an orderly way is in no call of ours; the others may be.
      */
@@ -496,7 +507,8 @@ static enum prof_status write_end_line(struct prof_ingest *ingest,
     int64_t value = process->signal ? process->signal : process->status;
     const int64_t *known = process->signal || process->has_status ? &value : NULL;
     const struct ingest_spool *spool = process_spool(ingest, process->row);
-    bool risk = spool && device_records_at_risk(ingest, process, spool);
+    /* A kept window ends where it was kept, by request. */
+    bool risk = spool && !ingest->ring.window && device_records_at_risk(ingest, process, spool);
     if (!process->gone && process->how != LIFECYCLE_EXEC) {
         PROF_TRY(ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
                                     "still running when the capture was closed"));

@@ -137,7 +137,8 @@ enum prof_status ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_s
     ingest_bind(sql, COLUMN_AT(allocation_failure, source), wire_space(failed->head.flags));
     ingest_bind_known(sql, COLUMN_AT(allocation_failure, stack),
                       ingest_stack_of(spool, failed->stack));
-    return ingest_insert(ingest, SCHEMA_allocation_failure);
+    PROF_TRY(ingest_insert(ingest, SCHEMA_allocation_failure));
+    return ingest_ring_trigger(ingest, PROF_RING_ALLOCATION, spool->process, thread->row);
 }
 
 enum prof_status ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

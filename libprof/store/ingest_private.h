@@ -13,6 +13,7 @@
  *   ingest_image.c     object files and where they are mapped   ingest_stack.c  call stacks, Python
  *   ingest_sampler.c   records of perfkit's samplers: hardware counters, samples of threads
  *   ingest_machine.c   what perfkit reads of GPUs and network ports beside the target
+ *   ingest_ring.c      what leaves a recording with --ring   ingest_keep.c  what it keeps
  *   ingest_state.c     what must survive a killed perfkit: cursors, maps, unfinished records
  *   ingest_health.c    the trust block   ingest_foreign.c   records of other tools' files
  *
@@ -75,6 +76,8 @@ struct prof_ingest;
     X(CURSOR, "INSERT OR REPLACE INTO ingest_cursor(spool,chunk,generation,offset,tid) "           \
               "VALUES(?1,?2,?3,?4,?5)")                                                            \
     X(MAP, "INSERT INTO ingest_map(spool,local,kind,global,extra) VALUES(?1,?2,?3,?4,?5)")         \
+    X(RING_DURATION, "UPDATE ring_trigger SET duration=?2 WHERE id=?1")                            \
+    X(RING_ROLLUPS, "SELECT count(*) FROM ring_rollup WHERE ?1 IS NULL")                           \
     X(STATE, "INSERT OR REPLACE INTO ingest_state(key,value) VALUES(?1,?2)")
 
 enum ingest_sql {
@@ -162,6 +165,42 @@ struct ingest_image {
     struct prof_names known;                  /* address, segment, path -> newest number */
 };
 
+/* ---- a recording that keeps its last part ---------------------------------------------------- */
+
+/* The newest row numbers of the tables whose rows leave, at a moment. */
+struct ingest_mark {
+    uint64_t ns;
+    int64_t last[SCHEMA_TABLES];
+};
+
+#define INGEST_JUDGED 256u
+/* Durations of what repeats, the last ones, and what is slow by them; 0 = not known yet. */
+struct ingest_detector {
+    uint64_t recent[INGEST_JUDGED];
+    uint64_t usual, threshold;
+    uint64_t count; /* in all */
+};
+
+struct ingest_ring {
+    uint64_t ns;      /* 0 = all rows stay */
+    bool window;      /* this ingest finishes a kept window: others read the spools */
+    unsigned reasons; /* bits */
+    double times, sigmas;
+    uint64_t least_ns;                    /* above the median */
+    char *iteration;                      /* or NULL */
+    uint64_t left;                        /* rows */
+    int64_t windows;                      /* kept so far */
+    uint64_t kept_ns;                     /* when the last one was */
+    uint64_t due_ns;                      /* of the next; 0 = none */
+    struct ingest_mark cut;               /* rows up to it have left; ns 0 = none yet */
+    PROF_ARRAY(struct ingest_mark) marks; /* younger ones */
+    PROF_ARRAY(struct ingest_detector) detectors;
+    struct prof_names detector_at; /* thread, name, domain -> index */
+    struct prof_names
+        iteration_names;         /* name and domain, or simple name -> number, 0 = no iteration */
+    struct prof_map collectives; /* launch_config.id -> 1 = a collective */
+};
+
 /* ---- the ingest ------------------------------------------------------------------------------ */
 
 struct prof_ingest {
@@ -204,6 +243,7 @@ struct prof_ingest {
     struct prof_map image_at;      /* process.id -> index in images */
     PROF_ARRAY(struct ingest_image) images;
     struct rollup_sums rollup;
+    struct ingest_ring ring;
 
     regex_t kernel_filter;
     bool has_kernel_filter;
@@ -281,6 +321,13 @@ enum prof_status ingest_row_end(struct prof_ingest *ingest, enum schema_table ta
 enum prof_status ingest_batches_flush(struct prof_ingest *ingest);
 
 /* ingest.c */
+/* With the state of the last commit again, after a failure. */
+enum prof_status ingest_refresh(struct prof_ingest *ingest, struct prof_error *err);
+/* After a failure: back to the last commit, and hand it to the caller. */
+enum prof_status ingest_roll_back(struct prof_ingest *ingest, struct prof_error *err);
+/* Go on with a copy of the capture that `of` writes, to finish it as a kept window. */
+enum prof_status ingest_open_window(struct prof_store *store, const struct prof_ingest *of,
+                                    struct prof_ingest **out, struct prof_error *err);
 /* Write the sums per second that changed. */
 enum prof_status ingest_rollup_flush(struct prof_ingest *ingest);
 enum prof_status ingest_begin(struct prof_ingest *ingest); /* a transaction */
@@ -512,6 +559,27 @@ enum prof_status ingest_filter_load(struct prof_ingest *ingest);
 void ingest_filter_free(struct prof_ingest *ingest);
 /* Is a kernel of this readable name to be left out? */
 bool ingest_filters(const struct prof_ingest *ingest, const char *name);
+
+/* ingest_ring.c */
+enum prof_status ingest_ring_step(struct prof_ingest *ingest);
+enum prof_status ingest_ring_finish(struct prof_ingest *ingest);
+
+/* ingest_keep.c: does nothing without --ring */
+enum prof_status ingest_ring_options(struct prof_ingest *ingest,
+                                     const struct prof_ingest_ring *options);
+void ingest_ring_free(struct prof_ingest *ingest); /* but for the options */
+enum prof_status ingest_ring_trigger(struct prof_ingest *ingest, enum prof_ring_reason reason,
+                                     int64_t process, int64_t thread);
+/* A process has, whose spool was read to its end. */
+enum prof_status ingest_ring_end(struct prof_ingest *ingest, const struct ingest_spool *spool);
+/* A range has ended, a kernel has. */
+enum prof_status ingest_ring_range(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                   int64_t thread, const struct ingest_open_range *open,
+                                   uint64_t end);
+enum prof_status ingest_ring_kernel(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                    int64_t config, int64_t stream, uint64_t duration);
+/* Is one of the spool's open ranges slow already? After all of the spool was read. */
+enum prof_status ingest_ring_look(struct prof_ingest *ingest, struct ingest_spool *spool);
 
 /* ingest_process.c */
 /* When all rows are in: a process without a rank, or with one that others of NCCL's processes have

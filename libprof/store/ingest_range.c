@@ -110,6 +110,8 @@ static enum prof_status write_range(struct prof_ingest *ingest, struct ingest_sp
         PROF_TRY(write_work(ingest, row, &open->work));
     for (unsigned i = 0; i < open->field_count; i++)
         PROF_TRY(write_range_field(ingest, spool, row, &open->fields[i]));
+    if (end)
+        PROF_TRY(ingest_ring_range(ingest, spool, thread->row, open, end));
     return PROF_OK;
 }
 

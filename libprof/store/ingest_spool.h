@@ -114,6 +114,7 @@ struct ingest_open_range {
     uint32_t tid;
     int depth; /* open ranges of its domain below it */
     uint8_t has_work, field_count;
+    int64_t trigger; /* ring_trigger.id: it was slow before it ended; 0 = it was not */
     struct ingest_field fields[INGEST_FIELDS];
     struct wire_range range;
     struct wire_work work;
@@ -206,6 +207,7 @@ struct ingest_spool {
     uint64_t comm_ns;
     uint64_t threads_ns; /* when threads' names were last looked at */
     uint64_t tally[TALLIES];
+    uint64_t counted[WIRE_COUNTS]; /* by its process, before its last records were read */
     bool
         restoring; /* waiting records are fed again: what they wrote at first stands in the store */
     bool dirty;    /* consumed something since the last commit */

@@ -152,6 +152,11 @@ static enum prof_status save_value(struct prof_ingest *ingest, const char *key, 
 enum prof_status ingest_state_save(struct prof_ingest *ingest)
 {
     PROF_TRY(save_value(ingest, "lifecycle_next", ingest->lifecycle_next, NULL, 0));
+    if (ingest->ring.ns) {
+        PROF_TRY(save_value(ingest, "ring_ns", (int64_t)ingest->ring.ns, NULL, 0));
+        PROF_TRY(save_value(ingest, "ring_left", (int64_t)ingest->ring.left, NULL, 0));
+        PROF_TRY(save_value(ingest, "ring_windows", ingest->ring.windows, NULL, 0));
+    }
     if (ingest->has_primary) {
         PROF_TRY(save_value(ingest, "primary_pid", ingest->primary_pid, NULL, 0));
         PROF_TRY(save_value(ingest, "primary_status", ingest->primary_status, NULL, 0));
@@ -461,6 +466,12 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest)
     ingest->primary_status = (int)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
     ingest->has_primary = ingest->primary_pid != 0;
+    ingest->ring.ns =
+        (uint64_t)query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='ring_ns'");
+    ingest->ring.left = (uint64_t)query_state_number(
+        ingest, "SELECT value FROM ingest_state WHERE key='ring_left'");
+    ingest->ring.windows =
+        query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='ring_windows'");
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i].last = query_state_number(ingest, numbers[i].sql);
     PROF_TRY(ingest->error.status);

@@ -5,7 +5,6 @@
 #include "libprof/store/schema.h"
 
 #define SECOND_NS 1000000000
-#define KEEP_SECONDS 5
 
 struct key {
     int64_t second, stream, config;
@@ -85,7 +84,7 @@ static bool drop_old_sums(struct rollup_sums *sums)
     prof_names_free(&sums->keys);
     for (size_t i = 0; i < sums->list.count; i++) {
         struct rollup_sum *sum = &sums->list.data[i];
-        if (all || sum->second < sums->newest - KEEP_SECONDS)
+        if (all || sum->second < sums->newest - ROLLUP_KEEP_SECONDS)
             continue;
         struct key key = {sum->second, sum->stream, sum->config};
         if (!prof_names_put(&sums->keys, (const char *)&key, sizeof key, (uint32_t)kept))
@@ -105,7 +104,7 @@ int rollup_sums_flush(struct rollup_sums *sums, sqlite3_stmt *insert)
         if (sum->dirty && (code = write_sum(sum, insert)) != SQLITE_OK)
             return code;
         sum->dirty = false;
-        stale |= sum->second < sums->newest - KEEP_SECONDS;
+        stale |= sum->second < sums->newest - ROLLUP_KEEP_SECONDS;
     }
     bool room = (!stale && sums->list.count < ROLLUP_MOST) || drop_old_sums(sums);
     return room ? SQLITE_OK : SQLITE_NOMEM;

@@ -9,7 +9,8 @@
 #include "libprof/base/map.h"
 
 #define ROLLUP_BUCKETS 48
-#define ROLLUP_MOST 65536u /* sums in memory; more are forgotten when they are written */
+#define ROLLUP_KEEP_SECONDS 5 /* rows of older seconds are not written again */
+#define ROLLUP_MOST 65536u    /* sums in memory; more are forgotten when they are written */
 
 struct rollup_sum {
     int64_t id, second, stream, config; /* 0 = unknown */

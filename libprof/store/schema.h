@@ -68,6 +68,7 @@ struct prof_table {
     bool later;     /* captures of the first versions lack it */
     bool shared;    /* no two rows are alike: processes and merged captures share them */
     bool redefined; /* while it is recorded, a row may be inserted again with more */
+    bool leaves;    /* rows of events: the old ones leave a recording with --ring */
 };
 
 /* Ends with a NULL name. Static. */

@@ -7,34 +7,16 @@
 
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/gpu/collective_name.h"
+#include "libprof/gpu/range_name.h"
 #include "libprof/base/saturate.h"
 
 #define DECLARED_DOMAIN "perfkit" /* of perfkit/annotate.h */
 #define MAX_PATHS 65536           /* further ones count as what is around them */
 
-/* Names as programs give them to what repeats, and to what does not belong to it: in lower case,
- * without signs, and without a number at the end. */
-static const char *const iteration_names[] = {
-    "step",     "iteration",    "iter",      "batch",          "minibatch",    "trainstep",
-    "timestep", "trainingstep", "trainiter", "trainiteration", "profilerstep",
-};
+/* Of what does not belong to what repeats; simplified as prof_simplify_range_name does. */
 static const char *const set_up_names[] = {"init", "compile", "warm", "startup", "prepare"};
 static const char *const set_up_prefixes[] = {"warmup", "setup",    "teardown", "initiali",
                                               "finali", "shutdown", "cleanup",  "warmingup"};
-
-#define NAME_ROOM 48
-
-/* In lower case, letters and digits only, no digits at the end. */
-static void simplify_name(const char *text, char out[NAME_ROOM])
-{
-    size_t used = 0;
-    for (; *text && used + 1 < NAME_ROOM; text++)
-        if (isalnum((unsigned char)*text))
-            out[used++] = (char)tolower((unsigned char)*text);
-    while (used && isdigit((unsigned char)out[used - 1]))
-        used--;
-    out[used] = 0;
-}
 
 static bool is_one_of(const char *text, const char *const *list, size_t count)
 {
@@ -59,13 +41,11 @@ static bool read_range_names(struct prof_range_paths *paths)
     paths->names = calloc(count + 1, sizeof *paths->names);
     for (uint32_t g = 0; paths->names && g < count; g++) {
         const char *text = paths->facts->range_texts.list.data[g];
-        char simple[NAME_ROOM];
+        char simple[PROF_RANGE_NAME_ROOM];
         paths->names[g].canonical = g;
-        if (!text || strlen(text) >= NAME_ROOM)
+        if (!text || !prof_simplify_range_name(text, simple))
             continue;
-        simplify_name(text, simple);
-        paths->names[g].preferred =
-            is_one_of(simple, iteration_names, sizeof iteration_names / sizeof *iteration_names);
+        paths->names[g].preferred = prof_range_name_is_iteration(simple);
         paths->names[g].set_up = is_set_up_name(simple);
         if (!paths->names[g].preferred || !isdigit((unsigned char)text[strlen(text) - 1]))
             continue;

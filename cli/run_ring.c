@@ -1,0 +1,224 @@
+/* --ring: the recording keeps its last part only, and copies of it when something happens. What
+ * leaves, what triggers and how a copy is made is libprof/store's; this file has the options, the
+ * triggers that come from outside (SIGUSR2, perfkit ctl keep), the files and their limit. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/capture_end.h"
+#include "cli/command.h"
+#include "cli/run.h"
+#include "libprof/base/format.h"
+
+#define LEAST_RING_NS 1000000000u
+#define MOST_NAMES 1000
+
+const char *const ring_words[] = {"slow", "collective", "allocation", "end", NULL};
+
+/* "N" or "N:K": times the median, standard deviations. */
+static bool read_slow(const char *text, struct prof_ingest_ring *ring)
+{
+    char *end;
+    ring->times = strtod(text, &end);
+    ring->sigmas = 0;
+    if (end > text && *end == ':' && end[1])
+        ring->sigmas = strtod(end + 1, &end);
+    return end > text && !*end && ring->times >= 1 && ring->times < 1e6 && ring->sigmas >= 0 &&
+           ring->sigmas < 1e6;
+}
+
+static bool check_ring_options(struct run *run)
+{
+    const struct ring_options *options = &run->options.ring;
+    struct prof_ingest_ring *ring = &run->ring.ring;
+    bool others = options->keep || options->slow || options->iteration || options->rotate ||
+                  options->limit != RING_DEFAULT_LIMIT;
+    if (!options->ns) {
+        if (others)
+            cli_say(run->name, "--ring-keep, --ring-slow, --ring-limit, --ring-rotate and "
+                               "--iteration are of no use without --ring: add it, as in "
+                               "--ring=60s");
+        return !others;
+    }
+    if (options->ns < LEAST_RING_NS) {
+        cli_say(run->name, "--ring is below 1s: give at least that");
+        return false;
+    }
+    *ring = (struct prof_ingest_ring){.ns = options->ns, .iteration = options->iteration};
+    for (unsigned i = 0; ring_words[i]; i++)
+        if (!options->keep || strstr(options->keep, ring_words[i]))
+            ring->reasons |= 1u << i;
+    if (options->slow && !read_slow(options->slow, ring)) {
+        cli_say(run->name,
+                "--ring-slow=%s: give how many times the median is slow, from 1 on, and standard "
+                "deviations if wanted, as in 3:8",
+                options->slow);
+        return false;
+    }
+    if (run->options.pytorch) {
+        cli_say(run->name,
+                "--ring and --pytorch do not go together: PyTorch's memory history grows "
+                "without a bound; leave one out");
+        return false;
+    }
+    return true;
+}
+
+static bool note_ring(const struct run *run, char *text, size_t size)
+{
+    if (run->options.ring.ns)
+        snprintf(text, size, "the last %s are kept (--ring); sums of everything by 10 s",
+                 prof_duration_ns((int64_t)run->options.ring.ns).text);
+    return run->options.ring.ns != 0;
+}
+
+static void start_ring(struct run *run)
+{
+    if (!run->options.ring.ns)
+        return;
+    run->scope.control.page->ring = 1;
+    signals_keep(SIGUSR2);
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* FILE-keep-N.sqlite beside FILE.sqlite, and where it is written to until it is whole. */
+static bool name_window(const struct run *run, int64_t number, char live[PATH_MAX],
+                        char final[PATH_MAX])
+{
+    const char *whole = run->output.final, *slash = strrchr(run->output.live, '/');
+    size_t base = strlen(whole);
+    if (base > 7 && strcmp(whole + base - 7, ".sqlite") == 0)
+        base -= 7;
+    for (unsigned i = 1; i < MOST_NAMES; i++) {
+        char more[16] = "";
+        if (i > 1)
+            snprintf(more, sizeof more, "-%u", i);
+        if (snprintf(final, PATH_MAX, "%.*s-keep-%lld%s.sqlite", (int)base, whole,
+                     (long long)number, more) >= PATH_MAX ||
+            snprintf(live, PATH_MAX, "%.*s%s.part",
+                     run->output.network ? (int)(slash - run->output.live) : 0, run->output.live,
+                     run->output.network ? strrchr(final, '/') : final) >= PATH_MAX)
+            return false;
+        if (run->options.force || (access(final, F_OK) && access(live, F_OK)))
+            return true;
+    }
+    return false;
+}
+
+static void forget_oldest(struct run *run)
+{
+    struct ring_watch *ring = &run->ring;
+    struct ring_window oldest = ring->windows.data[0];
+    unlink(oldest.path);
+    ring->bytes -= oldest.bytes;
+    free(oldest.path);
+    ring->windows.count--;
+    memmove(ring->windows.data, ring->windows.data + 1,
+            ring->windows.count * sizeof *ring->windows.data);
+}
+
+/* Is there room for another window as large as the ring is now? */
+static bool has_room(struct run *run)
+{
+    struct ring_watch *ring = &run->ring;
+    struct stat info;
+    uint64_t bytes = stat(run->output.live, &info) == 0 ? (uint64_t)info.st_size : 0;
+    uint64_t limit = run->options.ring.limit;
+    while (run->options.ring.rotate && ring->windows.count && ring->bytes + bytes > limit)
+        forget_oldest(run);
+    return ring->bytes + bytes <= limit;
+}
+
+static enum prof_status write_window(struct run *run, int64_t number, struct prof_error *err)
+{
+    char live[PATH_MAX], final[PATH_MAX], why[500], quoted[4200];
+    struct ring_watch *ring = &run->ring;
+    struct prof_store *store;
+    struct stat info;
+    if (!name_window(run, number, live, final))
+        return prof_fail(err, PROF_INVALID, "no name is free beside %s", run->output.final);
+    unlink(live);
+    enum prof_status status = prof_ingest_keep(run->ingest, live, &store, why, sizeof why, err);
+    if (!status) {
+        capture_attach_ceilings(run->name, store);
+        status = prof_store_publish(store, err);
+        prof_store_close(store);
+    }
+    if (!status)
+        status = output_move(live, final, err);
+    if (status) {
+        unlink(live);
+        return status;
+    }
+    struct ring_window *kept = prof_array_add(&ring->windows);
+    if (kept)
+        *kept = (struct ring_window){strdup(final),
+                                     stat(final, &info) == 0 ? (uint64_t)info.st_size : 0};
+    ring->bytes += kept ? kept->bytes : 0;
+    if (!run->options.quiet)
+        cli_say(run->name, "kept %s: %s", shell_quoted(final, quoted, sizeof quoted), why);
+    return PROF_OK;
+}
+
+static void keep_window(struct run *run, int64_t number)
+{
+    struct ring_watch *ring = &run->ring;
+    struct prof_error err = {0};
+    struct prof_store *none;
+    char why[8];
+    enum prof_status status = PROF_FULL;
+    if (has_room(run))
+        status = write_window(run, number, &err);
+    else {
+        prof_ingest_keep(run->ingest, NULL, &none, why, sizeof why, NULL);
+        prof_fail(&err, PROF_FULL,
+                  "windows are no longer kept: those that are there have %s (--ring-limit; "
+                  "--ring-rotate deletes the oldest)",
+                  prof_bytes_of((int64_t)ring->bytes).text);
+    }
+    if (status && !ring->unkept++)
+        cli_say(run->name, "%s", err.message);
+    struct control_page *page = run->scope.control.page;
+    atomic_store(status ? &page->unkept : &page->kept, ring->asked);
+}
+
+static void step_ring(struct run *run)
+{
+    struct ring_watch *ring = &run->ring;
+    if (!run->options.ring.ns || run->trouble)
+        return;
+    uint32_t asked = atomic_load(&run->scope.control.page->keeps);
+    unsigned signals = signals_keeps();
+    if (asked != ring->asked && !prof_ingest_trigger(run->ingest, PROF_RING_CTL, NULL))
+        ring->asked = asked;
+    if (signals != ring->signals && !prof_ingest_trigger(run->ingest, PROF_RING_SIGNAL, NULL))
+        ring->signals = signals;
+    int64_t number = prof_ingest_window_due(run->ingest);
+    if (number)
+        keep_window(run, number);
+}
+
+static void stop_ring(struct run *run, bool ran)
+{
+    struct ring_watch *ring = &run->ring;
+    char note[160];
+    if (ran && ring->unkept) {
+        snprintf(note, sizeof note, "%u times a window was to be kept and was not (--ring-limit)",
+                 ring->unkept);
+        prof_ingest_note(run->ingest, PROF_HEALTH_ring_unkept, NULL, note, NULL);
+    }
+    for (size_t i = 0; i < ring->windows.count; i++)
+        free(ring->windows.data[i].path);
+    prof_array_free(&ring->windows);
+}
+
+const struct run_feature run_ring = {.name = "ring",
+                                     .check = check_ring_options,
+                                     .note = note_ring,
+                                     .start = start_ring,
+                                     .step = step_ring,
+                                     .stop = stop_ring};

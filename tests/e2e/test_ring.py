@@ -1,0 +1,269 @@
+"""perfkit run --ring: old rows leave and stay in the sums, what happens keeps a copy that is a capture
+like any other, and whoever is killed leaves what the ring held."""
+import glob
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+
+import e2e
+
+
+class Ring(e2e.Case):
+    @classmethod
+    def setUpClass(cls):
+        e2e.become_subreaper()
+
+    def ring(self, *options):
+        """A recorded program that does what it is told."""
+        capture = self.new_capture()
+        program = subprocess.Popen(
+            self.run_line([e2e.target("ring")], capture, options or ("--ring=1h",)),
+            cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=e2e.clean_environment(), text=True)
+        program.capture = capture
+        program.steps = 0
+        self.addCleanup(self.end_all, program)
+        self.go(program, "")  # it runs, so the capture is there
+        return program
+
+    @staticmethod
+    def end_all(program):
+        if program.poll() is None:
+            program.kill()
+        program.wait()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+
+    def go(self, program, line):
+        program.stdin.write(line + "\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "ok\n")
+
+    def steps(self, program, count, ms):
+        self.go(program, "steps %d %d" % (count, ms))
+        program.steps += count
+
+    def end(self, program, status=0):
+        program.stdin.close()
+        self.assertEqual(program.wait(e2e.TIMEOUT), status)
+        return self.open(program.capture, ("complete", "recovered"))
+
+    def live(self, program, sql):
+        db = sqlite3.connect("file:%s?mode=ro" % program.capture, uri=True)
+        try:
+            return db.execute(sql).fetchone()[0]
+        finally:
+            db.close()
+
+    def kept(self, program):
+        return sorted(glob.glob(program.capture.replace(".sqlite", "-keep-*.sqlite")))
+
+    def window(self, program, number=1):
+        """The kept window, checked as any capture is."""
+        path = program.capture.replace(".sqlite", "-keep-%d.sqlite" % number)
+        e2e.wait_until(lambda: os.path.exists(path))
+        db = self.open(path, tidy=False)
+        self.assert_conserved(db)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM ring_rollup"), 0)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ingest%'"), 0)
+        return db
+
+    def reasons(self, db):
+        return [row[0] for row in db.execute("SELECT reason FROM ring_trigger ORDER BY id")]
+
+    def sums(self, db, kind):
+        return self.one(db, "SELECT ifnull(sum(count), 0) FROM ring_rollup WHERE kind = ?", kind)
+
+    def until_rows_leave(self, program):
+        while self.live(program, "SELECT ifnull(min(id), 0) FROM range") <= 1:
+            self.steps(program, 20, 1)
+
+    def pid(self, program):
+        return self.live(program, "SELECT pid FROM process WHERE spool NOT NULL")
+
+    # ---- what leaves ---------------------------------------------------------------------------
+
+    def test_rows_leave_into_sums(self):
+        program = self.ring("--ring=1s")
+        self.steps(program, 30, 1)
+        self.until_rows_leave(program)
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertLess(self.one(db, "SELECT count(*) FROM range"), program.steps)
+        self.assertEqual(self.sums(db, 6), program.steps)
+        self.assertEqual(self.health(db, "range_end", "recorded"), program.steps)
+        if e2e.has_opencl():
+            self.assertEqual(self.sums(db, 3), program.steps)
+            self.assertLess(self.one(db, "SELECT count(*) FROM memset"), program.steps)
+        left, = self.one(db, "SELECT value FROM capture_health WHERE code = 'capture_ring'"),
+        self.assertGreater(left, 0)
+        # What is not there was not recorded, for readers: everything that is there lies within.
+        rows = db.execute("SELECT begins, reason FROM recording ORDER BY start, id").fetchall()
+        self.assertEqual(rows, [(0, 5), (1, 5)])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM marker WHERE start < (SELECT max(start) "
+                                      "FROM recording) - 1000000000"), 0)
+        report = self.perfkit("report", "--json", program.capture)
+        self.assertEqual(report.status, 0, report.err)
+        self.assertEqual(json.loads(report.out)["trust"]["windows"], 1)
+
+    def test_nothing_leaves_a_long_ring(self):
+        program = self.ring()
+        self.steps(program, 20, 0)
+        db = self.end(program)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM range"), 20)
+        self.assertEqual(self.sums(db, 6), 20)
+        self.assertEqual(self.kept(program), [])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM recording"), 0)
+
+    def test_merged(self):
+        program = self.ring("--ring=1s")
+        self.until_rows_leave(program)
+        self.end(program)
+        other = self.ring()
+        self.steps(other, 3, 0)
+        self.end(other)
+        merged = self.path("merged.sqlite")
+        result = self.perfkit("merge", "-o", merged, program.capture, other.capture)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.sums(self.open(merged, ("merged",)), 6), program.steps + 3)
+
+    # ---- what keeps ----------------------------------------------------------------------------
+
+    def test_ctl(self):
+        program = self.ring("--ring=2s")
+        self.steps(program, 10, 0)
+        result = self.perfkit("ctl", "keep", program.capture)
+        self.assertEqual(result.status, 0, result.err)
+        db = self.window(program)  # there when ctl has ended
+        self.assertEqual(self.reasons(db), ["ctl"])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM range"), 10)
+        self.assertEqual(self.one(db, "SELECT end_reason FROM process WHERE spool NOT NULL"), "running")
+        self.steps(program, 10, 0)
+        self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
+        self.assertEqual(self.one(self.window(program, 2), "SELECT count(*) FROM range"), 20)
+        report = self.perfkit("report", self.kept(program)[0])
+        self.assertEqual(report.status, 0, report.err)
+        self.assertIn(b"Kept       perfkit ctl keep at ", report.out)
+        db = self.end(program)
+        self.assertEqual(db.execute("SELECT reason, window FROM ring_trigger ORDER BY id").fetchall(),
+                         [("ctl", 1), ("ctl", 2)])
+        self.assertEqual(self.sums(db, 6), 20)
+
+    def test_signal(self):
+        program = self.ring("--ring=1s")
+        self.steps(program, 5, 0)
+        program.send_signal(signal.SIGUSR2)  # would end the program
+        self.assertEqual(self.reasons(self.window(program)), ["signal"])
+        self.steps(program, 5, 0)
+        self.end(program)
+
+    def test_slow_iteration(self):
+        program = self.ring("--ring=3s", "--ring-keep=slow")
+        self.steps(program, 100, 1)
+        self.steps(program, 1, 3000)
+        db = self.window(program)
+        self.assertIn("slow", self.reasons(db))
+        name, duration, usual, threshold = self.one(
+            db, "SELECT value, duration, usual, threshold FROM ring_trigger JOIN string ON "
+                "string.id = name ORDER BY threshold DESC")
+        self.assertEqual(name, "step")
+        self.assertLess(usual, threshold)
+        self.assertLess(threshold, duration)
+        self.end(program)
+
+    def test_iteration_that_does_not_end(self):
+        program = self.ring("--ring=2s", "--ring-keep=slow", "--iteration=step")
+        self.steps(program, 100, 1)
+        self.go(program, "hang")
+        db = self.window(program)
+        self.assertIn("slow", self.reasons(db))
+        self.assertEqual(self.one(db, "SELECT count(*) FROM range WHERE duration IS NULL"), 1)
+        self.end(program)
+
+    def test_other_iterations_are_not_judged(self):
+        program = self.ring("--ring=2s", "--iteration=other")
+        self.steps(program, 100, 0)
+        self.steps(program, 1, 1000)
+        self.assertEqual(self.reasons(self.end(program)), [])
+
+    def test_abnormal_end(self):
+        program = self.ring("--ring=1s", "--ring-keep=end")
+        self.steps(program, 5, 0)
+        self.go(program, "crash")
+        db = self.window(program)
+        self.assertEqual(self.reasons(db), ["end"])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM process WHERE birth = 'fork' AND id = "
+                                      "(SELECT process FROM ring_trigger)"), 1)
+        self.end(program)
+
+    @e2e.needs_opencl
+    def test_failed_allocation(self):
+        program = self.ring("--ring=1s", "--ring-keep=allocation")
+        self.go(program, "fail")
+        db = self.window(program)
+        self.assertEqual(self.reasons(db), ["allocation"])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM allocation_failure"), 1)
+        self.end(program)
+
+    def test_limit(self):
+        program = self.ring("--ring=1s", "--ring-limit=1")
+        result = self.perfkit("ctl", "keep", program.capture)
+        self.assertEqual(result.status, 1)
+        self.assertIn(b"not kept", result.err)
+        program.stdin.close()
+        self.assertEqual(program.wait(e2e.TIMEOUT), 0)
+        self.assertIn("--ring-limit", program.stderr.read())
+        db = self.open(program.capture)
+        self.assertEqual(self.kept(program), [])
+        self.assertEqual(self.one(db, "SELECT window FROM ring_trigger"), 0)
+        self.assertEqual(self.one(db, "SELECT level FROM capture_health WHERE code = 'ring_unkept'"),
+                         "warning")
+
+    def test_rotate(self):
+        program = self.ring("--ring=1s", "--ring-limit=3M", "--ring-rotate")
+        self.steps(program, 1, 0)
+        while not self.kept(program) or "-keep-1." in self.kept(program)[0]:
+            self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
+        self.assertLess(sum(os.path.getsize(path) for path in self.kept(program)), 3 << 20)
+        self.end(program)
+
+    def test_ctl_without_ring(self):
+        program = self.ring("--wait=all")
+        result = self.perfkit("ctl", "keep", program.capture)
+        self.assertEqual(result.status, 1)
+        self.assertIn(b"--ring", result.err)
+
+    # ---- whoever is killed ---------------------------------------------------------------------
+
+    def test_perfkit_killed(self):
+        program = self.ring("--ring=1s")
+        self.until_rows_leave(program)
+        program.kill()
+        program.wait()
+        self.assertEqual(self.perfkit("report", program.capture).status, 0)
+        program.stdin.close()
+        e2e.reap_orphans()
+        result = self.perfkit("recover", "--quiet", program.capture)
+        self.assertEqual(result.status, 0, result.err)
+        db = self.open(program.capture, ("recovered",))
+        self.assert_conserved(db)
+        self.assertEqual(self.sums(db, 6), program.steps)
+        self.assertGreater(self.one(db, "SELECT count(*) FROM range"), 0)
+        self.assertLess(self.one(db, "SELECT count(*) FROM range"), program.steps)
+
+    def test_program_killed(self):
+        program = self.ring("--ring=1s")
+        self.until_rows_leave(program)
+        os.kill(self.pid(program), signal.SIGKILL)
+        self.assertEqual(program.wait(e2e.TIMEOUT), -signal.SIGKILL)
+        db = self.open(program.capture)
+        self.assertEqual(self.sums(db, 6), program.steps)
+        self.assertGreater(self.one(db, "SELECT count(*) FROM range"), 0)
+        self.assertEqual(self.reasons(db), ["end"])
+        self.assertEqual(self.kept(program), [])  # the capture itself has what the ring held
+
+
+if __name__ == "__main__":
+    e2e.main()
