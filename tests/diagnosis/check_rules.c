@@ -116,6 +116,36 @@ START_TEST(small_copies_are_counted_by_size)
 }
 END_TEST
 
+/* Kernels that follow each other in every step are a chain of each, also where the host was once
+ * late with one of them. */
+START_TEST(a_late_kernel_breaks_no_chain)
+{
+    struct scene s;
+    struct prof_findings findings;
+    int configs[4];
+    scene_open(&s, "cuda", "gpu");
+    for (int i = 0; i < 4; i++)
+        configs[i] = scene_config(&s, (const char *[]){"a", "b", "c", "d"}[i], 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int c = 0; c < 4; c++) {
+            if (i % 9 == 2 && c == i % 4)
+                scene_host(&s, 200 * US);
+            scene_kernel(&s, 0, configs[c], 15 * US);
+        }
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "fusion-candidate");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_double_eq(number_named(finding, "chains")->value, STEPS - 1);
+    ck_assert_double_eq(number_named(finding, "kernels")->value, 4 * (STEPS - 1));
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* What an interpreter takes between launches is told with them, and not again as the host's work;
  * in another program it is its own. */
 START_TEST(an_interpreters_way_is_launching)
@@ -643,6 +673,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, small_copies_are_counted_by_size);
+    tcase_add_test(all, a_late_kernel_breaks_no_chain);
     tcase_add_test(all, steps_alone_are_judged);
     tcase_add_test(all, phases_are_analysed_apart);
     tcase_add_loop_test(all, a_rule_has_one_severity, 0, sizeof savings / sizeof savings[0]);

@@ -44,7 +44,7 @@ struct chain {
     int64_t sum_ns, gap_ns;
     int64_t host_ns, last_call; /* from call to call */
     int64_t begin, end;
-    uint32_t thread, shape;
+    uint32_t thread, shape, last_shape;
     bool declared;
 };
 
@@ -93,15 +93,43 @@ static void begin_chain(struct chain *chain, const struct prof_op *op, const cha
     *chain = fresh;
 }
 
+/* Of each kernel that follows another in a stream, how often it does, and how often within
+ * SHORT_NS: by both shapes. What most do decides, so that one that is late breaks no chain. */
+static bool read_neighbours(const struct prof_judge *judge, const unsigned char *classes,
+                            struct prof_map *neighbours)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_op_walk walk = {0};
+    struct prof_op last = {0}; /* duration 0: none */
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    bool ok = true;
+    while (ok && (op = prof_facts_next(f, &walk, &kind))) {
+        if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
+            continue;
+        bool fusible = kind == PROF_OP_KERNEL && classes[op->shape];
+        if (fusible && last.duration && last.stream == op->stream) {
+            uint64_t key = (uint64_t)last.shape << 32 | op->shape;
+            const uint64_t *known = prof_map_get(neighbours, key);
+            bool near = prof_subtract(op->start, last.start + last.duration) <= SHORT_NS;
+            ok = prof_map_put(neighbours, key, (known ? *known : 0) + ((uint64_t)near << 32) + 1);
+        }
+        last = fusible ? *op : (struct prof_op){0};
+    }
+    return ok;
+}
+
 static bool find_chains(struct prof_judge *judge, struct chains *all)
 {
     const struct prof_facts *f = judge->facts;
     unsigned char *classes = classify(judge);
+    struct prof_map neighbours = {0}; /* times near << 32 | times */
     struct prof_op_walk walk = {0};
     struct chain chain = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved)};
+    *all = (struct chains){.saved = calloc(f->shapes.count + 1, sizeof *all->saved),
+                           .failed = !classes || !read_neighbours(judge, classes, &neighbours)};
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
@@ -113,12 +141,15 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
             bool follows =
                 chain.links.count && chain.stream == op->stream && !anew && op->start >= chain.end;
             int64_t gap = follows ? prof_subtract(op->start, chain.end) : 0;
-            if (!follows || gap > SHORT_NS)
+            const uint64_t *times =
+                follows ? prof_map_get(&neighbours, (uint64_t)chain.last_shape << 32 | op->shape)
+                        : NULL;
+            if (!times || 2 * (*times >> 32) < (uint32_t)*times)
                 close_chain(&chain, all);
             if (!chain.links.count)
                 begin_chain(&chain, op, name);
             else
-                chain.gap_ns += gap;
+                chain.gap_ns += gap < SHORT_NS ? gap : SHORT_NS;
             chain.different += chain.last_name != name;
             int64_t apart =
                 prof_subtract(op->call, chain.last_call); /* of a call that may be unknown */
@@ -131,6 +162,7 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
                 *slot = (struct link){op->shape, op->duration};
             all->failed |= !slot;
             chain.last_name = name;
+            chain.last_shape = op->shape;
             chain.sum_ns += op->duration;
             chain.end = op->start + op->duration;
             chain.declared |= (classes[op->shape] == BY_WORK);
@@ -140,6 +172,7 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     close_chain(&chain, all);
     bool ok = classes && all->saved && !all->failed;
     prof_array_free(&chain.links);
+    prof_map_free(&neighbours);
     free(classes);
     return ok;
 }
@@ -199,22 +232,24 @@ static void fusion_candidate(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_fusion[] = {
-    {.page = {.id = "fusion-candidate",
-              .title = "Neighbouring kernels that could be one",
-              .fires = "At least three chains of three or more different kernels that follow each "
-                       "other in one stream within 20 us, each with declared or counted work below "
-                       "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
-              .why = "Each kernel writes its result to memory and the next one reads it back; "
-                     "kernels that do little else spend their time on that and on starting.",
-              .fix = "Compute the chain in one kernel, element by element.",
-              .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-              .opencl = "One kernel.",
-              .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
-              .bound = "For each chain, the sum of its kernels without the longest one, and, where "
-                       "work was declared, the idle time between them or, if longer, the host's "
-                       "from launch to launch.",
-              .limits = "That one kernel reads what the one before wrote is not seen.",
-              .needs = "kernels; declared work or counters make it certain"},
+    {.page =
+         {.id = "fusion-candidate",
+          .title = "Neighbouring kernels that could be one",
+          .fires =
+              "At least three chains of three or more different kernels that follow each "
+              "other in one stream, mostly within 20 us, each with declared or counted work below "
+              "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
+          .why = "Each kernel writes its result to memory and the next one reads it back; "
+                 "kernels that do little else spend their time on that and on starting.",
+          .fix = "Compute the chain in one kernel, element by element.",
+          .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
+          .opencl = "One kernel.",
+          .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
+          .bound = "For each chain, the sum of its kernels without the longest one, and, where "
+                   "work was declared, the idle time between them or, if longer, the host's "
+                   "from launch to launch.",
+          .limits = "That one kernel reads what the one before wrote is not seen.",
+          .needs = "kernels; declared work or counters make it certain"},
      .judge = fusion_candidate},
     {.judge = NULL},
 };
