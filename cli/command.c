@@ -217,6 +217,14 @@ static bool parse_count(const char *text, uint64_t *out)
     return read_digits(&text, out) && !*text && *out > 0;
 }
 
+static void list_words(const char *const *words, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (size_t i = 0; words[i] && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", words[i]);
+}
+
 static bool find_word(const char *const *words, const char *text, size_t length, unsigned *index)
 {
     for (unsigned i = 0; words[i]; i++)
@@ -231,11 +239,7 @@ static bool bad_word(const struct cli_command *command, const struct cli_option 
                      const char *text, size_t length)
 {
     char all[256], word[64];
-    size_t used = 0;
-    all[0] = '\0';
-    for (size_t i = 0; option->words[i] && used < sizeof all; i++)
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "",
-                                 option->words[i]);
+    list_words(option->words, all, sizeof all);
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), text);
     const char *near = cli_nearest(word, table_word, option->words);
     cli_say(command->name, "--%s does not know '%s': %s%s%suse one of %s", option->name, word,
@@ -470,6 +474,18 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, void *v
 
 #define LEFT_WIDTH 26
 
+/* "-o, --output FILE" into buffer. */
+static void option_label(const struct cli_option *option, char *buffer, size_t size)
+{
+    char letter[8] = "    ";
+    if (option->letter)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    const char *format = option->implied    ? "%s--%s[=%s]"
+                         : option->argument ? "%s--%s %s"
+                                            : "%s--%s%s";
+    snprintf(buffer, size, format, letter, option->name, option->argument ? option->argument : "");
+}
+
 void cli_print_wrapped(FILE *out, const char *text, size_t column, size_t indent, size_t width)
 {
     bool first = true;
@@ -506,15 +522,7 @@ static void print_row(FILE *out, const char *left, const char *text, size_t widt
 static void print_option(FILE *out, const struct cli_option *option, size_t width)
 {
     char label[96], text[512];
-    /* "-o, --output FILE" into buffer. */
-    char letter[8] = "    ";
-    if (option->letter)
-        snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    const char *format = option->implied    ? "%s--%s[=%s]"
-                         : option->argument ? "%s--%s %s"
-                                            : "%s--%s%s";
-    snprintf(label, sizeof label, format, letter, option->name,
-             option->argument ? option->argument : "");
+    option_label(option, label, sizeof label);
     if (option->fallback)
         snprintf(text, sizeof text, "%s (default: %s)", option->text, option->fallback);
     else
@@ -534,6 +542,13 @@ static void print_paragraphs(FILE *out, const char *text, size_t width)
         text += length;
         text += strspn(text, "\n");
     }
+}
+
+/* The command on a line of its own, to be copied whole. */
+static void print_example(FILE *out, const struct cli_text_row *example, size_t width)
+{
+    fprintf(out, "  %s\n      ", example->left);
+    cli_print_wrapped(out, example->text, 6, 6, width);
 }
 
 void cli_print_help(const struct cli_command *command)
@@ -567,11 +582,8 @@ void cli_print_help(const struct cli_command *command)
     }
     if (command->examples) {
         fputs("\nExamples:\n", out);
-        for (const struct cli_text_row *e = command->examples; e->left; e++) {
-            /* The command on a line of its own, to be copied whole. */
-            fprintf(out, "  %s\n      ", e->left);
-            cli_print_wrapped(out, e->text, 6, 6, width);
-        }
+        for (const struct cli_text_row *e = command->examples; e->left; e++)
+            print_example(out, e, width);
     }
 }
 

@@ -423,27 +423,31 @@ static int64_t read_khz(const char *path)
     return value > 0 ? value : PROF_UNKNOWN;
 }
 
+/* "model name : ..." */
+static void cpu_name(char *out, size_t size)
+{
+    char line[256];
+    FILE *in = fopen("/proc/cpuinfo", "re");
+    while (in && !*out && fgets(line, sizeof line, in)) {
+        char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, "model name", 10) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(out, size, "%s", colon + 1 + strspn(colon + 1, " "));
+    }
+    if (in)
+        fclose(in);
+    if (!*out)
+        snprintf(out, size, "processor");
+}
+
 static void add_cpu(struct device_list *list)
 {
     struct device_entry *entry = device_add(list, "cpu", 0);
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     if (!entry)
         return;
-    /* "model name : ..." */
-    size_t size = sizeof entry->name;
-    char line[256];
-    FILE *in = fopen("/proc/cpuinfo", "re");
-    while (in && !*entry->name && fgets(line, sizeof line, in)) {
-        char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, "model name", 10) != 0)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        snprintf(entry->name, size, "%s", colon + 1 + strspn(colon + 1, " "));
-    }
-    if (in)
-        fclose(in);
-    if (!*entry->name)
-        snprintf(entry->name, size, "processor");
+    cpu_name(entry->name, sizeof entry->name);
     entry->device.kind = "cpu";
     entry->device.units = sysconf(_SC_NPROCESSORS_ONLN);
     entry->device.clock_khz = read_khz("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");

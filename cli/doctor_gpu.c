@@ -155,6 +155,24 @@ static bool check_kernel_driver(struct doctor *doctor)
     return here;
 }
 
+static void check_counters(struct doctor *doctor)
+{
+    char line[256];
+    int admin_only = -1;
+    FILE *in = fopen("/proc/driver/nvidia/params", "re");
+    while (in && fgets(line, sizeof line, in))
+        sscanf(line, "RmProfilingAdminOnly: %d", &admin_only);
+    if (in)
+        fclose(in);
+    if (admin_only == 1 && geteuid() != 0)
+        doctor_add(doctor, "cuda", "counters", DOCTOR_WARN,
+                   "put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
+                   "/etc/modprobe.d/perfkit.conf and reboot, or run as root",
+                   "only root may read hardware counters; timelines need no such right");
+    else if (admin_only >= 0)
+        doctor_add(doctor, "cuda", "counters", DOCTOR_OK, NULL, "may be read by you");
+}
+
 void doctor_cuda(struct doctor *doctor)
 {
     char reply[PROBE_REPLY];
@@ -177,20 +195,7 @@ void doctor_cuda(struct doctor *doctor)
         return;
     }
     bool cupti = check_cupti(doctor);
-    char line[256];
-    int admin_only = -1;
-    FILE *in = fopen("/proc/driver/nvidia/params", "re");
-    while (in && fgets(line, sizeof line, in))
-        sscanf(line, "RmProfilingAdminOnly: %d", &admin_only);
-    if (in)
-        fclose(in);
-    if (admin_only == 1 && geteuid() != 0)
-        doctor_add(doctor, "cuda", "counters", DOCTOR_WARN,
-                   "put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into "
-                   "/etc/modprobe.d/perfkit.conf and reboot, or run as root",
-                   "only root may read hardware counters; timelines need no such right");
-    else if (admin_only >= 0)
-        doctor_add(doctor, "cuda", "counters", DOCTOR_OK, NULL, "may be read by you");
+    check_counters(doctor);
     doctor->can_cuda = loaded && cupti && doctor->collector[0];
 }
 

@@ -312,6 +312,16 @@ static const struct cli_text_row merge_statuses[] = {
     {0},
 };
 
+/* A thousand files at once need a thousand descriptors. */
+static void open_many(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void print_clock_offset(const char *name, const struct prof_merge_part *part)
 {
     char drift[48] = "";
@@ -423,12 +433,7 @@ static int merge_run(const struct cli_command *command, int argc, char **argv)
         return exit_status;
     if (!names_output(command, args.output))
         return CLI_USAGE;
-    /* A thousand files at once need a thousand descriptors. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    open_many();
     exchange_begin(&shown, command->name, "events", args.quiet);
     struct prof_merge_options options = {
         .file = {.overwrite = args.force, .progress = exchange_show, .user = &shown},

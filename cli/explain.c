@@ -74,6 +74,19 @@ static void print_list(void)
 
 /* ---- markdown -------------------------------------------------------------------------------- */
 
+/* Our own texts: of what markdown would read, only these occur in them. */
+static void put_markdown(const char *text)
+{
+    bool code = false;
+    for (; *text; text++) {
+        if (*text == '`')
+            code = !code;
+        else if (!code && strchr("*_<>", *text))
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
 static void print_markdown(const struct prof_rule_page *page)
 {
     struct part parts[PARTS];
@@ -83,16 +96,7 @@ static void print_markdown(const struct prof_rule_page *page)
         if (!parts[i].text)
             continue;
         printf("- **%s**: ", parts[i].heading);
-        /* Our own texts: of what markdown would read, only these occur in them. */
-        const char *text = parts[i].text;
-        bool code = false;
-        for (; *text; text++) {
-            if (*text == '`')
-                code = !code;
-            else if (!code && strchr("*_<>", *text))
-                putchar('\\');
-            putchar(*text);
-        }
+        put_markdown(parts[i].text);
         putchar('\n');
     }
 }
@@ -134,6 +138,20 @@ static int print_all(unsigned format)
     return cli_finish_json("explain", &json);
 }
 
+static int print_rule_page(const struct prof_rule_page *page, unsigned format)
+{
+    struct prof_json json;
+    if (format == TEXT)
+        print_page_text(page);
+    else if (format == MARKDOWN)
+        print_markdown(page);
+    if (format != JSON)
+        return CLI_OK;
+    prof_json_to_file(&json, stdout, 2);
+    put_json(&json, page);
+    return cli_finish_json("explain", &json);
+}
+
 static const char *rule_name(const void *table, size_t i)
 {
     (void)table;
@@ -161,18 +179,8 @@ static int explain_run(const struct cli_command *command, int argc, char **argv)
     if (!operands.count)
         return print_all(format);
     const struct prof_rule_page *page = prof_rule_find(operands.values[0]);
-    if (page) {
-        struct prof_json json;
-        if (format == TEXT)
-            print_page_text(page);
-        else if (format == MARKDOWN)
-            print_markdown(page);
-        if (format != JSON)
-            return CLI_OK;
-        prof_json_to_file(&json, stdout, 2);
-        put_json(&json, page);
-        return cli_finish_json("explain", &json);
-    }
+    if (page)
+        return print_rule_page(page, format);
     const char *near = near_rule(operands.values[0]);
     if (near)
         cli_say(command->name, "there is no rule '%s': did you mean '%s'?", operands.values[0],

@@ -119,6 +119,16 @@ static void add_note(struct notes *notes, char *text)
     }
 }
 
+static void list_notes(const struct gate_config *config, struct notes *notes)
+{
+    for (size_t i = 0; i < config->expired_count; i++) {
+        add_note(notes,
+                 prof_gate_format("%s:%u: the exception for '%s' expired on %s and does not apply",
+                                  config->path, config->expired[i].line, config->expired[i].match,
+                                  config->expired[i].date));
+    }
+}
+
 /* ---- output ---------------------------------------------------------------------------------- */
 
 static bool save_gate_output(const char *command, const char *writer,
@@ -141,16 +151,27 @@ static bool print_gate_output(const char *command, const char *writer,
     return false;
 }
 
+/* Beside what is for programs; the text begins with the same words. */
+static void warn(const char *command, const struct prof_gate_report *report)
+{
+    const struct prof_comparison *c = report->comparison;
+    if (prof_comparison_undecided(c))
+        cli_say(command, "warning: %s: %s%s", prof_verdict_name(c->verdict),
+                prof_verdict_text(c->verdict),
+                report->strict ? "" : " (--strict ends with 4 for it)");
+    else if (c->limited && c->verdict != PROF_VERDICT_FAIL)
+        cli_say(command, "warning: wall time was not analysed: %s%s",
+                prof_reason_text(PROF_REASON_HOST_NOISE),
+                report->strict ? "" : " (--strict ends with 4 for it)");
+    else if (c->times_refused)
+        cli_say(command, "times were not compared: %s", c->note ? c->note : "see the report");
+}
+
 int gate_write_results(const char *command, const struct gate_options *options,
                        const struct gate_config *config, struct prof_gate_report *report)
 {
     struct notes notes = {0};
-    for (size_t i = 0; i < config->expired_count; i++) {
-        add_note(&notes,
-                 prof_gate_format("%s:%u: the exception for '%s' expired on %s and does not apply",
-                                  config->path, config->expired[i].line, config->expired[i].match,
-                                  config->expired[i].date));
-    }
+    list_notes(config, &notes);
     report->notes = (const char *const *)notes.texts;
     report->note_count = notes.count;
     report->judged = true;
@@ -169,20 +190,8 @@ int gate_write_results(const char *command, const struct gate_options *options,
     good = save_gate_output(command, "markdown", report, options->markdown) && good;
     good = save_gate_output(command, "junit", report, options->junit) && good;
     good = save_gate_output(command, "json", report, options->json_file) && good;
-    if (strcmp(gate_formats[options->format], "text") != 0) {
-        /* Beside what is for programs; the text begins with the same words. */
-        const struct prof_comparison *c = report->comparison;
-        if (prof_comparison_undecided(c))
-            cli_say(command, "warning: %s: %s%s", prof_verdict_name(c->verdict),
-                    prof_verdict_text(c->verdict),
-                    report->strict ? "" : " (--strict ends with 4 for it)");
-        else if (c->limited && c->verdict != PROF_VERDICT_FAIL)
-            cli_say(command, "warning: wall time was not analysed: %s%s",
-                    prof_reason_text(PROF_REASON_HOST_NOISE),
-                    report->strict ? "" : " (--strict ends with 4 for it)");
-        else if (c->times_refused)
-            cli_say(command, "times were not compared: %s", c->note ? c->note : "see the report");
-    }
+    if (strcmp(gate_formats[options->format], "text") != 0)
+        warn(command, report);
     for (size_t i = 0; i < notes.count; i++)
         free(notes.texts[i]);
     free(notes.texts);

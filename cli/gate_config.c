@@ -343,6 +343,16 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
     return PROF_OK;
 }
 
+static enum prof_status add_override(const struct maker *m, const struct prof_override *override)
+{
+    struct gate_config *c = m->config;
+    if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
+                         sizeof *c->overrides))
+        return prof_fail(m->err, PROF_NOMEM, "out of memory");
+    c->overrides[c->override_count++] = *override;
+    return PROF_OK;
+}
+
 static enum prof_status add_expired(const struct maker *m, unsigned line, const char *match,
                                     const char *date)
 {
@@ -422,12 +432,7 @@ static enum prof_status make_override(const struct maker *m, unsigned index)
     }
     if (expires && is_past(expires))
         return add_expired(m, section->line, override.match, expires);
-    struct gate_config *c = m->config;
-    if (!prof_array_room(&c->overrides, &c->override_room, c->override_count + 1,
-                         sizeof *c->overrides))
-        return prof_fail(m->err, PROF_NOMEM, "out of memory");
-    c->overrides[c->override_count++] = override;
-    return PROF_OK;
+    return add_override(m, &override);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -489,14 +494,18 @@ static bool absolute(const char *path)
     return *path == '/';
 }
 
+/* "folder/of/file" of a path, "" = this one. */
+static void config_folder(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, size, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
+}
+
 static void set_file_key(struct gate_config *config, const struct setting *s)
 {
     char folder[PATH_MAX];
     if (!strcmp(s->key, "baselines")) {
-        /* "folder/of/file" of a path, "" = this one. */
-        const char *path = config->path;
-        const char *slash = strrchr(path, '/');
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 0, path);
+        config_folder(config->path, folder, sizeof folder);
         if (absolute(s->text))
             folder[0] = '\0';
         int length = snprintf(config->baselines, sizeof config->baselines, "%s", folder);

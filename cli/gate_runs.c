@@ -353,21 +353,24 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
     return status;
 }
 
+static void remove_folder(const char *name)
+{
+    char path[PATH_MAX + 300];
+    DIR *dir = opendir(name);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        snprintf(path, sizeof path, "%s/%s", name, entry->d_name);
+        unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(name);
+}
+
 void gate_record_close(struct gate_recorder *recorder)
 {
-    if (!recorder->keep && recorder->folder[0]) {
-        const char *name = recorder->folder;
-        char path[PATH_MAX + 300];
-        DIR *dir = opendir(name);
-        struct dirent *entry;
-        while (dir && (entry = readdir(dir))) {
-            snprintf(path, sizeof path, "%s/%s", name, entry->d_name);
-            unlink(path);
-        }
-        if (dir)
-            closedir(dir);
-        rmdir(name);
-    }
+    if (!recorder->keep && recorder->folder[0])
+        remove_folder(recorder->folder);
     folder = NULL;
     unwatch();
     if (!recorder->interrupted)

@@ -44,6 +44,21 @@ static void put_line(FILE *out, const char *text)
     fputc('\n', out);
 }
 
+static void put_paragraphs(FILE *out, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, "\n\n");
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        char paragraph[2048];
+        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
+        put_line(out, paragraph);
+        text += length;
+        text += strspn(text, "\n");
+        if (*text)
+            fputs(".PP\n", out);
+    }
+}
+
 static void put_option(FILE *out, const struct cli_option *option)
 {
     fputs(".TP\n", out);
@@ -78,6 +93,19 @@ static void put_rows(FILE *out, const char *heading, const struct cli_text_row *
     }
 }
 
+static void put_options(FILE *out, const struct cli_command *command)
+{
+    fputs(".SH OPTIONS\n", out);
+    for (const struct cli_option *o = command->options; o->name; o++) {
+        if (o->group) {
+            fputs(".SS ", out);
+            put_line(out, o->group);
+        }
+        put_option(out, o);
+    }
+    put_option(out, &cli_help_option);
+}
+
 static void put_examples(FILE *out, const struct cli_text_row *rows)
 {
     if (!rows)
@@ -105,27 +133,8 @@ static void man_command(FILE *out, const struct cli_command *command)
     fprintf(out, ".SH SYNOPSIS\n\\fBperfkit %s\\fR [\\fIOPTION\\fR...] ", command->name);
     put_line(out, command->operands);
     fputs(".SH DESCRIPTION\n", out);
-    const char *text = command->text;
-    while (*text) {
-        const char *end = strstr(text, "\n\n");
-        size_t length = end ? (size_t)(end - text) : strlen(text);
-        char paragraph[2048];
-        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
-        put_line(out, paragraph);
-        text += length;
-        text += strspn(text, "\n");
-        if (*text)
-            fputs(".PP\n", out);
-    }
-    fputs(".SH OPTIONS\n", out);
-    for (const struct cli_option *o = command->options; o->name; o++) {
-        if (o->group) {
-            fputs(".SS ", out);
-            put_line(out, o->group);
-        }
-        put_option(out, o);
-    }
-    put_option(out, &cli_help_option);
+    put_paragraphs(out, command->text);
+    put_options(out, command);
     put_rows(out, "EXIT STATUS", command->statuses ? command->statuses : usual);
     put_rows(out, "ENVIRONMENT", command->variables);
     put_examples(out, command->examples);
@@ -153,6 +162,23 @@ static void man_overview(FILE *out)
           ".TP\n\\fBPERFKIT_COLLECTOR\\fR\nPath of the collector library to use instead of the "
           "installed one.\n.SH EXAMPLES\n.nf\nperfkit run \\-\\- ./program\nperfkit report\n.fi\n",
           out);
+}
+
+/* NULL: perfkit(1). */
+static void generate_man(FILE *out, const struct cli_command *command)
+{
+    char title[64];
+    snprintf(title, sizeof title, "PERFKIT%s%s", command ? "-" : "", command ? command->name : "");
+    for (char *p = title; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    fprintf(out,
+            ".\\\" Made from the command tables; do not edit.\n"
+            ".TH %s 1 \"\" \"perfkit %s\" \"perfkit\"\n",
+            title, PERFKIT_VERSION);
+    if (command)
+        man_command(out, command);
+    else
+        man_overview(out);
 }
 
 /* ---- shell completions ----------------------------------------------------------------------- */
@@ -469,19 +495,7 @@ static bool write_man(const char *folder, const struct cli_command *command)
     FILE *out = open_in(folder, "man1", name);
     if (!out)
         return false;
-    /* NULL: perfkit(1). */
-    char title[64];
-    snprintf(title, sizeof title, "PERFKIT%s%s", command ? "-" : "", command ? command->name : "");
-    for (char *p = title; *p; p++)
-        *p = (char)toupper((unsigned char)*p);
-    fprintf(out,
-            ".\\\" Made from the command tables; do not edit.\n"
-            ".TH %s 1 \"\" \"perfkit %s\" \"perfkit\"\n",
-            title, PERFKIT_VERSION);
-    if (command)
-        man_command(out, command);
-    else
-        man_overview(out);
+    generate_man(out, command);
     return fclose(out) == 0;
 }
 

@@ -20,6 +20,18 @@
 
 /* ---- files beside perfkit -------------------------------------------------------------------- */
 
+/* What is special in a pattern means itself. */
+static void quote_pattern(const char *text, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *text && used + 3 < size; text++) {
+        if (strchr("*?[\\", *text))
+            out[used++] = '\\';
+        out[used++] = *text;
+    }
+    out[used] = '\0';
+}
+
 bool beside_self(const char *const *places, char out[PATH_MAX])
 {
     char self[PATH_MAX], folder[2 * PATH_MAX];
@@ -28,15 +40,7 @@ bool beside_self(const char *const *places, char out[PATH_MAX])
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
-    /* What is special in a pattern means itself. */
-    const char *text = self;
-    size_t used = 0;
-    for (; *text && used + 3 < sizeof folder; text++) {
-        if (strchr("*?[\\", *text))
-            folder[used++] = '\\';
-        folder[used++] = *text;
-    }
-    folder[used] = '\0';
+    quote_pattern(self, folder, sizeof folder);
     int reason = ENOENT;
     for (size_t i = 0; *self && places[i]; i++) {
         char pattern[sizeof folder + 64];

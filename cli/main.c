@@ -38,6 +38,24 @@ static const struct {
 };
 #define FEATURES (sizeof features / sizeof features[0])
 
+static int print_version_json(void)
+{
+    struct prof_json json;
+    prof_json_to_file(&json, stdout, 2);
+    prof_json_object(&json, NULL);
+    prof_json_string(&json, "version", PERFKIT_VERSION);
+    prof_json_int(&json, "capture_format", PROF_FORMAT_VERSION);
+    prof_json_int(&json, "spool_format", WIRE_VERSION);
+    prof_json_string(&json, "sqlite", sqlite3_libversion());
+    prof_json_string(&json, "compiler", __VERSION__);
+    prof_json_object(&json, "collectors");
+    for (size_t i = 0; i < FEATURES; i++)
+        prof_json_bool(&json, features[i].name, features[i].built);
+    prof_json_end(&json);
+    prof_json_end(&json);
+    return cli_finish_json("version", &json);
+}
+
 static int version_run(const struct cli_command *command, int argc, char **argv)
 {
     struct version_options options = {0};
@@ -45,22 +63,8 @@ static int version_run(const struct cli_command *command, int argc, char **argv)
     int status;
     if (!cli_parse(command, argc, argv, &options, &operands, &status))
         return status;
-    if (options.json) {
-        struct prof_json json;
-        prof_json_to_file(&json, stdout, 2);
-        prof_json_object(&json, NULL);
-        prof_json_string(&json, "version", PERFKIT_VERSION);
-        prof_json_int(&json, "capture_format", PROF_FORMAT_VERSION);
-        prof_json_int(&json, "spool_format", WIRE_VERSION);
-        prof_json_string(&json, "sqlite", sqlite3_libversion());
-        prof_json_string(&json, "compiler", __VERSION__);
-        prof_json_object(&json, "collectors");
-        for (size_t i = 0; i < FEATURES; i++)
-            prof_json_bool(&json, features[i].name, features[i].built);
-        prof_json_end(&json);
-        prof_json_end(&json);
-        return cli_finish_json("version", &json);
-    }
+    if (options.json)
+        return print_version_json();
     printf("perfkit %s\n", PERFKIT_VERSION);
     printf("capture format %d, spool format %d, SQLite %s\n", PROF_FORMAT_VERSION, WIRE_VERSION,
            sqlite3_libversion());
@@ -181,12 +185,11 @@ static int help_run(const struct cli_command *command, int argc, char **argv)
     return CLI_OK;
 }
 
-int main(int argc, char **argv)
+/* A closed standard descriptor would be taken by the first file we open, and a message would then
+ * be written into that file. Opened the wrong way round, so that printing to a closed stdout fails
+ * and is reported. Close-on-exec: the program that `run` starts finds it closed. */
+static void guard_standard_descriptors(void)
 {
-    /* A closed standard descriptor would be taken by the first file we open, and a message would
-     * then be written into that file. Opened the wrong way round, so that printing to a closed
-     * stdout fails and is reported. Close-on-exec: the program that `run` starts finds it closed.
-     */
     static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
@@ -197,6 +200,24 @@ int main(int argc, char **argv)
             close(null);
         }
     }
+}
+
+/* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to report. */
+static int flushed(const char *command, int status)
+{
+    bool short_of_memory = prof_take_note(PROF_NOMEM, NULL);
+    if (status || (fflush(stdout) == 0 && !ferror(stdout) && !short_of_memory))
+        return status;
+    if (short_of_memory)
+        cli_say(command, "the output is not whole: out of memory");
+    else
+        cli_say(command, "cannot write to standard output: %m");
+    return CLI_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    guard_standard_descriptors();
     if (argc < 2) {
         cli_print_overview(true);
         return CLI_USAGE;
@@ -218,15 +239,5 @@ int main(int argc, char **argv)
     if (!command->verbatim) /* a file over the limit is an error to report; a program that is
                                started keeps its own dispositions */
         signal(SIGXFSZ, SIG_IGN);
-    /* Text that did not reach stdout (a full disk, a closed pipe, no memory) is a failure to
-     * report. */
-    int status = command->run(command, argc - 1, argv + 1);
-    bool short_of_memory = prof_take_note(PROF_NOMEM, NULL);
-    if (status || (fflush(stdout) == 0 && !ferror(stdout) && !short_of_memory))
-        return status;
-    if (short_of_memory)
-        cli_say(name, "the output is not whole: out of memory");
-    else
-        cli_say(name, "cannot write to standard output: %m");
-    return CLI_FAILED;
+    return flushed(name, command->run(command, argc - 1, argv + 1));
 }

@@ -156,6 +156,14 @@ static bool is_standard(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+/* Flame graph tools say no more of an empty file than that it is one. */
+static void print_no_stacks(enum prof_flame_weight weight)
+{
+    bool sampled = weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED;
+    cli_say("report", "note: the flame graph is empty: there is nothing to weigh by %s%s",
+            weight_words[weight], sampled ? "; perfkit run --cpu-sample records it" : "");
+}
+
 static enum prof_status write_file(struct prof_capture *capture, const char *writer,
                                    const char *path, struct prof_report_options options, bool quiet,
                                    struct prof_error *err)
@@ -172,13 +180,8 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     tick_end(&ticker);
     if (!status && !standard && !quiet)
         cli_say("report", "wrote %s", path);
-    if (!status && !stacks && !quiet) {
-        /* Flame graph tools say no more of an empty file than that it is one. */
-        enum prof_flame_weight weight = options.weight;
-        bool sampled = weight == PROF_FLAME_CPU || weight == PROF_FLAME_BLOCKED;
-        cli_say("report", "note: the flame graph is empty: there is nothing to weigh by %s%s",
-                weight_words[weight], sampled ? "; perfkit run --cpu-sample records it" : "");
-    }
+    if (!status && !stacks && !quiet)
+        print_no_stacks(options.weight);
     return status;
 }
 

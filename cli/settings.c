@@ -85,23 +85,27 @@ static enum prof_status read_setting_string(struct reader *r, struct setting *se
     return PROF_OK;
 }
 
+static enum prof_status read_setting_number(struct reader *r, struct setting *setting)
+{
+    char *end;
+    errno = 0;
+    setting->kind = SETTING_NUMBER;
+    setting->number = strtod(r->at, &end);
+    if (end == r->at || errno || !isfinite(setting->number) || word_length(end))
+        return fail_line(r, "give a number, true, false, or a text in quotes, not",
+                         *r->at ? r->at : "nothing");
+    r->at = end;
+    return PROF_OK;
+}
+
 static enum prof_status read_value(struct reader *r, struct setting *setting)
 {
     if (*r->at == '"' || *r->at == '\'')
         return read_setting_string(r, setting);
     size_t length = word_length(r->at);
     bool yes = length == 4 && !strncmp(r->at, "true", 4);
-    if (!yes && !(length == 5 && !strncmp(r->at, "false", 5))) {
-        char *end;
-        errno = 0;
-        setting->kind = SETTING_NUMBER;
-        setting->number = strtod(r->at, &end);
-        if (end == r->at || errno || !isfinite(setting->number) || word_length(end))
-            return fail_line(r, "give a number, true, false, or a text in quotes, not",
-                             *r->at ? r->at : "nothing");
-        r->at = end;
-        return PROF_OK;
-    }
+    if (!yes && !(length == 5 && !strncmp(r->at, "false", 5)))
+        return read_setting_number(r, setting);
     setting->kind = SETTING_BOOL;
     setting->number = yes;
     r->at += length;

@@ -96,6 +96,17 @@ static const struct cli_text_row symbolize_examples[] = {
 
 #define MOST_FOLDERS 32
 
+/* Splits `text` in place. */
+static void split_debug_folders(char *text, const char *folders[MOST_FOLDERS + 1])
+{
+    size_t count = 0;
+    char *rest;
+    for (char *one = text ? strtok_r(text, ":", &rest) : NULL; one && count < MOST_FOLDERS;
+         one = strtok_r(NULL, ":", &rest))
+        folders[count++] = one;
+    folders[count] = NULL;
+}
+
 /* A word that was mistyped would look like debug files that do not fit. */
 static void print_absent_files(const char *name, const char *const *folders)
 {
@@ -195,13 +206,7 @@ static int symbolize_run(const struct cli_command *command, int argc, char **arg
         return CLI_USAGE;
     }
     char *list = args.folders ? strdup(args.folders) : NULL;
-    /* Splits `text` in place. */
-    size_t count = 0;
-    char *rest;
-    for (char *one = list ? strtok_r(list, ":", &rest) : NULL; one && count < MOST_FOLDERS;
-         one = strtok_r(NULL, ":", &rest))
-        folders[count++] = one;
-    folders[count] = NULL;
+    split_debug_folders(list, folders);
     if (!args.quiet)
         print_absent_files(command->name, folders);
     struct sigaction action = {.sa_handler = on_symbolize_interrupt, .sa_flags = (int)SA_RESETHAND};

@@ -151,6 +151,14 @@ static bool is_over(const struct tui_model *model)
            model->phase == TUI_ABANDONED;
 }
 
+/* Wait for the next refresh, or less when the capture wants it. */
+static void wait_between(struct tui_app *app, uint64_t interval)
+{
+    uint64_t end = prof_now_ns() + interval;
+    for (uint64_t now; (now = prof_now_ns()) < end && !tui_model_tick(app->model);)
+        pause_for(end - now < (uint64_t)TICK_NS ? (long)(end - now) : TICK_NS);
+}
+
 static enum prof_status stream(struct tui_app *app, const struct top_options *options,
                                unsigned views, struct prof_error *err)
 {
@@ -161,10 +169,7 @@ static enum prof_status stream(struct tui_app *app, const struct top_options *op
             status = tui_app_json(app, views, stdout, err);
         if (status || is_over(app->model) || (options->count && i + 1 >= options->count))
             break;
-        /* Wait for the next refresh, or less when the capture wants it. */
-        uint64_t end = prof_now_ns() + options->interval;
-        for (uint64_t now; (now = prof_now_ns()) < end && !tui_model_tick(app->model);)
-            pause_for(end - now < (uint64_t)TICK_NS ? (long)(end - now) : TICK_NS);
+        wait_between(app, options->interval);
     }
     return status;
 }

@@ -70,30 +70,33 @@ static const char *top_capture_name(const struct top_capture *capture)
     return *capture->final ? capture->final : capture->path;
 }
 
+/* "  2  run.sqlite  ./train --steps 9, for 3.20 s" */
+static void show_choice(size_t number, const struct top_capture *choice)
+{
+    struct prof_capture *capture = NULL;
+    char *name = prof_report_clean(top_capture_name(choice));
+    fprintf(stderr, "  %zu  %s", number, name ? name : "");
+    if (!prof_open(choice->path, &capture, NULL)) {
+        const struct prof_info *info = prof_info(capture);
+        char *command = info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
+        int64_t since = info->start_mono_ns == PROF_UNKNOWN
+                            ? PROF_UNKNOWN
+                            : (int64_t)prof_now_ns() - info->start_mono_ns;
+        fprintf(stderr, "  %s, for %s", command ? command : "n/a", prof_duration_ns(since).text);
+        free(command);
+        prof_close(capture);
+    }
+    fputc('\n', stderr);
+    free(name);
+}
+
 /* The user's answer; -1 = none of them. */
 static int prompt_for_capture(const struct list *list)
 {
     char line[32];
     fprintf(stderr, "Captures that are being recorded:\n");
-    for (size_t i = 0; i < list->count; i++) {
-        /* "  2  run.sqlite  ./train --steps 9, for 3.20 s" */
-        struct prof_capture *capture = NULL;
-        char *name = prof_report_clean(top_capture_name(&list->found[i]));
-        fprintf(stderr, "  %zu  %s", i + 1, name ? name : "");
-        if (!prof_open(list->found[i].path, &capture, NULL)) {
-            const struct prof_info *info = prof_info(capture);
-            char *command = info->command ? prof_report_cut(info->command, MOST_COMMAND) : NULL;
-            int64_t since = info->start_mono_ns == PROF_UNKNOWN
-                                ? PROF_UNKNOWN
-                                : (int64_t)prof_now_ns() - info->start_mono_ns;
-            fprintf(stderr, "  %s, for %s", command ? command : "n/a",
-                    prof_duration_ns(since).text);
-            free(command);
-            prof_close(capture);
-        }
-        fputc('\n', stderr);
-        free(name);
-    }
+    for (size_t i = 0; i < list->count; i++)
+        show_choice(i + 1, &list->found[i]);
     for (;;) {
         fprintf(stderr, "Which one (1-%zu)? ", list->count);
         if (!fgets(line, sizeof line, stdin) || line[0] == 'q' || line[0] == '\n')
@@ -325,6 +328,20 @@ static bool add_spool(int folder, const char *name, struct tui_health *health)
     return true;
 }
 
+static void look_at_spools(const char *folder, struct tui_health *health)
+{
+    DIR *dir = opendir(folder);
+    size_t suffix = strlen(SPOOL_SUFFIX);
+    health->dropped = health->spools = health->spool_bytes = dir ? 0 : PROF_UNKNOWN;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        size_t length = strlen(entry->d_name);
+        if (length > suffix && !strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX))
+            add_spool(dirfd(dir), entry->d_name, health);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 /* The first line of /proc/stat: ticks in user, nice, system, idle, iowait, irq, softirq, steal. */
 static void measure_machine(struct top_measure *m, double *share)
 {
@@ -353,16 +370,7 @@ void top_measure(void *context, struct tui_health *health)
     struct control control;
     health->recorder_pid = PROF_UNKNOWN;
     if (tui_model_is_live(m->model) && spool) {
-        DIR *dir = opendir(spool);
-        size_t suffix = strlen(SPOOL_SUFFIX);
-        health->dropped = health->spools = health->spool_bytes = dir ? 0 : PROF_UNKNOWN;
-        for (struct dirent *entry; dir && (entry = readdir(dir));) {
-            size_t length = strlen(entry->d_name);
-            if (length > suffix && !strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX))
-                add_spool(dirfd(dir), entry->d_name, health);
-        }
-        if (dir)
-            closedir(dir);
+        look_at_spools(spool, health);
         if (!control_find(&control, spool, NULL)) {
             health->recorder_pid = control.page->owner;
             control_close(&control);

@@ -252,6 +252,17 @@ static void put_chrome_counter(struct prof_trace *t, const struct prof_trace_cou
 
 #define PATH_BYTES 4096u /* PATH_MAX */
 
+/* "/src/train.c:36", else the object file. */
+static void format_frame_location(const struct prof_frame *frame, char *out, size_t size)
+{
+    const char *path = frame->file ? frame->file : frame->module ? frame->module : "n/a";
+    int length = prof_report_head(path, PATH_BYTES);
+    if (frame->file && frame->line != PROF_UNKNOWN)
+        snprintf(out, size, "%.*s:%lld", length, path, (long long)frame->line);
+    else
+        snprintf(out, size, "%.*s", length, path);
+}
+
 /* The frames that "sf" of slices names: chrome://tracing shows them, Perfetto passes over them. */
 static void put_chrome_frames(struct prof_trace *t)
 {
@@ -264,13 +275,7 @@ static void put_chrome_frames(struct prof_trace *t)
         const struct prof_report_stack_node *node = &t->stacks.nodes.data[i];
         const struct prof_frame *frame = prof_report_stacks_frame(&t->stacks, node->place);
         char key[16], place[PATH_BYTES + 32];
-        /* "/src/train.c:36", else the object file. */
-        const char *path = frame->file ? frame->file : frame->module ? frame->module : "n/a";
-        int length = prof_report_head(path, PATH_BYTES);
-        if (frame->file && frame->line != PROF_UNKNOWN)
-            snprintf(place, sizeof place, "%.*s:%lld", length, path, (long long)frame->line);
-        else
-            snprintf(place, sizeof place, "%.*s", length, path);
+        format_frame_location(frame, place, sizeof place);
         snprintf(key, sizeof key, "%u", i + 1);
         prof_json_object(json, key);
         prof_json_string(json, "category", place);

@@ -56,6 +56,16 @@ static void append_stream_filter(struct words *words, const struct prof_capture 
         say(words, "stream n/a");
 }
 
+static void append_device_filter(struct words *words, const struct prof_capture *capture,
+                                 int64_t id)
+{
+    const struct prof_device *device = prof_device(capture, id);
+    const char *label = prof_report_device_label(device);
+    say(words, "%s", label);
+    if (device && device->name)
+        append_named_filter(words, "%s", device->name);
+}
+
 void prof_report_filter_words(const struct prof_capture *capture, const struct prof_filter *filter,
                               char *out, size_t size)
 {
@@ -70,13 +80,8 @@ void prof_report_filter_words(const struct prof_capture *capture, const struct p
         const struct prof_process *process = prof_process(capture, filter->process);
         say(&words, "process %lld", process ? (long long)process->pid : 0);
     }
-    if (filter->device) {
-        const struct prof_device *device = prof_device(capture, filter->device);
-        const char *label = prof_report_device_label(device);
-        say(&words, "%s", label);
-        if (device && device->name)
-            append_named_filter(&words, "%s", device->name);
-    }
+    if (filter->device)
+        append_device_filter(&words, capture, filter->device);
     if (filter->stream)
         append_stream_filter(&words, capture, filter->stream);
     for (size_t i = 0; i < filter->stream_count && i < 3; i++)

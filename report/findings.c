@@ -340,6 +340,13 @@ static void lines_of(const struct prof_finding *finding, char *out, size_t size)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+static void text_lines(const struct prof_report_page *page, const char *lines)
+{
+    char *clean = prof_report_clean(lines);
+    prof_report_wrap(page, 11, "    at", clean ? clean : "");
+    free(clean);
+}
+
 /* After `used` cells; a line that is full ends at a semicolon. */
 static void text_price(const struct prof_report_page *page, size_t used, const char *price)
 {
@@ -373,11 +380,8 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     prof_report_wrap(page, 4, "", seen ? seen : "");
     free(seen);
     lines_of(finding, line, sizeof line);
-    if (line[0]) {
-        char *clean = prof_report_clean(line);
-        prof_report_wrap(page, 11, "    at", clean ? clean : "");
-        free(clean);
-    }
+    if (line[0])
+        text_lines(page, line);
     if (whole && finding->place_count) {
         prof_report_finding_place(data, &finding->places[0], line, sizeof line);
         prof_report_wrap(page, 11, "    worst", line);

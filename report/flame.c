@@ -57,6 +57,21 @@ static bool collect_flame_lines(const struct prof_flame *flame, struct prof_flam
     return true;
 }
 
+/* Different names may fold to the same text (';' becomes ':'): such lines are one. */
+static void merge_flame_lines(struct prof_flame_lines *lines)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (kept && !strcmp(lines->rows[kept - 1].stack, lines->rows[i].stack)) {
+            lines->rows[kept - 1].weight += lines->rows[i].weight;
+            free(lines->rows[i].stack);
+        } else {
+            lines->rows[kept++] = lines->rows[i];
+        }
+    }
+    lines->count = kept;
+}
+
 static void free_flame_lines(struct prof_flame_lines *result)
 {
     for (size_t i = 0; i < result->count; i++)
@@ -80,17 +95,7 @@ static enum prof_status load_flame_lines(struct prof_capture *capture,
     }
     if (!status && result->count) {
         qsort(result->rows, result->count, sizeof *result->rows, by_stack);
-        /* Different names may fold to the same text (';' becomes ':'): such lines are one. */
-        size_t kept = 0;
-        for (size_t i = 0; i < result->count; i++) {
-            if (kept && !strcmp(result->rows[kept - 1].stack, result->rows[i].stack)) {
-                result->rows[kept - 1].weight += result->rows[i].weight;
-                free(result->rows[i].stack);
-            } else {
-                result->rows[kept++] = result->rows[i];
-            }
-        }
-        result->count = kept;
+        merge_flame_lines(result);
     }
     prof_flame_free(&flame);
     if (status)

@@ -151,6 +151,29 @@ static void put_side(struct prof_json *json, const char *key, const char *text, 
     prof_json_end(json);
 }
 
+static void put_sensitivity(struct prof_json *json, const struct prof_comparison *c)
+{
+    prof_json_object(json, "sensitivity");
+    prof_json_real(json, "median_mde", c->median_mde);
+    prof_json_real(json, "wall_mde", c->wall_mde);
+    prof_json_known(json, "runs_needed", c->runs_needed);
+    prof_json_bool(json, "limited", c->limited);
+    prof_json_real(json, "shift", c->shift);
+    prof_json_real(json, "shift_removed", c->shift_removed);
+    prof_json_real(json, "shift_p", c->shift_p);
+    prof_json_real(json, "overdispersion", c->overdispersion);
+    prof_json_end(json);
+}
+
+static void put_verdicts(struct prof_json *json, const struct prof_comparison *c)
+{
+    prof_json_object(json, "gated");
+    for (int i = 0; i < PROF_VERDICT_COUNT; i++)
+        if (i != PROF_VERDICT_NONE)
+            prof_json_uint(json, prof_verdict_name((enum prof_verdict)i), c->verdicts[i]);
+    prof_json_end(json);
+}
+
 static void put_text_array(struct prof_json *json, const char *key, const char *const *texts,
                            size_t count)
 {
@@ -189,21 +212,8 @@ enum prof_status prof_gate_write_json(const struct prof_gate_report *report, FIL
     prof_json_string(&json, "source", prof_iteration_source_text(c->iteration_source));
     prof_json_end(&json);
     prof_report_put_rows(&output, &differences_table, c->differences, c->difference_count, NULL);
-    prof_json_object(&json, "sensitivity");
-    prof_json_real(&json, "median_mde", c->median_mde);
-    prof_json_real(&json, "wall_mde", c->wall_mde);
-    prof_json_known(&json, "runs_needed", c->runs_needed);
-    prof_json_bool(&json, "limited", c->limited);
-    prof_json_real(&json, "shift", c->shift);
-    prof_json_real(&json, "shift_removed", c->shift_removed);
-    prof_json_real(&json, "shift_p", c->shift_p);
-    prof_json_real(&json, "overdispersion", c->overdispersion);
-    prof_json_end(&json);
-    prof_json_object(&json, "gated");
-    for (int i = 0; i < PROF_VERDICT_COUNT; i++)
-        if (i != PROF_VERDICT_NONE)
-            prof_json_uint(&json, prof_verdict_name((enum prof_verdict)i), c->verdicts[i]);
-    prof_json_end(&json);
+    put_sensitivity(&json, c);
+    put_verdicts(&json, c);
     prof_report_put_rows(&output, &compared_table, c->rows, c->count, NULL);
     prof_json_end(&json);
     enum prof_status status = prof_json_finish(&json, err);

@@ -128,16 +128,8 @@ static void put_suite(FILE *out, const struct prof_comparison *c, bool exact)
     fputs("  </testsuite>\n", out);
 }
 
-enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FILE *out,
-                                       struct prof_error *err)
+static void put_comparable(FILE *out, const struct prof_comparison *c)
 {
-    const struct prof_comparison *c = report->comparison;
-    struct totals exact = count_cases(c, true), times = count_cases(c, false);
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", out);
-    put_junit_attribute(out, "name", prof_gate_headline(report));
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\" skipped=\"%zu\">\n",
-            exact.cases + times.cases + 1, exact.failed + times.failed, c->times_refused,
-            exact.skipped + times.skipped);
     fprintf(
         out,
         "  <testsuite name=\"comparable\" tests=\"1\" failures=\"0\" errors=\"%d\" "
@@ -149,6 +141,19 @@ enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FI
         fputs("/>\n", out);
     }
     fputs("    </testcase>\n  </testsuite>\n", out);
+}
+
+enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FILE *out,
+                                       struct prof_error *err)
+{
+    const struct prof_comparison *c = report->comparison;
+    struct totals exact = count_cases(c, true), times = count_cases(c, false);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", out);
+    put_junit_attribute(out, "name", prof_gate_headline(report));
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\" skipped=\"%zu\">\n",
+            exact.cases + times.cases + 1, exact.failed + times.failed, c->times_refused,
+            exact.skipped + times.skipped);
+    put_comparable(out, c);
     put_suite(out, c, true);
     put_suite(out, c, false);
     fputs("</testsuites>\n", out);
@@ -175,6 +180,24 @@ static void put_github_escaped(FILE *out, const char *text, bool property)
     free(clean);
 }
 
+static void put_github_row(FILE *out, const char *level, const struct prof_comparison *c,
+                           const struct prof_compared *row)
+{
+    char *subject = prof_gate_subject(row, 80), *change = prof_gate_change(row),
+         *why = prof_gate_why(c, row);
+    fprintf(out, "::%s title=", level);
+    fprintf(out, "perfkit gate %s::", prof_verdict_name(row->verdict));
+    put_github_escaped(out, subject ? subject : "n/a", false);
+    fputs(": ", out);
+    put_github_escaped(out, change ? change : "n/a", false);
+    fputs(": ", out);
+    put_github_escaped(out, why && *why ? why : prof_verdict_text(row->verdict), false);
+    fputc('\n', out);
+    free(subject);
+    free(change);
+    free(why);
+}
+
 /* Groups `first` to `last` share the room of their level. */
 static void put_groups(FILE *out, const struct prof_comparison *c, const char *level,
                        enum prof_gate_group first, enum prof_gate_group last)
@@ -186,19 +209,7 @@ static void put_groups(FILE *out, const struct prof_comparison *c, const char *l
         enum prof_gate_group group = prof_gate_group(&c->rows[i]);
         if (group < first || group > last)
             continue;
-        char *subject = prof_gate_subject(&c->rows[i], 80), *change = prof_gate_change(&c->rows[i]),
-             *why = prof_gate_why(c, &c->rows[i]);
-        fprintf(out, "::%s title=", level);
-        fprintf(out, "perfkit gate %s::", prof_verdict_name(c->rows[i].verdict));
-        put_github_escaped(out, subject ? subject : "n/a", false);
-        fputs(": ", out);
-        put_github_escaped(out, change ? change : "n/a", false);
-        fputs(": ", out);
-        put_github_escaped(out, why && *why ? why : prof_verdict_text(c->rows[i].verdict), false);
-        fputc('\n', out);
-        free(subject);
-        free(change);
-        free(why);
+        put_github_row(out, level, c, &c->rows[i]);
         shown++;
     }
     if (shown < count)

@@ -339,6 +339,17 @@ char *prof_gate_change(const struct prof_compared *row)
     return end_text(&text);
 }
 
+static void put_power(FILE *out, const struct prof_compared *row)
+{
+    if (isfinite(row->mde))
+        fprintf(out, "; a slowdown of %s%s may go unseen",
+                row->mde <= MAX_SLOWDOWN ? "less than " : "", slowdown_text(row->mde).text);
+    if (row->runs_needed == PROF_UNKNOWN)
+        fprintf(out, "; more than 1,000 runs a side would be needed");
+    else if (row->runs_needed > 0)
+        fprintf(out, "; about %" PRId64 " runs a side would decide", row->runs_needed);
+}
+
 static bool appeared(const struct prof_compared *row)
 {
     return row->family == PROF_METRIC_FINDING && row->cand_name &&
@@ -377,15 +388,8 @@ char *prof_gate_why(const struct prof_comparison *comparison, const struct prof_
     else if (row->verdict == PROF_VERDICT_FAIL || row->verdict == PROF_VERDICT_SUSPECT)
         put_findings(text.out, comparison, row);
     if (!prof_metric_info(row->family)->exact &&
-        (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT)) {
-        if (isfinite(row->mde))
-            fprintf(text.out, "; a slowdown of %s%s may go unseen",
-                    row->mde <= MAX_SLOWDOWN ? "less than " : "", slowdown_text(row->mde).text);
-        if (row->runs_needed == PROF_UNKNOWN)
-            fprintf(text.out, "; more than 1,000 runs a side would be needed");
-        else if (row->runs_needed > 0)
-            fprintf(text.out, "; about %" PRId64 " runs a side would decide", row->runs_needed);
-    }
+        (row->verdict == PROF_VERDICT_UNDERPOWERED || row->verdict == PROF_VERDICT_SUSPECT))
+        put_power(text.out, row);
     if (row->match != PROF_MATCH_EXACT && row->reason != PROF_REASON_ADDED &&
         row->reason != PROF_REASON_REMOVED)
         fprintf(text.out, "; %s", prof_match_text(row->match));

@@ -131,6 +131,25 @@ static void put_page_summary(struct prof_json *json, const struct prof_html_page
 
 /* ---- memory over time ------------------------------------------------------------------------ */
 
+static void put_page_memory(struct prof_json *json, const struct prof_html_page *page)
+{
+    const struct prof_memory_timeline *timeline = &page->memory;
+    prof_json_object(json, "memory");
+    prof_json_known(json, "peak_bytes", timeline->peak_bytes);
+    prof_json_known(json, "peak_ns", timeline->peak_ns);
+    prof_json_bool(json, "thinned", timeline->thinned);
+    prof_json_array(json, "points");
+    for (size_t i = 0; i < timeline->count; i++) {
+        prof_json_array(json, NULL);
+        prof_json_int(json, NULL, timeline->points[i].time_ns);
+        prof_json_int(json, NULL, timeline->points[i].bytes);
+        prof_json_int(json, NULL, timeline->points[i].peak_bytes);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
 /* ---- panels ---------------------------------------------------------------------------------- */
 
 /* Of a table in the page, which says how many there are: half a million names of ranges as rows
@@ -280,22 +299,7 @@ static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *e
     const struct prof_report_data *data = panels->data;
     prof_json_object(json, NULL);
     put_page_summary(json, panels);
-    const struct prof_html_page *page = panels;
-    const struct prof_memory_timeline *timeline = &page->memory;
-    prof_json_object(json, "memory");
-    prof_json_known(json, "peak_bytes", timeline->peak_bytes);
-    prof_json_known(json, "peak_ns", timeline->peak_ns);
-    prof_json_bool(json, "thinned", timeline->thinned);
-    prof_json_array(json, "points");
-    for (size_t i = 0; i < timeline->count; i++) {
-        prof_json_array(json, NULL);
-        prof_json_int(json, NULL, timeline->points[i].time_ns);
-        prof_json_int(json, NULL, timeline->points[i].bytes);
-        prof_json_int(json, NULL, timeline->points[i].peak_bytes);
-        prof_json_end(json);
-    }
-    prof_json_end(json);
-    prof_json_end(json);
+    put_page_memory(json, panels);
     enum prof_status status = prof_html_put_flame(json, panels, err);
     if (!status)
         status = prof_html_put_timeline(json, events, data, options, err);

@@ -161,6 +161,29 @@ static int64_t link_to(int64_t id, enum prof_event_kind kind)
     return (int64_t)((uint64_t)id * KINDS + (uint64_t)kind);
 }
 
+static void fill_html_event(const struct prof_html_events *e, const struct prof_event *event,
+                            struct prof_html_event *out)
+{
+    out->kind = html_event_kind(event);
+    out->start = event->start_ns;
+    out->duration = event->duration_ns == PROF_UNKNOWN ? -1 : event->duration_ns;
+    out->count = 1;
+    if (is_device_kind(out->kind)) {
+        out->link = event->api_start_ns == PROF_UNKNOWN ? 0 : link_to(event->id, event->kind);
+        out->extra =
+            out->kind == PROF_HTML_KERNEL ? (event->config ? event->config->id : 0) : event->bytes;
+    } else if (out->kind == PROF_HTML_API && event->record_kind != PROF_EVENT_API) {
+        out->link = link_to(event->record_id, event->record_kind);
+    } else if (out->kind == PROF_HTML_RANGE && out->duration < 0) {
+        out->duration = e->end_ns > out->start ? prof_subtract(e->end_ns, out->start) : 0;
+        out->extra = 1;
+    }
+    if ((out->kind == PROF_HTML_API || out->kind == PROF_HTML_WAIT) &&
+        event->result != PROF_UNKNOWN)
+        out->extra = event->result;
+    out->busy = out->longest = out->duration > 0 ? out->duration : 0;
+}
+
 /* A device record whose call is shown has that one's. */
 static bool add_event_stack(struct prof_html_events *e, const struct prof_event *event,
                             struct prof_html_event *entry)
@@ -179,24 +202,7 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
         return true; /* its call is an event of its own */
     if (html_event_kind(event) == PROF_HTML_OVERHEAD && !event->thread)
         return true; /* of the tools' own threads: in the table only */
-    entry.kind = html_event_kind(event);
-    entry.start = event->start_ns;
-    entry.duration = event->duration_ns == PROF_UNKNOWN ? -1 : event->duration_ns;
-    entry.count = 1;
-    if (is_device_kind(entry.kind)) {
-        entry.link = event->api_start_ns == PROF_UNKNOWN ? 0 : link_to(event->id, event->kind);
-        entry.extra =
-            entry.kind == PROF_HTML_KERNEL ? (event->config ? event->config->id : 0) : event->bytes;
-    } else if (entry.kind == PROF_HTML_API && event->record_kind != PROF_EVENT_API) {
-        entry.link = link_to(event->record_id, event->record_kind);
-    } else if (entry.kind == PROF_HTML_RANGE && entry.duration < 0) {
-        entry.duration = e->end_ns > entry.start ? prof_subtract(e->end_ns, entry.start) : 0;
-        entry.extra = 1;
-    }
-    if ((entry.kind == PROF_HTML_API || entry.kind == PROF_HTML_WAIT) &&
-        event->result != PROF_UNKNOWN)
-        entry.extra = event->result;
-    entry.busy = entry.longest = entry.duration > 0 ? entry.duration : 0;
+    fill_html_event(e, event, &entry);
     e->counts[entry.kind]++;
     if (entry.start == PROF_UNKNOWN) {
         e->not_shown++;
@@ -227,6 +233,17 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
     return true;
 }
 
+static void set_timeline_window(struct prof_html_events *e,
+                                const struct prof_report_options *options)
+{
+    const struct prof_filter *filter = options ? options->filter : NULL;
+    int64_t end = prof_end_ns(e->capture);
+    e->begin_ns = filter ? filter->begin_ns : 0;
+    if (filter && filter->end_ns && end != PROF_UNKNOWN && filter->end_ns < end)
+        end = filter->end_ns;
+    e->end_ns = end == PROF_UNKNOWN || end < e->begin_ns ? e->begin_ns : end;
+}
+
 enum prof_status prof_html_collect(struct prof_capture *capture,
                                    const struct prof_report_options *options,
                                    struct prof_html_events *e, struct prof_error *err)
@@ -241,12 +258,7 @@ enum prof_status prof_html_collect(struct prof_capture *capture,
     size_t full = limit + limit / 4 + 1;
     bool ok = true;
     *e = (struct prof_html_events){.capture = capture};
-    const struct prof_filter *filter = options ? options->filter : NULL;
-    int64_t end = prof_end_ns(e->capture);
-    e->begin_ns = filter ? filter->begin_ns : 0;
-    if (filter && filter->end_ns && end != PROF_UNKNOWN && filter->end_ns < end)
-        end = filter->end_ns;
-    e->end_ns = end == PROF_UNKNOWN || end < e->begin_ns ? e->begin_ns : end;
+    set_timeline_window(e, options);
     enum prof_status status = prof_report_stacks_open(&e->stacks, capture, err);
     if (!status)
         status = prof_report_walk_open(capture, options, kinds, &walk, err);

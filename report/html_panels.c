@@ -31,6 +31,21 @@ static void put_fact_number(FILE *out, const char *term, int64_t value, struct p
     put_fact(out, term, value == PROF_UNKNOWN ? NULL : text.text);
 }
 
+static void put_machine(FILE *out, const struct prof_info *info)
+{
+    char when[32];
+    prof_report_when(info->start_realtime_ns, when, sizeof when);
+    fputs("<dl class=\"machine\">\n", out);
+    put_fact(out, "Host", info->host);
+    put_fact(out, "System", info->kernel);
+    put_fact(out, "Processor", info->cpu);
+    put_fact_number(out, "Processors", info->cpu_count, prof_count(info->cpu_count));
+    put_fact(out, "Started", when);
+    put_fact(out, "Recorded", info->trace);
+    put_fact(out, "Only kernels", info->kernel_filter);
+    fputs("</dl>\n", out);
+}
+
 static void put_compute(FILE *out, const struct prof_device *device)
 {
     char text[64];
@@ -83,18 +98,7 @@ void prof_html_put_machine(FILE *out, const struct prof_html_page *page)
 {
     const struct prof_device *devices;
     size_t count = prof_devices(page->data->capture, &devices);
-    const struct prof_info *info = page->data->info;
-    char when[32];
-    prof_report_when(info->start_realtime_ns, when, sizeof when);
-    fputs("<dl class=\"machine\">\n", out);
-    put_fact(out, "Host", info->host);
-    put_fact(out, "System", info->kernel);
-    put_fact(out, "Processor", info->cpu);
-    put_fact_number(out, "Processors", info->cpu_count, prof_count(info->cpu_count));
-    put_fact(out, "Started", when);
-    put_fact(out, "Recorded", info->trace);
-    put_fact(out, "Only kernels", info->kernel_filter);
-    fputs("</dl>\n", out);
+    put_machine(out, page->data->info);
     for (size_t i = 0; i < count; i++)
         if (devices[i].physical == devices[i].id)
             put_device_facts(out, &devices[i]);
@@ -344,6 +348,31 @@ static void put_taken(FILE *out, const char *tag, const char *attributes, char *
     free(text);
 }
 
+static void put_more_rows_html(FILE *out, size_t shown, size_t count)
+{
+    if (shown < count)
+        fprintf(
+            out,
+            "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu</code></p>\n",
+            prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
+}
+
+static void put_time_change_row(FILE *out, const struct prof_compared *row, double most)
+{
+    bool slower = row->delta_ns > 0;
+    double size = fabs(row->delta_ns);
+    fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
+            slower ? "slower" : "faster");
+    prof_html_real(out, most > 0 ? size / most * 96 : 0);
+    fprintf(out,
+            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
+            slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(row).text,
+            prof_gate_value(row, row->base_value).text, prof_gate_value(row, row->cand_value).text);
+    fprintf(out, "<td>%s</td>", prof_gate_events(row).text);
+    put_taken(out, "td", "class=\"left name\"", prof_gate_subject(row, 0));
+    fputs("</tr>\n", out);
+}
+
 /* A body of the table for each family, so that nested times are not taken for a sum. */
 static void put_family(FILE *out, const struct prof_comparison *c,
                        const struct prof_gate_times *times, double most)
@@ -358,20 +387,7 @@ static void put_family(FILE *out, const struct prof_comparison *c,
     for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
         if (c->rows[i].family != times->family || !prof_gate_time_moved(&c->rows[i]))
             continue;
-        bool slower = c->rows[i].delta_ns > 0;
-        double size = fabs(c->rows[i].delta_ns);
-        fprintf(out, "<tr class=\"%s\"><td class=\"share\"><span class=\"fill\" style=\"width:",
-                slower ? "slower" : "faster");
-        prof_html_real(out, most > 0 ? size / most * 96 : 0);
-        fprintf(
-            out,
-            "%%\"></span><span class=\"figure\">%s%s</span></td><td>%s</td><td>%s</td><td>%s</td>",
-            slower ? "+" : "-", prof_duration(size).text, prof_gate_time_change(&c->rows[i]).text,
-            prof_gate_value(&c->rows[i], c->rows[i].base_value).text,
-            prof_gate_value(&c->rows[i], c->rows[i].cand_value).text);
-        fprintf(out, "<td>%s</td>", prof_gate_events(&c->rows[i]).text);
-        put_taken(out, "td", "class=\"left name\"", prof_gate_subject(&c->rows[i], 0));
-        fputs("</tr>\n", out);
+        put_time_change_row(out, &c->rows[i], most);
         shown++;
     }
     fputs("</tbody>\n", out);
@@ -423,11 +439,7 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         shown++;
     }
     fputs("</tbody></table></div>\n", out);
-    if (shown < count)
-        fprintf(
-            out,
-            "<p class=\"faint\">%s of %s; all of them: <code>perfkit diff --top %zu</code></p>\n",
-            prof_count((int64_t)shown).text, prof_count((int64_t)count).text, count);
+    put_more_rows_html(out, shown, count);
 }
 
 static void put_environment_html(FILE *out, const struct prof_comparison *c)

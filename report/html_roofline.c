@@ -263,6 +263,15 @@ static void put_svg_pipes(const struct figure *f, bool seen[PROF_CEILINGS + 1])
     }
 }
 
+static void put_roofs(const struct figure *f)
+{
+    bool seen[PROF_CEILINGS + 1] = {false};
+    double highest = highest_svg_pipe(f, seen);
+    put_svg_pipes(f, seen);
+    put_slope(f, PROF_ROOF_DRAM, highest, 18);
+    put_slope(f, PROF_ROOF_L2, highest, -7);
+}
+
 /* "34 FLOP/B, 1.2 TFLOP/s, 45 % of the nearest roof; bound by memory (DRAM); 12 ms in 40 launches"
  */
 static void describe_point(const struct prof_roofline_point *p, char *out, size_t size)
@@ -354,11 +363,7 @@ static void put_figure(struct figure *f)
     fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
             HEIGHT);
     put_svg_axes(f);
-    bool seen[PROF_CEILINGS + 1] = {false};
-    double highest = highest_svg_pipe(f, seen);
-    put_svg_pipes(f, seen);
-    put_slope(f, PROF_ROOF_DRAM, highest, 18);
-    put_slope(f, PROF_ROOF_L2, highest, -7);
+    put_roofs(f);
     for (size_t i = 0; i < f->count; i++) /* by time: small discs lie on large ones */
         put_point(f, i);
     fputs("</svg>\n<p class=\"tip\" aria-hidden=\"true\"></p>\n", f->out);

@@ -144,6 +144,22 @@ static void put_histograms(struct prof_json *json, const char *key,
     prof_json_end(json);
 }
 
+/* Names for where there is no room for kilobytes of template arguments, in the order of the rows;
+ * null where the whole name is short enough. */
+static void put_short_names(struct prof_json *json, const struct prof_kernel_summary *kernels,
+                            size_t count)
+{
+    prof_json_array(json, "kernel_short_names");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = kernels->rows[i].name;
+        bool is_long = name && strlen(name) > SHORT_NAME;
+        char *cut = is_long ? prof_report_fit(name, SHORT_NAME) : NULL;
+        prof_json_string(json, NULL, cut);
+        free(cut);
+    }
+    prof_json_end(json);
+}
+
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page)
 {
     const struct prof_report_data *data = page->data;
@@ -154,17 +170,7 @@ void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *p
     prof_json_end(json);
     size_t kernels = prof_report_limit(data->kernels.count, page->top, 0);
     put_histograms(json, "kernel_histograms", &data->kernels, kernels);
-    /* Names for where there is no room for kilobytes of template arguments, in the order of the
-     * rows; null where the whole name is short enough. */
-    prof_json_array(json, "kernel_short_names");
-    for (size_t i = 0; i < kernels; i++) {
-        const char *name = data->kernels.rows[i].name;
-        bool is_long = name && strlen(name) > SHORT_NAME;
-        char *cut = is_long ? prof_report_fit(name, SHORT_NAME) : NULL;
-        prof_json_string(json, NULL, cut);
-        free(cut);
-    }
-    prof_json_end(json);
+    put_short_names(json, &data->kernels, kernels);
     output.key = "kernel_configs";
     output.page.top = CONFIGS;
     prof_report_put_rows(&output, &prof_report_kernel_configs_table, page->configs.rows,

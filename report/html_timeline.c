@@ -100,6 +100,16 @@ static size_t points_of(const struct prof_counter_line *line)
     return points;
 }
 
+static void counter_line_label(struct prof_capture *capture, const struct prof_counter_line *line,
+                               char *out, size_t size)
+{
+    if (line->device)
+        snprintf(out, size, "%s %s", prof_report_device_label(prof_device(capture, line->device)),
+                 line->name);
+    else
+        snprintf(out, size, "GPU %lld %s", (long long)line->ordinal, line->name);
+}
+
 static enum prof_status put_counter_lines(struct prof_json *json, struct prof_html_pack *pack,
                                           const struct prof_report_data *data,
                                           struct prof_error *err)
@@ -113,16 +123,24 @@ static enum prof_status put_counter_lines(struct prof_json *json, struct prof_ht
         char label[256];
         if (!line->count)
             continue;
-        if (line->device)
-            snprintf(label, sizeof label, "%s %s",
-                     prof_report_device_label(prof_device(data->capture, line->device)),
-                     line->name);
-        else
-            snprintf(label, sizeof label, "GPU %lld %s", (long long)line->ordinal, line->name);
+        counter_line_label(data->capture, line, label, sizeof label);
         put_counter_line_header(json, label, counter_line_unit(line), points_of(line), scale);
         pack_counter(pack, line, scale);
     }
     prof_counter_lines_free(&lines);
+    return status;
+}
+
+/* The timeline's lines (memory, counters): a member of its head, their points behind the events. */
+static enum prof_status put_line_columns(struct prof_json *json, struct prof_html_pack *pack,
+                                         const struct prof_report_data *data,
+                                         struct prof_error *err)
+{
+    prof_json_array(json, "lines");
+    enum prof_status status = put_memory_line(json, pack, data, err);
+    if (!status)
+        status = put_counter_lines(json, pack, data, err);
+    prof_json_end(json);
     return status;
 }
 
@@ -221,6 +239,14 @@ struct written {
     size_t *bases;       /* by track: its first row */
     size_t rows;
 };
+
+static void free_written(struct written *w)
+{
+    free(w->order);
+    free(w->first);
+    free(w->at);
+    free(w->bases);
+}
 
 /* Events come by start, so that sorting them by row by counting keeps them in order. */
 static bool sort_by_row(const struct prof_html_events *e, struct written *w)
@@ -382,6 +408,14 @@ static void put_configs(struct prof_json *json, struct prof_capture *capture)
     prof_json_end(json);
 }
 
+static void put_names(struct prof_json *json, const struct prof_html_events *e)
+{
+    prof_json_array(json, "names");
+    for (size_t i = 0; i < e->names.count; i++)
+        prof_json_string(json, NULL, e->names.data[i]);
+    prof_json_end(json);
+}
+
 /* "places": [function, file, line, module, nearness] each; "nodes": caller's node and place of node
  * 1, of node 2, ... False: out of memory. */
 static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *stacks)
@@ -447,25 +481,15 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     struct prof_json head;
     prof_json_to_memory(&head, 0);
     prof_json_object(&head, NULL);
-    prof_json_array(&head, "names");
-    for (size_t i = 0; i < e->names.count; i++)
-        prof_json_string(&head, NULL, e->names.data[i]);
-    prof_json_end(&head);
+    put_names(&head, e);
     put_configs(&head, data->capture);
     put_tracks(&head, e, w);
     pack_columns(&head, pack, e, w);
     enum prof_status status = PROF_OK;
     if (e->stacks.nodes.count && !put_stacks(&head, &e->stacks))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
-    if (!status) {
-        /* The timeline's lines (memory, counters): a member of its head, their points behind the
-         * events. */
-        prof_json_array(&head, "lines");
-        status = put_memory_line(&head, pack, data, err);
-        if (!status)
-            status = put_counter_lines(&head, pack, data, err);
-        prof_json_end(&head);
-    }
+    if (!status)
+        status = put_line_columns(&head, pack, data, err);
     prof_json_end(&head);
     if (!status)
         status = prof_json_finish(&head, err);
@@ -489,10 +513,7 @@ enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html
         put_kind_counts(json, &e);
         status = pack_all(pack, &e, &w, data, err);
     }
-    free(w.order);
-    free(w.first);
-    free(w.at);
-    free(w.bases);
+    free_written(&w);
     prof_html_events_free(&e);
     return status;
 }

@@ -144,6 +144,14 @@ void prof_report_unload_memory(struct prof_report_data *data)
     data->usage = NULL;
 }
 
+/* "GPU 0", "host" of a place, a site or a failure; out: at least 64 bytes. */
+static void where_text(const struct prof_report_data *data, int64_t device, bool host, char *out,
+                       size_t size)
+{
+    snprintf(out, size, "%s",
+             host ? "host" : prof_report_device_label(prof_device(data->capture, device)));
+}
+
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 static void note_steps(const struct prof_report_data *data, char *out, size_t size)
@@ -180,10 +188,7 @@ static bool note_growth(const struct prof_report_data *data, char *out, size_t s
         if (place->kind >= 0 || isnan(place->growth_bytes) || place->growth_bytes < 1 || used < 0 ||
             (size_t)used >= size)
             continue;
-        /* "GPU 0", "host" of a place, a site or a failure; out: at least 64 bytes. */
-        snprintf(where, sizeof where, "%s",
-                 place->host ? "host"
-                             : prof_report_device_label(prof_device(data->capture, place->device)));
+        where_text(data, place->device, place->host, where, sizeof where);
         char *phase = prof_report_cut(p->phase_count > 1 ? place->growth_phase : NULL, 60);
         used += snprintf(out + used, size - (size_t)used, "%s%s of %s%s%s%s", used ? ", " : "",
                          prof_bytes(place->growth_bytes).text, where, phase ? " in \"" : "",

@@ -225,6 +225,22 @@ static const struct profile {
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
+static void put_speedscope_frames(struct prof_json *json, const struct prof_report_samples *samples)
+{
+    prof_json_object(json, "shared");
+    prof_json_array(json, "frames");
+    for (size_t i = 0; i < samples->frame_count; i++) {
+        prof_json_object(json, NULL);
+        prof_json_string(json, "name", samples->frames[i].name);
+        prof_json_string(json, "file", samples->frames[i].file);
+        if (samples->frames[i].line != PROF_UNKNOWN)
+            prof_json_int(json, "line", samples->frames[i].line);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+}
+
 static void put_stack(struct prof_json *json, const struct prof_report_samples *samples,
                       size_t index)
 {
@@ -278,18 +294,7 @@ enum prof_status prof_report_write_speedscope(struct prof_capture *capture,
         prof_json_string(&json, "name", info->command ? info->command : info->path);
         prof_json_string(&json, "exporter", "perfkit");
         prof_json_int(&json, "activeProfileIndex", 0);
-        prof_json_object(&json, "shared");
-        prof_json_array(&json, "frames");
-        for (size_t i = 0; i < samples.frame_count; i++) {
-            prof_json_object(&json, NULL);
-            prof_json_string(&json, "name", samples.frames[i].name);
-            prof_json_string(&json, "file", samples.frames[i].file);
-            if (samples.frames[i].line != PROF_UNKNOWN)
-                prof_json_int(&json, "line", samples.frames[i].line);
-            prof_json_end(&json);
-        }
-        prof_json_end(&json);
-        prof_json_end(&json);
+        put_speedscope_frames(&json, &samples);
         prof_json_array(&json, "profiles");
         for (int i = 0; i < PROFILES; i++) {
             if (profiles[i].weight < PROF_REPORT_WEIGHT_CPU_NS || samples.has_host)

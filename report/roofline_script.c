@@ -246,6 +246,30 @@ static void put_gnuplot_pipes(struct figure *f)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
+/* The same kernel at L2, where counters measured it: a ring, tied to its disc. */
+static void put_ties(struct figure *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const struct prof_roofline_point *p = f->points[i];
+        double dram = p->roofs[PROF_ROOF_DRAM].intensity, l2 = p->roofs[PROF_ROOF_L2].intensity;
+        if (!(dram > 0) || !(l2 > 0))
+            continue;
+        char style[64];
+        snprintf(style, sizeof style, "lw 1 dt 3 lc rgb '%s'", colours[p->bound]);
+        put_gnuplot_line(f, dram, p->flop_rate, l2, p->flop_rate, style);
+    }
+}
+
+static void put_point_row(struct figure *f, const struct prof_roofline_point *p, double x)
+{
+    prof_gnuplot_real(f->out, x);
+    fputc(' ', f->out);
+    prof_gnuplot_real(f->out, p->flop_rate);
+    fputc(' ', f->out);
+    prof_gnuplot_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
+    fprintf(f->out, " 0x%s\n", colours[p->bound] + 1);
+}
+
 /* A block of data, discs at DRAM or rings at L2; returns how many rows it has. */
 static size_t put_point_block(struct figure *f, const char *name, enum prof_roof_level level)
 {
@@ -255,13 +279,7 @@ static size_t put_point_block(struct figure *f, const char *name, enum prof_roof
         double x = f->points[i]->roofs[level].intensity;
         if (!(x > 0))
             continue;
-        const struct prof_roofline_point *p = f->points[i];
-        prof_gnuplot_real(f->out, x);
-        fputc(' ', f->out);
-        prof_gnuplot_real(f->out, p->flop_rate);
-        fputc(' ', f->out);
-        prof_gnuplot_real(f->out, 1.1 + 5.0 * sqrt(share_of_time(f, p)));
-        fprintf(f->out, " 0x%s\n", colours[p->bound] + 1);
+        put_point_row(f, f->points[i], x);
         rows++;
     }
     fputs("END\n", f->out);
@@ -279,12 +297,9 @@ static double point_distance(const struct figure *f, const struct prof_roofline_
     return hypot(x, y);
 }
 
-static void put_points(struct figure *f)
+/* Points that lie on each other share one label: "2, 5". */
+static void put_point_numbers(struct figure *f)
 {
-    static const char style[] = "ps variable lc rgb variable notitle";
-    size_t discs = put_point_block(f, "discs", PROF_ROOF_DRAM),
-           rings = put_point_block(f, "rings", PROF_ROOF_L2);
-    /* Points that lie on each other share one label: "2, 5". */
     bool told[MOST_POINTS] = {false};
     for (size_t i = 0; i < f->count; i++) {
         const struct prof_roofline_point *p = f->points[i];
@@ -301,6 +316,14 @@ static void put_points(struct figure *f)
         put_coordinates(f->out, p->roofs[prof_report_roof_level(p)].intensity, p->flop_rate);
         fputs(" left offset character 0.9,0.55 front font ',10'\n", f->out);
     }
+}
+
+static void put_points(struct figure *f)
+{
+    static const char style[] = "ps variable lc rgb variable notitle";
+    size_t discs = put_point_block(f, "discs", PROF_ROOF_DRAM),
+           rings = put_point_block(f, "rings", PROF_ROOF_L2);
+    put_point_numbers(f);
     fputs("plot ", f->out);
     if (discs)
         fprintf(f->out, "$discs using 1:2:3:4 with points pt 7 %s", style);
@@ -326,6 +349,17 @@ static void put_list_row(struct figure *f, size_t i, double y)
              p->bound ? prof_bound_text(p->bound) : "not placed", near ? ", at " : "",
              near ? prof_percent(p->roof_share).text : "");
     prof_gnuplot_text(f->out, RIGHT + 0.05, y - 0.024, "font ',9' tc rgb '#606060'", text, 60);
+}
+
+static void put_gnuplot_list(struct figure *f)
+{
+    double y = TOP - 0.01;
+    for (size_t i = 0; i < f->count; i++, y -= 0.053)
+        put_list_row(f, i, y);
+    char text[80];
+    snprintf(text, sizeof text, "... and %zu more", f->left_out);
+    if (f->left_out)
+        prof_gnuplot_text(f->out, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
 }
 
 static void put_figure_title(struct figure *f)
@@ -382,23 +416,8 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
     put_level(&f, PROF_ROOF_DRAM, "lw 2.5 lc rgb '#0072b2'");
     put_level(&f, PROF_ROOF_L2, "lw 2.5 lc rgb '#56b4e9'");
     put_gnuplot_pipes(&f);
-    /* The same kernel at L2, where counters measured it: a ring, tied to its disc. */
-    for (size_t i = 0; i < f.count; i++) {
-        const struct prof_roofline_point *p = f.points[i];
-        double dram = p->roofs[PROF_ROOF_DRAM].intensity, l2 = p->roofs[PROF_ROOF_L2].intensity;
-        if (!(dram > 0) || !(l2 > 0))
-            continue;
-        char style[64];
-        snprintf(style, sizeof style, "lw 1 dt 3 lc rgb '%s'", colours[p->bound]);
-        put_gnuplot_line(&f, dram, p->flop_rate, l2, p->flop_rate, style);
-    }
-    double y = TOP - 0.01;
-    for (size_t i = 0; i < f.count; i++, y -= 0.053)
-        put_list_row(&f, i, y);
-    char text[80];
-    snprintf(text, sizeof text, "... and %zu more", f.left_out);
-    if (f.left_out)
-        prof_gnuplot_text(f.out, RIGHT + 0.05, y, "font ',10' tc rgb '#606060'", text, 60);
+    put_ties(&f);
+    put_gnuplot_list(&f);
     put_points(&f);
     return PROF_OK;
 }

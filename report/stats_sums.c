@@ -252,6 +252,21 @@ static void list_work(const struct work_tables *t, struct work_lines *lines)
     }
 }
 
+static void pass_work(struct prof_report_row_walk *walk, struct work_lines *lines)
+{
+    walk->listed_ns = 0;
+    for (size_t i = 0; i < lines->count; i++)
+        walk->listed_ns = prof_add(walk->listed_ns, lines->list[i].row.duration_ns.sum);
+    for (size_t i = 0; i < lines->count; i++) {
+        struct work_line line = lines->list[i];
+        line.row.share = (double)line.row.duration_ns.sum / (double)walk->listed_ns;
+        if (line.graph[0])
+            line.operation = line.graph;
+        if (!walk->row(walk->user, &line))
+            break;
+    }
+}
+
 static enum prof_status walk_work(struct prof_report_row_walk *walk, bool with_calls,
                                   struct prof_error *err)
 {
@@ -270,17 +285,7 @@ static enum prof_status walk_work(struct prof_report_row_walk *walk, bool with_c
         if (lines.count)
             qsort(lines.list, lines.count, sizeof *lines.list, by_work_time);
         walk->wall_ns = t.kernels.wall_ns;
-        walk->listed_ns = 0;
-        for (size_t i = 0; i < lines.count; i++)
-            walk->listed_ns = prof_add(walk->listed_ns, lines.list[i].row.duration_ns.sum);
-        for (size_t i = 0; i < lines.count; i++) {
-            struct work_line line = lines.list[i];
-            line.row.share = (double)line.row.duration_ns.sum / (double)walk->listed_ns;
-            if (line.graph[0])
-                line.operation = line.graph;
-            if (!walk->row(walk->user, &line))
-                break;
-        }
+        pass_work(walk, &lines);
     }
     free(lines.list);
     prof_kernel_summary_free(&t.kernels);

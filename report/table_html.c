@@ -84,6 +84,19 @@ void prof_report_page_tail(struct prof_report_output *o)
 
 /* ---- markup ---------------------------------------------------------------------------------- */
 
+static void put_markup_headings(FILE *out, const struct prof_report_table *table)
+{
+    fputs("<thead><tr>", out);
+    for (const struct prof_report_column *column = table->columns; column->key; column++) {
+        if (column->rank)
+            prof_html_element(out, "th",
+                              prof_report_is_left(column) ? "scope=\"col\" class=\"left plain\""
+                                                          : "scope=\"col\" class=\"plain\"",
+                              column->title);
+    }
+    fputs("</tr></thead>\n", out);
+}
+
 void prof_report_markup_head(struct prof_report_output *o)
 {
     FILE *out = o->page.out;
@@ -101,15 +114,7 @@ void prof_report_markup_head(struct prof_report_output *o)
     }
     prof_html_text(out, o->table->help);
     fputs("</p>\n<div class=\"scroll\"><table>", out);
-    fputs("<thead><tr>", out);
-    for (const struct prof_report_column *column = o->table->columns; column->key; column++) {
-        if (column->rank)
-            prof_html_element(out, "th",
-                              prof_report_is_left(column) ? "scope=\"col\" class=\"left plain\""
-                                                          : "scope=\"col\" class=\"plain\"",
-                              column->title);
-    }
-    fputs("</tr></thead>\n", out);
+    put_markup_headings(out, o->table);
     fputs("<tbody>\n", out);
 }
 

@@ -341,6 +341,19 @@ static bool print_line(const struct prof_report_output *o, char *const *cells, c
     return ok;
 }
 
+static void print_dashes(const struct prof_report_output *o)
+{
+    static const char dashes[] =
+        "----------------------------------------------------------------------------------------";
+    for (size_t c = 0; c < o->layout->count; c++) {
+        size_t width = o->layout->widths[c];
+        pad_cells(o->page.out, c ? SPACE : NSYS_MARGIN);
+        fprintf(o->page.out, "%.*s", (int)(width < sizeof dashes ? width : sizeof dashes - 1),
+                dashes);
+    }
+    fputc('\n', o->page.out);
+}
+
 /* The headings and the rows so far. */
 static bool begin_printing(struct prof_report_output *o)
 {
@@ -351,17 +364,8 @@ static bool begin_printing(struct prof_report_output *o)
     fputs(nsys ? "" : prof_report_tone(&o->page, PROF_TONE_FAINT), o->page.out);
     ok = print_line(o, NULL, NULL);
     fprintf(o->page.out, "%s\n", nsys ? "" : prof_report_plain(&o->page));
-    if (nsys) {
-        static const char dashes[] = "-------------------------------------------------------------"
-                                     "---------------------------";
-        for (size_t c = 0; c < o->layout->count; c++) {
-            size_t width = o->layout->widths[c];
-            pad_cells(o->page.out, c ? SPACE : NSYS_MARGIN);
-            fprintf(o->page.out, "%.*s", (int)(width < sizeof dashes ? width : sizeof dashes - 1),
-                    dashes);
-        }
-        fputc('\n', o->page.out);
-    }
+    if (nsys)
+        print_dashes(o);
     for (size_t r = 0; r < l->rows && ok; r++) {
         ok = print_line(o, l->cells + r * l->count, l->names + r * l->count);
     }

@@ -91,15 +91,9 @@ static const struct prof_report_column counter_columns[] = {
 
 TABLE_ROWS(counter, data->counters.rows, data->counters.count)
 
-static void counter_totals(const struct prof_report_data *data, char *out, size_t size)
+/* What was taken off the values: "; less what tracing adds to each warp: 8 instructions, 4 alu". */
+static void add_traced(const struct prof_counter_summary *all, char *out, size_t size)
 {
-    const struct prof_counter_summary *all = &data->counters;
-    double share = all->wall_ns > 0 ? (double)all->sampled_ns / (double)all->wall_ns : NAN;
-    snprintf(out, size, "%s sample%s in %s burst%s, %s of the wall time",
-             prof_count(all->samples).text, all->samples == 1 ? "" : "s",
-             prof_count(all->bursts).text, all->bursts == 1 ? "" : "s", prof_percent(share).text);
-    /* What was taken off the values: "; less what tracing adds to each warp: 8 instructions, 4
-     * alu". */
     const char *before = "; less what tracing adds to each warp: ";
     for (size_t i = 0; i < all->counter_count; i++) {
         size_t used = strlen(out);
@@ -109,6 +103,16 @@ static void counter_totals(const struct prof_report_data *data, char *out, size_
                  all->counters[i].name);
         before = ", ";
     }
+}
+
+static void counter_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_counter_summary *all = &data->counters;
+    double share = all->wall_ns > 0 ? (double)all->sampled_ns / (double)all->wall_ns : NAN;
+    snprintf(out, size, "%s sample%s in %s burst%s, %s of the wall time",
+             prof_count(all->samples).text, all->samples == 1 ? "" : "s",
+             prof_count(all->bursts).text, all->bursts == 1 ? "" : "s", prof_percent(share).text);
+    add_traced(all, out, size);
 }
 
 const struct prof_report_table prof_report_counters_table = {

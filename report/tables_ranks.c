@@ -31,25 +31,29 @@ static const struct prof_rank_row *worst_rank(const struct prof_ranks *ranks)
     return worst;
 }
 
+static void describe_cause(const struct prof_rank_row *row, char *out, size_t size)
+{
+    char *kernel = prof_report_cut(row->slow_kernel, 40);
+    out[0] = '\0';
+    if (row->cause == PROF_CAUSE_COMPUTE && row->slow_kernel)
+        snprintf(out, size, ", because its kernels took longer (%s: %s more than the others)",
+                 kernel ? kernel : "", prof_duration_ns(row->slow_kernel_ns).text);
+    else if (row->cause == PROF_CAUSE_COMPUTE)
+        snprintf(out, size, ", because its kernels took longer");
+    else if (row->cause == PROF_CAUSE_COPY)
+        snprintf(out, size, ", because its memcpys took longer");
+    else if (row->cause == PROF_CAUSE_HOST)
+        snprintf(out, size, ", because its device waited for the host");
+    free(kernel);
+}
+
 static bool note_worst(const struct prof_ranks *ranks, char *out, size_t size)
 {
     const struct prof_rank_row *worst = worst_rank(ranks);
     char cause[200];
     if (!worst)
         return false;
-    char *kernel = prof_report_cut(worst->slow_kernel, 40);
-    cause[0] = '\0';
-    if (worst->cause == PROF_CAUSE_COMPUTE && worst->slow_kernel)
-        snprintf(cause, sizeof cause,
-                 ", because its kernels took longer (%s: %s more than the others)",
-                 kernel ? kernel : "", prof_duration_ns(worst->slow_kernel_ns).text);
-    else if (worst->cause == PROF_CAUSE_COMPUTE)
-        snprintf(cause, sizeof cause, ", because its kernels took longer");
-    else if (worst->cause == PROF_CAUSE_COPY)
-        snprintf(cause, sizeof cause, ", because its memcpys took longer");
-    else if (worst->cause == PROF_CAUSE_HOST)
-        snprintf(cause, sizeof cause, ", because its device waited for the host");
-    free(kernel);
+    describe_cause(worst, cause, sizeof cause);
     snprintf(out, size, "%s came last to %s of %s collectives, %s after the others in all%s",
              rank_words(worst).text, prof_count(worst->last_count).text,
              prof_count(worst->analysed).text, prof_duration_ns(worst->last_ns).text, cause);

@@ -291,6 +291,14 @@ static void print_capture(const struct prof_report_page *page, const struct prof
                 bad == 1 ? "" : "es");
 }
 
+static void print_filter(const struct prof_report_page *page, const struct prof_report_data *data)
+{
+    char line[600];
+    prof_report_filter_words(data->capture, data->filter, line, sizeof line);
+    if (line[0])
+        headline(page, "Only", line);
+}
+
 /* One character per span of time: how busy the device was in it. */
 static void print_strip(const struct prof_report_page *page, const struct prof_utilisation_row *row,
                         size_t buckets, int64_t length)
@@ -504,10 +512,7 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
         print_ending(&page, &data);
         print_scope(&page, &data);
         print_capture(&page, &data);
-        char line[600];
-        prof_report_filter_words(data.capture, data.filter, line, sizeof line);
-        if (line[0])
-            headline(&page, "Only", line);
+        print_filter(&page, &data);
         print_devices(&page, &data);
         prof_report_text_findings(&page, &data,
                                   options ? options->findings : PROF_REPORT_FINDINGS_TOP);

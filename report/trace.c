@@ -204,6 +204,17 @@ static void put_counter_line(struct prof_trace *t, const struct prof_counter_lin
     }
 }
 
+static enum prof_status put_trace_counters(struct prof_trace *t, struct prof_error *err)
+{
+    struct prof_counter_lines lines;
+    enum prof_status status = prof_counter_lines(t->capture, t->options ? t->options->filter : NULL,
+                                                 COUNTER_POINTS, &lines, err);
+    for (size_t i = 0; !status && i < lines.count; i++)
+        put_counter_line(t, &lines.rows[i], i);
+    prof_counter_lines_free(&lines);
+    return status;
+}
+
 static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_report_walk *walk;
@@ -240,12 +251,7 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
         status = t->sink->head(t, err);
     if (!status) {
         put_processes(t);
-        struct prof_counter_lines lines;
-        status = prof_counter_lines(t->capture, t->options ? t->options->filter : NULL,
-                                    COUNTER_POINTS, &lines, err);
-        for (size_t i = 0; !status && i < lines.count; i++)
-            put_counter_line(t, &lines.rows[i], i);
-        prof_counter_lines_free(&lines);
+        status = put_trace_counters(t, err);
     }
     if (!status)
         status = put_events(t, err);

@@ -148,6 +148,20 @@ static void put_not_started(struct prof_trace *t, const struct prof_event *event
     t->sink->end(t);
 }
 
+/* Several records of one graph launch: each arrow has its own number. */
+static void put_launch_arrow(struct prof_trace *t, const struct prof_event *event,
+                             const struct prof_trace_call *call,
+                             const struct prof_trace_slice *slice)
+{
+    t->sink->arrow(t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
+                                                 .from_pid = call->pid,
+                                                 .from_tid = call->tid,
+                                                 .from_ns = call->ts,
+                                                 .to_pid = slice->pid,
+                                                 .to_tid = slice->tid,
+                                                 .to_ns = slice->start_ns});
+}
+
 void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
 {
     static const char *const categories[] = {
@@ -182,16 +196,8 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
     t->sink->begin(t, &slice);
     put_args(t, event, pid, tid, flow);
     t->sink->end(t);
-    if (slice.flow_in && t->sink->arrow) {
-        /* Several records of one graph launch: each arrow has its own number. */
-        t->sink->arrow(t, &(struct prof_trace_arrow){.id = prof_trace_flow(event->id, event->kind),
-                                                     .from_pid = call.pid,
-                                                     .from_tid = call.tid,
-                                                     .from_ns = call.ts,
-                                                     .to_pid = slice.pid,
-                                                     .to_tid = slice.tid,
-                                                     .to_ns = slice.start_ns});
-    }
+    if (slice.flow_in && t->sink->arrow)
+        put_launch_arrow(t, event, &call, &slice);
     if (slice.flow_in && t->projects &&
         !prof_trace_ranges_work(&t->ranges, call.thread, call.ts, event->stream, event->start_ns,
                                 prof_add(event->start_ns, event->duration_ns)))
@@ -342,6 +348,14 @@ static void put_range_slice(struct prof_trace *t, const struct prof_event *event
         t->no_memory = true;
 }
 
+static void put_marker(struct prof_trace *t, const struct prof_event *event)
+{
+    begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", event_name_or_na(event), 0,
+                    true);
+    put_note_args(t, event);
+    t->sink->end(t);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static struct prof_trace_usage *find_memory_usage(struct prof_trace *t,
@@ -463,10 +477,7 @@ void prof_trace_put_host(struct prof_trace *t, const struct prof_event *event)
         put_range_slice(t, event);
         break;
     case PROF_EVENT_MARKER:
-        begin_on_thread(t, event, PROF_TRACE_THREAD, "cpu_instant_event", event_name_or_na(event),
-                        0, true);
-        put_note_args(t, event);
-        t->sink->end(t);
+        put_marker(t, event);
         break;
     case PROF_EVENT_ALLOC:
     case PROF_EVENT_FREE:

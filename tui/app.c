@@ -457,6 +457,23 @@ static const char *const phases[] = {
     [TUI_OPENING] = "opening",   [TUI_WATCHING] = "recording", [TUI_LET_GO] = "closing",
     [TUI_FINISHED] = "finished", [TUI_GONE] = "deleted",       [TUI_ABANDONED] = "interrupted"};
 
+static void put_totals(const struct tui_model *model, struct prof_json *json)
+{
+    prof_json_object(json, "totals");
+    prof_json_int(json, "kernels", model->total.count);
+    prof_json_int(json, "kernel_ns", model->total.sum_ns);
+    prof_json_int(json, "memcpys", model->moved.memcpys);
+    prof_json_int(json, "memcpy_bytes", model->moved.memcpy_bytes);
+    prof_json_int(json, "memcpy_ns", model->moved.memcpy_ns);
+    prof_json_int(json, "memsets", model->moved.memsets);
+    prof_json_int(json, "memset_bytes", model->moved.memset_bytes);
+    prof_json_int(json, "memset_ns", model->moved.memset_ns);
+    prof_json_int(json, "live_bytes", model->live_bytes);
+    prof_json_int(json, "peak_bytes", model->peak_bytes);
+    prof_json_known(json, "wall_ns", model->wall_ns);
+    prof_json_end(json);
+}
+
 static void put_health(const struct tui_app *app, struct prof_json *json)
 {
     const struct tui_health *h = &app->health;
@@ -472,6 +489,24 @@ static void put_health(const struct tui_app *app, struct prof_json *json)
     prof_json_end(json);
 }
 
+static void put_json_header(const struct tui_app *app, struct prof_json *json)
+{
+    const struct tui_model *model = app->model;
+    prof_json_int(json, "version", 3);
+    prof_json_string(json, "capture", model->path);
+    prof_json_string(json, "command", model->info.command);
+    prof_json_string(json, "state", phases[model->phase]);
+    prof_json_bool(json, "whole", model->caught_up);
+    prof_json_known(json, "time_ns", model->now_ns);
+    prof_json_known(json, "age_ns",
+                    model->looked_ns && tui_model_is_live(model)
+                        ? (int64_t)(prof_now_ns() - model->looked_ns)
+                        : PROF_UNKNOWN);
+    prof_json_int(json, "look_ns", model->look_cost_ns);
+    prof_json_int(json, "window_s", model->window_s);
+    prof_json_real(json, "window_length_s", model->window_s ? model->window_length_s : NAN);
+}
+
 enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
                               struct prof_error *err)
 {
@@ -480,33 +515,8 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
     int shown = app->view;
     prof_json_to_file(&json, out, 0);
     prof_json_object(&json, NULL);
-    const struct tui_model *model = app->model;
-    prof_json_int(&json, "version", 3);
-    prof_json_string(&json, "capture", model->path);
-    prof_json_string(&json, "command", model->info.command);
-    prof_json_string(&json, "state", phases[model->phase]);
-    prof_json_bool(&json, "whole", model->caught_up);
-    prof_json_known(&json, "time_ns", model->now_ns);
-    prof_json_known(&json, "age_ns",
-                    model->looked_ns && tui_model_is_live(model)
-                        ? (int64_t)(prof_now_ns() - model->looked_ns)
-                        : PROF_UNKNOWN);
-    prof_json_int(&json, "look_ns", model->look_cost_ns);
-    prof_json_int(&json, "window_s", model->window_s);
-    prof_json_real(&json, "window_length_s", model->window_s ? model->window_length_s : NAN);
-    prof_json_object(&json, "totals");
-    prof_json_int(&json, "kernels", app->model->total.count);
-    prof_json_int(&json, "kernel_ns", app->model->total.sum_ns);
-    prof_json_int(&json, "memcpys", app->model->moved.memcpys);
-    prof_json_int(&json, "memcpy_bytes", app->model->moved.memcpy_bytes);
-    prof_json_int(&json, "memcpy_ns", app->model->moved.memcpy_ns);
-    prof_json_int(&json, "memsets", app->model->moved.memsets);
-    prof_json_int(&json, "memset_bytes", app->model->moved.memset_bytes);
-    prof_json_int(&json, "memset_ns", app->model->moved.memset_ns);
-    prof_json_int(&json, "live_bytes", app->model->live_bytes);
-    prof_json_int(&json, "peak_bytes", app->model->peak_bytes);
-    prof_json_known(&json, "wall_ns", app->model->wall_ns);
-    prof_json_end(&json);
+    put_json_header(app, &json);
+    put_totals(app->model, &json);
     put_health(app, &json);
     for (int view = 0; view < TUI_VIEWS; view++) {
         if (!(views >> view & 1))

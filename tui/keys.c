@@ -199,6 +199,12 @@ static unsigned next_window(struct tui_app *app)
     return TUI_REDRAW;
 }
 
+static unsigned pause_or_go(struct tui_app *app)
+{
+    app->paused = !app->paused;
+    return TUI_REDRAW | (app->paused ? 0 : TUI_REFRESH);
+}
+
 static unsigned letter(struct tui_app *app, int key)
 {
     switch (key) {
@@ -229,8 +235,7 @@ static unsigned letter(struct tui_app *app, int key)
                                 : app->table.sort);
     case 'p':
     case ' ':
-        app->paused = !app->paused;
-        return TUI_REDRAW | (app->paused ? 0 : TUI_REFRESH);
+        return pause_or_go(app);
     case 'j':
         return move_selection(app, 1);
     case 'k':
@@ -238,6 +243,12 @@ static unsigned letter(struct tui_app *app, int key)
     default:
         return key >= '0' && key <= '9' ? show_view(app, (key - '0' + 9) % 10) : 0;
     }
+}
+
+static unsigned function_key(struct tui_app *app, int number)
+{
+    static const char letters[] = {'h', 0, '/', '\\', 'w', '>', '<', 'r', 'p', 0};
+    return number == 10 ? TUI_QUIT : letters[number - 1] ? letter(app, letters[number - 1]) : 0;
 }
 
 unsigned tui_app_key(struct tui_app *app, int key)
@@ -249,11 +260,8 @@ unsigned tui_app_key(struct tui_app *app, int key)
         app->help = false;
         return TUI_REDRAW;
     }
-    if (key >= TUI_KEY_F1 && key <= TUI_KEY_F10) {
-        int number = key - TUI_KEY_F1 + 1;
-        static const char letters[] = {'h', 0, '/', '\\', 'w', '>', '<', 'r', 'p', 0};
-        return number == 10 ? TUI_QUIT : letters[number - 1] ? letter(app, letters[number - 1]) : 0;
-    }
+    if (key >= TUI_KEY_F1 && key <= TUI_KEY_F10)
+        return function_key(app, key - TUI_KEY_F1 + 1);
     switch (key) {
     case TUI_KEY_UP:
         return move_selection(app, -1);

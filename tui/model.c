@@ -316,6 +316,15 @@ static bool take_configs(struct tui_model *model)
     return true;
 }
 
+static enum prof_status tui_lookups_take(struct tui_model *model, struct prof_error *err)
+{
+    take_info(model);
+    return take_streams(model) && take_processes(model) && take_devices(model) &&
+                   take_configs(model)
+               ? PROF_OK
+               : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
 static void tui_lookups_free(struct tui_model *model)
 {
     if (model->own_info)
@@ -511,6 +520,18 @@ static enum tui_phase next_model_phase(const struct tui_model *model)
     return TUI_WATCHING;
 }
 
+/* Time of the capture: the clock's while it grows, else its end. */
+static void set_model_time(struct tui_model *model, uint64_t now)
+{
+    const struct prof_info *info = prof_info(model->capture);
+    bool growing = model->state == PROF_STATE_RECORDING && next_model_phase(model) == TUI_WATCHING;
+    if (growing && info->start_mono_ns != PROF_UNKNOWN && (int64_t)now > info->start_mono_ns)
+        model->now_ns = (int64_t)now - info->start_mono_ns;
+    else
+        model->now_ns = prof_end_ns(model->capture);
+    model->wall_ns = growing ? model->now_ns : prof_wall_ns(model->capture, NULL);
+}
+
 static void set_model_progress(struct tui_model *model, uint64_t now)
 {
     double all = 0, done = 0;
@@ -551,23 +572,10 @@ static enum prof_status read_within_budget(struct tui_model *model, int64_t budg
         return status;
     model->state = prof_live_state(model->capture);
     status = prof_refresh(model->capture, err);
+    if (!status)
+        status = tui_lookups_take(model, err);
     if (!status) {
-        take_info(model);
-        status = take_streams(model) && take_processes(model) && take_devices(model) &&
-                         take_configs(model)
-                     ? PROF_OK
-                     : prof_fail(err, PROF_NOMEM, "out of memory");
-    }
-    if (!status) {
-        /* Time of the capture: the clock's while it grows, else its end. */
-        const struct prof_info *info = prof_info(model->capture);
-        bool growing =
-            model->state == PROF_STATE_RECORDING && next_model_phase(model) == TUI_WATCHING;
-        if (growing && info->start_mono_ns != PROF_UNKNOWN && (int64_t)now > info->start_mono_ns)
-            model->now_ns = (int64_t)now - info->start_mono_ns;
-        else
-            model->now_ns = prof_end_ns(model->capture);
-        model->wall_ns = growing ? model->now_ns : prof_wall_ns(model->capture, NULL);
+        set_model_time(model, now);
         status = read_new_rows(model, budget_ns ? (int64_t)now + budget_ns : INT64_MAX, err);
     }
     if (!status) {

@@ -59,6 +59,14 @@ static void grid_set_glyph(struct tui_grid *grid, int x, int y, uint32_t code, e
         *glyph = (struct tui_glyph){.code = code, .style = style};
 }
 
+/* Columns of one character of clean text. */
+static int count_cells(const char *text, size_t length)
+{
+    char one[8] = {0};
+    memcpy(one, text, length < 7 ? length : 7);
+    return (int)prof_report_cells(one);
+}
+
 static int put_clean(struct tui_grid *grid, int x, int y, int room, enum tui_style style,
                      const char *text)
 {
@@ -71,10 +79,7 @@ static int put_clean(struct tui_grid *grid, int x, int y, int room, enum tui_sty
             length = 1;
             code = '?';
         }
-        /* Columns of one character of clean text. */
-        char one[8] = {0};
-        memcpy(one, text, length < 7 ? length : 7);
-        int cells = (int)prof_report_cells(one);
+        int cells = count_cells(text, length);
         bool plain = !grid->ascii || code < 127;
         if (cells == 0 && used > 0 && plain) {
             struct tui_glyph *before = at(grid, x + used - 1, y);
@@ -258,6 +263,16 @@ int tui_tab_at(int view, int width, int *x)
     return at - 1;
 }
 
+static void draw_tabs(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    for (int i = 0; i < TUI_VIEWS; i++) {
+        char text[40];
+        int x, end = tui_tab_at(i, grid->width, &x);
+        tab_text(i, grid->width, text, sizeof text);
+        tui_grid_put(grid, x, y, end - x, i == app->view ? TUI_TAB : TUI_NORMAL, text);
+    }
+}
+
 /* ---- meters ---------------------------------------------------------------------------------- */
 
 static const char *recording_state_text(const struct tui_model *model, enum tui_style *style)
@@ -273,12 +288,38 @@ static const char *recording_state_text(const struct tui_model *model, enum tui_
     return states[model->phase].text;
 }
 
+static void draw_title(const struct tui_app *app, struct tui_grid *grid, int y)
+{
+    const struct tui_model *model = app->model;
+    enum tui_style style;
+    const char *state = recording_state_text(model, &style);
+    char right[120];
+    int length = snprintf(right, sizeof right, "%s%s %s", app->paused ? "PAUSED " : "", state,
+                          prof_duration_ns(model->now_ns).text);
+    int x = grid->width - length;
+    tui_grid_put(grid, 0, y, grid->width, TUI_STRONG, "perfkit top");
+    if (x > 13) {
+        char *command = prof_report_cut(model->info.command ? tui_short_command(model->info.command)
+                                                            : model->path,
+                                        (size_t)(x - 14 > 8 ? x - 14 : 8));
+        tui_grid_put(grid, 12, y, x - 13, TUI_NORMAL, command ? command : "");
+        free(command);
+    }
+    tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
+}
+
+static size_t device_count(const struct tui_model *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->devices.count; i++)
+        count += model->devices.data[i].values.physical == model->devices.data[i].values.id;
+    return count;
+}
+
 static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
-    size_t devices = 0;
-    for (size_t i = 0; i < model->devices.count; i++)
-        devices += model->devices.data[i].values.physical == model->devices.data[i].values.id;
+    size_t devices = device_count(model);
     double share = tui_wall_share(model, model->window.sum_ns) / (double)(devices ? devices : 1);
     int bar = grid->width >= 120 ? 30 : grid->width >= 90 ? 12 : 6;
     int64_t copied = 0;
@@ -307,14 +348,19 @@ static void draw_load(const struct tui_app *app, struct tui_grid *grid, int y)
     tui_grid_put(grid, x, y, grid->width - x, TUI_NORMAL, memory);
 }
 
+static void window_text(const struct tui_model *model, char *out, size_t size)
+{
+    if (model->window_s)
+        snprintf(out, size, "last %u s", model->window_s);
+    else
+        snprintf(out, size, "all");
+}
+
 static void draw_numbers(const struct tui_app *app, struct tui_grid *grid, int y)
 {
     const struct tui_model *model = app->model;
     char window[32];
-    if (model->window_s)
-        snprintf(window, sizeof window, "last %u s", model->window_s);
-    else
-        snprintf(window, sizeof window, "all");
+    window_text(model, window, sizeof window);
     int x = tui_grid_printf(grid, 0, y, grid->width, TUI_KEY, "Window %s", window);
     x += tui_grid_printf(grid, x, y, grid->width - x, TUI_NORMAL, "  All: %s, %s; %s, %s",
                          prof_counted(model->total.count, "kernel", "kernels").text,
@@ -449,24 +495,20 @@ static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int
 
 static void draw_meters(const struct tui_app *app, struct tui_grid *grid, int y)
 {
-    const struct tui_model *model = app->model;
-    enum tui_style style;
-    const char *state = recording_state_text(model, &style);
-    char right[120];
-    int length = snprintf(right, sizeof right, "%s%s %s", app->paused ? "PAUSED " : "", state,
-                          prof_duration_ns(model->now_ns).text);
-    int x = grid->width - length;
-    tui_grid_put(grid, 0, y, grid->width, TUI_STRONG, "perfkit top");
-    if (x > 13) {
-        char *command = prof_report_cut(model->info.command ? tui_short_command(model->info.command)
-                                                            : model->path,
-                                        (size_t)(x - 14 > 8 ? x - 14 : 8));
-        tui_grid_put(grid, 12, y, x - 13, TUI_NORMAL, command ? command : "");
-        free(command);
-    }
-    tui_grid_put(grid, x > 0 ? x : 0, y, length, app->paused ? TUI_WARN : style, right);
+    draw_title(app, grid, y);
     draw_load(app, grid, y + 1);
     draw_numbers(app, grid, y + 2);
+}
+
+static void scroll_to(struct tui_place *place, int lines, size_t count)
+{
+    size_t room = lines > 0 ? (size_t)lines : 1;
+    if (place->chosen < place->scroll)
+        place->scroll = place->chosen;
+    if (place->chosen >= place->scroll + room)
+        place->scroll = place->chosen - room + 1;
+    if (place->scroll + room > count)
+        place->scroll = count > room ? count - room : 0;
 }
 
 /* Of a page of text, whose one column has no title: how much of it is on the screen. */
@@ -505,22 +547,9 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
     }
     if (l.meters >= 0)
         draw_meters(app, grid, l.meters);
-    if (l.tabs >= 0) {
-        for (int i = 0; i < TUI_VIEWS; i++) {
-            char text[40];
-            int x, end = tui_tab_at(i, grid->width, &x);
-            tab_text(i, grid->width, text, sizeof text);
-            tui_grid_put(grid, x, l.tabs, end - x, i == app->view ? TUI_TAB : TUI_NORMAL, text);
-        }
-    }
-    size_t count = app->table.order.count;
-    size_t room = l.row_lines > 0 ? (size_t)l.row_lines : 1;
-    if (place->chosen < place->scroll)
-        place->scroll = place->chosen;
-    if (place->chosen >= place->scroll + room)
-        place->scroll = place->chosen - room + 1;
-    if (place->scroll + room > count)
-        place->scroll = count > room ? count - room : 0;
+    if (l.tabs >= 0)
+        draw_tabs(app, grid, l.tabs);
+    scroll_to(place, l.row_lines, app->table.order.count);
     tui_table_draw(&app->table, grid, l.titles, l.row_lines, place->scroll, place->chosen,
                    place->sort, place->rising);
     draw_nothing_left(&app->table, place, grid, &l);

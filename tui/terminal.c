@@ -56,6 +56,21 @@ static void remember_signals(struct signals *signals)
     sigprocmask(SIG_BLOCK, NULL, &signals->mask);
 }
 
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+    sigset_t all;
+    sigemptyset(&all);
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < CAUGHT; i++) {
+        came[i] = 0;
+        sigaddset(&all, caught[i]);
+    }
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    for (size_t i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], &action, NULL);
+}
+
 static void restore_signals(const struct signals *signals)
 {
     for (size_t i = 0; i < CAUGHT; i++)
@@ -67,10 +82,39 @@ static void restore_signals(const struct signals *signals)
 
 static attr_t styles[TUI_STYLES];
 
+static void plain_styles(void)
+{
+    styles[TUI_NORMAL] = A_NORMAL;
+    styles[TUI_STRONG] = A_BOLD;
+    styles[TUI_DIM] = A_DIM;
+    styles[TUI_HEADER] = A_REVERSE;
+    styles[TUI_CHOSEN] = A_REVERSE | A_BOLD;
+    styles[TUI_TAB] = A_REVERSE;
+    styles[TUI_KEY] = A_BOLD;
+    styles[TUI_BAR] = A_NORMAL;
+    styles[TUI_GOOD] = A_NORMAL;
+    styles[TUI_WARN] = A_BOLD;
+    styles[TUI_BAD] = A_BOLD | A_UNDERLINE;
+}
+
 static void paint(enum tui_style style, short pair, short foreground, short background, attr_t more)
 {
     init_pair(pair, foreground, background);
     styles[style] = (attr_t)COLOR_PAIR(pair) | more;
+}
+
+static void coloured_styles(void)
+{
+    short grey = COLORS >= 256 ? 244 : COLOR_WHITE;
+    paint(TUI_DIM, 1, grey, -1, 0);
+    paint(TUI_HEADER, 2, COLOR_BLACK, COLOR_GREEN, 0);
+    paint(TUI_CHOSEN, 3, COLOR_BLACK, COLOR_CYAN, 0);
+    paint(TUI_TAB, 4, COLOR_BLACK, COLOR_CYAN, 0);
+    paint(TUI_KEY, 5, COLOR_CYAN, -1, 0);
+    paint(TUI_BAR, 6, COLORS >= 256 ? 39 : COLOR_BLUE, -1, 0);
+    paint(TUI_GOOD, 7, COLOR_GREEN, -1, 0);
+    paint(TUI_WARN, 8, COLOR_YELLOW, -1, 0);
+    paint(TUI_BAD, 9, COLOR_RED, -1, A_BOLD);
 }
 
 static void put_grid_line(const struct tui_grid *grid, int y)
@@ -289,17 +333,7 @@ enum prof_status tui_terminal_run(struct tui_app *app, const struct tui_terminal
                          "the terminal '%s' cannot show a screen: use --once or --json",
                          getenv("TERM") ? getenv("TERM") : "");
     }
-    struct sigaction action = {.sa_handler = note_signal};
-    sigset_t all;
-    sigemptyset(&all);
-    sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < CAUGHT; i++) {
-        came[i] = 0;
-        sigaddset(&all, caught[i]);
-    }
-    sigprocmask(SIG_BLOCK, &all, NULL);
-    for (size_t i = 0; i < CAUGHT; i++)
-        sigaction(caught[i], &action, NULL);
+    catch_signals();
     cbreak();
     noecho();
     nonl();
@@ -308,29 +342,9 @@ enum prof_status tui_terminal_run(struct tui_app *app, const struct tui_terminal
     set_escdelay(25);
     curs_set(0);
     mousemask(ALL_MOUSE_EVENTS, NULL);
-    styles[TUI_NORMAL] = A_NORMAL;
-    styles[TUI_STRONG] = A_BOLD;
-    styles[TUI_DIM] = A_DIM;
-    styles[TUI_HEADER] = A_REVERSE;
-    styles[TUI_CHOSEN] = A_REVERSE | A_BOLD;
-    styles[TUI_TAB] = A_REVERSE;
-    styles[TUI_KEY] = A_BOLD;
-    styles[TUI_BAR] = A_NORMAL;
-    styles[TUI_GOOD] = A_NORMAL;
-    styles[TUI_WARN] = A_BOLD;
-    styles[TUI_BAD] = A_BOLD | A_UNDERLINE;
-    if (options->colour && has_colors() && start_color() == OK && use_default_colors() == OK) {
-        short grey = COLORS >= 256 ? 244 : COLOR_WHITE;
-        paint(TUI_DIM, 1, grey, -1, 0);
-        paint(TUI_HEADER, 2, COLOR_BLACK, COLOR_GREEN, 0);
-        paint(TUI_CHOSEN, 3, COLOR_BLACK, COLOR_CYAN, 0);
-        paint(TUI_TAB, 4, COLOR_BLACK, COLOR_CYAN, 0);
-        paint(TUI_KEY, 5, COLOR_CYAN, -1, 0);
-        paint(TUI_BAR, 6, COLORS >= 256 ? 39 : COLOR_BLUE, -1, 0);
-        paint(TUI_GOOD, 7, COLOR_GREEN, -1, 0);
-        paint(TUI_WARN, 8, COLOR_YELLOW, -1, 0);
-        paint(TUI_BAD, 9, COLOR_RED, -1, A_BOLD);
-    }
+    plain_styles();
+    if (options->colour && has_colors() && start_color() == OK && use_default_colors() == OK)
+        coloured_styles();
     enum prof_status status = loop(app, options, &signals, ended_by, err);
     erase();
     refresh();

@@ -249,6 +249,17 @@ static const struct tui_column process_columns[] = {
     [P_RUN_NS] = TUI_COLUMN("all_kernel_ns", "all time", NS, 9, 7),
 };
 
+static void add_process_state(struct tui_table *table, const struct prof_process *p)
+{
+    if (p->exit_signal != PROF_UNKNOWN)
+        tui_table_format(table, P_STATE, "signal %lld", (long long)p->exit_signal);
+    else if (p->exit_status != PROF_UNKNOWN)
+        tui_table_format(table, P_STATE, "exit %lld", (long long)p->exit_status);
+    else
+        tui_table_text(table, P_STATE,
+                       p->end_ns != PROF_UNKNOWN && p->end_reason ? p->end_reason : "running");
+}
+
 const char *tui_short_command(const char *command)
 {
     const char *end = command ? command + strcspn(command, " ") : NULL, *base = command;
@@ -279,15 +290,7 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
         tui_table_number(table, P_RANK, p->values.rank);
         tui_table_number(table, P_LOCAL, p->values.local_rank);
         tui_table_number(table, P_WORLD, p->values.world_size);
-        if (p->values.exit_signal != PROF_UNKNOWN)
-            tui_table_format(table, P_STATE, "signal %lld", (long long)p->values.exit_signal);
-        else if (p->values.exit_status != PROF_UNKNOWN)
-            tui_table_format(table, P_STATE, "exit %lld", (long long)p->values.exit_status);
-        else
-            tui_table_text(table, P_STATE,
-                           p->values.end_ns != PROF_UNKNOWN && p->values.end_reason
-                               ? p->values.end_reason
-                               : "running");
+        add_process_state(table, &p->values);
         tui_table_number(table, P_TIME, p->window_ns);
         tui_table_real(table, P_SHARE, tui_wall_share(model, p->window_ns));
         tui_table_real(table, P_KERNELS, tui_per_second(model, p->window_kernels));
@@ -381,6 +384,21 @@ static struct holder *holders_of(const struct tui_model *model, size_t *count)
     return list;
 }
 
+static void add_holder_row(struct tui_table *table, const struct tui_view_input *input,
+                           const struct holder *h, int64_t number)
+{
+    const char *place = tui_kept_place(input->kept, h->stack);
+    tui_table_row(table, -number - 1, 1, TUI_DIM);
+    tui_table_format(table, M_WHAT, "%s since %s", place ? place : prof_memory_kind_text(h->kind),
+                     prof_duration_ns(h->since_ns).text);
+    tui_table_text(table, M_WHERE, place);
+    tui_table_number(table, M_PID, tui_pid_of(input->model, h->process));
+    tui_table_number(table, M_LIVE, h->bytes);
+    tui_table_number(table, M_COUNT, h->count);
+    for (size_t column = M_PEAK; column <= M_FREED; column++)
+        tui_table_blank(table, column);
+}
+
 void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input)
 {
     const struct tui_model *model = input->model;
@@ -402,20 +420,8 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
     }
     size_t count;
     struct holder *holders = holders_of(model, &count);
-    for (size_t i = 0; holders && i < count && i < LARGEST; i++) {
-        int64_t number = (int64_t)i;
-        const char *place = tui_kept_place(input->kept, holders[i].stack);
-        tui_table_row(table, -number - 1, 1, TUI_DIM);
-        tui_table_format(table, M_WHAT, "%s since %s",
-                         place ? place : prof_memory_kind_text(holders[i].kind),
-                         prof_duration_ns(holders[i].since_ns).text);
-        tui_table_text(table, M_WHERE, place);
-        tui_table_number(table, M_PID, tui_pid_of(input->model, holders[i].process));
-        tui_table_number(table, M_LIVE, holders[i].bytes);
-        tui_table_number(table, M_COUNT, holders[i].count);
-        for (size_t column = M_PEAK; column <= M_FREED; column++)
-            tui_table_blank(table, column);
-    }
+    for (size_t i = 0; holders && i < count && i < LARGEST; i++)
+        add_holder_row(table, input, &holders[i], (int64_t)i);
     free(holders);
     tui_table_note(table,
                    "All processes: %s live now, most %s at %s. Set in: what "

@@ -60,6 +60,14 @@ static bool plant(struct tree *tree, const struct prof_flame *flame)
     return true;
 }
 
+static void fell(struct tree *tree)
+{
+    free(tree->self);
+    free(tree->count);
+    free(tree->next);
+    free(tree->child);
+}
+
 static size_t largest_child(struct tree *tree, size_t node)
 {
     size_t best = SIZE_MAX, *link = NULL;
@@ -138,10 +146,7 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
     }
     if (flame.count && plant(&tree, &flame)) {
         add_range_subtree(table, &tree, 0, 0, input->model);
-        free(tree.self);
-        free(tree.count);
-        free(tree.next);
-        free(tree.child);
+        fell(&tree);
     }
     prof_flame_free(&flame);
     tui_note_extent(table, input, "Device work of");
@@ -272,19 +277,8 @@ static void section(struct tui_table *table, const char *title, const char *text
     tui_table_line(table, TUI_NORMAL, "%s", "");
 }
 
-static void show_finding(struct tui_table *table, const struct prof_findings *findings,
-                         const struct prof_finding *f)
+static void show_places(struct tui_table *table, const struct prof_finding *finding)
 {
-    char bound[200];
-    section(table, f->rule->title, f->seen);
-    section(table, "In phase", finding_phase_name(findings, f));
-    if (f->bound_ns != PROF_UNKNOWN) {
-        snprintf(bound, sizeof bound, "%s, %s of the %s that were analysed",
-                 prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text,
-                 prof_duration_ns(findings->window_ns).text);
-        section(table, "Can save at most", bound);
-    }
-    const struct prof_finding *finding = f;
     for (size_t i = 0; i < finding->place_count; i++) {
         const struct prof_place *place = &finding->places[i];
         char text[460];
@@ -297,6 +291,21 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
     }
     if (finding->place_count)
         tui_table_line(table, TUI_NORMAL, "%s", "");
+}
+
+static void show_finding(struct tui_table *table, const struct prof_findings *findings,
+                         const struct prof_finding *f)
+{
+    char bound[200];
+    section(table, f->rule->title, f->seen);
+    section(table, "In phase", finding_phase_name(findings, f));
+    if (f->bound_ns != PROF_UNKNOWN) {
+        snprintf(bound, sizeof bound, "%s, %s of the %s that were analysed",
+                 prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text,
+                 prof_duration_ns(findings->window_ns).text);
+        section(table, "Can save at most", bound);
+    }
+    show_places(table, f);
     section(table, "Why it is slow", f->rule->why);
     section(table, "What to change", f->rule->fix);
     section(table, "What the rule cannot see", f->rule->limits);

@@ -106,6 +106,19 @@ static double rate(int64_t bytes_s)
     return bytes_s == PROF_UNKNOWN ? NAN : (double)bytes_s;
 }
 
+static void add_activity(struct tui_table *table, const struct prof_nvml_activity *a)
+{
+    tui_table_real(table, D_SM, a->units);
+    tui_table_real(table, D_OCCUPANCY, a->occupancy);
+    tui_table_real(table, D_TENSOR, a->tensor);
+    tui_table_real(table, D_DRAM, a->dram);
+    tui_table_real(table, D_FP64, a->fp64);
+    tui_table_real(table, D_FP32, a->fp32);
+    tui_table_real(table, D_FP16, a->fp16);
+    tui_table_real(table, D_NVLINK_RX, a->nvlink_rx);
+    tui_table_real(table, D_NVLINK_TX, a->nvlink_tx);
+}
+
 static void add_reading(struct tui_table *table, const struct prof_nvml_reading *r)
 {
     char reasons[80];
@@ -118,16 +131,7 @@ static void add_reading(struct tui_table *table, const struct prof_nvml_reading 
     tui_table_real(table, D_RX, rate(r->pcie_rx_bytes_s));
     tui_table_real(table, D_TX, rate(r->pcie_tx_bytes_s));
     tui_table_real(table, D_MEM, percent(r->memory_percent));
-    const struct prof_nvml_activity *a = &r->activity;
-    tui_table_real(table, D_SM, a->units);
-    tui_table_real(table, D_OCCUPANCY, a->occupancy);
-    tui_table_real(table, D_TENSOR, a->tensor);
-    tui_table_real(table, D_DRAM, a->dram);
-    tui_table_real(table, D_FP64, a->fp64);
-    tui_table_real(table, D_FP32, a->fp32);
-    tui_table_real(table, D_FP16, a->fp16);
-    tui_table_real(table, D_NVLINK_RX, a->nvlink_rx);
-    tui_table_real(table, D_NVLINK_TX, a->nvlink_tx);
+    add_activity(table, &r->activity);
 }
 
 static struct prof_nvml_reading
@@ -230,18 +234,22 @@ struct places {
     PROF_ARRAY(struct place) list;
 };
 
-static bool add_function(struct places *places, const struct prof_cpu_function *f)
+static void name_place(const struct prof_cpu_function *f, char *out, size_t size)
 {
-    const int64_t *ns = f->times.ns;
-    char key[201] = {f->launches ? 'l' : 'o'};
-    size_t size = sizeof key - 1;
     const char *slash = f->module ? strrchr(f->module, '/') : NULL;
     const char *module = slash ? slash + 1 : f->module;
     size_t length = module ? strlen(module) : 0;
     if (length && !strncmp(f->function, module, length) && !strncmp(f->function + length, "+0x", 3))
-        snprintf(key + 1, size, "%s", module);
+        snprintf(out, size, "%s", module);
     else
-        snprintf(key + 1, size, "%.*s", (int)size - 1, f->where);
+        snprintf(out, size, "%.*s", (int)size - 1, f->where);
+}
+
+static bool add_function(struct places *places, const struct prof_cpu_function *f)
+{
+    const int64_t *ns = f->times.ns;
+    char key[201] = {f->launches ? 'l' : 'o'};
+    name_place(f, key + 1, sizeof key - 1);
     uint32_t *known = prof_names_get(&places->known, key, strlen(key));
     struct place *place = known ? &places->list.data[*known] : prof_array_add(&places->list);
     if (!place)
@@ -259,6 +267,20 @@ static bool add_function(struct places *places, const struct prof_cpu_function *
     return true;
 }
 
+static void add_place(struct tui_table *table, const struct place *place, int64_t all_ns)
+{
+    tui_table_row(table, (int64_t)table->rows.count, 0, place->launches ? TUI_NORMAL : TUI_DIM);
+    tui_table_text(table, H_WHERE, place->where);
+    tui_table_number(table, H_CPU, place->cpu_ns);
+    tui_table_real(table, H_SHARE, all_ns > 0 ? (double)place->cpu_ns / (double)all_ns : NAN);
+    tui_table_number(table, H_IDLE, place->idle_ns);
+    tui_table_number(table, H_BLOCKED, place->blocked_ns);
+    tui_table_number(table, H_WAITING, place->waiting_ns);
+    tui_table_text(table, H_THREADS, place->launches ? "launching" : "others");
+    for (size_t column = H_LAUNCHED; column <= H_WORK; column++)
+        tui_table_blank(table, column);
+}
+
 /* Returns how many rows there are of it. */
 static size_t add_samples(struct tui_table *table, const struct tui_view_input *input)
 {
@@ -274,19 +296,8 @@ static size_t add_samples(struct tui_table *table, const struct tui_view_input *
         table->failed |= !add_function(&places, &cpu.functions[i]);
     for (size_t i = 0; i < places.list.count; i++)
         all = prof_add(all, places.list.data[i].cpu_ns);
-    for (size_t i = 0; i < places.list.count; i++) {
-        const struct place *place = &places.list.data[i];
-        tui_table_row(table, (int64_t)table->rows.count, 0, place->launches ? TUI_NORMAL : TUI_DIM);
-        tui_table_text(table, H_WHERE, place->where);
-        tui_table_number(table, H_CPU, place->cpu_ns);
-        tui_table_real(table, H_SHARE, all > 0 ? (double)place->cpu_ns / (double)all : NAN);
-        tui_table_number(table, H_IDLE, place->idle_ns);
-        tui_table_number(table, H_BLOCKED, place->blocked_ns);
-        tui_table_number(table, H_WAITING, place->waiting_ns);
-        tui_table_text(table, H_THREADS, place->launches ? "launching" : "others");
-        for (size_t column = H_LAUNCHED; column <= H_WORK; column++)
-            tui_table_blank(table, column);
-    }
+    for (size_t i = 0; i < places.list.count; i++)
+        add_place(table, &places.list.data[i], all);
     size_t rows = places.list.count;
     prof_names_free(&places.known);
     prof_array_free(&places.list);

@@ -52,6 +52,20 @@ static void close_chunk(struct spool_chunk *chunk)
         atomic_store_explicit(&chunk->state, SPOOL_EVENTS_FULL, memory_order_release);
 }
 
+/* A thread's first chunk may be one that an ended thread left; the THREAD record names the new
+ * owner. Later ones are always fresh (order, see layout.h). */
+static void take_first(struct core_state *state, struct core_thread *self)
+{
+    self->chunk = self->had_chunk ? NULL : spool_writer_take_partial(&state->spool);
+    if (self->chunk) {
+        struct wire_head owner = {sizeof owner, WIRE_THREAD, 0, self->tid};
+        spool_append(self->chunk, &owner, sizeof owner);
+    } else {
+        self->chunk = core_take_chunk(state, self->tid, SPOOL_EVENTS);
+    }
+    self->had_chunk |= self->chunk != NULL;
+}
+
 /* The chunk after `full`; a signal handler may have gone on to another one meanwhile. */
 static struct spool_chunk *next_chunk(struct core_state *state, struct core_thread *self,
                                       struct spool_chunk *full)
@@ -62,16 +76,7 @@ static struct spool_chunk *next_chunk(struct core_state *state, struct core_thre
     if (self->chunk == full) {
         if (full != self->interrupted)
             close_chunk(full);
-        /* A thread's first chunk may be one that an ended thread left; the THREAD record names the
-         * new owner. Later ones are always fresh (order, see layout.h). */
-        self->chunk = self->had_chunk ? NULL : spool_writer_take_partial(&state->spool);
-        if (self->chunk) {
-            struct wire_head owner = {sizeof owner, WIRE_THREAD, 0, self->tid};
-            spool_append(self->chunk, &owner, sizeof owner);
-        } else {
-            self->chunk = core_take_chunk(state, self->tid, SPOOL_EVENTS);
-        }
-        self->had_chunk |= self->chunk != NULL;
+        take_first(state, self);
     }
     struct spool_chunk *chunk = self->chunk;
     collector_unshield(&shield);

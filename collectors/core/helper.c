@@ -108,6 +108,29 @@ void collector_unloaded(void)
     errno = saved;
 }
 
+static void run_ticks(void)
+{
+    FOR_SOURCES(source)
+    {
+        if (source->tick)
+            source->tick();
+    }
+}
+
+static void reserve_ahead(struct core_state *state)
+{
+    struct spool_header *header = state->spool.header;
+    spool_writer_check(&state->spool, GROW_STEP);
+    while (atomic_load(&header->free_count) < LOW_WATER) {
+        if (!collector_lock(&state->grow_lock))
+            break;
+        bool grown = spool_writer_grow(&state->spool, GROW_STEP);
+        collector_unlock(&state->grow_lock);
+        if (!grown)
+            break; /* tried again at the next tick */
+    }
+}
+
 /* Is no thread left but ours and a main thread that ended by pthread_exit (a zombie until the end)?
  * The C library ends a process with its last thread and counts ours: returning then lets the
  * process exit as it would without us. One stat a tick. */
@@ -142,16 +165,7 @@ static void *helper(void *argument)
     while (atomic_load(&state->epoch) == epoch && !alone()) {
         uint32_t seen = atomic_load(&state->wake);
         core_death_look(state);
-        struct spool_header *header = state->spool.header;
-        spool_writer_check(&state->spool, GROW_STEP);
-        while (atomic_load(&header->free_count) < LOW_WATER) {
-            if (!collector_lock(&state->grow_lock))
-                break;
-            bool grown = spool_writer_grow(&state->spool, GROW_STEP);
-            collector_unlock(&state->grow_lock);
-            if (!grown)
-                break; /* tried again at the next tick */
-        }
+        reserve_ahead(state);
         uint64_t now = prof_now_ns();
         bool dying = state->death_end_ns != 0; /* a tick would be cut off in the middle of it */
         bool wanted = !dying && atomic_exchange(&state->tick_wanted, 0);
@@ -160,11 +174,7 @@ static void *helper(void *argument)
             core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
                                  * know */
             atomic_store(&state->spool.header->heartbeat_ns, now);
-            FOR_SOURCES(source)
-            {
-                if (source->tick)
-                    source->tick();
-            }
+            run_ticks();
             if (now - last_names >= NAMES_NS) {
                 last_names = now;
                 core_threads_look(state);

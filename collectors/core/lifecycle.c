@@ -147,6 +147,16 @@ static void lifecycle_end(struct core_state *state, unsigned how, int status)
     atomic_store_explicit(&entry->state, LIFECYCLE_ENDED, memory_order_release);
 }
 
+static void lifecycle_revive(struct core_state *state)
+{
+    if (atomic_load(&state->epoch) != 0) {
+        atomic_store(&state->spool.header->ended, 0);
+        atomic_store(&state->spool.header->final_ns, 0);
+    }
+    if (state->entry)
+        atomic_store_explicit(&state->entry->state, LIFECYCLE_ALIVE, memory_order_release);
+}
+
 /* A forked child is a process of its own from the start, events or not. */
 static void in_forked_child(void)
 {
@@ -227,12 +237,7 @@ void collector_revive(void)
     if (!state || core_borrowed(state))
         return;
     int saved = errno;
-    if (atomic_load(&state->epoch) != 0) {
-        atomic_store(&state->spool.header->ended, 0);
-        atomic_store(&state->spool.header->final_ns, 0);
-    }
-    if (state->entry)
-        atomic_store_explicit(&state->entry->state, LIFECYCLE_ALIVE, memory_order_release);
+    lifecycle_revive(state);
     atomic_store(&state->ended, 0);
     errno = saved;
 }

@@ -137,12 +137,9 @@ static struct {
 #define MIN_ARENA (1u << 16)
 #define MAX_HALVINGS 6u /* of the slots, as long as they take more than the names themselves */
 
-static uint64_t share_of_limit(__rlimit_resource_t resource, unsigned field)
+/* Field `number` (from 0) of /proc/self/statm in bytes, 0 = unknown. */
+static uint64_t used_memory(unsigned number)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    /* Field `field` (from 0) of /proc/self/statm in bytes, 0 = unknown. */
     char text[128];
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -150,9 +147,17 @@ static uint64_t share_of_limit(__rlimit_resource_t resource, unsigned field)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     char *at = text;
-    for (unsigned i = 0; i < field; i++)
+    for (unsigned i = 0; i < number; i++)
         at += strcspn(at, " ") + (at[strcspn(at, " ")] != '\0');
-    uint64_t used = strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t share_of_limit(__rlimit_resource_t resource, unsigned field)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    uint64_t used = used_memory(field);
     return used < limit.rlim_cur ? (limit.rlim_cur - used) / SHARE : 0;
 }
 
@@ -230,6 +235,27 @@ static bool give_birth(struct core_state *state)
     return true;
 }
 
+static void start_here(struct core_state *state)
+{
+    atomic_store(&state->starter, (uint32_t)syscall(SYS_gettid));
+    bool born = give_birth(state);
+    if (born) {
+        core_window_born(state, state->spool.header->start_ns);
+        uint32_t epoch = atomic_fetch_add(&last_epoch, 1) + 1;
+        atomic_store_explicit(&state->epoch, epoch, memory_order_release);
+    }
+    atomic_store_explicit(&state->phase, born ? CORE_READY : CORE_REFUSED, memory_order_release);
+    if (born) {
+        core_window_announce();
+        core_run_born();
+    }
+    if (born && !core_helper_start())
+        collector_health(WIRE_SOURCE_HOST, WIRE_HEALTH_DEGRADED,
+                         "the helper thread could not be started: nothing is flushed until the "
+                         "process ends",
+                         0);
+}
+
 bool core_start(struct core_state *state)
 {
     uint32_t phase = atomic_load_explicit(&state->phase, memory_order_acquire);
@@ -241,26 +267,8 @@ bool core_start(struct core_state *state)
     collector_shield(
         &shield); /* before the claim: a handler in between would wait for its thread */
     bool mine = atomic_compare_exchange_strong(&state->phase, &expected, CORE_STARTING);
-    if (mine) {
-        atomic_store(&state->starter, (uint32_t)syscall(SYS_gettid));
-        bool born = give_birth(state);
-        if (born) {
-            core_window_born(state, state->spool.header->start_ns);
-            uint32_t epoch = atomic_fetch_add(&last_epoch, 1) + 1;
-            atomic_store_explicit(&state->epoch, epoch, memory_order_release);
-        }
-        atomic_store_explicit(&state->phase, born ? CORE_READY : CORE_REFUSED,
-                              memory_order_release);
-        if (born) {
-            core_window_announce();
-            core_run_born();
-        }
-        if (born && !core_helper_start())
-            collector_health(WIRE_SOURCE_HOST, WIRE_HEALTH_DEGRADED,
-                             "the helper thread could not be started: nothing is flushed until the "
-                             "process ends",
-                             0);
-    }
+    if (mine)
+        start_here(state);
     collector_unshield(&shield);
     if (!mine && atomic_load(&state->starter) != (uint32_t)syscall(SYS_gettid)) {
         /* Another thread is doing it; a fraction of a millisecond. */

@@ -146,6 +146,18 @@ static void recycle(struct cuda_buffer *buffer)
     push_free(buffer);
 }
 
+/* The helper thread is 256 MiB behind: count what this buffer holds, and let it go. */
+static void drop_buffer(struct cuda_buffer *buffer)
+{
+    uint64_t lost = 0;
+    CUpti_Activity *record = NULL;
+    while (cupti.ActivityGetNextRecord(cuda_buffers_data(buffer), buffer->valid, &record) ==
+           CUPTI_SUCCESS)
+        lost++;
+    collector_count(WIRE_COUNT_BACKEND_DROPPED, lost);
+    recycle(buffer);
+}
+
 void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, size_t size,
                            size_t valid)
 {
@@ -167,14 +179,7 @@ void cuda_buffers_complete(CUcontext context, uint32_t stream, uint8_t *data, si
     if (buffer->valid == 0) {
         recycle(buffer);
     } else if (buffer->spill) {
-        /* The helper thread is 256 MiB behind: count what this buffer holds, and let it go. */
-        uint64_t lost = 0;
-        CUpti_Activity *record = NULL;
-        while (cupti.ActivityGetNextRecord(cuda_buffers_data(buffer), buffer->valid, &record) ==
-               CUPTI_SUCCESS)
-            lost++;
-        collector_count(WIRE_COUNT_BACKEND_DROPPED, lost);
-        recycle(buffer);
+        drop_buffer(buffer);
     } else {
         atomic_fetch_add(&full_bytes, buffer->valid);
         uint32_t head = atomic_load(&full_head);

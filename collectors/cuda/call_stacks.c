@@ -44,6 +44,13 @@ bool cuda_stacks_wants_callback(enum cuda_domain domain, uint32_t cbid)
     return stacks_wanted(stack_kind_of_call(domain, cbid));
 }
 
+static void take_stack_of_call(enum cuda_domain domain, uint32_t cbid, uint32_t correlation)
+{
+    uint32_t stack = collector_recording() ? stacks_take(stack_kind_of_call(domain, cbid)) : 0;
+    inside.stack = stack;
+    cuda_correlation_keep(CUDA_CALL_STACK, correlation, stack);
+}
+
 void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
     if (domain == CUDA_DOMAIN_DRIVER && inside.where == IN_RUNTIME)
@@ -52,9 +59,7 @@ void cuda_stacks_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti
     inside.stack = 0;
     if (call->callbackSite == CUPTI_API_ENTER) {
         inside.where = domain == CUDA_DOMAIN_RUNTIME ? IN_RUNTIME : IN_DRIVER;
-        uint32_t stack = collector_recording() ? stacks_take(stack_kind_of_call(domain, cbid)) : 0;
-        inside.stack = stack;
-        cuda_correlation_keep(CUDA_CALL_STACK, call->correlationId, stack);
+        take_stack_of_call(domain, cbid, call->correlationId);
     }
 }
 

@@ -81,6 +81,28 @@ static void note_call_class(const struct record_call *record, uint64_t correlati
                           record->thread | (many ? CALL_IS_MANY : 0));
 }
 
+/* What the call adds to the conservation counters. Allocations that succeed are counted where
+ * CUPTI reports them (decode.c): calls and allocations are not one to one (cudaMalloc of 0 bytes,
+ * cudaFree(NULL), variables of a module). */
+static void count_api_call(const struct record_call *record, uint8_t klass, uint8_t expects)
+{
+    static const struct {
+        int called, failed;
+    } counters[] = {
+        [WIRE_CLASS_LAUNCH] = {WIRE_COUNT_LAUNCH_CALLED, WIRE_COUNT_LAUNCH_FAILED},
+        [WIRE_CLASS_TRANSFER] = {WIRE_COUNT_TRANSFER_CALLED, WIRE_COUNT_TRANSFER_FAILED},
+        [WIRE_CLASS_MEMSET] = {WIRE_COUNT_MEMSET_CALLED, WIRE_COUNT_MEMSET_FAILED},
+    };
+    if (is_balanced(klass) && expects == WIRE_EXPECTS_ONE) {
+        collector_count((enum wire_count)counters[klass].called, 1);
+        if (record->result != 0)
+            collector_count((enum wire_count)counters[klass].failed, 1);
+    } else if (wire_class_allocates(klass) && record->result != 0) {
+        collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
+        collector_count(WIRE_COUNT_ALLOC_FAILED, 1);
+    }
+}
+
 static void emit_call(enum cuda_domain domain, const struct record_call *record,
                       uint64_t correlation, uint8_t klass, uint8_t expects, uint32_t stack)
 {
@@ -102,24 +124,7 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
     note_call_class(record, correlation, klass, expects);
     if (record->end < record->start)
         collector_count(WIRE_COUNT_TIME_REPAIRED, 1);
-    /* What the call adds to the conservation counters. Allocations that succeed are counted where
-     * CUPTI reports them (decode.c): calls and allocations are not one to one (cudaMalloc of 0
-     * bytes, cudaFree(NULL), variables of a module). */
-    static const struct {
-        int called, failed;
-    } counters[] = {
-        [WIRE_CLASS_LAUNCH] = {WIRE_COUNT_LAUNCH_CALLED, WIRE_COUNT_LAUNCH_FAILED},
-        [WIRE_CLASS_TRANSFER] = {WIRE_COUNT_TRANSFER_CALLED, WIRE_COUNT_TRANSFER_FAILED},
-        [WIRE_CLASS_MEMSET] = {WIRE_COUNT_MEMSET_CALLED, WIRE_COUNT_MEMSET_FAILED},
-    };
-    if (is_balanced(klass) && expects == WIRE_EXPECTS_ONE) {
-        collector_count((enum wire_count)counters[klass].called, 1);
-        if (record->result != 0)
-            collector_count((enum wire_count)counters[klass].failed, 1);
-    } else if (wire_class_allocates(klass) && record->result != 0) {
-        collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
-        collector_count(WIRE_COUNT_ALLOC_FAILED, 1);
-    }
+    count_api_call(record, klass, expects);
     collector_emit(&call);
 }
 
@@ -149,6 +154,15 @@ static void drop_first(struct calling_thread *thread, uint32_t n)
     memmove(thread->held, thread->held + n, thread->count * sizeof thread->held[0]);
 }
 
+/* What it made on the device may be read before it is known whether anything encloses it. */
+static void note_class_early(const struct record_call *record)
+{
+    const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
+    uint64_t correlation = cuda_correlation_of_call(record->correlation);
+    if (!cuda_correlation_is_outside(correlation, record->start))
+        note_call_class(record, correlation, function->klass, function->expects);
+}
+
 static void hold_call(const struct record_call *record)
 {
     struct calling_thread *thread = calling_thread(record->thread, true);
@@ -161,11 +175,7 @@ static void hold_call(const struct record_call *record)
         drop_first(thread, 1);
     }
     thread->held[thread->count++] = (struct held_call){*record, 0};
-    /* What it made on the device may be read before it is known whether anything encloses it. */
-    const struct cuda_function *function = cuda_function(CUDA_DOMAIN_DRIVER, record->cbid);
-    uint64_t correlation = cuda_correlation_of_call(record->correlation);
-    if (!cuda_correlation_is_outside(correlation, record->start))
-        note_call_class(record, correlation, function->klass, function->expects);
+    note_class_early(record);
 }
 
 static void runtime_call(const struct record_call *outer)

@@ -370,6 +370,17 @@ static CUptiResult walk_buffer(struct cuda_buffer *buffer, unsigned pass)
     }
 }
 
+/* The rest of a buffer was not understood; the number of its records is not known. */
+static void damaged(CUptiResult result)
+{
+    char why[160];
+    snprintf(why, sizeof why,
+             "a buffer of CUPTI could not be read to its end: %s (%d); records are missing",
+             cupti_result(result), (int)result);
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)result);
+    collector_count(WIRE_COUNT_BACKEND_DROPPED, 1);
+}
+
 void cuda_decode(struct cuda_buffer *list, uint64_t now)
 {
     cuda_dump_buffers(list);
@@ -380,17 +391,8 @@ void cuda_decode(struct cuda_buffer *list, uint64_t now)
     for (unsigned pass = 0; pass < PASSES; pass++) {
         for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
             CUptiResult result = walk_buffer(at, pass);
-            if (pass == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED) {
-                /* The rest of a buffer was not understood; the number of its records is not known.
-                 */
-                char why[160];
-                snprintf(
-                    why, sizeof why,
-                    "a buffer of CUPTI could not be read to its end: %s (%d); records are missing",
-                    cupti_result(result), (int)result);
-                collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, (uint32_t)result);
-                collector_count(WIRE_COUNT_BACKEND_DROPPED, 1);
-            }
+            if (pass == 0 && result != CUPTI_ERROR_MAX_LIMIT_REACHED)
+                damaged(result);
         }
     }
     while (list) {

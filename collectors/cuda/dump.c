@@ -185,17 +185,8 @@ static bool reopen_file(void)
     return false;
 }
 
-static bool dump_begin(void)
+static void put_callbacks(void)
 {
-    if (!atomic_load(&on))
-        return false;
-    pending_bytes = 0;
-    if (!(path[0] ? reopen_file() : make_file())) {
-        if (file >= 0)
-            close(file);
-        file = -1;
-        return false;
-    }
     for (;; ring_tail++) {
         struct slot *slot = &ring[ring_tail % RING];
         if (atomic_load_explicit(&slot->turn, memory_order_acquire) != ring_tail + 1)
@@ -207,6 +198,20 @@ static bool dump_begin(void)
     struct dump_dropped dropped = {.count = lost, .what = DUMP_LOST_CALLBACKS};
     if (lost)
         dump_put_block(DUMP_DROPPED, collector_now(), &dropped, sizeof dropped, NULL, 0);
+}
+
+static bool dump_begin(void)
+{
+    if (!atomic_load(&on))
+        return false;
+    pending_bytes = 0;
+    if (!(path[0] ? reopen_file() : make_file())) {
+        if (file >= 0)
+            close(file);
+        file = -1;
+        return false;
+    }
+    put_callbacks();
     return true;
 }
 
@@ -276,32 +281,36 @@ static void dump_put_texts(uint64_t time, const CUpti_Activity *record, size_t s
     }
 }
 
+static void put_buffer(struct cuda_buffer *buffer)
+{
+    uint8_t *data = cuda_buffers_data(buffer);
+    CUpti_Activity *record = NULL, *previous = NULL;
+    for (;;) {
+        bool more = cupti.ActivityGetNextRecord(data, buffer->valid, &record) == CUPTI_SUCCESS;
+        const uint8_t *next = more ? (const uint8_t *)record : data + buffer->valid;
+        if (previous) {
+            /* The distance of the last record is its size only in a sound buffer. */
+            size_t size = (size_t)(next - (const uint8_t *)previous);
+            uint32_t kind = (uint32_t)previous->kind;
+            if (!more && kind < KINDS && sizes[kind])
+                size = sizes[kind];
+            put_size(buffer->given_ns, kind, size);
+            dump_put_texts(buffer->given_ns, previous, size);
+        }
+        if (!more)
+            break;
+        previous = record;
+    }
+    struct dump_buffer head = {.requested_by = buffer->requested_by, .given_by = buffer->given_by};
+    dump_put_block(DUMP_BUFFER, buffer->given_ns, &head, sizeof head, data, buffer->valid);
+}
+
 void cuda_dump_buffers(struct cuda_buffer *list)
 {
     if (!list || !dump_begin())
         return;
-    for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at)) {
-        uint8_t *data = cuda_buffers_data(at);
-        CUpti_Activity *record = NULL, *previous = NULL;
-        for (;;) {
-            bool more = cupti.ActivityGetNextRecord(data, at->valid, &record) == CUPTI_SUCCESS;
-            const uint8_t *next = more ? (const uint8_t *)record : data + at->valid;
-            if (previous) {
-                /* The distance of the last record is its size only in a sound at. */
-                size_t size = (size_t)(next - (const uint8_t *)previous);
-                uint32_t kind = (uint32_t)previous->kind;
-                if (!more && kind < KINDS && sizes[kind])
-                    size = sizes[kind];
-                put_size(at->given_ns, kind, size);
-                dump_put_texts(at->given_ns, previous, size);
-            }
-            if (!more)
-                break;
-            previous = record;
-        }
-        struct dump_buffer head = {.requested_by = at->requested_by, .given_by = at->given_by};
-        dump_put_block(DUMP_BUFFER, at->given_ns, &head, sizeof head, data, at->valid);
-    }
+    for (struct cuda_buffer *at = list; at; at = cuda_buffers_next(at))
+        put_buffer(at);
     dump_end();
 }
 

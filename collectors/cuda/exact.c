@@ -267,10 +267,44 @@ static bool begin_exact_pass(char *why)
     return true;
 }
 
+static void on_exact_enter(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    struct exact_shape shape;
+    char why[EXACT_WHY_BYTES] = "";
+    if (atomic_load(&broken) || !collector_recording())
+        return;
+    if (stream_is_captured()) {
+        atomic_fetch_add(&captured, 1);
+        return;
+    }
+    bool full;
+    if (!exact_wanted_shape(cuda_function(domain, cbid)->name, call, &shape) || !take_turn())
+        return;
+    mine.subject = exact_wanted_subject(call->symbolName, &shape, &mine.kernel, &full);
+    atomic_fetch_add(&unknown, full);
+    mine.context = call->context;
+    mine.since = collector_now();
+    /* Again: a thread that has begun a capture since waits for this turn to end. */
+    if (!mine.subject || mine.subject->given_up || stream_is_captured()) {
+        end_turn();
+    } else if (!begin_exact_pass(why)) {
+        if (why[0])
+            exact_give_up(why);
+        end_turn();
+    }
+}
+
 /* Did no other thread launch meanwhile, its wait timed out? */
 static bool was_alone(void)
 {
     return exact_launches() == mine.begun;
+}
+
+static void end_trying(const CUpti_CallbackData *call)
+{
+    if (cuda_call_succeeded(call) && gpu_is_idle(IDLE_NS))
+        mine.kernel->sure = was_alone();
+    end_turn();
 }
 
 static void end_counting(const CUpti_CallbackData *call)
@@ -322,9 +356,7 @@ static void end_overdue(void)
 static void on_exact_leave(const CUpti_CallbackData *call)
 {
     if (mine.state == TRYING) {
-        if (cuda_call_succeeded(call) && gpu_is_idle(IDLE_NS))
-            mine.kernel->sure = was_alone();
-        end_turn();
+        end_trying(call);
     } else if (mine.state == COUNTING) {
         if (exact_idle_wait(mine.context, collector_now() + END_NS, collector_ended) ==
             EXACT_IDLE) {
@@ -361,31 +393,8 @@ static void on_exact_launch(enum cuda_domain domain, uint32_t cbid, const CUpti_
     if (mine.state == OVERDUE)
         end_overdue();
     exact_launch_begins();
-    if (mine.state == OUTSIDE) {
-        struct exact_shape shape;
-        char why[EXACT_WHY_BYTES] = "";
-        if (atomic_load(&broken) || !collector_recording())
-            return;
-        if (stream_is_captured()) {
-            atomic_fetch_add(&captured, 1);
-            return;
-        }
-        bool full;
-        if (!exact_wanted_shape(cuda_function(domain, cbid)->name, call, &shape) || !take_turn())
-            return;
-        mine.subject = exact_wanted_subject(call->symbolName, &shape, &mine.kernel, &full);
-        atomic_fetch_add(&unknown, full);
-        mine.context = call->context;
-        mine.since = collector_now();
-        /* Again: a thread that has begun a capture since waits for this turn to end. */
-        if (!mine.subject || mine.subject->given_up || stream_is_captured()) {
-            end_turn();
-        } else if (!begin_exact_pass(why)) {
-            if (why[0])
-                exact_give_up(why);
-            end_turn();
-        }
-    }
+    if (mine.state == OUTSIDE)
+        on_exact_enter(domain, cbid, call);
 }
 
 /* collector_active() resets `on` in a forked child, so `on` is read again. */

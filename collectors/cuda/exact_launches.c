@@ -183,11 +183,9 @@ uint32_t cuda_exact_name(uint32_t id)
     return w ? w->name : 0;
 }
 
-void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
+static void emit_exact_result(const struct waiting *w, uint32_t config, uint32_t stream,
+                              uint64_t correlation)
 {
-    struct waiting *w = find_waiting_result(id);
-    if (!w)
-        return;
     const struct exact_launch *launch = &w->launch;
     static const struct exact_counter complete = {EXACT_COMPLETE, "", ""};
     struct wire_exact_count out = {
@@ -205,6 +203,14 @@ void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t c
         out.metric = collector_text(counter->metric);
         collector_emit(&out);
     }
+}
+
+void cuda_exact_kernel(uint32_t id, uint32_t config, uint32_t stream, uint64_t correlation)
+{
+    struct waiting *w = find_waiting_result(id);
+    if (!w)
+        return;
+    emit_exact_result(w, config, stream, correlation);
     atomic_store(&w->state, FREE);
     atomic_fetch_sub(&kept, 1);
 }

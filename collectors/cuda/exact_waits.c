@@ -162,6 +162,16 @@ static bool take_away(uint64_t stream)
     return false;
 }
 
+/* From the moment it may begin. */
+static bool call_begins_capture(const CUpti_CallbackData *call, bool entering)
+{
+    if (entering)
+        add_capturing_stream(stream_of(call));
+    else if (!cuda_call_succeeded(call))
+        take_away(stream_of(call));
+    return entering;
+}
+
 /* One that has failed has ended too, unless another thread must end it. */
 static void ends(const CUpti_CallbackData *call, bool entering)
 {
@@ -182,14 +192,8 @@ static void destroys(const CUpti_CallbackData *call, bool entering)
 bool exact_captures_on_callback(const char *name, const CUpti_CallbackData *call)
 {
     bool entering = call->callbackSite == CUPTI_API_ENTER;
-    if (starts_with(name, "cuStreamBeginCapture")) {
-        /* From the moment it may begin. */
-        if (entering)
-            add_capturing_stream(stream_of(call));
-        else if (!cuda_call_succeeded(call))
-            take_away(stream_of(call));
-        return entering;
-    }
+    if (starts_with(name, "cuStreamBeginCapture"))
+        return call_begins_capture(call, entering);
     if (starts_with(name, "cuStreamEndCapture"))
         ends(call, entering);
     else

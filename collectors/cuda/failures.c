@@ -119,6 +119,23 @@ void cuda_failures_on_callback(enum cuda_domain domain, uint32_t cbid,
     });
 }
 
+static void emit_failure(const struct failure *failure)
+{
+    struct wire_alloc_failed out = {
+        .head = {sizeof out, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA,
+                 failure->context ? cuda_context(failure->context, CUDA_NO_DEVICE) : 0},
+        .time = failure->time,
+        .bytes = failure->bytes,
+        .correlation = cuda_correlation(failure->correlation),
+        .device = cuda_context_device(failure->context),
+        .stack = cuda_stacks_of(failure->correlation, 0),
+        .tid = failure->tid,
+        .result = failure->result,
+        .memory_kind = failure->memory_kind,
+    };
+    collector_emit(&out);
+}
+
 void cuda_failures_tick(bool last)
 {
     (void)last;
@@ -127,21 +144,7 @@ void cuda_failures_tick(bool last)
     for (unsigned i = 0; i < NOTES; i++) {
         if (atomic_load_explicit(&notes[i].state, memory_order_acquire) != READY)
             continue;
-        struct wire_alloc_failed out = {
-            .head = {sizeof out, WIRE_ALLOC_FAILED, WIRE_SOURCE_CUDA,
-                     notes[i].failure.context
-                         ? cuda_context(notes[i].failure.context, CUDA_NO_DEVICE)
-                         : 0},
-            .time = notes[i].failure.time,
-            .bytes = notes[i].failure.bytes,
-            .correlation = cuda_correlation(notes[i].failure.correlation),
-            .device = cuda_context_device(notes[i].failure.context),
-            .stack = cuda_stacks_of(notes[i].failure.correlation, 0),
-            .tid = notes[i].failure.tid,
-            .result = notes[i].failure.result,
-            .memory_kind = notes[i].failure.memory_kind,
-        };
-        collector_emit(&out);
+        emit_failure(&notes[i].failure);
         atomic_store(&notes[i].state, FREE);
     }
 }

@@ -43,6 +43,19 @@ static const void *module_at(const void *address, const char **path)
     return info.dli_fbase;
 }
 
+static void report_other_subscriber(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char why[320];
+    snprintf(why, sizeof why,
+             "%.120s uses CUPTI itself and gets no GPU events, because perfkit holds it; "
+             "--cupti=yield leaves it to the program",
+             slash           ? slash + 1
+             : path && *path ? path
+                             : "a module of the program");
+    collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_CONTENDED, why, 0);
+}
+
 /* Is this call not to reach CUPTI? Says so in the capture, once. CUPTI's calls of its own functions
  * come here too, unless it is linked with -Bsymbolic. */
 static bool refuses(const void *caller, const void *function)
@@ -53,17 +66,8 @@ static bool refuses(const void *caller, const void *function)
     const void *module = module_at(caller, &path);
     if (module && function && module == module_at(function, NULL))
         return false;
-    if (!atomic_exchange(&reported, true)) {
-        const char *slash = path ? strrchr(path, '/') : NULL;
-        char why[320];
-        snprintf(why, sizeof why,
-                 "%.120s uses CUPTI itself and gets no GPU events, because perfkit holds it; "
-                 "--cupti=yield leaves it to the program",
-                 slash           ? slash + 1
-                 : path && *path ? path
-                                 : "a module of the program");
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_CONTENDED, why, 0);
-    }
+    if (!atomic_exchange(&reported, true))
+        report_other_subscriber(path);
     return true;
 }
 

@@ -87,6 +87,16 @@ static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, uint8_t valu
                                       : CUPTI_ERROR_NOT_SUPPORTED;
 }
 
+static void share_buffers(void)
+{
+    CUptiResult result = set_attribute((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS, 0);
+    if (result != CUPTI_SUCCESS && cuda_cupti_version() >= RECORD_SINCE_THREAD_BUFFERS)
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
+                         "CUPTI keeps a buffer for each thread: a flush beside quick launches may "
+                         "end the program by a signal",
+                         (uint32_t)result);
+}
+
 /* Every record in CLOCK_MONOTONIC. Once per process: a second registration makes CUPTI give one
  * record the time of its default clock. */
 static bool set_cupti_clock(void)
@@ -175,12 +185,7 @@ static bool prepare_cuda(void)
     if (cupti.SetThreadIdType)
         CUPTI(SetThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, 1);
-    CUptiResult result = set_attribute((CUpti_ActivityAttribute)RECORD_ATTR_THREAD_BUFFERS, 0);
-    if (result != CUPTI_SUCCESS && cuda_cupti_version() >= RECORD_SINCE_THREAD_BUFFERS)
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_NOTE,
-                         "CUPTI keeps a buffer for each thread: a flush beside quick launches may "
-                         "end the program by a signal",
-                         (uint32_t)result);
+    share_buffers();
     if (!set_cupti_clock()) {
         unsubscribe(NULL);
         return false;

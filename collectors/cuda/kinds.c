@@ -90,6 +90,26 @@ static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_C
     }
 }
 
+/* The calls first, so that nothing on the device is recorded without its call; what was called
+ * before all was on is left out by calls.c. */
+static void switch_all(bool enabled)
+{
+    switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
+                     CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
+    switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi, CUPTI_ACTIVITY_KIND_DRIVER,
+                     enabled);
+    for (size_t i = 0; i < cuda_kind_count; i++) {
+        if (!in_use(&cuda_kinds[i]))
+            continue;
+        if (enabled)
+            cupti_check(cupti.ActivityEnable(cuda_kinds[i].kind), cuda_kinds[i].call);
+        else if (cupti.ActivityDisable)
+            cupti_check(cupti.ActivityDisable(cuda_kinds[i].kind), "cuptiActivityDisable");
+    }
+    if (enabled)
+        atomic_store(&since, collector_now());
+}
+
 /* Is a window open? Read anew each time: a thread's argument may be out of date. */
 static bool wanted(void)
 {
@@ -114,22 +134,7 @@ static void apply_kinds(bool may_switch_off)
             return;
         want = wanted();
         if (!atomic_load(&leaving) && want != atomic_load(&on) && (want || may_switch_off)) {
-            /* The calls first, so that nothing on the device is recorded without its call; what was
-             * called before all was on is left out by calls.c. */
-            switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
-                             CUPTI_ACTIVITY_KIND_RUNTIME, want);
-            switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi,
-                             CUPTI_ACTIVITY_KIND_DRIVER, want);
-            for (size_t i = 0; i < cuda_kind_count; i++) {
-                if (!in_use(&cuda_kinds[i]))
-                    continue;
-                if (want)
-                    cupti_check(cupti.ActivityEnable(cuda_kinds[i].kind), cuda_kinds[i].call);
-                else if (cupti.ActivityDisable)
-                    cupti_check(cupti.ActivityDisable(cuda_kinds[i].kind), "cuptiActivityDisable");
-            }
-            if (want)
-                atomic_store(&since, collector_now());
+            switch_all(want);
             atomic_store(&on, want);
         }
         atomic_store(&busy, false);

@@ -41,21 +41,26 @@ static uint32_t devices(void)
     return count < MAX_DEVICES ? (uint32_t)count : MAX_DEVICES;
 }
 
+static CUptiResult configure_device(uint32_t device)
+{
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
+    for (uint32_t i = 0; i < requested; i++) {
+        configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            .kind = counters[i],
+            .deviceId = device,
+            .enable = 1,
+        };
+    }
+    return cupti.ActivityConfigureUnifiedMemoryCounter(configs, requested);
+}
+
 static void configure_all(void)
 {
     CUptiResult failed = CUPTI_SUCCESS;
     uint32_t count = devices(), done = 0;
     for (uint32_t device = 0; device < count; device++) {
-        CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNTERS];
-        for (uint32_t i = 0; i < requested; i++) {
-            configs[i] = (CUpti_ActivityUnifiedMemoryCounterConfig){
-                .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-                .kind = counters[i],
-                .deviceId = device,
-                .enable = 1,
-            };
-        }
-        CUptiResult result = cupti.ActivityConfigureUnifiedMemoryCounter(configs, requested);
+        CUptiResult result = configure_device(device);
         if (result == CUPTI_SUCCESS)
             done++;
         else

@@ -70,6 +70,13 @@ bool cuda_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
     return cuda_function_is_any(domain, cbid, words);
 }
 
+static void begin_launch_names(void)
+{
+    cuda_correlation_use(CUDA_LAUNCH_NAME);
+    if (!atomic_exchange(&launches_wanted, true))
+        cuda_callback_enable(CUDA_LAUNCH_NAMES);
+}
+
 /* A runtime call nests the driver's, and both come here; the second one finds little to flush. */
 void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
 {
@@ -79,9 +86,7 @@ void cuda_names_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
         cuda_names_unloading(collector_now());
     } else {
         cuda_names_unloaded(collector_now());
-        cuda_correlation_use(CUDA_LAUNCH_NAME);
-        if (!atomic_exchange(&launches_wanted, true))
-            cuda_callback_enable(CUDA_LAUNCH_NAMES);
+        begin_launch_names();
     }
 }
 
@@ -195,6 +200,19 @@ bool cuda_launch_names_wants_callback(enum cuda_domain domain, uint32_t cbid)
            function->klass == WIRE_CLASS_LAUNCH && function->expects == WIRE_EXPECTS_ONE;
 }
 
+/* cuLaunchKernel takes both kinds of handle. */
+static const char *query_launch_name(const void *function)
+{
+    const char *name = NULL;
+    if (function && cuda_driver.FuncGetName &&
+        cuda_driver.FuncGetName(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    if (function && !name && cuda_driver.KernelGetName &&
+        cuda_driver.KernelGetName(&name, function) != CUDA_SUCCESS)
+        name = NULL;
+    return name;
+}
+
 /* The handle of the function that a driver call launches; of a runtime launch only CUPTI has it. */
 static const void *launched_function(enum cuda_domain domain, uint32_t cbid,
                                      const CUpti_CallbackData *call)
@@ -211,15 +229,7 @@ void cuda_launch_names_on_callback(enum cuda_domain domain, uint32_t cbid,
 {
     if (call->callbackSite != CUPTI_API_ENTER)
         return;
-    /* cuLaunchKernel takes both kinds of handle. */
-    const void *function = launched_function(domain, cbid, call);
-    const char *name = NULL;
-    if (function && cuda_driver.FuncGetName &&
-        cuda_driver.FuncGetName(&name, function) != CUDA_SUCCESS)
-        name = NULL;
-    if (function && !name && cuda_driver.KernelGetName &&
-        cuda_driver.KernelGetName(&name, function) != CUDA_SUCCESS)
-        name = NULL;
+    const char *name = query_launch_name(launched_function(domain, cbid, call));
     if (!name)
         name = call->symbolName;
     cuda_correlation_keep(CUDA_LAUNCH_NAME, call->correlationId,

@@ -107,6 +107,14 @@ void ocl_begin(struct ocl_command *command, enum ocl_hook hook, cl_command_queue
         command->event = &command->own;
 }
 
+static void harvest_after(struct ocl_queue *queue, uint64_t pushed, bool blocking)
+{
+    if (blocking)
+        ocl_harvest(queue, 0);
+    else if (pushed % OCL_POLL_EVERY == 0)
+        ocl_harvest(queue, 4 * OCL_POLL_EVERY);
+}
+
 void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *record, bool blocking)
 {
     struct ocl_call *call = &command->call;
@@ -143,11 +151,7 @@ void ocl_end(struct ocl_command *command, cl_int result, union ocl_record *recor
             .start = call->start,
             .kind = OCL_ENTRY_COMMAND,
         };
-        uint64_t pushed = ocl_queue_push(queue, &entry);
-        if (blocking)
-            ocl_harvest(queue, 0);
-        else if (pushed % OCL_POLL_EVERY == 0)
-            ocl_harvest(queue, 4 * OCL_POLL_EVERY);
+        harvest_after(queue, ocl_queue_push(queue, &entry), blocking);
     } else if (queue && blocking) {
         ocl_harvest(queue, 0);
     }

@@ -157,28 +157,14 @@ static unsigned choose_clock(unsigned candidates)
     return 0;
 }
 
-#define WORTH_A_STEP_NS 500
-
-static void define_offset(struct ocl_device *device, uint64_t source)
+/* Narrow the bounds of (device time - CLOCK_MONOTONIC) by these commands: at most what it would be
+ * had the command been queued as its call began, at least what it would be had it ended just now.
+ * Old bounds are widened by what the clocks may have drifted; when new ones contradict them, the
+ * new ones hold, and the contradiction counts as error: NVIDIA's queued times and end times differ
+ * by some 10 us in what they are relative to. */
+static void narrow(struct ocl_device *device, const struct ocl_observed *seen, unsigned count,
+                   uint64_t now)
 {
-    struct pair pair = {source, source - (uint64_t)device->high,
-                        (uint64_t)(device->high - device->low + device->doubt)};
-    define_anchor(device, &pair, "device, by its enqueue calls");
-    device->source = source;
-    device->offset = device->high;
-}
-
-/* A better offset takes effect right after the last anchor: a step there, not a slope over all
- * that lies between. */
-static void anchor_by_bounds(struct ocl_device *device, const struct ocl_observed *seen,
-                             unsigned count)
-{
-    uint64_t now = read_clock(CLOCK_MONOTONIC);
-    /* Narrow the bounds of (device time - CLOCK_MONOTONIC) by these commands: at most what it would
-     * be had the command been queued as its call began, at least what it would be had it ended just
-     * now. Old bounds are widened by what the clocks may have drifted; when new ones contradict
-     * them, the new ones hold, and the contradiction counts as error: NVIDIA's queued times and end
-     * times differ by some 10 us in what they are relative to. */
     int64_t drift = (int64_t)(now - device->bounds_at) / DRIFT_SHARE;
     int64_t low = device->bounds_at ? device->low - drift : INT64_MIN;
     int64_t high = device->bounds_at ? device->high + drift : INT64_MAX;
@@ -199,6 +185,26 @@ static void anchor_by_bounds(struct ocl_device *device, const struct ocl_observe
     }
     device->low = low;
     device->high = high;
+}
+
+#define WORTH_A_STEP_NS 500
+
+static void define_offset(struct ocl_device *device, uint64_t source)
+{
+    struct pair pair = {source, source - (uint64_t)device->high,
+                        (uint64_t)(device->high - device->low + device->doubt)};
+    define_anchor(device, &pair, "device, by its enqueue calls");
+    device->source = source;
+    device->offset = device->high;
+}
+
+/* A better offset takes effect right after the last anchor: a step there, not a slope over all
+ * that lies between. */
+static void anchor_by_bounds(struct ocl_device *device, const struct ocl_observed *seen,
+                             unsigned count)
+{
+    uint64_t now = read_clock(CLOCK_MONOTONIC);
+    narrow(device, seen, count, now);
     if (device->bounds_at == 0)
         return;
     bool first = atomic_load(&device->anchored) == 0;

@@ -98,6 +98,36 @@ static void read_vendor_info(struct ocl_device *device)
     }
 }
 
+/* Query the driver, once in the life of a process and its forked children: after a fork some
+ * drivers crash in queries. */
+static void read_device_info(struct ocl_device *device)
+{
+    cl_device_id handle = device->handle;
+    uint64_t type = device_info_number(handle, CL_DEVICE_TYPE);
+    device->about = (struct wire_device){
+        .head = {sizeof device->about, WIRE_DEVICE, 0, 0},
+        .source = WIRE_SOURCE_OPENCL,
+        .ordinal = device_ordinal(handle),
+        .units = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_COMPUTE_UNITS),
+        .clock_khz = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000u,
+        .max_block = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE),
+        .memory_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_SIZE),
+        .shared_per_block_bytes = device_info_number(handle, CL_DEVICE_LOCAL_MEM_SIZE),
+        .l2_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE),
+    };
+    device_info_text(handle, CL_DEVICE_NAME, device->name, sizeof device->name);
+    device_info_text(handle, CL_DEVICE_VENDOR, device->vendor, sizeof device->vendor);
+    device_info_text(handle, CL_DRIVER_VERSION, device->driver, sizeof device->driver);
+    if (type & CL_DEVICE_TYPE_GPU)
+        device->about.head.flags |= WIRE_DEVICE_GPU;
+    if (type & CL_DEVICE_TYPE_CPU)
+        device->about.head.flags |= WIRE_DEVICE_CPU;
+    if ((type & CL_DEVICE_TYPE_GPU) && device_info_number(handle, CL_DEVICE_HOST_UNIFIED_MEMORY))
+        device->about.head.flags |= WIRE_DEVICE_INTEGRATED;
+    read_vendor_info(device);
+    device->known = true;
+}
+
 static uint32_t text_id(const char *text_of)
 {
     return text_of[0] ? collector_text(text_of) : 0;
@@ -105,36 +135,8 @@ static uint32_t text_id(const char *text_of)
 
 static void record_device_definition(struct ocl_device *device)
 {
-    if (!device->known) {
-        /* Query the driver, once in the life of a process and its forked children: after a fork
-         * some drivers crash in queries. */
-        cl_device_id handle = device->handle;
-        uint64_t type = device_info_number(handle, CL_DEVICE_TYPE);
-        device->about = (struct wire_device){
-            .head = {sizeof device->about, WIRE_DEVICE, 0, 0},
-            .source = WIRE_SOURCE_OPENCL,
-            .ordinal = device_ordinal(handle),
-            .units = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_COMPUTE_UNITS),
-            .clock_khz =
-                (uint32_t)device_info_number(handle, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000u,
-            .max_block = (uint32_t)device_info_number(handle, CL_DEVICE_MAX_WORK_GROUP_SIZE),
-            .memory_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_SIZE),
-            .shared_per_block_bytes = device_info_number(handle, CL_DEVICE_LOCAL_MEM_SIZE),
-            .l2_bytes = device_info_number(handle, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE),
-        };
-        device_info_text(handle, CL_DEVICE_NAME, device->name, sizeof device->name);
-        device_info_text(handle, CL_DEVICE_VENDOR, device->vendor, sizeof device->vendor);
-        device_info_text(handle, CL_DRIVER_VERSION, device->driver, sizeof device->driver);
-        if (type & CL_DEVICE_TYPE_GPU)
-            device->about.head.flags |= WIRE_DEVICE_GPU;
-        if (type & CL_DEVICE_TYPE_CPU)
-            device->about.head.flags |= WIRE_DEVICE_CPU;
-        if ((type & CL_DEVICE_TYPE_GPU) &&
-            device_info_number(handle, CL_DEVICE_HOST_UNIFIED_MEMORY))
-            device->about.head.flags |= WIRE_DEVICE_INTEGRATED;
-        read_vendor_info(device);
-        device->known = true;
-    }
+    if (!device->known)
+        read_device_info(device);
     struct wire_device record = device->about;
     record.head.aux = collector_new_id();
     record.name = text_id(device->name);
@@ -209,21 +211,25 @@ struct context {
     _Atomic uint32_t known; /* the driver has been queried about it */
 };
 
+static void list_context_devices(struct context *context, cl_context handle)
+{
+    cl_device_id list[64];
+    size_t size = 0;
+    if (OCL_CALL(clGetContextInfo, handle, CL_CONTEXT_DEVICES, sizeof list, list, &size) !=
+        CL_SUCCESS)
+        size = 0;
+    for (size_t i = 0; i < size / sizeof list[0]; i++)
+        ocl_device_id(list[i]);
+    atomic_store(&context->device, size == sizeof list[0] ? list[0] : NULL);
+    atomic_store(&context->known, 1);
+}
+
 /* Two threads at once define two ids for one context; the later one stays. */
 static void record_context_definition(struct context *context, cl_context handle)
 {
     uint32_t epoch = atomic_load(&ocl_epoch);
-    if (!atomic_load(&context->known)) {
-        cl_device_id list[64];
-        size_t size = 0;
-        if (OCL_CALL(clGetContextInfo, handle, CL_CONTEXT_DEVICES, sizeof list, list, &size) !=
-            CL_SUCCESS)
-            size = 0;
-        for (size_t i = 0; i < size / sizeof list[0]; i++)
-            ocl_device_id(list[i]);
-        atomic_store(&context->device, size == sizeof list[0] ? list[0] : NULL);
-        atomic_store(&context->known, 1);
-    }
+    if (!atomic_load(&context->known))
+        list_context_devices(context, handle);
     cl_device_id device = atomic_load(&context->device);
     struct wire_context record = {
         .head = {sizeof record, WIRE_CONTEXT, 0, collector_new_id()},

@@ -345,21 +345,25 @@ static void last(bool mark, bool gone)
     errno = saved;
 }
 
+/* Commands that were submitted when a thread of the process died may be about to end. */
+static void await_devices(void)
+{
+    uint64_t start = collector_now();
+    for (bool pending = true; pending && collector_now() - start < DEVICE_NS;) {
+        ocl_harvest_all(0);
+        pending = false;
+        for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
+            pending |= atomic_load(&queue->pending) != 0;
+        struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
+        if (pending)
+            nanosleep(&pause, NULL);
+    }
+}
+
 void ocl_harvest_last(void)
 {
-    if (collector_dying()) {
-        /* Commands that were submitted when a thread of the process died may be about to end. */
-        uint64_t start = collector_now();
-        for (bool pending = true; pending && collector_now() - start < DEVICE_NS;) {
-            ocl_harvest_all(0);
-            pending = false;
-            for (struct ocl_queue *queue = ocl_queue_all(); queue; queue = queue->next)
-                pending |= atomic_load(&queue->pending) != 0;
-            struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
-            if (pending)
-                nanosleep(&pause, NULL);
-        }
-    }
+    if (collector_dying())
+        await_devices();
     last(true, false);
 }
 

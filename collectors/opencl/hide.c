@@ -86,6 +86,18 @@ cl_int CL_API_CALL ocl_clSetCommandQueueProperty(cl_command_queue handle,
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+static cl_int own_list(const struct ocl_queue *queue, size_t size, void *value, size_t *size_ret)
+{
+    size_t bytes = queue->list_count * sizeof queue->list[0];
+    if (value && size < bytes)
+        return CL_INVALID_VALUE;
+    if (value)
+        memcpy(value, queue->list, bytes);
+    if (size_ret)
+        *size_ret = bytes;
+    return CL_SUCCESS;
+}
+
 /* What the driver would return for the list. Drivers differ (PoCL repeats it, NVIDIA's returns only
  * the properties it acted on), so an unknown driver is queried about a queue made as the program
  * wanted it, which is released at once. Programs rarely query it. */
@@ -98,16 +110,8 @@ static cl_int list_beneath(const struct ocl_queue *queue, size_t size, void *val
     if (queue->device && ocl_next.clCreateCommandQueueWithProperties)
         twin = OCL_CALL(clCreateCommandQueueWithProperties, queue->context, queue->device->handle,
                         list, &result);
-    if (!twin) {
-        size_t bytes = queue->list_count * sizeof queue->list[0];
-        if (value && size < bytes)
-            return CL_INVALID_VALUE;
-        if (value)
-            memcpy(value, queue->list, bytes);
-        if (size_ret)
-            *size_ret = bytes;
-        return CL_SUCCESS;
-    }
+    if (!twin)
+        return own_list(queue, size, value, size_ret);
     result =
         OCL_CALL(clGetCommandQueueInfo, twin, CL_QUEUE_PROPERTIES_ARRAY, size, value, size_ret);
     OCL_CALL(clReleaseCommandQueue, twin);

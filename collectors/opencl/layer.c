@@ -45,6 +45,19 @@ __attribute__((constructor)) static void remember_layers(void)
         memcpy(layers_before, text, strlen(text) + 1);
 }
 
+static void repair_layer_list(void)
+{
+    char option[sizeof layers_before];
+    const char *whole = layers_before;
+    if (collector_option("opencl_layers", option, sizeof option))
+        whole = option;
+    const char *now = getenv("OPENCL_LAYERS");
+    size_t length = now ? strlen(now) : 0;
+    if (length > 0 && length < strlen(whole) && memcmp(whole, now, length) == 0 &&
+        whole[length] == ':')
+        setenv("OPENCL_LAYERS", whole, 1);
+}
+
 /* ---- the core's callbacks -------------------------------------------------------------------- */
 
 static void opencl_tick(void)
@@ -102,6 +115,16 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
     return CL_SUCCESS;
 }
 
+static void install(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *beneath;
+        memcpy(&beneath, (char *)&ocl_next + rows[i].offset, sizeof beneath);
+        if (beneath)
+            memcpy((char *)&ours + rows[i].offset, &rows[i].hook, sizeof rows[i].hook);
+    }
+}
+
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *target,
                                       cl_uint *count_ret, const cl_icd_dispatch **layer_ret)
 {
@@ -112,22 +135,9 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *targ
     memset(&ocl_next, 0, sizeof ocl_next);
     memset(&ours, 0, sizeof ours);
     memcpy(&ocl_next, target, bytes < sizeof ocl_next ? bytes : sizeof ocl_next);
-    char option[sizeof layers_before];
-    const char *whole = layers_before;
-    if (collector_option("opencl_layers", option, sizeof option))
-        whole = option;
-    const char *now = getenv("OPENCL_LAYERS");
-    size_t length = now ? strlen(now) : 0;
-    if (length > 0 && length < strlen(whole) && memcmp(whole, now, length) == 0 &&
-        whole[length] == ':')
-        setenv("OPENCL_LAYERS", whole, 1);
+    repair_layer_list();
     if (collector_traces("opencl") && collector_active()) {
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            void *beneath;
-            memcpy(&beneath, (char *)&ocl_next + rows[i].offset, sizeof beneath);
-            if (beneath)
-                memcpy((char *)&ours + rows[i].offset, &rows[i].hook, sizeof rows[i].hook);
-        }
+        install();
         collector_register(&source);
         collector_health(WIRE_SOURCE_OPENCL, WIRE_HEALTH_RUNNING, NULL, 0);
     }

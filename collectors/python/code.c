@@ -72,6 +72,18 @@ static inline uint64_t code_word_at(uint64_t base, unsigned offset)
     return word;
 }
 
+/* The contents of a bytes object: the first 1024 and the last 8 bytes of them. */
+static uint64_t mix_bytes(uint64_t hash, uint64_t object)
+{
+    uint64_t size = code_word_at(object, PYTHON_OBJECT_SIZE);
+    hash = mix_code_hash(hash, size);
+    uint64_t whole = size < 1024 ? size & ~7ull : 1024;
+    for (uint64_t at = 0; at < whole; at += 8)
+        hash = mix_code_hash(hash, code_word_at(object + at, PYTHON_BYTES_DATA));
+    return size < 8 ? hash
+                    : mix_code_hash(hash, code_word_at(object + size - 8, PYTHON_BYTES_DATA));
+}
+
 static uint64_t print_of(const struct python_layout *layout, uint64_t code)
 {
     uint64_t lines = code_word_at(code, layout->code_lines);
@@ -89,13 +101,7 @@ static uint64_t print_of(const struct python_layout *layout, uint64_t code)
     hash = mix_code_hash(hash, code_word_at(file, PYTHON_TEXT_LENGTH));
     hash = mix_code_hash(hash, code_word_at(code, layout->code_constants));
     hash = mix_code_hash(hash, code_word_at(code, layout->code_names));
-    /* The contents of a bytes object: the first 1024 and the last 8 bytes of them. */
-    uint64_t size = code_word_at(lines, PYTHON_OBJECT_SIZE);
-    hash = mix_code_hash(hash, size);
-    uint64_t whole = size < 1024 ? size & ~7ull : 1024;
-    for (uint64_t at = 0; at < whole; at += 8)
-        hash = mix_code_hash(hash, code_word_at(lines + at, PYTHON_BYTES_DATA));
-    return size < 8 ? hash : mix_code_hash(hash, code_word_at(lines + size - 8, PYTHON_BYTES_DATA));
+    return mix_bytes(hash, lines);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -183,10 +189,15 @@ static bool record_code_definition(const struct python_layout *layout, uint64_t 
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static uint32_t code_slot(uint64_t code)
+{
+    return (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
+}
+
 /* The id, or 0 with the slot where it belongs: that of the same address, a free one, or NO_SLOT. */
 static uint32_t find_code(struct table *table, uint64_t code, uint64_t print, uint32_t *slot)
 {
-    uint32_t first = (uint32_t)(mix_code_hash(0, code >> 4) >> 40) & (SLOTS - 1);
+    uint32_t first = code_slot(code);
     *slot = NO_SLOT;
     for (uint32_t i = 0; i < PROBES; i++) {
         uint32_t at = (first + i) & (SLOTS - 1);

@@ -89,6 +89,14 @@ static void find_machine_code(void *handle)
     }
 }
 
+static unsigned version_of(const char *text)
+{
+    char *end;
+    unsigned long major = strtoul(text, &end, 10);
+    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+    return major < 256 && minor < 256 ? (unsigned)(major << 8 | minor) : 0;
+}
+
 /* Said when the first stack is taken: a program that takes none has no spool to say it in. */
 static char refusal[160];
 static _Atomic bool reported;
@@ -108,10 +116,7 @@ void python_report_refusal(void)
 
 static void examine_interpreter(void *handle, const char *version)
 {
-    char *end;
-    unsigned long major = strtoul(version, &end, 10);
-    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-    unsigned number = major < 256 && minor < 256 ? (unsigned)(major << 8 | minor) : 0;
+    unsigned number = version_of(version);
     const struct python_layout *layout = python_layout(number);
     const char *why = NULL;
     if (!layout)

@@ -88,12 +88,17 @@ static void pytorch_at_exit(void)
 static const struct collector_source pytorch_source = {.source = WIRE_SOURCE_PYTHON,
                                                        .at_exit = pytorch_at_exit};
 
-__attribute__((constructor)) static void start(void)
+static void start_pytorch(void)
 {
-    char stacks[256];
     char names[64];
     if (collector_option("pytorch", names, sizeof names) && !atomic_exchange(&requested, true))
         collector_register(&pytorch_source);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    char stacks[256];
+    start_pytorch();
     if (!collector_option("stacks", stacks, sizeof stacks))
         return;
     collector_register(&python_source);

@@ -82,6 +82,14 @@ static uint64_t page_start(uint64_t address)
     return address & ~(uint64_t)(PAGE - 1);
 }
 
+/* The first page at or above `from` and below `to` that cannot be read, or `to`. */
+static uint64_t readable_until(uint64_t from, uint64_t to)
+{
+    while (from < to && stack_readable(from))
+        from += PAGE;
+    return from < to ? from : to;
+}
+
 static struct range *other_at(uint64_t address)
 {
     for (unsigned i = 0; i < OTHERS; i++) {
@@ -146,12 +154,6 @@ bool stack_bounds_reach(struct stack_bounds *bounds, uint64_t address, uint64_t 
 {
     if (address < bounds->low || address - bounds->low > MAX_OTHER)
         return false;
-    /* The first page at or above `bounds->high` and below `page_start(address + bytes - 1) + PAGE`
-     * that cannot be read, or `page_start(address + bytes - 1) + PAGE`. */
-    uint64_t from = bounds->high;
-    uint64_t to = page_start(address + bytes - 1) + PAGE;
-    while (from < to && stack_readable(from))
-        from += PAGE;
-    bounds->high = from < to ? from : to;
+    bounds->high = readable_until(bounds->high, page_start(address + bytes - 1) + PAGE);
     return address + bytes <= bounds->high;
 }

@@ -217,6 +217,18 @@ static void unary(struct machine *machine, struct cursor *code, unsigned operati
     }
 }
 
+static void constant(struct machine *machine, struct cursor *code, unsigned operation)
+{
+    unsigned bytes = 1u << (operation - OP_CONST1U) / 2;
+    if (operation == OP_CONSTU)
+        push_operand(machine, cursor_uleb(code));
+    else if (operation == OP_CONSTS)
+        push_operand(machine, (uint64_t)cursor_sleb(code));
+    else
+        push_operand(machine,
+                     operation & 1 ? cursor_signed(code, bytes) : cursor_take(code, bytes));
+}
+
 static void jump(struct machine *machine, struct cursor *code, const unsigned char *start,
                  unsigned operation)
 {
@@ -235,14 +247,7 @@ static void compute(struct machine *machine, struct cursor *code, unsigned opera
     if (operation >= OP_LIT0 && operation <= OP_LIT31) {
         push_operand(machine, operation - OP_LIT0);
     } else if (operation >= OP_CONST1U && operation <= OP_CONSTS) {
-        unsigned bytes = 1u << (operation - OP_CONST1U) / 2;
-        if (operation == OP_CONSTU)
-            push_operand(machine, cursor_uleb(code));
-        else if (operation == OP_CONSTS)
-            push_operand(machine, (uint64_t)cursor_sleb(code));
-        else
-            push_operand(machine,
-                         operation & 1 ? cursor_signed(code, bytes) : cursor_take(code, bytes));
+        constant(machine, code, operation);
     } else if (operation >= OP_DUP && operation <= OP_ROT) {
         stack_operation(machine, code, operation);
     } else if (is_binary(operation)) {

@@ -377,17 +377,21 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
+static void list_modules(struct stacks_modules *modules)
+{
+    struct listing listing = {.modules = modules};
+    uint32_t count = atomic_load(&modules->count); /* what another thread adds meanwhile stays */
+    dl_iterate_phdr(list_one, &listing);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!listing.seen[i])
+            gone(modules, &modules->slots[i]);
+    }
+}
+
 void stacks_modules_look(struct stacks_modules *modules)
 {
     if (!find_object) {
-        struct listing listing = {.modules = modules};
-        uint32_t count =
-            atomic_load(&modules->count); /* what another thread adds meanwhile stays */
-        dl_iterate_phdr(list_one, &listing);
-        for (uint32_t i = 0; i < count; i++) {
-            if (!listing.seen[i])
-                gone(modules, &modules->slots[i]);
-        }
+        list_modules(modules);
         return;
     }
     uint32_t count = atomic_load(&modules->count);

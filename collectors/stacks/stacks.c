@@ -104,25 +104,29 @@ static void stacks_tick(void)
 static const struct collector_source source = {
     .source = WIRE_SOURCE_HOST, .tick = stacks_tick, .unloaded = unloaded};
 
+/* "launch:10+alloc+sync" */
+static void read_kinds(const char *list)
+{
+    static const char *const names[] = {"", "launch", "alloc", "sync"};
+    while (*list) {
+        size_t length = strcspn(list, ":+");
+        for (unsigned kind = 1; kind < sizeof names / sizeof names[0]; kind++) {
+            if (strlen(names[kind]) == length && memcmp(list, names[kind], length) == 0)
+                stacks_every[kind] =
+                    list[length] == ':' ? (uint32_t)strtoul(list + length + 1, NULL, 10) : 1;
+        }
+        list += strcspn(list, "+");
+        list += *list == '+';
+    }
+    stacks_every[STACKS_BUILD] = stacks_every[STACKS_LAUNCH] != 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
     char text[64];
     int saved = errno;
     if (collector_option("stacks", text, sizeof text)) {
-        /* "launch:10+alloc+sync" */
-        const char *list = text;
-        static const char *const names[] = {"", "launch", "alloc", "sync"};
-        while (*list) {
-            size_t length = strcspn(list, ":+");
-            for (unsigned kind = 1; kind < sizeof names / sizeof names[0]; kind++) {
-                if (strlen(names[kind]) == length && memcmp(list, names[kind], length) == 0)
-                    stacks_every[kind] =
-                        list[length] == ':' ? (uint32_t)strtoul(list + length + 1, NULL, 10) : 1;
-            }
-            list += strcspn(list, "+");
-            list += *list == '+';
-        }
-        stacks_every[STACKS_BUILD] = stacks_every[STACKS_LAUNCH] != 0;
+        read_kinds(text);
         if (collector_option("stack-depth", text, sizeof text))
             depth = (uint32_t)strtoul(text, NULL, 10);
         stack_bounds_start();
@@ -159,6 +163,21 @@ static inline uint64_t mix_stack_hash(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* The modules are part of it: another library may come to lie where one was. */
+static struct hash hash_stack(const uint64_t *entries, size_t count, uint8_t flags)
+{
+    uint64_t a = 0x9e3779b97f4a7c15u ^ flags, b = 0xc2b2ae3d27d4eb4fu ^ count;
+    size_t i = 0;
+    for (; i + 1 < count; i += 2) {
+        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
+        b = mix_stack_hash(b ^ entries[i + 1], 0xc4ceb9fe1a85ec53u);
+    }
+    if (i < count)
+        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
+    uint64_t first = mix_stack_hash(a ^ 0x2545f4914f6cdd1du, b ^ 0xd6e8feb86659fd93u);
+    return (struct hash){first ? first : 1, mix_stack_hash(a ^ first, b + 0x9fb21c651e98df25u)};
+}
+
 static __attribute__((noinline)) uint32_t
 define(struct stacks_state *stacks, const uint64_t *entries, size_t count, uint8_t flags)
 {
@@ -182,18 +201,7 @@ define(struct stacks_state *stacks, const uint64_t *entries, size_t count, uint8
 static uint32_t stack_number(struct stacks_state *stacks, const uint64_t *entries, size_t count,
                              uint8_t flags)
 {
-    /* The modules are part of it: another library may come to lie where one was. */
-    uint64_t a = 0x9e3779b97f4a7c15u ^ flags, b = 0xc2b2ae3d27d4eb4fu ^ count;
-    size_t i = 0;
-    for (; i + 1 < count; i += 2) {
-        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
-        b = mix_stack_hash(b ^ entries[i + 1], 0xc4ceb9fe1a85ec53u);
-    }
-    if (i < count)
-        a = mix_stack_hash(a ^ entries[i], 0xff51afd7ed558ccdu);
-    uint64_t first = mix_stack_hash(a ^ 0x2545f4914f6cdd1du, b ^ 0xd6e8feb86659fd93u);
-    struct hash hash =
-        (struct hash){first ? first : 1, mix_stack_hash(a ^ first, b + 0x9fb21c651e98df25u)};
+    struct hash hash = hash_stack(entries, count, flags);
     for (uint32_t probe = 0; probe < PROBES; probe++) {
         uint32_t at = ((uint32_t)hash.first + probe) & (SLOTS - 1);
         uint64_t key = atomic_load_explicit(&stacks->slots[at].key, memory_order_acquire);

@@ -304,6 +304,15 @@ static enum cfi_stepped step_by_tables(struct walk *walk, uint32_t module,
     return result == CFI_STEPPED && !continue_at(walk, registers, row.signal) ? CFI_FAILED : result;
 }
 
+/* A frame whose rule needs more than the stack pointer and rbp, of which nothing else is known. */
+static enum cfi_stepped step_by_tables_from_pointers(struct walk *walk, uint32_t module)
+{
+    struct cfi_registers registers = {
+        .known = 1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RIP,
+        .value = {[CFI_RSP] = walk->sp, [CFI_RBP] = walk->frame, [CFI_RIP] = walk->pc},
+    };
+    return step_by_tables(walk, module, &registers);
+}
 #endif
 
 static inline void put_stack_entry(struct walk *walk, uint32_t module)
@@ -358,13 +367,7 @@ static inline bool advance_walk(struct walk *walk, enum stopped *why)
         return false;
 #if defined(__x86_64__)
     case RULE_TABLES: {
-        /* A frame whose rule needs more than the stack pointer and rbp, of which nothing else is
-         * known. */
-        struct cfi_registers registers = {
-            .known = 1u << CFI_RSP | 1u << CFI_RBP | 1u << CFI_RIP,
-            .value = {[CFI_RSP] = walk->sp, [CFI_RBP] = walk->frame, [CFI_RIP] = walk->pc},
-        };
-        enum cfi_stepped stepped = step_by_tables(walk, rule.module, &registers);
+        enum cfi_stepped stepped = step_by_tables_from_pointers(walk, rule.module);
         *why = stepped == CFI_OUTERMOST ? STOPPED_DONE : STOPPED_NEEDS_REGISTERS;
         return stepped == CFI_STEPPED;
     }

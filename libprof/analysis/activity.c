@@ -110,7 +110,11 @@ enum prof_status prof_activity_summary(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_activity_summary)
+void prof_activity_summary_free(struct prof_activity_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_activity_summary){0};
+}
 
 /* ---- unified memory by address --------------------------------------------------------------- */
 
@@ -214,4 +218,8 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_migration_summary)
+void prof_migration_summary_free(struct prof_migration_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_migration_summary){0};
+}

@@ -95,6 +95,12 @@ static bool make_api_rows(struct work *w, struct prof_api_summary *result)
     return true;
 }
 
+/* cudaEventQuery is not recorded as a call; the driver reports it like a wait for the event. */
+static const char *wait_text(int kind, const char *call)
+{
+    return kind == WIRE_SYNC_EVENT && !call ? "event (query)" : prof_sync_kind_text(kind);
+}
+
 static bool make_sync_rows(struct work *w, struct prof_sync_summary *result)
 {
     result->rows = calloc(w->groups.count + 1, sizeof *result->rows);
@@ -103,13 +109,8 @@ static bool make_sync_rows(struct work *w, struct prof_sync_summary *result)
     for (size_t i = 0; i < w->groups.count; i++) {
         struct group *g = prof_group_at(&w->groups, i);
         struct prof_sync_row *r = &result->rows[result->count++];
-        /* cudaEventQuery is not recorded as a call; the driver reports it like a wait for the
-         * event. */
         *r = (struct prof_sync_row){.kind = g->kind,
-                                    .kind_text =
-                                        g->kind == WIRE_SYNC_EVENT && !w->texts.list.data[g->name]
-                                            ? "event (query)"
-                                            : prof_sync_kind_text(g->kind),
+                                    .kind_text = wait_text(g->kind, w->texts.list.data[g->name]),
                                     .api_name = w->texts.list.data[g->name],
                                     .duration_ns = prof_gather_result(&g->duration),
                                     .unfinished = g->unfinished};
@@ -132,7 +133,11 @@ enum prof_status prof_api_summary(struct prof_capture *capture, const struct pro
     return status;
 }
 
-PROF_FREE_ROWS(prof_api_summary)
+void prof_api_summary_free(struct prof_api_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_api_summary){0};
+}
 
 enum prof_status prof_sync_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_sync_summary *result, struct prof_error *err)
@@ -146,4 +151,8 @@ enum prof_status prof_sync_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-PROF_FREE_ROWS(prof_sync_summary)
+void prof_sync_summary_free(struct prof_sync_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_sync_summary){0};
+}

@@ -122,7 +122,11 @@ enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceiling
     return PROF_OK;
 }
 
-PROF_FREE_ROWS(prof_ceilings)
+void prof_ceilings_free(struct prof_ceilings *result)
+{
+    free(result->rows);
+    *result = (struct prof_ceilings){0};
+}
 
 const struct prof_ceiling *prof_ceiling_find(const struct prof_ceilings *ceilings, int64_t device,
                                              enum prof_ceiling_kind kind)
@@ -241,6 +245,15 @@ static const struct rates all_rates[] = {
     {12, 0, 2, 128, 128, 0, 256, 512, 512, 1024},
 };
 
+static const struct rates *rates_of(int64_t major, int64_t minor)
+{
+    const struct rates *found = NULL;
+    for (size_t i = 0; i < sizeof all_rates / sizeof all_rates[0]; i++)
+        if (all_rates[i].major == major && all_rates[i].minor <= minor)
+            found = &all_rates[i];
+    return found;
+}
+
 struct peaks {
     const struct prof_device *device;
     struct prof_ceiling *out;
@@ -257,6 +270,14 @@ static void add_peak(struct peaks *peaks, enum prof_ceiling_kind kind, double va
     ceiling->how = how;
 }
 
+static void add_peak_rate(struct peaks *peaks, enum prof_ceiling_kind kind, int rate)
+{
+    double clock = 1e3 * (double)peaks->device->clock_khz;
+    if (rate)
+        add_peak(peaks, kind, 2.0 * rate * (double)peaks->device->units * clock,
+                 "units x multiply-adds per clock x 2 x peak clock");
+}
+
 static bool known(int64_t value)
 {
     return value != PROF_UNKNOWN && value > 0;
@@ -269,11 +290,7 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
         for (enum prof_ceiling_kind kind = PROF_CEILING_DRAM_COPY; kind <= PROF_CEILING_DRAM_TRIAD;
              kind++)
             add_peak(&peaks, kind, (double)device->memory_bandwidth, "bus width x memory clock");
-    const struct rates *r = NULL;
-    for (size_t i = 0; i < sizeof all_rates / sizeof all_rates[0]; i++)
-        if (all_rates[i].major == device->compute_major &&
-            all_rates[i].minor <= device->compute_minor)
-            r = &all_rates[i];
+    const struct rates *r = rates_of(device->compute_major, device->compute_minor);
     if (!r || !known(device->units) || !known(device->clock_khz))
         return peaks.count;
     add_peak(&peaks, PROF_CEILING_SHARED,
@@ -292,28 +309,29 @@ size_t prof_peaks(const struct prof_device *device, struct prof_ceiling out[PROF
         {PROF_CEILING_TENSOR_BF16, r->tensor_bf16},
         {PROF_CEILING_TENSOR_FP8, r->tensor_fp8},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double clock = 1e3 * (double)peaks.device->clock_khz;
-        if (rows[i].rate)
-            add_peak(&peaks, rows[i].kind, 2.0 * rows[i].rate * (double)peaks.device->units * clock,
-                     "units x multiply-adds per clock x 2 x peak clock");
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        add_peak_rate(&peaks, rows[i].kind, rows[i].rate);
     return peaks.count;
+}
+
+static struct prof_ceiling peak_of_matmul(const struct prof_device *device,
+                                          enum prof_ceiling_kind kind)
+{
+    struct prof_ceiling peak = prof_peak(device, prof_pipe_of_matmul(kind));
+    if (isnan(peak.value) && kind == PROF_CEILING_MATMUL_FP64)
+        peak = prof_peak(device, PROF_CEILING_FP64);
+    struct prof_ceiling matmul = prof_ceiling_of(kind);
+    matmul.device = peak.device;
+    matmul.value = peak.value;
+    matmul.how = peak.how;
+    return matmul;
 }
 
 struct prof_ceiling prof_peak(const struct prof_device *device, enum prof_ceiling_kind kind)
 {
     struct prof_ceiling peaks[PROF_CEILINGS];
-    if (prof_pipe_of_matmul(kind) != PROF_CEILINGS) {
-        struct prof_ceiling peak = prof_peak(device, prof_pipe_of_matmul(kind));
-        if (isnan(peak.value) && kind == PROF_CEILING_MATMUL_FP64)
-            peak = prof_peak(device, PROF_CEILING_FP64);
-        struct prof_ceiling matmul = prof_ceiling_of(kind);
-        matmul.device = peak.device;
-        matmul.value = peak.value;
-        matmul.how = peak.how;
-        return matmul;
-    }
+    if (prof_pipe_of_matmul(kind) != PROF_CEILINGS)
+        return peak_of_matmul(device, kind);
     size_t count = prof_peaks(device, peaks);
     for (size_t i = 0; i < count; i++)
         if (peaks[i].kind == kind)

@@ -118,6 +118,21 @@ static double slot_value(const struct source *source, size_t i, const double *su
     }
 }
 
+static void add_values(const struct source *source, struct span *span, sqlite3_stmt *row, double ns)
+{
+    double sums[WIRE_COUNTER_SLOTS];
+    for (size_t i = 0; i < WIRE_COUNTER_SLOTS; i++) {
+        double value = sqlite3_column_double(row, SAMPLE_COLUMNS + (int)i); /* NULL is 0 */
+        sums[i] = source->slots[i].kind == PROF_COUNTER_MEAN ? value * ns : value;
+        span->sums[i] += sums[i];
+    }
+    for (size_t i = 0; i < WIRE_COUNTER_SLOTS; i++) {
+        double value = source->slots[i].name ? slot_value(source, i, sums, ns) : NAN;
+        if (isfinite(value) && value > span->peaks[i])
+            span->peaks[i] = value;
+    }
+}
+
 static bool add_line_sample(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
@@ -139,19 +154,39 @@ static bool add_line_sample(void *user, sqlite3_stmt *row)
     if (!span->sampled_ns || end > span->end_ns)
         span->end_ns = end;
     span->sampled_ns = prof_add(span->sampled_ns, duration);
-    double ns = (double)duration;
-    double sums[WIRE_COUNTER_SLOTS];
-    for (size_t i = 0; i < WIRE_COUNTER_SLOTS; i++) {
-        double value = sqlite3_column_double(row, SAMPLE_COLUMNS + (int)i); /* NULL is 0 */
-        sums[i] = source->slots[i].kind == PROF_COUNTER_MEAN ? value * ns : value;
-        span->sums[i] += sums[i];
-    }
-    for (size_t i = 0; i < WIRE_COUNTER_SLOTS; i++) {
-        double value = source->slots[i].name ? slot_value(source, i, sums, ns) : NAN;
-        if (isfinite(value) && value > span->peaks[i])
-            span->peaks[i] = value;
-    }
+    add_values(source, span, row, (double)duration);
     return true;
+}
+
+static void set_spans(struct work *w, size_t max_points)
+{
+    int64_t end = w->scope.by_time ? w->scope.end_ns : prof_end_ns(w->capture);
+    if (end == INT64_MAX || end == PROF_UNKNOWN)
+        end = prof_end_ns(w->capture);
+    w->begin_ns = w->scope.by_time ? w->scope.begin_ns : 0;
+    w->spans = max_points < LEAST_POINTS ? LEAST_POINTS : max_points;
+    int64_t length = end == PROF_UNKNOWN ? 0 : prof_subtract(end, w->begin_ns);
+    w->span_ns = length > 0 ? length / (int64_t)w->spans + 1 : 1;
+}
+
+static enum prof_status read_counter_samples(struct work *w, struct prof_error *err)
+{
+    char sql[512];
+    size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
+    for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
+        used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
+    snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
+    enum prof_status status =
+        prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
+                  add_line_source, w, err);
+    if (!status && w->source_count)
+        status = prof_scan(w->capture,
+                           "SELECT counter_device, slot, name, unit, kind, clock, peak "
+                           "FROM counter ORDER BY id",
+                           add_line_counter, w, err);
+    if (!status && w->source_count)
+        status = prof_scan(w->capture, sql, add_line_sample, w, err);
+    return status;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -208,27 +243,8 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        int64_t end = w.scope.by_time ? w.scope.end_ns : prof_end_ns(w.capture);
-        if (end == INT64_MAX || end == PROF_UNKNOWN)
-            end = prof_end_ns(w.capture);
-        w.begin_ns = w.scope.by_time ? w.scope.begin_ns : 0;
-        w.spans = max_points < LEAST_POINTS ? LEAST_POINTS : max_points;
-        int64_t length = end == PROF_UNKNOWN ? 0 : prof_subtract(end, w.begin_ns);
-        w.span_ns = length > 0 ? length / (int64_t)w.spans + 1 : 1;
-        char sql[512];
-        size_t used = (size_t)snprintf(sql, sizeof sql, "SELECT counter_device, start, duration");
-        for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-            used += (size_t)snprintf(sql + used, sizeof sql - used, ", c%u", i);
-        snprintf(sql + used, sizeof sql - used, " FROM counter_sample");
-        status = prof_scan(w.capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
-                           add_line_source, &w, err);
-        if (!status && w.source_count)
-            status = prof_scan(w.capture,
-                               "SELECT counter_device, slot, name, unit, kind, clock, peak "
-                               "FROM counter ORDER BY id",
-                               add_line_counter, &w, err);
-        if (!status && w.source_count)
-            status = prof_scan(w.capture, sql, add_line_sample, &w, err);
+        set_spans(&w, max_points);
+        status = read_counter_samples(&w, err);
         prof_end(capture);
     }
     for (size_t i = 0; !status && i < w.source_count; i++)

@@ -147,6 +147,18 @@ static bool add_source_counter(void *user, sqlite3_stmt *row)
     return true;
 }
 
+/* From the clock's slot to its counter. */
+static void find_clocks(struct work *w)
+{
+    for (size_t i = 0; i < w->slots.count; i++) {
+        struct slot *slot = &w->slots.data[i];
+        if (slot->clock >= 0)
+            slot->clock =
+                w->slots.data[i / WIRE_COUNTER_SLOTS * WIRE_COUNTER_SLOTS + (size_t)slot->clock]
+                    .counter;
+    }
+}
+
 static enum prof_status read_tables(struct work *w, struct prof_error *err)
 {
     struct prof_capture *capture = w->base.capture;
@@ -168,14 +180,7 @@ static enum prof_status read_tables(struct work *w, struct prof_error *err)
                            "SELECT counter_device, start, duration, others FROM counter_burst "
                            "ORDER BY start",
                            add_burst, w, err);
-    /* From the clock's slot to its counter. */
-    for (size_t i = 0; i < w->slots.count; i++) {
-        struct slot *slot = &w->slots.data[i];
-        if (slot->clock >= 0)
-            slot->clock =
-                w->slots.data[i / WIRE_COUNTER_SLOTS * WIRE_COUNTER_SLOTS + (size_t)slot->clock]
-                    .counter;
-    }
+    find_clocks(w);
     return status;
 }
 
@@ -304,6 +309,24 @@ static bool add_counter_sample(void *user, sqlite3_stmt *row)
     return true;
 }
 
+static enum prof_status scan_values(struct work *w, struct prof_error *err)
+{
+    char columns[256] = "", sql[512];
+    size_t used = 0;
+    for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
+        used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
+    counter_samples_sql(&w->base, columns, sql, sizeof sql);
+    enum prof_status status = PROF_OK;
+    for (int i = 0; !status && i < 2; i++) {
+        w->at = 0;
+        w->second = i == 1;
+        status = prof_scan(w->base.capture, sql, add_counter_sample, w, err);
+    }
+    for (size_t i = 0; i < w->base.groups.count; i++)
+        counter_estimate_end(w->result, &w->estimates[i]);
+    return status;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static void fill_values(const struct work *w, const struct counter_group *g,
@@ -395,26 +418,29 @@ static enum prof_status summarise_counters(struct work *w, struct prof_error *er
     if (!status &&
         !counter_estimates_make(w->result, w->base.groups.count, &w->estimates, &w->memory))
         status = prof_out_of_memory(err);
-    if (!status) {
-        char columns[256] = "", sql[512];
-        size_t used = 0;
-        for (unsigned i = 0; i < WIRE_COUNTER_SLOTS; i++)
-            used += (size_t)snprintf(columns + used, sizeof columns - used, ", c%u", i);
-        counter_samples_sql(&w->base, columns, sql, sizeof sql);
-        status = PROF_OK;
-        for (int i = 0; !status && i < 2; i++) {
-            w->at = 0;
-            w->second = i == 1;
-            status = prof_scan(w->base.capture, sql, add_counter_sample, w, err);
-        }
-        for (size_t i = 0; i < w->base.groups.count; i++)
-            counter_estimate_end(w->result, &w->estimates[i]);
-    }
+    if (!status)
+        status = scan_values(w, err);
     if (!status && !make_counter_rows(w))
         status = prof_out_of_memory(err);
     w->result->samples = w->base.count;
     w->result->sampled_ns = w->base.sampled_ns;
     return status;
+}
+
+static void free_counters_work(struct work *w)
+{
+    for (size_t i = 0; i < w->base.sources.count; i++)
+        prof_array_free(&w->base.sources.data[i].bursts);
+    prof_array_free(&w->base.sources);
+    prof_array_free(&w->base.groups);
+    prof_array_free(&w->base.touches);
+    prof_array_free(&w->base.samples);
+    prof_map_free(&w->base.group_of);
+    free(w->base.name_of_config);
+    prof_array_free(&w->slots);
+    free(w->estimates);
+    free(w->memory);
+    prof_scope_close(&w->base.scope);
 }
 
 enum prof_status prof_counter_summary(struct prof_capture *capture,
@@ -431,18 +457,7 @@ enum prof_status prof_counter_summary(struct prof_capture *capture,
         status = summarise_counters(&w, err);
         prof_end(capture);
     }
-    for (size_t i = 0; i < w.base.sources.count; i++)
-        prof_array_free(&w.base.sources.data[i].bursts);
-    prof_array_free(&w.base.sources);
-    prof_array_free(&w.base.groups);
-    prof_array_free(&w.base.touches);
-    prof_array_free(&w.base.samples);
-    prof_map_free(&w.base.group_of);
-    free(w.base.name_of_config);
-    prof_array_free(&w.slots);
-    free(w.estimates);
-    free(w.memory);
-    prof_scope_close(&w.base.scope);
+    free_counters_work(&w);
     return status;
 }
 

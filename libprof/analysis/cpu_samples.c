@@ -38,6 +38,13 @@ static bool cut(struct cpu_sample *sample, const struct prof_recorded *recorded)
     return inside > 0 && sample->weight > 0;
 }
 
+static bool sample_is_valid(const struct cpu_sample *sample, const struct prof_scope *scope)
+{
+    return sample->weight > 0 && sample->weight <= PROF_CPU_SAMPLE_MOST_NS &&
+           sample->duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample->start) &&
+           prof_scope_place(scope, 0, sample->thread, 0, 0);
+}
+
 static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                              const struct prof_scope *scope,
                                              const struct prof_recorded *recorded,
@@ -57,9 +64,7 @@ static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                     .duration = prof_column_id(row, 3),
                                     .weight = prof_column_id(row, 4),
                                     .stack = prof_column_id(row, 5)};
-        if (sample.weight > 0 && sample.weight <= PROF_CPU_SAMPLE_MOST_NS &&
-            sample.duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample.start) &&
-            prof_scope_place(scope, 0, sample.thread, 0, 0) && cut(&sample, recorded))
+        if (sample_is_valid(&sample, scope) && cut(&sample, recorded))
             ok = seen(user, &sample);
     }
     status = prof_query_end(capture, row, err);
@@ -438,6 +443,22 @@ static bool note_device_work(void *user, const struct prof_event_row *op)
                                  op->thread);
 }
 
+static enum prof_status read_devices(struct prof_capture *capture, const struct prof_scope *scope,
+                                     struct prof_cpu_device_time *time, struct prof_error *err)
+{
+    struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
+                                     .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = scope,
+                                     .started = true,
+                                     .in_order = true};
+    enum prof_status status = prof_event_rows(capture, &query, note_device_work, time, err);
+    if (!status && time->busy.count)
+        time->window = (struct prof_interval){time->busy.data[0].begin,
+                                              time->busy.data[time->busy.count - 1].end};
+    return status;
+}
+
 /* The device says whose idle time is meant, not whose samples; the thread says the opposite. */
 static enum prof_status of_scope(struct prof_capture *capture, const struct prof_filter *filter,
                                  struct prof_cpu_device_time *time, struct prof_cpu *result,
@@ -450,18 +471,8 @@ static enum prof_status of_scope(struct prof_capture *capture, const struct prof
     samples.streams = NULL;
     samples.stream_count = 0;
     enum prof_status status = prof_scope_open(&scope, capture, &devices, err);
-    if (!status) {
-        struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
-                                         .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) |
-                                                   PROF_FIELD(LAUNCH),
-                                         .scope = &scope,
-                                         .started = true,
-                                         .in_order = true};
-        status = prof_event_rows(capture, &query, note_device_work, time, err);
-        if (!status && time->busy.count)
-            time->window = (struct prof_interval){time->busy.data[0].begin,
-                                                  time->busy.data[time->busy.count - 1].end};
-    }
+    if (!status)
+        status = read_devices(capture, &scope, time, err);
     prof_scope_close(&scope);
     if (status)
         return status;
@@ -511,6 +522,12 @@ static uint32_t cpu_flame_node(struct prof_call_tree *tree, int64_t id, int64_t 
                : prof_call_tree_frames(tree, node, stack);
 }
 
+static bool weight_includes_kind(enum prof_flame_weight weight, int64_t kind)
+{
+    return weight == PROF_FLAME_BLOCKED ? kind == WIRE_CPU_BLOCKED
+                                        : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
+}
+
 struct flame_work {
     struct prof_call_tree tree;
     enum prof_flame_weight weight;
@@ -519,9 +536,7 @@ struct flame_work {
 static bool add_flame_sample(void *user, const struct cpu_sample *sample)
 {
     struct flame_work *w = user;
-    if (!(w->weight == PROF_FLAME_BLOCKED
-              ? sample->kind == WIRE_CPU_BLOCKED
-              : sample->kind == WIRE_CPU_USER || sample->kind == WIRE_CPU_KERNEL))
+    if (!weight_includes_kind(w->weight, sample->kind))
         return true;
     uint32_t node = cpu_flame_node(&w->tree, sample->thread, sample->stack);
     if (node == PROF_NO_GROUP)

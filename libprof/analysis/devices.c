@@ -39,7 +39,18 @@ static bool find_physical(struct prof_capture *capture)
     return ok;
 }
 
-/* ---- what keeps devices of one number apart -------------------------------------------------- */
+static void put_number(const struct prof_device *d, char *out)
+{
+    const char *kind = d->kind && !strcmp(d->kind, "gpu")   ? "GPU"
+                       : d->kind && !strcmp(d->kind, "cpu") ? "CPU"
+                                                            : "device";
+    if (d->ordinal == PROF_UNKNOWN)
+        snprintf(out, WORDS, "device n/a");
+    else
+        snprintf(out, WORDS, "%s %lld", kind, (long long)d->ordinal);
+}
+
+/* ---- what distinguishes devices of one number ------------------------------------------------- */
 
 /* Each writes nothing where it is not known. */
 typedef void trait(const struct prof_device *d, const struct prof_process *p, char *out);
@@ -89,18 +100,20 @@ static trait *const traits[] = {by_api, by_host, describe_rank, by_process, by_h
                                 by_row};
 enum { TRAITS = sizeof traits / sizeof *traits };
 
+/* Host and API are the program's words: a title is printed as it is. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if (*text < ' ' || *text > '~')
+            *text = '?';
+}
+
 /* "GPU 0", or with a trait "GPU 0 (rank 3)"; "" where the trait is not known. */
 static void put_title(const struct prof_capture *capture, const struct prof_device *d, size_t with,
                       char *out)
 {
     char told[WORDS] = "";
-    const char *kind = d->kind && !strcmp(d->kind, "gpu")   ? "GPU"
-                       : d->kind && !strcmp(d->kind, "cpu") ? "CPU"
-                                                            : "device";
-    if (d->ordinal == PROF_UNKNOWN)
-        snprintf(out, WORDS, "device n/a");
-    else
-        snprintf(out, WORDS, "%s %lld", kind, (long long)d->ordinal);
+    put_number(d, out);
     if (with == TRAITS)
         return;
     traits[with](d, prof_process(capture, d->process), told);
@@ -108,11 +121,7 @@ static void put_title(const struct prof_capture *capture, const struct prof_devi
         *out = 0;
     else
         snprintf(out + strlen(out), WORDS - strlen(out), " (%.60s)", told);
-    /* Host and API are the program's words: a title is printed as it is. */
-    char *text = out;
-    for (; *text; text++)
-        if (*text < ' ' || *text > '~')
-            *text = '?';
+    make_printable(out);
 }
 
 static bool count_one(struct prof_names *counts, const char *key)
@@ -145,33 +154,37 @@ static bool only_one(const struct prof_names *counts, const char *key)
     return *key && known && *known == 1;
 }
 
+/* The number alone where that is enough, else with the first trait that no other has. */
+static bool call(struct prof_capture *capture, const struct prof_names *counts,
+                 struct prof_device *d)
+{
+    char title[WORDS];
+    put_title(capture, d, TRAITS, title);
+    for (size_t with = 0; with < TRAITS && !only_one(counts, title); with++)
+        put_title(capture, d, with, title);
+    d->title = prof_arena_copy(&capture->lookup_texts, title, strlen(title));
+    d->full_name = d->title;
+    if (d->name && only_one(counts, d->name)) {
+        d->full_name = d->name;
+    } else if (d->name) {
+        char *both;
+        int length = asprintf(&both, "%s %s", title, d->name);
+        d->full_name =
+            length < 0 ? NULL : prof_arena_copy(&capture->lookup_texts, both, (size_t)length);
+        if (length >= 0)
+            free(both);
+    }
+    return d->title && d->full_name;
+}
+
 bool prof_tell_devices_apart(struct prof_capture *capture)
 {
     struct prof_names counts = {0}; /* titles with each trait, and names -> how many devices */
     bool ok = find_physical(capture) && count_all(capture, &counts);
     for (size_t i = 0; ok && i < capture->devices.count; i++) {
         struct prof_device *d = &capture->devices.data[i];
-        /* The number alone where that is enough, else with the first trait that no other has. */
-        if (d->physical == d->id) {
-            char title[WORDS];
-            put_title(capture, d, TRAITS, title);
-            for (size_t with = 0; with < TRAITS && !only_one(&counts, title); with++)
-                put_title(capture, d, with, title);
-            d->title = prof_arena_copy(&capture->lookup_texts, title, strlen(title));
-            d->full_name = d->title;
-            if (d->name && only_one(&counts, d->name)) {
-                d->full_name = d->name;
-            } else if (d->name) {
-                char *both;
-                int length = asprintf(&both, "%s %s", title, d->name);
-                d->full_name = length < 0
-                                   ? NULL
-                                   : prof_arena_copy(&capture->lookup_texts, both, (size_t)length);
-                if (length >= 0)
-                    free(both);
-            }
-            ok = d->title && d->full_name;
-        }
+        if (d->physical == d->id)
+            ok = call(capture, &counts, d);
     }
     for (size_t i = 0; ok && i < capture->devices.count; i++) {
         struct prof_device *d = &capture->devices.data[i];

@@ -162,7 +162,11 @@ enum prof_status prof_exact(struct prof_capture *capture, struct prof_exact *res
     return status;
 }
 
-PROF_FREE_ROWS(prof_exact)
+void prof_exact_free(struct prof_exact *result)
+{
+    free(result->rows);
+    *result = (struct prof_exact){0};
+}
 
 static int by_config(const void *key, const void *element)
 {

@@ -176,6 +176,13 @@ int prof_order(int64_t sum_a, int64_t sum_b, const char *a, const char *b)
 #define OCTAVES 64
 #define SMALL 1024 /* values a group keeps whatever the budget says */
 
+/* Octave 0 holds 0..255 one by one; octave o > 0 holds [2^(o+7), 2^(o+8)) in 256 steps, each
+ * 2^(o-1) wide. */
+static unsigned octave_of(uint64_t value)
+{
+    return value < STEPS ? 0 : (unsigned)(64 - __builtin_clzll(value)) - STEP_BITS;
+}
+
 static unsigned step_of(uint64_t value, unsigned octave)
 {
     return octave ? (unsigned)(value >> (octave - 1)) & (STEPS - 1) : (unsigned)value;
@@ -192,15 +199,28 @@ static double middle_of(unsigned octave, unsigned step)
 static void count_in_histogram(struct prof_gather *g, int64_t value)
 {
     uint64_t size = value < 0 ? 0 : (uint64_t)value;
-    /* Octave 0 holds 0..255 one by one; octave o > 0 holds [2^(o+7), 2^(o+8)) in 256 steps, each
-     * 2^(o-1) wide. */
-    unsigned octave = size < STEPS ? 0 : (unsigned)(64 - __builtin_clzll(size)) - STEP_BITS;
+    unsigned octave = octave_of(size);
     if (!g->octaves[octave])
         g->octaves[octave] = calloc(STEPS, sizeof **g->octaves);
     if (!g->octaves[octave])
         g->out_of_memory = true;
     else if (g->octaves[octave][step_of(size, octave)] < UINT32_MAX)
         g->octaves[octave][step_of(size, octave)]++;
+}
+
+static void go_over(struct prof_gather *g, struct prof_spread_budget *budget, size_t kept)
+{
+    g->octaves = calloc(OCTAVES, sizeof *g->octaves);
+    if (!g->octaves) {
+        g->out_of_memory = true;
+    } else {
+        for (size_t i = 0; i < kept; i++)
+            count_in_histogram(g, g->values[i]);
+    }
+    budget->used -= g->capacity * sizeof *g->values;
+    free(g->values);
+    g->values = NULL;
+    g->capacity = 0;
 }
 
 static void keep_value(struct prof_gather *g, struct prof_spread_budget *budget, int64_t value)
@@ -210,16 +230,7 @@ static void keep_value(struct prof_gather *g, struct prof_spread_budget *budget,
         size_t limit = budget->limit ? budget->limit : PROF_SPREAD_BUDGET, old = g->capacity;
         bool fits = kept < SMALL || budget->used + kept * sizeof *g->values / 2 <= limit;
         if (!fits || !prof_array_room(&g->values, &g->capacity, kept + 1, sizeof *g->values)) {
-            g->octaves = calloc(OCTAVES, sizeof *g->octaves);
-            if (!g->octaves)
-                g->out_of_memory = true;
-            else
-                for (size_t i = 0; i < kept; i++)
-                    count_in_histogram(g, g->values[i]);
-            budget->used -= g->capacity * sizeof *g->values;
-            free(g->values);
-            g->values = NULL;
-            g->capacity = 0;
+            go_over(g, budget, kept);
             if (g->octaves)
                 count_in_histogram(g, value);
             return;
@@ -350,18 +361,23 @@ struct prof_spread prof_gather_result(struct prof_gather *g)
     return s;
 }
 
+/* Every value, or every step of the gatherer's own histogram by a value in it. */
+static void count_steps(const struct prof_gather *g, int64_t *counts)
+{
+    for (int64_t i = 0; g->values && i < g->count; i++)
+        counts[prof_histogram_step(g->values[i])]++;
+    for (unsigned o = 0; g->octaves && o < OCTAVES; o++)
+        for (unsigned s = 0; g->octaves[o] && s < STEPS; s++)
+            counts[prof_histogram_step((int64_t)middle_of(o, s))] += g->octaves[o][s];
+}
+
 bool prof_gather_histogram(const struct prof_gather *g, struct prof_histogram *histogram)
 {
     int64_t counts[PROF_HISTOGRAM_STEPS] = {0};
     *histogram = (struct prof_histogram){0};
     if (!g->count || g->out_of_memory)
         return true;
-    /* Every value, or every step of the gatherer's own histogram by a value in it. */
-    for (int64_t i = 0; g->values && i < g->count; i++)
-        counts[prof_histogram_step(g->values[i])]++;
-    for (unsigned o = 0; g->octaves && o < OCTAVES; o++)
-        for (unsigned s = 0; g->octaves[o] && s < STEPS; s++)
-            counts[prof_histogram_step((int64_t)middle_of(o, s))] += g->octaves[o][s];
+    count_steps(g, counts);
     uint32_t first = prof_histogram_step(g->min), last = prof_histogram_step(g->max);
     histogram->counts = malloc((last - first + 1) * sizeof *counts);
     if (!histogram->counts)

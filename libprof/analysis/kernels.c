@@ -220,6 +220,21 @@ static struct group *kernel_group(struct work *w, int64_t config_id)
     return g;
 }
 
+static void add_api(struct group *g, const struct prof_stream *s)
+{
+    const char *api = s ? s->api : NULL;
+    if (!g->api_name)
+        g->api_name = api;
+    else if (api && api != g->api_name && strcmp(api, g->api_name))
+        g->apis_differ = true;
+}
+
+static void add_group_node(struct group *g, int64_t node, const struct prof_stream *s)
+{
+    if (!g->graph_nodes++)
+        g->node = (struct prof_graph_node){.process = s ? s->process : 0, .node = node};
+}
+
 static bool add_kernel_execution(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
@@ -227,16 +242,9 @@ static bool add_kernel_execution(void *user, const struct prof_event_row *row)
     if (!g)
         return false;
     const struct prof_stream *stream = prof_stream(w->capture, row->stream);
-    const char *api = stream ? stream->api : NULL;
-    if (!g->api_name)
-        g->api_name = api;
-    else if (api && api != g->api_name && strcmp(api, g->api_name))
-        g->apis_differ = true;
-    if (row->graph_node != PROF_UNKNOWN) {
-        if (!g->graph_nodes++)
-            g->node = (struct prof_graph_node){.process = stream ? stream->process : 0,
-                                               .node = row->graph_node};
-    }
+    add_api(g, stream);
+    if (row->graph_node != PROF_UNKNOWN)
+        add_group_node(g, row->graph_node, stream);
     if (row->flags & 4)
         g->failed++;
     if (row->start_ns == PROF_UNKNOWN || row->duration_ns == PROF_UNKNOWN) {
@@ -268,6 +276,25 @@ static enum prof_status scan_kernels(struct work *w, struct prof_error *err)
         .scope = &w->scope,
     };
     return prof_event_rows(w->capture, &query, add_kernel_execution, w, err);
+}
+
+/* One question for all groups: each costs a look at the graphs' tables. */
+static enum prof_status find_creators(struct work *w, struct prof_error *err)
+{
+    PROF_ARRAY(struct prof_graph_node *) wanted = {0};
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && i < w->groups.count; i++) {
+        struct group *g = prof_group_at(&w->groups, i);
+        struct prof_graph_node **slot = g->graph_nodes ? prof_array_add(&wanted) : NULL;
+        if (slot)
+            *slot = &g->node;
+        else if (g->graph_nodes)
+            status = prof_out_of_memory(err);
+    }
+    if (!status && wanted.count)
+        status = prof_graph_creators(w->capture, wanted.data, wanted.count, err);
+    prof_array_free(&wanted);
+    return status;
 }
 
 static int by_kernel_total(const void *a, const void *b)
@@ -322,22 +349,8 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan_kernels(&w, err);
-    /* One question for all groups: each costs a look at the graphs' tables. */
-    if (!status) {
-        PROF_ARRAY(struct prof_graph_node *) wanted = {0};
-        status = PROF_OK;
-        for (size_t i = 0; !status && i < w.groups.count; i++) {
-            struct group *g = prof_group_at(&w.groups, i);
-            struct prof_graph_node **slot = g->graph_nodes ? prof_array_add(&wanted) : NULL;
-            if (slot)
-                *slot = &g->node;
-            else if (g->graph_nodes)
-                status = prof_out_of_memory(err);
-        }
-        if (!status && wanted.count)
-            status = prof_graph_creators(w.capture, wanted.data, wanted.count, err);
-        prof_array_free(&wanted);
-    }
+    if (!status)
+        status = find_creators(&w, err);
     if (!status && !make_kernel_summary_rows(&w, result)) {
         prof_kernel_summary_free(result);
         status = prof_out_of_memory(err);

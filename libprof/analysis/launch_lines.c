@@ -38,16 +38,21 @@ struct work {
 
 /* ---- summing up ------------------------------------------------------------------------------ */
 
+static int64_t launch_stack(struct work *w, const struct prof_event_row *op)
+{
+    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
+    int64_t made_by = op->graph_node == PROF_UNKNOWN || !stream
+                          ? 0
+                          : prof_node_stack_of(&w->nodes, stream->process, op->graph_node);
+    return made_by ? made_by : op->stack;
+}
+
 /* The stack of an operation; in the backward pass that of the forward operator, where it is known.
  */
 static int64_t find_stack(struct work *w, const struct prof_event_row *op, bool *backward)
 {
     uint32_t at;
-    const struct prof_stream *stream = prof_stream(w->capture, op->stream);
-    int64_t made_by = op->graph_node == PROF_UNKNOWN || !stream
-                          ? 0
-                          : prof_node_stack_of(&w->nodes, stream->process, op->graph_node);
-    int64_t stack = made_by ? made_by : op->stack;
+    int64_t stack = launch_stack(w, op);
     *backward = false;
     if (op->call_ns == PROF_UNKNOWN)
         return stack;
@@ -189,32 +194,36 @@ static int by_row_and_name(const void *a, const void *b)
     return (uintptr_t)x->text < (uintptr_t)y->text ? -1 : x->text != y->text;
 }
 
+/* Which name takes most of each row; of equal ones the first by the alphabet. */
+static void find_most(struct work *w)
+{
+    struct line_work *works = prof_group_at(&w->works, 0);
+    size_t count = w->works.count;
+    if (count)
+        qsort(works, count, sizeof *works, by_row_and_name);
+    for (size_t i = 0, next; i < count; i = next) {
+        int64_t ns = 0;
+        for (next = i; next < count && !by_row_and_name(&works[i], &works[next]); next++)
+            ns = prof_add(ns, works[next].ns);
+        struct prof_launch_line *row =
+            works[i].row ? prof_group_at(&w->rows, works[i].row - 1) : NULL;
+        if (!row)
+            continue;
+        row->works++;
+        if (!row->work || prof_order(ns, row->work_ns, works[i].text, row->work) < 0) {
+            row->work = works[i].text;
+            row->work_ns = ns;
+        }
+    }
+}
+
 static bool make_launch_line_rows(struct work *w)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < w->works.count; i++)
         ok = add_line_work_to_rows(w, prof_group_at(&w->works, i));
-    /* Which name takes most of each row; of equal ones the first by the alphabet. */
-    if (ok) {
-        struct line_work *works = prof_group_at(&w->works, 0);
-        size_t count = w->works.count;
-        if (count)
-            qsort(works, count, sizeof *works, by_row_and_name);
-        for (size_t i = 0, next; i < count; i = next) {
-            int64_t ns = 0;
-            for (next = i; next < count && !by_row_and_name(&works[i], &works[next]); next++)
-                ns = prof_add(ns, works[next].ns);
-            struct prof_launch_line *row =
-                works[i].row ? prof_group_at(&w->rows, works[i].row - 1) : NULL;
-            if (!row)
-                continue;
-            row->works++;
-            if (!row->work || prof_order(ns, row->work_ns, works[i].text, row->work) < 0) {
-                row->work = works[i].text;
-                row->work_ns = ns;
-            }
-        }
-    }
+    if (ok)
+        find_most(w);
     return ok;
 }
 
@@ -260,6 +269,20 @@ static enum prof_status scan_launch_lines(struct work *w, const struct prof_filt
     return status ? status : prof_event_rows(w->capture, &query, add_launched_operation, w, err);
 }
 
+static void close_launch_lines(struct work *w)
+{
+    for (size_t i = 0; i < w->rows.count; i++)
+        free(((struct prof_launch_line *)prof_group_at(&w->rows, i))->where);
+    prof_groups_free(&w->rows);
+    prof_groups_free(&w->works);
+    prof_array_free(&w->name_list);
+    prof_map_free(&w->names);
+    free(w->forward_stacks);
+    prof_torch_close(&w->torch);
+    prof_node_stacks_free(&w->nodes);
+    prof_scope_close(&w->scope);
+}
+
 enum prof_status prof_launch_lines(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_launch_lines *result, struct prof_error *err)
 {
@@ -282,16 +305,7 @@ enum prof_status prof_launch_lines(struct prof_capture *capture, const struct pr
         status = prof_query_end(capture, NULL, err);
     if (!status)
         finish_launch_lines(&w, filter);
-    for (size_t i = 0; i < w.rows.count; i++)
-        free(((struct prof_launch_line *)prof_group_at(&w.rows, i))->where);
-    prof_groups_free(&w.rows);
-    prof_groups_free(&w.works);
-    prof_array_free(&w.name_list);
-    prof_map_free(&w.names);
-    free(w.forward_stacks);
-    prof_torch_close(&w.torch);
-    prof_node_stacks_free(&w.nodes);
-    prof_scope_close(&w.scope);
+    close_launch_lines(&w);
     return status;
 }
 

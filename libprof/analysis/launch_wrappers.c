@@ -181,6 +181,12 @@ static bool nearly_all(int64_t part, int64_t whole)
     return (double)part >= NEARLY_ALL * (double)whole;
 }
 
+static bool is_wrapper(const struct prof_launch_wrappers *w, const struct launch_place *place)
+{
+    return place->callers >= SEVERAL && !nearly_all(place->most, place->count) &&
+           (place->names >= SEVERAL || nearly_all(place->count, w->count));
+}
+
 size_t prof_launch_wrappers_skip(const struct prof_launch_wrappers *w, const uint32_t *places,
                                  size_t count)
 {
@@ -192,8 +198,7 @@ size_t prof_launch_wrappers_skip(const struct prof_launch_wrappers *w, const uin
             break;
         if (place->names < best->names)
             told = i;
-        if (i + 1 < count && place->callers >= SEVERAL && !nearly_all(place->most, place->count) &&
-            (place->names >= SEVERAL || nearly_all(place->count, w->count)))
+        if (i + 1 < count && is_wrapper(w, place))
             told = i + 1;
     }
     return told;

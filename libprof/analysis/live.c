@@ -106,6 +106,17 @@ enum prof_status prof_live_sums(struct prof_capture *capture, int64_t after, siz
     return status ? status : ok ? PROF_OK : prof_out_of_memory(err);
 }
 
+static void one_kernel(struct prof_live_sum *sum, int64_t start, int64_t duration)
+{
+    unsigned bucket = duration > 0 ? 63u - (unsigned)__builtin_clzll((uint64_t)duration) : 0;
+    if (start == PROF_UNKNOWN || duration == PROF_UNKNOWN)
+        return;
+    sum->second = start / 1000000000;
+    sum->count = 1;
+    sum->sum_ns = sum->min_ns = sum->max_ns = duration;
+    sum->histogram[bucket < PROF_LIVE_BUCKETS ? bucket : PROF_LIVE_BUCKETS - 1] = 1;
+}
+
 /* What is called with the rows of a table behind number `after`. */
 struct live_rows {
     prof_live_on_sum on_sum;
@@ -131,14 +142,7 @@ static bool hand_over_kernel(void *user, const struct prof_event_row *row)
 {
     const struct live_rows *rows = user;
     struct prof_live_sum sum = {.id = row->id, .stream = row->stream, .config = row->config};
-    int64_t duration = row->duration_ns;
-    unsigned bucket = duration > 0 ? 63u - (unsigned)__builtin_clzll((uint64_t)duration) : 0;
-    if (!(row->start_ns == PROF_UNKNOWN || duration == PROF_UNKNOWN)) {
-        sum.second = row->start_ns / 1000000000;
-        sum.count = 1;
-        sum.sum_ns = sum.min_ns = sum.max_ns = duration;
-        sum.histogram[bucket < PROF_LIVE_BUCKETS ? bucket : PROF_LIVE_BUCKETS - 1] = 1;
-    }
+    one_kernel(&sum, row->start_ns, row->duration_ns);
     return rows->on_sum(rows->context, &sum);
 }
 
@@ -263,6 +267,18 @@ static const struct {
     {"block", true},        {"work", false},    {"range_field", false},
 };
 
+/* Rows are nearly in order: what the rows just before the cut began with is all but the latest that
+ * was cut off. */
+static int64_t first_kept_begin(struct prof_capture *capture, const char *table, int64_t first)
+{
+    return query_live_number(
+        capture,
+        sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
+                        "id < %lld ORDER BY id DESC LIMIT 256)",
+                        table, (long long)first),
+        0);
+}
+
 static int cut_table(struct prof_capture *capture, const char *table, bool has_start, int64_t rows,
                      int64_t *begin)
 {
@@ -278,17 +294,7 @@ static int cut_table(struct prof_capture *capture, const char *table, bool has_s
     int64_t first = last - rows + 1;
     if (last <= rows)
         return SQLITE_OK;
-    /* Rows are nearly in order: what the rows just before the cut began with is all but the latest
-     * that was cut off. */
-    int64_t from =
-        has_start
-            ? query_live_number(
-                  capture,
-                  sqlite3_mprintf("SELECT max(start) FROM (SELECT start FROM main.\"%w\" WHERE "
-                                  "id < %lld ORDER BY id DESC LIMIT 256)",
-                                  table, (long long)first),
-                  0)
-            : 0;
+    int64_t from = has_start ? first_kept_begin(capture, table, first) : 0;
     *begin = from > *begin ? from : *begin;
     char *select = select_text(capture, table);
     int code = SQLITE_NOMEM;

@@ -360,6 +360,30 @@ static int64_t file_bytes(const char *path)
     return bytes;
 }
 
+static void read_info(struct reader *r)
+{
+    struct prof_info *info = &r->capture->info;
+    info->state_text = next_text(r);
+    info->state = parse_state(info->state_text);
+    info->perfkit_version = next_text(r);
+    info->command = next_text(r);
+    info->directory = next_text(r);
+    info->host = next_text(r);
+    info->boot_id = next_text(r);
+    info->kernel = next_text(r);
+    info->cpu = next_text(r);
+    info->cpu_count = next_int(r);
+    info->start_realtime_ns = next_int(r);
+    info->start_mono_ns = next_int(r);
+    info->duration_ns = prof_size(next_int(r));
+    info->exit_status = next_int(r);
+    info->exit_signal = next_int(r);
+    info->trace = next_text(r);
+    info->spool = next_text(r);
+    info->kernel_filter = next_text(r);
+    info->summary = next_int(r) == 1;
+}
+
 static enum prof_status load_info(struct reader *r, struct prof_error *err)
 {
     struct prof_info *info = &r->capture->info;
@@ -386,27 +410,8 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
     if (status)
         return status;
     r->column = 0;
-    if (prof_row(r->row)) {
-        info->state_text = next_text(r);
-        info->state = parse_state(info->state_text);
-        info->perfkit_version = next_text(r);
-        info->command = next_text(r);
-        info->directory = next_text(r);
-        info->host = next_text(r);
-        info->boot_id = next_text(r);
-        info->kernel = next_text(r);
-        info->cpu = next_text(r);
-        info->cpu_count = next_int(r);
-        info->start_realtime_ns = next_int(r);
-        info->start_mono_ns = next_int(r);
-        info->duration_ns = prof_size(next_int(r));
-        info->exit_status = next_int(r);
-        info->exit_signal = next_int(r);
-        info->trace = next_text(r);
-        info->spool = next_text(r);
-        info->kernel_filter = next_text(r);
-        info->summary = next_int(r) == 1;
-    }
+    if (prof_row(r->row))
+        read_info(r);
     return prof_query_end(r->capture, r->row, err);
 }
 

@@ -76,6 +76,20 @@ static enum prof_status select_rows(struct prof_ordered *o, bool only_key, const
     return status;
 }
 
+static int64_t count_estimate(struct prof_ordered *o)
+{
+    int64_t rows = 0;
+    sqlite3_stmt *statement;
+    char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", o->query.table);
+    if (sql && !prof_query(o->capture, sql, &statement, NULL)) {
+        if (prof_row(statement))
+            rows = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+    }
+    sqlite3_free(sql);
+    return rows;
+}
+
 static unsigned bits_of(int64_t value)
 {
     return value <= 0 ? 0 : (unsigned)(64 - __builtin_clzll((uint64_t)value));
@@ -93,6 +107,19 @@ struct late_row {
     unsigned bits;
 };
 
+/* More late rows than may be held aside: those that are the least late are not. */
+static void raise_bound(struct disorder *d)
+{
+    size_t kept = 0, left = d->late.count;
+    while (left > OUTLIERS)
+        left -= (size_t)d->late_of[++d->bits];
+    for (size_t i = 0; i < d->late.count; i++) {
+        if (d->late.data[i].bits > d->bits)
+            d->late.data[kept++] = d->late.data[i];
+    }
+    d->late.count = kept;
+}
+
 static bool note_late(struct disorder *d, int64_t id, unsigned bits)
 {
     struct late_row *slot = prof_array_add(&d->late);
@@ -100,16 +127,8 @@ static bool note_late(struct disorder *d, int64_t id, unsigned bits)
         return false;
     *slot = (struct late_row){id, bits};
     d->late_of[bits]++;
-    /* More late rows than may be held aside: those that are the least late are not. */
-    if (d->late.count > OUTLIERS) {
-        size_t kept = 0, left = d->late.count;
-        while (left > OUTLIERS)
-            left -= (size_t)d->late_of[++d->bits];
-        for (size_t i = 0; i < d->late.count; i++)
-            if (d->late.data[i].bits > d->bits)
-                d->late.data[kept++] = d->late.data[i];
-        d->late.count = kept;
-    }
+    if (d->late.count > OUTLIERS)
+        raise_bound(d);
     return true;
 }
 
@@ -162,16 +181,7 @@ static enum prof_status read_late(struct prof_ordered *o, const struct disorder 
 
 static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_error *err)
 {
-    int64_t rows = 0;
-    sqlite3_stmt *statement;
-    char *sql = sqlite3_mprintf("SELECT max(id) FROM %s", o->query.table);
-    if (sql && !prof_query(o->capture, sql, &statement, NULL)) {
-        if (prof_row(statement))
-            rows = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-    }
-    sqlite3_free(sql);
-    o->sorted = rows <= (small ? small : SMALL);
+    o->sorted = count_estimate(o) <= (small ? small : SMALL);
     if (o->sorted)
         return PROF_OK;
     struct disorder d = {0};
@@ -182,6 +192,13 @@ static enum prof_status plan(struct prof_ordered *o, int64_t small, struct prof_
         status = read_late(o, &d, err);
     prof_array_free(&d.late);
     return status;
+}
+
+static void set_columns(struct prof_ordered *o)
+{
+    o->columns = sqlite3_column_count(o->scan);
+    if (o->columns > PROF_ORDERED_COLUMNS)
+        o->columns = PROF_ORDERED_COLUMNS;
 }
 
 enum prof_status prof_ordered_open(struct prof_capture *capture,
@@ -196,9 +213,7 @@ enum prof_status prof_ordered_open(struct prof_capture *capture,
     o->columns = PROF_ORDERED_COLUMNS;
     enum prof_status status = select_rows(o, false, "", &o->scan, err);
     if (!status) {
-        o->columns = sqlite3_column_count(o->scan);
-        if (o->columns > PROF_ORDERED_COLUMNS)
-            o->columns = PROF_ORDERED_COLUMNS;
+        set_columns(o);
         status = plan(o, small, err);
     }
     if (!status && o->sorted) {
@@ -243,6 +258,31 @@ static bool push_row(struct prof_ordered *o, const struct prof_ordered_row *row)
     return true;
 }
 
+/* The disorder needs more rows in flight than we hold: let SQLite sort what is left. */
+static void change_to_sorting(struct prof_ordered *o)
+{
+    char *extra;
+    const char *join = *o->query.where ? "AND" : "WHERE";
+    sqlite3_finalize(o->scan);
+    o->scan = NULL;
+    prof_array_free(&o->heap);
+    prof_array_free(&o->late);
+    o->late_at = 0;
+    o->sorted = true;
+    o->scan_done = false;
+    if (!o->has_current)
+        extra = sqlite3_mprintf("ORDER BY 1, 2");
+    else if (o->current.cells[0] == PROF_UNKNOWN)
+        extra = sqlite3_mprintf("%s ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2",
+                                join, o->query.key, o->current.cells[1], o->query.key);
+    else
+        extra = sqlite3_mprintf("%s ((%s), id) > (%lld, %lld) ORDER BY 1, 2", join, o->query.key,
+                                o->current.cells[0], o->current.cells[1]);
+    o->status =
+        extra ? select_rows(o, false, extra, &o->scan, &o->err) : prof_out_of_memory(&o->err);
+    sqlite3_free(extra);
+}
+
 /* Read on until the smallest row of the heap cannot be overtaken. */
 static void fill_heap(struct prof_ordered *o)
 {
@@ -259,27 +299,7 @@ static void fill_heap(struct prof_ordered *o)
         if (prof_subtract(o->latest, key) > o->lateness)
             continue; /* in o->late */
         if (o->heap.count >= HEAP_LIMIT) {
-            /* The disorder needs more rows in flight than we hold: let SQLite sort what is left. */
-            char *extra;
-            sqlite3_finalize(o->scan);
-            o->scan = NULL;
-            prof_array_free(&o->heap);
-            prof_array_free(&o->late);
-            o->late_at = 0;
-            o->sorted = true;
-            o->scan_done = false;
-            if (!o->has_current)
-                extra = sqlite3_mprintf("ORDER BY 1, 2");
-            else if (o->current.cells[0] == PROF_UNKNOWN)
-                extra = sqlite3_mprintf(
-                    "AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2", o->query.key,
-                    o->current.cells[1], o->query.key);
-            else
-                extra = sqlite3_mprintf("AND ((%s), id) > (%lld, %lld) ORDER BY 1, 2", o->query.key,
-                                        o->current.cells[0], o->current.cells[1]);
-            o->status = extra ? select_rows(o, false, extra, &o->scan, &o->err)
-                              : prof_out_of_memory(&o->err);
-            sqlite3_free(extra);
+            change_to_sorting(o);
             return;
         }
         read_ordered_row(o, o->scan, &row);

@@ -27,6 +27,11 @@ struct work {
     struct prof_pytorch_summary *result;
 };
 
+static bool of_pytorch(const char *file)
+{
+    return file && strstr(file, "/torch/");
+}
+
 /* The innermost Python frame that is the program's, else the innermost of PyTorch. */
 static uint32_t python_location(struct work *w, int64_t stack)
 {
@@ -38,7 +43,7 @@ static uint32_t python_location(struct work *w, int64_t stack)
     uint32_t place = NO_PLACE;
     for (size_t i = 0; i < count; i++) /* outermost first */
         if (frames[i].kind == PROF_FRAME_PYTHON &&
-            (place == NO_PLACE || !(frames[i].file && strstr(frames[i].file, "/torch/"))))
+            (place == NO_PLACE || !of_pytorch(frames[i].file)))
             place = frames[i].number;
     prof_map_put(&w->places, (uint64_t)stack, place);
     return place;
@@ -161,6 +166,31 @@ static int by_operator_total(const void *a, const void *b)
     return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
+static void finish_pytorch(struct work *w, const struct prof_filter *filter,
+                           struct prof_pytorch_summary *result)
+{
+    result->count = w->rows.count;
+    result->rows = prof_groups_take(&w->rows);
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, by_operator_total);
+    for (size_t i = 0; i < result->count; i++)
+        result->listed_ns = prof_add(result->listed_ns, total_of(&result->rows[i]));
+    result->wall_ns = prof_wall_ns(w->capture, filter);
+    for (size_t i = 0; i < result->count; i++) {
+        result->rows[i].share = prof_share(total_of(&result->rows[i]), result->listed_ns);
+        result->rows[i].wall_share = prof_share(total_of(&result->rows[i]), result->wall_ns);
+    }
+}
+
+static void close_pytorch_work(struct work *w)
+{
+    prof_torch_close(&w->torch);
+    free(w->operators);
+    prof_map_free(&w->places);
+    prof_groups_free(&w->rows);
+    prof_scope_close(&w->scope);
+}
+
 enum prof_status prof_pytorch_summary(struct prof_capture *capture,
                                       const struct prof_filter *filter,
                                       struct prof_pytorch_summary *result, struct prof_error *err)
@@ -181,28 +211,17 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
     prof_end(capture);
     if (!status && !add_rows(&w))
         status = prof_out_of_memory(err);
-    if (!status) {
-        result->count = w.rows.count;
-        result->rows = prof_groups_take(&w.rows);
-        if (result->count)
-            qsort(result->rows, result->count, sizeof *result->rows, by_operator_total);
-        for (size_t i = 0; i < result->count; i++)
-            result->listed_ns = prof_add(result->listed_ns, total_of(&result->rows[i]));
-        result->wall_ns = prof_wall_ns(w.capture, filter);
-        for (size_t i = 0; i < result->count; i++) {
-            result->rows[i].share = prof_share(total_of(&result->rows[i]), result->listed_ns);
-            result->rows[i].wall_share = prof_share(total_of(&result->rows[i]), result->wall_ns);
-        }
-    }
-    prof_torch_close(&w.torch);
-    free(w.operators);
-    prof_map_free(&w.places);
-    prof_groups_free(&w.rows);
-    prof_scope_close(&w.scope);
+    if (!status)
+        finish_pytorch(&w, filter, result);
+    close_pytorch_work(&w);
     return status;
 }
 
-PROF_FREE_ROWS(prof_pytorch_summary)
+void prof_pytorch_summary_free(struct prof_pytorch_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_pytorch_summary){0};
+}
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
@@ -302,14 +321,18 @@ enum prof_status prof_torch_open(struct prof_torch *t, struct prof_capture *capt
     return status;
 }
 
+static bool is_operator(const struct prof_torch_operator *range)
+{
+    return range->sequence != PROF_UNKNOWN || range->engine;
+}
+
 /* The innermost operator around a call, or PROF_NO_RANGE. */
 static uint32_t operator_at(struct prof_torch *t, int64_t thread, int64_t time)
 {
     struct prof_range_thread *lanes = prof_range_thread(&t->index, thread);
     for (size_t i = 0; lanes && i < lanes->lanes.count; i++) {
         uint32_t at = prof_range_at(&t->index, &lanes->lanes.data[i], time);
-        while (at != PROF_NO_RANGE &&
-               !(t->operators.data[at].sequence != PROF_UNKNOWN || t->operators.data[at].engine))
+        while (at != PROF_NO_RANGE && !is_operator(&t->operators.data[at]))
             at = t->index.nodes.data[at].parent;
         if (at != PROF_NO_RANGE)
             return at;

@@ -53,6 +53,50 @@ static bool add_range_operation(void *user, const struct prof_event_row *op)
     return true;
 }
 
+static int64_t length_of(const struct prof_range_node *node)
+{
+    return node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
+}
+
+/* Children stand after their parents, so one walk backwards hands work up and takes nested time off
+ * its parent. A name that is nested in itself counts an operation once per range, as documented. */
+static void sum_range_work(struct work *w)
+{
+    for (size_t i = w->index.nodes.count; i-- > 0;) {
+        const struct prof_range_node *node = &w->index.nodes.data[i];
+        const struct device_work *mine = &w->device[i];
+        struct group *g = &w->groups[node->group];
+        int64_t length = length_of(node);
+        bool counted = prof_scope_time(&w->scope, node->begin);
+        if (node->parent != PROF_NO_RANGE) {
+            struct device_work *up = &w->device[node->parent];
+            up->kernels += mine->kernels;
+            up->kernel_ns = prof_add(up->kernel_ns, mine->kernel_ns);
+            up->memcpys += mine->memcpys;
+            up->memsets += mine->memsets;
+            up->memcpy_memset_ns = prof_add(up->memcpy_memset_ns, mine->memcpy_memset_ns);
+            const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
+            struct group *outer = &w->groups[parent->group];
+            if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
+                prof_scope_time(&w->scope, parent->begin))
+                outer->self_ns = prof_subtract(outer->self_ns, length);
+        }
+        if (!counted)
+            continue;
+        g->kernels += mine->kernels;
+        g->kernel_ns = prof_add(g->kernel_ns, mine->kernel_ns);
+        g->memcpys += mine->memcpys;
+        g->memsets += mine->memsets;
+        g->memcpy_memset_ns = prof_add(g->memcpy_memset_ns, mine->memcpy_memset_ns);
+        if (length == PROF_UNKNOWN) {
+            g->open++;
+        } else {
+            prof_gather_add(&g->duration, &w->budget, length);
+            g->self_ns = prof_add(g->self_ns, length);
+        }
+    }
+}
+
 static int by_range_sum(const void *a, const void *b)
 {
     const struct prof_range_row *x = a, *y = b;
@@ -137,43 +181,7 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     if (!status)
         status = scan_ranges(&w, err);
     if (!status) {
-        /* Children stand after their parents, so one walk backwards hands work up and takes nested
-         * time off its parent. A name that is nested in itself counts an operation once per range,
-         * as documented. */
-        for (size_t i = w.index.nodes.count; i-- > 0;) {
-            const struct prof_range_node *node = &w.index.nodes.data[i];
-            const struct device_work *mine = &w.device[i];
-            struct group *g = &w.groups[node->group];
-            int64_t length =
-                node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
-            bool counted = prof_scope_time(&w.scope, node->begin);
-            if (node->parent != PROF_NO_RANGE) {
-                struct device_work *up = &w.device[node->parent];
-                up->kernels += mine->kernels;
-                up->kernel_ns = prof_add(up->kernel_ns, mine->kernel_ns);
-                up->memcpys += mine->memcpys;
-                up->memsets += mine->memsets;
-                up->memcpy_memset_ns = prof_add(up->memcpy_memset_ns, mine->memcpy_memset_ns);
-                const struct prof_range_node *parent = &w.index.nodes.data[node->parent];
-                struct group *outer = &w.groups[parent->group];
-                if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
-                    prof_scope_time(&w.scope, parent->begin))
-                    outer->self_ns = prof_subtract(outer->self_ns, length);
-            }
-            if (!counted)
-                continue;
-            g->kernels += mine->kernels;
-            g->kernel_ns = prof_add(g->kernel_ns, mine->kernel_ns);
-            g->memcpys += mine->memcpys;
-            g->memsets += mine->memsets;
-            g->memcpy_memset_ns = prof_add(g->memcpy_memset_ns, mine->memcpy_memset_ns);
-            if (length == PROF_UNKNOWN) {
-                g->open++;
-            } else {
-                prof_gather_add(&g->duration, &w.budget, length);
-                g->self_ns = prof_add(g->self_ns, length);
-            }
-        }
+        sum_range_work(&w);
         if (!make_range_rows(&w, result))
             status = prof_out_of_memory(err);
     }
@@ -187,4 +195,8 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     return status;
 }
 
-PROF_FREE_ROWS(prof_range_summary)
+void prof_range_summary_free(struct prof_range_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_summary){0};
+}

@@ -41,10 +41,48 @@ static void close_process(struct work *w)
     w->open_since = PROF_UNKNOWN;
 }
 
+static void add_mark(struct work *w, int64_t process, int64_t time, bool begins)
+{
+    if (process != w->process) {
+        close_process(w);
+        w->process = process;
+        w->first = true;
+    }
+    size_t at = prof_index_of(&w->capture->processes, process);
+    if (at != SIZE_MAX)
+        w->marked[at] = true;
+    if (begins && w->open_since == PROF_UNKNOWN)
+        w->open_since = time;
+    else if (!begins && w->first) /* it had recorded from its start */
+        add_recorded_span(w, process_begin(prof_process(w->capture, process)), time);
+    else if (!begins && w->open_since != PROF_UNKNOWN) {
+        add_recorded_span(w, w->open_since, time);
+        w->open_since = PROF_UNKNOWN;
+    }
+    w->first = false;
+}
+
 static int by_recorded_begin(const void *a, const void *b)
 {
     const struct prof_recorded_span *x = a, *y = b;
     return PROF_COMPARE(x->begin, y->begin);
+}
+
+/* In place: what overlaps or touches becomes one. */
+static void unite(struct work *w)
+{
+    size_t kept = 0;
+    if (w->spans.count)
+        qsort(w->spans.data, w->spans.count, sizeof *w->spans.data, by_recorded_begin);
+    for (size_t i = 0; i < w->spans.count; i++) {
+        struct prof_recorded_span span = w->spans.data[i];
+        struct prof_recorded_span *last = kept ? &w->spans.data[kept - 1] : NULL;
+        if (!last || span.begin > last->end)
+            w->spans.data[kept++] = span;
+        else if (span.end > last->end)
+            last->end = span.end;
+    }
+    w->spans.count = kept;
 }
 
 enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
@@ -65,26 +103,8 @@ enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorde
     for (; !w.out_of_memory && prof_row(row); marks++) {
         if (!marks)
             w.end = prof_end_ns(capture);
-        int64_t process = prof_column_id(row, 0);
-        int64_t time = prof_column_int(row, 1);
-        bool begins = sqlite3_column_int64(row, 2) != 0;
-        if (process != w.process) {
-            close_process(&w);
-            w.process = process;
-            w.first = true;
-        }
-        size_t at = prof_index_of(&w.capture->processes, process);
-        if (at != SIZE_MAX)
-            w.marked[at] = true;
-        if (begins && w.open_since == PROF_UNKNOWN)
-            w.open_since = time;
-        else if (!begins && w.first) /* it had recorded from its start */
-            add_recorded_span(&w, process_begin(prof_process(w.capture, process)), time);
-        else if (!begins && w.open_since != PROF_UNKNOWN) {
-            add_recorded_span(&w, w.open_since, time);
-            w.open_since = PROF_UNKNOWN;
-        }
-        w.first = false;
+        add_mark(&w, prof_column_id(row, 0), prof_column_int(row, 1),
+                 sqlite3_column_int64(row, 2) != 0);
     }
     status = prof_query_end(capture, row, err);
     close_process(&w);
@@ -95,19 +115,7 @@ enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorde
     }
     if (!status && w.out_of_memory)
         status = prof_out_of_memory(err);
-    /* In place: what overlaps or touches becomes one. */
-    size_t kept = 0;
-    if (w.spans.count)
-        qsort(w.spans.data, w.spans.count, sizeof *w.spans.data, by_recorded_begin);
-    for (size_t i = 0; i < w.spans.count; i++) {
-        struct prof_recorded_span span = w.spans.data[i];
-        struct prof_recorded_span *last = kept ? &w.spans.data[kept - 1] : NULL;
-        if (!last || span.begin > last->end)
-            w.spans.data[kept++] = span;
-        else if (span.end > last->end)
-            last->end = span.end;
-    }
-    w.spans.count = kept;
+    unite(&w);
     result->in_part = marks != 0;
     result->spans.data = w.spans.data;
     result->spans.count = w.spans.count;

@@ -83,6 +83,24 @@ static uint32_t point_of(struct prof_roofline_gather *w, int64_t config_id, int6
     return number;
 }
 
+static void count_roofline_kernel(const struct prof_roofline_gather *w, struct gathered *g,
+                                  const struct prof_event_row *op)
+{
+    if (op->start_ns == PROF_UNKNOWN || op->duration_ns == PROF_UNKNOWN)
+        return;
+    const struct prof_exact_row *exact =
+        w->exact.count ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
+                       : NULL;
+    if (exact)
+        prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
+    g->count++;
+    g->time_ns = prof_add(g->time_ns, op->duration_ns);
+    if (op->call_duration_ns != PROF_UNKNOWN) {
+        g->calls++;
+        g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
+    }
+}
+
 bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
 {
     struct prof_roofline_gather *w = user;
@@ -99,24 +117,40 @@ bool prof_roofline_gather_op(void *user, const struct prof_event_row *op)
     uint32_t number = point_of(w, op->config, device ? device->physical : 0);
     if (number == PROF_NO_GROUP)
         return false;
-    if (op->in_scope && op->start_ns != PROF_UNKNOWN && op->duration_ns != PROF_UNKNOWN) {
-        struct gathered *g = &w->points.data[number];
-        const struct prof_exact_row *exact =
-            w->exact.count
-                ? prof_exact_find(&w->exact, prof_config(w->capture, op->config), g->device)
-                : NULL;
-        if (exact)
-            prof_roofline_exact_add(&g->exact, exact, op->duration_ns);
-        g->count++;
-        g->time_ns = prof_add(g->time_ns, op->duration_ns);
-        if (op->call_duration_ns != PROF_UNKNOWN) {
-            g->calls++;
-            g->call_ns = prof_add(g->call_ns, op->call_duration_ns);
-        }
-    }
+    if (op->in_scope)
+        count_roofline_kernel(w, &w->points.data[number], op);
     if (declaration)
         prof_declared_launch(declaration, number, op->in_scope, op->duration_ns);
     return true;
+}
+
+static void share_declared_work(struct prof_roofline_gather *w)
+{
+    for (size_t i = 0; i < w->declared.list.count; i++) {
+        const struct prof_declaration *d = &w->declared.list.data[i];
+        if (prof_declared_whole(d))
+            prof_roofline_add(&w->points.data[d->point].work, d);
+    }
+}
+
+static void finish_point(struct prof_roofline_gather *w, const struct gathered *g,
+                         const struct prof_ceilings *ceilings, struct prof_roofline_point *point)
+{
+    *point = prof_roofline_blank();
+    point->name = g->config ? g->config->name : NULL;
+    point->config = g->several_configs ? NULL : g->config;
+    point->device = g->device;
+    point->count = g->count;
+    point->time_ns = point->busy_ns = g->time_ns;
+    struct prof_roofline_facts facts = {.launch_ns =
+                                            g->calls ? (double)g->call_ns / (double)g->calls : NAN};
+    prof_roofline_declared(point, &g->work);
+    prof_roofline_exact_put(point, &facts, &g->exact, ceilings);
+    struct prof_roofline_rates rates;
+    const struct prof_config *config = w->by == PROF_ROOFLINE_CONFIGS ? g->config : NULL;
+    if (prof_roofline_counted(&w->counters, point->name, config, g->device, &rates))
+        prof_roofline_count(point, &facts, &rates);
+    prof_roofline_place(point, &facts, ceilings, prof_device(w->capture, g->device));
 }
 
 static bool make_roofline_points(struct prof_roofline_gather *w, struct prof_roofline *result)
@@ -127,26 +161,9 @@ static bool make_roofline_points(struct prof_roofline_gather *w, struct prof_roo
     if (!result->points)
         return false;
     for (size_t i = 0; i < w->points.count; i++)
-        if (w->points.data[i].count) {
-            const struct gathered *g = &w->points.data[i];
-            struct prof_roofline_point *point = &result->points[result->count++];
-            *point = prof_roofline_blank();
-            point->name = g->config ? g->config->name : NULL;
-            point->config = g->several_configs ? NULL : g->config;
-            point->device = g->device;
-            point->count = g->count;
-            point->time_ns = point->busy_ns = g->time_ns;
-            struct prof_roofline_facts facts = {
-                .launch_ns = g->calls ? (double)g->call_ns / (double)g->calls : NAN};
-            prof_roofline_declared(point, &g->work);
-            prof_roofline_exact_put(point, &facts, &g->exact, &result->ceilings);
-            struct prof_roofline_rates rates;
-            const struct prof_config *config = w->by == PROF_ROOFLINE_CONFIGS ? g->config : NULL;
-            if (prof_roofline_counted(&w->counters, point->name, config, g->device, &rates))
-                prof_roofline_count(point, &facts, &rates);
-            prof_roofline_place(point, &facts, &result->ceilings,
-                                prof_device(w->capture, g->device));
-        }
+        if (w->points.data[i].count)
+            finish_point(w, &w->points.data[i], &result->ceilings,
+                         &result->points[result->count++]);
     return true;
 }
 
@@ -215,13 +232,8 @@ enum prof_status prof_roofline_gather_finish(struct prof_roofline_gather *w,
         status = prof_roofline_counters_open(
             &w->counters, w->capture, w->filter,
             w->by == PROF_ROOFLINE_CONFIGS ? PROF_BY_CONFIG : PROF_BY_NAME, err);
-    if (!status) {
-        for (size_t i = 0; i < w->declared.list.count; i++) {
-            const struct prof_declaration *d = &w->declared.list.data[i];
-            if (prof_declared_whole(d))
-                prof_roofline_add(&w->points.data[d->point].work, d);
-        }
-    }
+    if (!status)
+        share_declared_work(w);
     if (!status && !make_roofline_points(w, result))
         status = prof_out_of_memory(err);
     if (status)

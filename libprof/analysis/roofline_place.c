@@ -29,6 +29,28 @@ static enum prof_ceiling_kind tensor_pipe(const char *name)
     return PROF_CEILING_TENSOR_FP16;
 }
 
+static enum prof_ceiling_kind matmul_pipe(const struct prof_roofline_point *point)
+{
+    return prof_name_is_matmul(point->name) &&
+                   prof_name_precision(point->name) == PROF_PRECISION_NARROW
+               ? tensor_pipe(point->name)
+               : PROF_CEILINGS;
+}
+
+/* Put what a library reaches into the point, whose pipe and share are known. */
+static void add_matmul_ceiling(struct prof_roofline_point *point,
+                               const struct prof_ceilings *ceilings)
+{
+    enum prof_ceiling_kind kind = prof_matmul_of_pipe(point->pipe);
+    const struct prof_ceiling *library = kind != PROF_CEILINGS && prof_name_is_matmul(point->name)
+                                             ? prof_ceiling_find(ceilings, point->device, kind)
+                                             : NULL;
+    if (!library)
+        return;
+    point->matmul_ceiling = library->value;
+    point->matmul_share = point->pipe_share * point->pipe_ceiling / library->value;
+}
+
 /* ---- place of a point ------------------------------------------------------------------------ */
 
 #define NEAR 0.6    /* of a roof: bound by it (as ncu's speed of light has it) */
@@ -124,22 +146,28 @@ static void fill_roof(struct prof_roofline_point *point, enum prof_roof_level le
  * fp32 still makes 1/6 FLOP of a byte; a copy by 16 bytes was seen to make 1/15. */
 #define MOVES_ONLY 0.125
 
-/* The precision of the declared FLOP was not given: what the name of a matrix product says, else
- * FP32, or the next roof that is not below what was reached. */
+static void forget_idle_pipe(struct prof_roofline_point *point)
+{
+    double rate = fmax(point->roofs[PROF_ROOF_DRAM].rate, point->roofs[PROF_ROOF_L2].rate);
+    bool moves = point->pipe == PROF_CEILING_FP32 && !point->flop_source &&
+                 point->pipe_share * point->pipe_ceiling < MOVES_ONLY * rate;
+    if (!moves)
+        return;
+    point->pipe = PROF_CEILINGS;
+    point->pipe_ceiling = point->pipe_share = NAN;
+}
+
+/* No declaration says in which precision the FLOP are: what the name of a matrix product says,
+ * else FP32, or the next roof that is not below what was reached. */
 static void choose_pipe(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
-    const enum prof_ceiling_kind pipes[] = {
-        p->facts->range ? PROF_CEILINGS
-                        : (prof_name_is_matmul(point->name) &&
-                                   prof_name_precision(point->name) == PROF_PRECISION_NARROW
-                               ? tensor_pipe(point->name)
-                               : PROF_CEILINGS),
-        PROF_CEILING_FP32,
-        PROF_CEILING_FP16,
-        PROF_CEILING_TENSOR_TF32,
-        PROF_CEILING_TENSOR_FP16,
-        PROF_CEILING_TENSOR_FP8};
+    const enum prof_ceiling_kind pipes[] = {p->facts->range ? PROF_CEILINGS : matmul_pipe(point),
+                                            PROF_CEILING_FP32,
+                                            PROF_CEILING_FP16,
+                                            PROF_CEILING_TENSOR_TF32,
+                                            PROF_CEILING_TENSOR_FP16,
+                                            PROF_CEILING_TENSOR_FP8};
     for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
         double value = roof_ceiling(p, pipes[i]);
         if (isnan(value))
@@ -183,54 +211,43 @@ static double attainable(const struct prof_roofline_point *point)
     return point->flop > 0 ? least : NAN;
 }
 
+/* Declared bytes are those of the device's memory, but a declaration does not know what stays in
+ * the cache from launch to launch. */
+static void move_to_cache(struct place *p)
+{
+    struct prof_roof *dram = &p->point->roofs[PROF_ROOF_DRAM];
+    struct prof_roof *l2 = &p->point->roofs[PROF_ROOF_L2];
+    if (dram->source != PROF_WORK_DECLARED || !(dram->share > BEYOND))
+        return;
+    p->cached = true;
+    if (l2->source == PROF_WORK_NONE) {
+        l2->source = dram->source;
+        l2->bytes = dram->bytes;
+    }
+    double ceiling_of_dram = dram->ceiling;
+    *dram = (struct prof_roof){PROF_WORK_NONE, NAN, NAN, NAN, ceiling_of_dram, NAN};
+}
+
 static void fill_roofs(struct place *p)
 {
     struct prof_roofline_point *point = p->point;
     point->flop_rate = per_second(point->flop, point->worked_ns);
     fill_roof(point, PROF_ROOF_DRAM, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_DRAM),
               point->worked_ns);
-    /* Declared bytes are those of the device's memory, but a declaration does not know what stays
-     * in the cache from launch to launch. */
-    struct prof_roof *dram = &p->point->roofs[PROF_ROOF_DRAM];
-    struct prof_roof *l2 = &p->point->roofs[PROF_ROOF_L2];
-    if (!(dram->source != PROF_WORK_DECLARED || !(dram->share > BEYOND))) {
-        p->cached = true;
-        if (l2->source == PROF_WORK_NONE) {
-            l2->source = dram->source;
-            l2->bytes = dram->bytes;
-        }
-        double ceiling_of_dram = dram->ceiling;
-        *dram = (struct prof_roof){PROF_WORK_NONE, NAN, NAN, NAN, ceiling_of_dram, NAN};
-    }
+    move_to_cache(p);
     fill_roof(point, PROF_ROOF_L2, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_L2),
               point->worked_ns);
     fill_roof(point, PROF_ROOF_LINK, prof_roof_ceiling(p->ceilings, point->device, PROF_ROOF_LINK),
               point->busy_ns);
     if (p->facts->pipe_counted) {
         point->pipe_ceiling = roof_ceiling(p, point->pipe);
-        double rate = fmax(point->roofs[PROF_ROOF_DRAM].rate, point->roofs[PROF_ROOF_L2].rate);
-        bool moves = point->pipe == PROF_CEILING_FP32 && !point->flop_source &&
-                     point->pipe_share * point->pipe_ceiling < MOVES_ONLY * rate;
-        if (moves) {
-            point->pipe = PROF_CEILINGS;
-            point->pipe_ceiling = point->pipe_share = NAN;
-        }
+        forget_idle_pipe(point);
     } else if (point->flop > 0) {
         choose_pipe(p);
         forget_doubtful_pipe(p);
     }
-    /* Put what a library reaches into the point, whose pipe and share are known. */
-    if (!p->facts->range) {
-        enum prof_ceiling_kind kind = prof_matmul_of_pipe(point->pipe);
-        const struct prof_ceiling *library =
-            kind != PROF_CEILINGS && prof_name_is_matmul(point->name)
-                ? prof_ceiling_find(p->ceilings, point->device, kind)
-                : NULL;
-        if (library) {
-            point->matmul_ceiling = library->value;
-            point->matmul_share = point->pipe_share * point->pipe_ceiling / library->value;
-        }
-    }
+    if (!p->facts->range)
+        add_matmul_ceiling(point, p->ceilings);
     point->attainable = p->narrow ? NAN : attainable(point);
     point->roof_share = fmax(point->pipe_share, fmax(point->roofs[PROF_ROOF_DRAM].share,
                                                      point->roofs[PROF_ROOF_L2].share));
@@ -384,6 +401,24 @@ static void set_roof_bytes(struct prof_roof *roof, double bytes)
     roof->source = isnan(bytes) ? PROF_WORK_NONE : PROF_WORK_COUNTERS;
 }
 
+/* The pipe that its FLOP would keep busy longest. */
+static void put_pipe(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
+                     const struct prof_roofline_exact *sum, const struct prof_ceilings *ceilings)
+{
+    double busiest = 0;
+    for (int i = 0; i < PROF_CEILINGS; i++) {
+        const struct prof_ceiling *roof =
+            sum->pipe[i] > 0 ? prof_ceiling_find(ceilings, point->device, (enum prof_ceiling_kind)i)
+                             : NULL;
+        if (!roof || !(sum->pipe[i] / roof->value > busiest))
+            continue;
+        busiest = sum->pipe[i] / roof->value;
+        point->pipe = roof->kind;
+        point->pipe_share = busiest / ((double)sum->worked_ns * 1e-9);
+        facts->pipe_counted = true;
+    }
+}
+
 void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roofline_facts *facts,
                              const struct prof_roofline_exact *sum,
                              const struct prof_ceilings *ceilings)
@@ -397,20 +432,6 @@ void prof_roofline_exact_put(struct prof_roofline_point *point, struct prof_roof
     set_roof_bytes(&point->roofs[PROF_ROOF_L2], sum->l2);
     point->flop = sum->flop;
     point->flop_source = known ? PROF_WORK_COUNTERS : PROF_WORK_NONE;
-    /* The pipe that its FLOP would keep busy longest. */
-    if (known) {
-        double busiest = 0;
-        for (int i = 0; i < PROF_CEILINGS; i++) {
-            const struct prof_ceiling *roof =
-                sum->pipe[i] > 0
-                    ? prof_ceiling_find(ceilings, point->device, (enum prof_ceiling_kind)i)
-                    : NULL;
-            if (!roof || !(sum->pipe[i] / roof->value > busiest))
-                continue;
-            busiest = sum->pipe[i] / roof->value;
-            point->pipe = roof->kind;
-            point->pipe_share = busiest / ((double)sum->worked_ns * 1e-9);
-            facts->pipe_counted = true;
-        }
-    }
+    if (known)
+        put_pipe(point, facts, sum, ceilings);
 }

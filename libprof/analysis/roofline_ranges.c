@@ -69,6 +69,12 @@ static void for_ranges(struct work *w, uint32_t node,
 
 #define OPERATION_FIELDS PROF_FIELDS_ROOFLINE | PROF_FIELD(BYTES) | PROF_FIELD(COPY_KIND)
 
+static bool is_link(const struct prof_event_row *op)
+{
+    return op->kind == PROF_OP_TRANSFER && op->copy_kind >= 1 && op->copy_kind <= 4 &&
+           op->bytes != PROF_UNKNOWN;
+}
+
 struct seen_op {
     const struct prof_event_row *op;
     int64_t device;
@@ -116,8 +122,7 @@ static void count_range_operation(struct group *g, const void *what)
     else if (g->device != seen->device)
         g->device = SEVERAL_DEVICES;
     g->narrow |= seen->narrow;
-    if (op->kind == PROF_OP_TRANSFER && op->copy_kind >= 1 && op->copy_kind <= 4 &&
-        op->bytes != PROF_UNKNOWN)
+    if (is_link(op))
         g->link_bytes += (double)op->bytes;
     if (op->kind == PROF_OP_KERNEL)
         count_range_kernel(g, seen);
@@ -231,6 +236,18 @@ static enum prof_status measure_busy(struct work *w, struct prof_error *err)
     return status;
 }
 
+static void measure_lengths(struct work *w)
+{
+    for (size_t i = 0; i < w->index.nodes.count; i++) {
+        const struct prof_range_node *node = &w->index.nodes.data[i];
+        struct group *g = &w->groups[node->group];
+        if (node->end == INT64_MAX || !prof_scope_time(&w->scope, node->begin))
+            continue;
+        g->count++;
+        g->time_ns = prof_add(g->time_ns, prof_subtract(node->end, node->begin));
+    }
+}
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 static void add_work(struct group *g, const void *what)
@@ -238,7 +255,58 @@ static void add_work(struct group *g, const void *what)
     prof_roofline_add(&g->work, what);
 }
 
+/* The range that is the declaration itself. */
+static void mark_declaring(struct work *w, const struct prof_declaration *d, uint32_t node)
+{
+    const struct prof_range_node *n = &w->index.nodes.data[node];
+    if (n->begin != d->begin || n->end != d->end)
+        return;
+    struct group *g = &w->groups[n->group];
+    g->declares = true;
+    g->declares_more |= d->mixed;
+}
+
+static void share_range_declarations(struct work *w)
+{
+    for (size_t i = 0; i < w->declared.list.count; i++) {
+        const struct prof_declaration *d = &w->declared.list.data[i];
+        struct prof_range_thread *thread = prof_range_thread(&w->index, d->thread);
+        for (size_t l = 0; thread && l < thread->lanes.count; l++) {
+            uint32_t node = prof_range_at(&w->index, &thread->lanes.data[l], d->begin);
+            if (node == PROF_NO_RANGE)
+                continue;
+            mark_declaring(w, d, node);
+            if (d->launches && !d->incomplete)
+                for_ranges(w, node, add_work, d);
+        }
+    }
+}
+
 /* ---- the result ------------------------------------------------------------------------------ */
+
+/* The kernels' own rates, put together again. FLOP that were declared for a part of the kernels
+ * only would not belong to these bytes. */
+static void count_bytes(struct prof_roofline_point *point, const struct group *g)
+{
+    const struct {
+        enum prof_roof_level level;
+        double bytes;
+    } rows[] = {{PROF_ROOF_DRAM, g->dram_bytes}, {PROF_ROOF_L2, g->l2_bytes}};
+    bool flop = point->flop_source && (double)point->worked_ns >= MOSTLY * (double)g->kernel_sum_ns;
+    double part = flop ? (double)point->worked_ns / (double)g->counted_ns : 1;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (isnan(rows[i].bytes))
+            continue;
+        point->roofs[rows[i].level].source = PROF_WORK_COUNTERS;
+        point->roofs[rows[i].level].bytes = rows[i].bytes * part;
+    }
+    if (flop)
+        return;
+    point->flop = NAN;
+    point->flop_source = PROF_WORK_NONE;
+    point->worked = g->counted;
+    point->worked_ns = g->counted_ns;
+}
 
 static void finish_group(struct work *w, size_t number, struct prof_roofline *result)
 {
@@ -265,29 +333,8 @@ static void finish_group(struct work *w, size_t number, struct prof_roofline *re
         .several_devices = g->device == SEVERAL_DEVICES,
     };
     prof_roofline_declared(point, &g->work);
-    /* The kernels' own rates, put together again. FLOP that were declared for a part of the kernels
-     * only would not belong to these bytes. */
-    if (g->counted_ns > 0 && (double)g->counted_ns >= MOSTLY * (double)g->kernel_sum_ns) {
-        const struct {
-            enum prof_roof_level level;
-            double bytes;
-        } rows[] = {{PROF_ROOF_DRAM, g->dram_bytes}, {PROF_ROOF_L2, g->l2_bytes}};
-        bool flop =
-            point->flop_source && (double)point->worked_ns >= MOSTLY * (double)g->kernel_sum_ns;
-        double part = flop ? (double)point->worked_ns / (double)g->counted_ns : 1;
-        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-            if (isnan(rows[i].bytes))
-                continue;
-            point->roofs[rows[i].level].source = PROF_WORK_COUNTERS;
-            point->roofs[rows[i].level].bytes = rows[i].bytes * part;
-        }
-        if (!flop) {
-            point->flop = NAN;
-            point->flop_source = PROF_WORK_NONE;
-            point->worked = g->counted;
-            point->worked_ns = g->counted_ns;
-        }
-    }
+    if (g->counted_ns > 0 && (double)g->counted_ns >= MOSTLY * (double)g->kernel_sum_ns)
+        count_bytes(point, g);
     prof_roofline_place(point, &facts, &result->ceilings, prof_device(w->capture, point->device));
 }
 
@@ -343,32 +390,8 @@ enum prof_status prof_roofline_ranges(struct prof_capture *capture,
     if (!status)
         status = gather_range_roofline(&w, err);
     if (!status) {
-        for (size_t i = 0; i < w.index.nodes.count; i++) {
-            const struct prof_range_node *node = &w.index.nodes.data[i];
-            struct group *g = &w.groups[node->group];
-            if (node->end == INT64_MAX || !prof_scope_time(&w.scope, node->begin))
-                continue;
-            g->count++;
-            g->time_ns = prof_add(g->time_ns, prof_subtract(node->end, node->begin));
-        }
-        for (size_t i = 0; i < w.declared.list.count; i++) {
-            const struct prof_declaration *d = &w.declared.list.data[i];
-            struct prof_range_thread *thread = prof_range_thread(&w.index, d->thread);
-            for (size_t l = 0; thread && l < thread->lanes.count; l++) {
-                uint32_t node = prof_range_at(&w.index, &thread->lanes.data[l], d->begin);
-                if (node == PROF_NO_RANGE)
-                    continue;
-                /* The range that is the declaration itself. */
-                const struct prof_range_node *n = &w.index.nodes.data[node];
-                if (!(n->begin != d->begin || n->end != d->end)) {
-                    struct group *g = &w.groups[n->group];
-                    g->declares = true;
-                    g->declares_more |= d->mixed;
-                }
-                if (d->launches && !d->incomplete)
-                    for_ranges(&w, node, add_work, d);
-            }
-        }
+        measure_lengths(&w);
+        share_range_declarations(&w);
         if (!make_range_points(&w, result))
             status = prof_out_of_memory(err);
     }

@@ -45,6 +45,29 @@ struct lines {
     struct prof_line_sums *result;
 };
 
+/* A node where work ends gives its cost to every place on its way, once. */
+static void add_node_lines(struct lines *l, uint32_t node)
+{
+    const struct prof_flame_node *nodes = l->flame->nodes;
+    struct prof_stack_cost cost = cost_of(&nodes[node]);
+    bool any = false;
+    for (uint32_t at = node; at; at = nodes[at].parent) {
+        if (nodes[at].kind != PROF_FLAME_FRAME || !nodes[at].frame)
+            continue;
+        uint32_t place = nodes[at].frame->number;
+        if (!any)
+            add_stack_cost(&l->rows[place].self, &cost);
+        any = true;
+        if (l->seen[place] == node + 1)
+            continue;
+        l->seen[place] = node + 1;
+        add_stack_cost(&l->rows[place].total, &cost);
+    }
+    add_stack_cost(&l->result->all, &cost);
+    if (!any)
+        add_stack_cost(&l->result->without, &cost);
+}
+
 static int by_line_time(const void *a, const void *b)
 {
     const struct prof_line_row *x = a, *y = b;
@@ -67,27 +90,8 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     if (!status && (!l.rows || !l.seen))
         status = prof_out_of_memory(err);
     for (uint32_t i = 0; !status && i < flame.count; i++) {
-        /* A node where work ends gives its cost to every place on its way, once. */
-        if (flame.nodes[i].count) {
-            const struct prof_flame_node *nodes = l.flame->nodes;
-            struct prof_stack_cost cost = cost_of(&nodes[i]);
-            bool any = false;
-            for (uint32_t at = i; at; at = nodes[at].parent) {
-                if (nodes[at].kind != PROF_FLAME_FRAME || !nodes[at].frame)
-                    continue;
-                uint32_t place = nodes[at].frame->number;
-                if (!any)
-                    add_stack_cost(&l.rows[place].self, &cost);
-                any = true;
-                if (l.seen[place] == i + 1)
-                    continue;
-                l.seen[place] = i + 1;
-                add_stack_cost(&l.rows[place].total, &cost);
-            }
-            add_stack_cost(&l.result->all, &cost);
-            if (!any)
-                add_stack_cost(&l.result->without, &cost);
-        }
+        if (flame.nodes[i].count)
+            add_node_lines(&l, i);
     }
     for (size_t i = 0; !status && i < count; i++) {
         if (!l.rows[i].total.count)
@@ -106,9 +110,18 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     return status;
 }
 
-PROF_FREE_ROWS(prof_line_sums)
+void prof_line_sums_free(struct prof_line_sums *result)
+{
+    free(result->rows);
+    *result = (struct prof_line_sums){0};
+}
 
 /* ---- by kernel ------------------------------------------------------------------------------- */
+
+static bool is_device_work_node(enum prof_flame_kind kind)
+{
+    return kind == PROF_FLAME_KERNEL || kind == PROF_FLAME_TRANSFER || kind == PROF_FLAME_MEMSET;
+}
 
 /* The places on a node's way, innermost first, as the key of its row. */
 static bool path_of(const struct prof_flame *flame, uint32_t node, uint32_t **path, size_t *depth)
@@ -221,9 +234,7 @@ enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct 
     enum prof_status status = read_places(capture, &result->places, &count, err);
     struct callers c = {.flame = flame};
     for (uint32_t i = 0; !status && i < flame->count; i++) {
-        if (!flame->nodes[i].count || !(flame->nodes[i].kind == PROF_FLAME_KERNEL ||
-                                        flame->nodes[i].kind == PROF_FLAME_TRANSFER ||
-                                        flame->nodes[i].kind == PROF_FLAME_MEMSET))
+        if (!flame->nodes[i].count || !is_device_work_node(flame->nodes[i].kind))
             continue;
         struct prof_stack_cost cost = cost_of(&flame->nodes[i]);
         add_stack_cost(&result->all, &cost);
@@ -313,6 +324,22 @@ static bool add_caller_event(void *user, const struct prof_event_row *call)
     return true;
 }
 
+static enum prof_status read_calls(struct calls *c, const struct prof_filter *filter,
+                                   struct prof_error *err)
+{
+    struct prof_scope scope;
+    struct prof_event_query query = {
+        .tables = PROF_OPS_CALLS,
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
+        .scope = &scope,
+    };
+    enum prof_status status = prof_scope_open(&scope, c->capture, filter, err);
+    if (!status)
+        status = prof_event_rows(c->capture, &query, add_caller_event, c, err);
+    prof_scope_close(&scope);
+    return status;
+}
+
 static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct call_group *group)
 {
     const struct prof_frame *frames = NULL;
@@ -359,18 +386,8 @@ enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_
     struct prof_stacks *stacks = NULL;
     *result = (struct prof_call_sums){0};
     enum prof_status status = prof_capture_stacks(capture, &stacks, err);
-    if (!status) {
-        struct prof_scope scope;
-        struct prof_event_query query = {
-            .tables = PROF_OPS_CALLS,
-            .fields = PROF_FIELD(DURATION) | PROF_FIELD(NAME) | PROF_FIELD(STACK),
-            .scope = &scope,
-        };
-        status = prof_scope_open(&scope, c.capture, filter, err);
-        if (!status)
-            status = prof_event_rows(c.capture, &query, add_caller_event, &c, err);
-        prof_scope_close(&scope);
-    }
+    if (!status)
+        status = read_calls(&c, filter, err);
     for (size_t i = 0; !status && i < c.groups.count; i++) {
         const struct call_group *group = prof_group_at(&c.groups, i);
         result->total_ns = prof_add(result->total_ns, group->total_ns);

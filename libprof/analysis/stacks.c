@@ -378,13 +378,18 @@ static bool contains_any(const char *path, const char *const *parts)
     return false;
 }
 
-enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
+static bool is_installed(const struct prof_frame *frame)
 {
     static const char *const python[] = {"/site-packages/", "/dist-packages/", "/lib/python",
                                          "<frozen ", NULL};
     const char *module = frame->module ? frame->module : "";
-    bool installed = begins(module, "/usr/") || begins(module, "/lib") ||
-                     contains_any(module, python) || contains_any(frame->file, python);
+    return begins(module, "/usr/") || begins(module, "/lib") || contains_any(module, python) ||
+           contains_any(frame->file, python);
+}
+
+enum prof_nearness prof_frame_nearness(const struct prof_frame *frame)
+{
+    bool installed = is_installed(frame);
     if (is_runtime(frame) || is_glue(frame, NULL))
         return PROF_NEAR_RUNTIME;
     if (frame->file && frame->line != PROF_UNKNOWN)

@@ -89,6 +89,35 @@ static bool project_op(void *user, const struct prof_event_row *op)
     return true;
 }
 
+static void describe_instance(struct instances *w, size_t i)
+{
+    const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
+    const struct prof_range_group *group = &w->ranges.names.list.data[node->group];
+    const struct prof_thread *thread = prof_thread(w->ranges.capture, w->ranges.threads[i]);
+    struct prof_range_instance *row = &w->rows[i];
+    *row = (struct prof_range_instance){
+        .name = group->name,
+        .domain = group->domain,
+        .style = group->style,
+        .process = thread ? thread->process : 0,
+        .thread = w->ranges.threads[i],
+        .start_ns = node->begin,
+        .duration_ns =
+            node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin),
+        .outside = !prof_scope_time(&w->ranges.scope, node->begin),
+        .parent = node->parent == PROF_NO_RANGE ? SIZE_MAX : node->parent,
+        .projected_start_ns = PROF_UNKNOWN,
+        .projected_ns = PROF_UNKNOWN,
+    };
+    if (row->parent == SIZE_MAX)
+        return;
+    struct prof_range_instance *parent = &w->rows[row->parent];
+    row->level = parent->level + 1;
+    parent->children++;
+    if (row->duration_ns != PROF_UNKNOWN)
+        parent->child_ns = prof_add(parent->child_ns, row->duration_ns);
+}
+
 static enum prof_status read_range_instances(struct instances *w, struct prof_error *err)
 {
     enum prof_status status = open_stat_ranges(&w->ranges, err);
@@ -98,33 +127,8 @@ static enum prof_status read_range_instances(struct instances *w, struct prof_er
     w->rows = calloc(count + 1, sizeof *w->rows);
     if (!w->rows)
         return prof_out_of_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        const struct prof_range_node *node = &w->ranges.index.nodes.data[i];
-        const struct prof_range_group *group = &w->ranges.names.list.data[node->group];
-        const struct prof_thread *thread = prof_thread(w->ranges.capture, w->ranges.threads[i]);
-        struct prof_range_instance *row = &w->rows[i];
-        *row = (struct prof_range_instance){
-            .name = group->name,
-            .domain = group->domain,
-            .style = group->style,
-            .process = thread ? thread->process : 0,
-            .thread = w->ranges.threads[i],
-            .start_ns = node->begin,
-            .duration_ns =
-                node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin),
-            .outside = !prof_scope_time(&w->ranges.scope, node->begin),
-            .parent = node->parent == PROF_NO_RANGE ? SIZE_MAX : node->parent,
-            .projected_start_ns = PROF_UNKNOWN,
-            .projected_ns = PROF_UNKNOWN,
-        };
-        if (row->parent != SIZE_MAX) {
-            struct prof_range_instance *parent = &w->rows[row->parent];
-            row->level = parent->level + 1;
-            parent->children++;
-            if (row->duration_ns != PROF_UNKNOWN)
-                parent->child_ns = prof_add(parent->child_ns, row->duration_ns);
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        describe_instance(w, i);
     struct prof_scope any_time = w->ranges.scope;
     any_time.by_time = false;
     struct prof_event_query query = {.tables = PROF_OPS_DEVICE,
@@ -165,7 +169,11 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_range_instances)
+void prof_range_instances_free(struct prof_range_instances *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_instances){0};
+}
 
 /* ---- projections by name --------------------------------------------------------------------- */
 
@@ -264,7 +272,11 @@ enum prof_status prof_projection_summary(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_projection_summary)
+void prof_projection_summary_free(struct prof_projection_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_projection_summary){0};
+}
 
 /* ---- kernels by range ------------------------------------------------------------------------ */
 
@@ -303,6 +315,19 @@ static bool see_instance(struct kernel_group *group, uint32_t ordinal)
     return true;
 }
 
+static bool add_range_kernel(struct kernels *w, uint32_t node, uint32_t kernel,
+                             const struct prof_event_row *op)
+{
+    struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
+    bool fresh;
+    struct kernel_group *group = prof_group_of_bytes(&w->groups, &key, sizeof key, &fresh);
+    if (!group || !see_instance(group, w->ordinals[node]))
+        return false;
+    group->key = key;
+    prof_measure(&w->groups, &group->duration, op->duration_ns);
+    return true;
+}
+
 static bool add_kernel_op(void *user, const struct prof_event_row *op)
 {
     struct kernels *w = user;
@@ -316,13 +341,8 @@ static bool add_kernel_op(void *user, const struct prof_event_row *op)
     for (size_t i = 0; i < thread->lanes.count; i++) {
         uint32_t node = prof_range_at(&w->ranges.index, &thread->lanes.data[i], op->call_ns);
         for (; node != PROF_NO_RANGE; node = w->ranges.index.nodes.data[node].parent) {
-            struct kernel_key key = {op->thread, w->ranges.index.nodes.data[node].group, kernel};
-            bool fresh;
-            struct kernel_group *group = prof_group_of_bytes(&w->groups, &key, sizeof key, &fresh);
-            if (!group || !see_instance(group, w->ordinals[node]))
+            if (!add_range_kernel(w, node, kernel, op))
                 return false;
-            group->key = key;
-            prof_measure(&w->groups, &group->duration, op->duration_ns);
         }
     }
     return true;
@@ -377,6 +397,21 @@ static bool number_instances(struct kernels *w)
     return ok;
 }
 
+static enum prof_status read_range_kernels(struct kernels *w, struct prof_error *err)
+{
+    struct prof_event_query query = {.tables = PROF_OPS(KERNEL),
+                                     .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
+                                               PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
+                                               PROF_FIELD(LAUNCH),
+                                     .scope = &w->ranges.scope};
+    enum prof_status status = open_stat_ranges(&w->ranges, err);
+    if (!status && !number_instances(w))
+        status = prof_out_of_memory(err);
+    if (!status && w->ranges.index.nodes.count)
+        status = prof_event_rows(w->ranges.capture, &query, add_kernel_op, w, err);
+    return status;
+}
+
 enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
                                            const struct prof_filter *filter,
                                            struct prof_range_kernel_summary *result,
@@ -388,16 +423,7 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     if (!status)
         status = prof_begin(capture, err);
     if (!status) {
-        struct prof_event_query query = {.tables = PROF_OPS(KERNEL),
-                                         .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) |
-                                                   PROF_FIELD(THREAD) | PROF_FIELD(CONFIG) |
-                                                   PROF_FIELD(LAUNCH),
-                                         .scope = &w.ranges.scope};
-        status = open_stat_ranges(&w.ranges, err);
-        if (!status && !number_instances(&w))
-            status = prof_out_of_memory(err);
-        if (!status && w.ranges.index.nodes.count)
-            status = prof_event_rows(w.ranges.capture, &query, add_kernel_op, &w, err);
+        status = read_range_kernels(&w, err);
         prof_end(capture);
     }
     if (!status && !make_kernel_rows(&w, result))
@@ -411,4 +437,8 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_range_kernel_summary)
+void prof_range_kernel_summary_free(struct prof_range_kernel_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_range_kernel_summary){0};
+}

@@ -39,28 +39,48 @@ static int api_of(const struct work *w, int64_t stream)
     return 0;
 }
 
+/* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
+static int bytes_class(int64_t bytes)
+{
+    return bytes == PROF_UNKNOWN ? 0
+           : bytes <= 0          ? 1
+                                 : 2 + (63 - __builtin_clzll((uint64_t)bytes)) / 2;
+}
+
+/* By operation and by size the number of API or class stands in place of `source`. */
+static struct group *transfer_group(struct work *w, const struct prof_event_row *row)
+{
+    bool fresh;
+    int source = w->by == BY_OPERATION ? api_of(w, row->stream)
+                 : w->by == BY_SIZE    ? bytes_class(row->bytes)
+                                       : row->source_kind;
+    int target = w->by == BY_MEMORY ? row->target_kind : 0;
+    const int key[] = {row->copy_kind, source, target};
+    struct group *g = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
+    if (g && fresh) {
+        g->kind = row->copy_kind;
+        g->source = source;
+        g->target = target;
+        g->api = w->by == BY_OPERATION ? apis[source] : NULL;
+    }
+    return g;
+}
+
+static void add_transfer_rate(struct work *w, struct group *g, int64_t bytes, int64_t duration)
+{
+    if (bytes <= 0 || duration <= 0)
+        return;
+    double rate = (double)bytes * 1e9 / (double)duration;
+    if (rate < 9e18)
+        prof_measure(&w->groups, &g->rate, (int64_t)(rate + 0.5));
+    g->rate_bytes += (double)bytes;
+    g->rate_ns += (double)duration;
+}
+
 static bool add_transfer_row(void *user, const struct prof_event_row *row)
 {
     struct work *w = user;
-    /* By operation and by size the number of API or class stands in place of `source`. */
-    bool fresh;
-    /* 0: unknown, 1: no bytes, 2 + n: from 4^n bytes on. */
-    int source = w->by == BY_OPERATION ? api_of(w, row->stream)
-                 : w->by == BY_SIZE
-                     ? (row->bytes == PROF_UNKNOWN ? 0
-                        : row->bytes <= 0          ? 1
-                                          : 2 + (63 - __builtin_clzll((uint64_t)row->bytes)) / 2)
-                     : row->source_kind;
-    int target = w->by == BY_MEMORY ? row->target_kind : 0;
-    const int key[] = {row->copy_kind, source, target};
-    struct group *i = prof_group_of_bytes(&w->groups, key, sizeof key, &fresh);
-    if (i && fresh) {
-        i->kind = row->copy_kind;
-        i->source = source;
-        i->target = target;
-        i->api = w->by == BY_OPERATION ? apis[source] : NULL;
-    }
-    struct group *g = i;
+    struct group *g = transfer_group(w, row);
     if (!g)
         return false;
     if (row->blocking == 1)
@@ -71,17 +91,8 @@ static bool add_transfer_row(void *user, const struct prof_event_row *row)
         return true;
     }
     prof_measure(&w->groups, &g->duration, row->duration_ns);
-    if (prof_copy_moves(w->capture, g->kind, row->stream)) {
-        int64_t bytes = row->bytes;
-        int64_t duration = row->duration_ns;
-        if (!(bytes <= 0 || duration <= 0)) {
-            double rate = (double)bytes * 1e9 / (double)duration;
-            if (rate < 9e18)
-                prof_measure(&w->groups, &g->rate, (int64_t)(rate + 0.5));
-            g->rate_bytes += (double)bytes;
-            g->rate_ns += (double)duration;
-        }
-    }
+    if (prof_copy_moves(w->capture, g->kind, row->stream))
+        add_transfer_rate(w, g, row->bytes, row->duration_ns);
     return true;
 }
 
@@ -227,7 +238,11 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
     return status;
 }
 
-PROF_FREE_ROWS(prof_operation_summary)
+void prof_operation_summary_free(struct prof_operation_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_operation_summary){0};
+}
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
@@ -280,5 +295,14 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-PROF_FREE_ROWS(prof_size_summary)
-PROF_FREE_ROWS(prof_transfer_summary)
+void prof_size_summary_free(struct prof_size_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_size_summary){0};
+}
+
+void prof_transfer_summary_free(struct prof_transfer_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_transfer_summary){0};
+}

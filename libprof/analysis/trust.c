@@ -48,6 +48,13 @@ static const char *const subjects[] = {"launch", "transfer", "memset",   "alloca
                                        "free",   "range",    "range_end"};
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
+static const char *subject_word(const char *subject)
+{
+    return !strcmp(subject, "transfer")    ? "memcpy"
+           : !strcmp(subject, "range_end") ? "range end"
+                                           : subject;
+}
+
 static const char *known_subject(const char *text)
 {
     for (size_t i = 0; text && i < SUBJECTS; i++)
@@ -236,6 +243,21 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
                  prof_count(line->value).text, separator, note);
 }
 
+static void state_line(struct work *w, const struct line *line)
+{
+    if (line->code == PROF_HEALTH_risk_device_records)
+        w->lacking = prof_add(w->lacking, line->value > 0 ? line->value : 0);
+    else if (line->level != PROF_TRUST_NOTE && line->value == 0 && strcmp(line->subject, "end"))
+        return; /* counted, and there were none */
+    w->marks_lost |= line->code == PROF_HEALTH_record_marks_dropped;
+    struct prof_statement *statement = state_words(w, line);
+    if (statement) {
+        statement->level = line->level;
+        statement->contended = line->code == PROF_HEALTH_collector_contended ||
+                               line->code == PROF_HEALTH_collector_yielded;
+    }
+}
+
 /* A process at risk: its calls that lack a device record are counted and stated there. */
 static bool process_is_at_risk(const struct work *w, int64_t process)
 {
@@ -273,6 +295,26 @@ static void state_outstanding(struct work *w, const struct prof_balance *b, cons
         state(w, PROF_HEALTH_balance_unfinished, b->process,
               "%s%s: %s had not finished when the capture ended", name, subject,
               prof_count(rest).text);
+}
+
+static void state_balance(struct work *w, const struct prof_balance *b)
+{
+    struct who name = who(w, b->process);
+    const char *subject = subject_word(b->subject);
+    if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
+        state(w, PROF_HEALTH_balance_missing, b->process,
+              "%s%s: %s called, %s accounted for: %s %s", name.text, subject,
+              prof_count(b->called).text, prof_count(prof_subtract(b->called, b->remainder)).text,
+              prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
+              b->remainder > 0 ? "missing" : "too many");
+    if (b->dropped > 0)
+        state(w, PROF_HEALTH_balance_dropped, b->process, "%s%s: %s dropped (no room)", name.text,
+              subject, prof_count(b->dropped).text);
+    state_outstanding(w, b, name.text, subject);
+    if (b->uncalled > 0)
+        state(w, PROF_HEALTH_balance_uncalled, b->process,
+              "%s%s: %s recorded without the call: the process was cut off first", name.text,
+              subject, prof_count(b->uncalled).text);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -320,17 +362,7 @@ static void read_trust_line(struct work *w, sqlite3_stmt *row)
                         .note = note ? note : "",
                         .code = prof_health_find((const char *)sqlite3_column_text(row, 6)),
                         .level = level_of((const char *)sqlite3_column_text(row, 5))};
-    if (line.code == PROF_HEALTH_risk_device_records)
-        w->lacking = prof_add(w->lacking, line.value > 0 ? line.value : 0);
-    else if (line.level != PROF_TRUST_NOTE && line.value == 0 && strcmp(line.subject, "end"))
-        return; /* counted, and there were none */
-    w->marks_lost |= line.code == PROF_HEALTH_record_marks_dropped;
-    struct prof_statement *statement = state_words(w, &line);
-    if (statement) {
-        statement->level = line.level;
-        statement->contended = line.code == PROF_HEALTH_collector_contended ||
-                               line.code == PROF_HEALTH_collector_yielded;
-    }
+    state_line(w, &line);
 }
 
 static enum prof_status read_health(struct work *w, struct prof_error *err)
@@ -360,6 +392,52 @@ static enum prof_status read_clock_error(struct work *w, int64_t *error_ns, stru
     return prof_query_end(w->capture, row, err);
 }
 
+static void state_capture(struct work *w)
+{
+    const struct prof_info *info = &w->capture->info;
+    if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)
+        state(w, PROF_HEALTH_capture_unfinished, 0,
+              "the capture is still being written, or perfkit was killed: wait, or finish it with "
+              "perfkit recover");
+    else if (info->state == PROF_STATE_UNKNOWN)
+        state(w, PROF_HEALTH_capture_unknown_end, 0, "the capture does not say how it ended");
+    else if (info->state == PROF_STATE_RECOVERED)
+        state(w, PROF_HEALTH_capture_recovered, 0,
+              "finished by perfkit recover after perfkit was killed");
+}
+
+static void state_windows(struct work *w, const struct prof_trust *result)
+{
+    int64_t end = prof_end_ns(w->capture);
+    bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
+    state(w, PROF_HEALTH_capture_windows, 0, "recorded %s%s%s%s, in %s window%s%s, as requested",
+          result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
+          known ? " of " : "", known ? prof_duration_ns(end).text : "",
+          prof_count(result->windows).text, result->windows == 1 ? "" : "s",
+          result->marks_lost ? " or more (some of the marks were dropped)" : "");
+}
+
+/* What the user chose to leave out is no loss, but readers of the figures must know. */
+static enum prof_status state_scope(struct work *w, struct prof_trust *result,
+                                    struct prof_error *err)
+{
+    const struct prof_info *info = &w->capture->info;
+    struct prof_recorded recorded;
+    enum prof_status status = prof_recorded(w->capture, &recorded, err);
+    if (!status && recorded.in_part) {
+        result->windows = (int64_t)recorded.spans.count;
+        result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
+    }
+    prof_recorded_free(&recorded);
+    result->marks_lost = w->marks_lost;
+    if (!status && result->recorded_ns != PROF_UNKNOWN)
+        state_windows(w, result);
+    if (!status && info->kernel_filter)
+        state(w, PROF_HEALTH_capture_filtered, 0,
+              "only kernels whose name matches \"%s\" have rows", info->kernel_filter);
+    return status;
+}
+
 static int by_process_and_subject(const void *a, const void *b)
 {
     const struct prof_balance *x = a, *y = b;
@@ -373,6 +451,18 @@ static int by_process_and_subject(const void *a, const void *b)
     return PROF_COMPARE(i, j);
 }
 
+/* Graver first, otherwise in order of statement. */
+static void sort_statements(struct work *w)
+{
+    for (size_t i = 1; i < w->statements.count; i++) {
+        struct prof_statement moving = w->statements.data[i];
+        size_t at = i;
+        for (; at && w->statements.data[at - 1].level < moving.level; at--)
+            w->statements.data[at] = w->statements.data[at - 1];
+        w->statements.data[at] = moving;
+    }
+}
+
 static void conclude(struct work *w, struct prof_trust *result)
 {
     for (size_t i = 0; i < w->balances.count; i++)
@@ -382,38 +472,12 @@ static void conclude(struct work *w, struct prof_trust *result)
               by_process_and_subject);
     for (size_t i = 0; i < w->balances.count; i++) {
         w->uncounted |= w->balances.data[i].called == PROF_UNKNOWN;
-        const struct prof_balance *b = &w->balances.data[i];
-        struct who name = who(w, b->process);
-        const char *subject = !strcmp(b->subject, "transfer")    ? "memcpy"
-                              : !strcmp(b->subject, "range_end") ? "range end"
-                                                                 : b->subject;
-        if (b->remainder != PROF_UNKNOWN && b->remainder != 0)
-            state(w, PROF_HEALTH_balance_missing, b->process,
-                  "%s%s: %s called, %s accounted for: %s %s", name.text, subject,
-                  prof_count(b->called).text,
-                  prof_count(prof_subtract(b->called, b->remainder)).text,
-                  prof_count(b->remainder > 0 ? b->remainder : -b->remainder).text,
-                  b->remainder > 0 ? "missing" : "too many");
-        if (b->dropped > 0)
-            state(w, PROF_HEALTH_balance_dropped, b->process, "%s%s: %s dropped (no room)",
-                  name.text, subject, prof_count(b->dropped).text);
-        state_outstanding(w, b, name.text, subject);
-        if (b->uncalled > 0)
-            state(w, PROF_HEALTH_balance_uncalled, b->process,
-                  "%s%s: %s recorded without the call: the process was cut off first", name.text,
-                  subject, prof_count(b->uncalled).text);
+        state_balance(w, &w->balances.data[i]);
         add_total(w, &w->balances.data[i]);
     }
     if (w->totals.count)
         qsort(w->totals.data, w->totals.count, sizeof *w->totals.data, by_process_and_subject);
-    /* Graver first, otherwise in order of statement. */
-    for (size_t i = 1; i < w->statements.count; i++) {
-        struct prof_statement moving = w->statements.data[i];
-        size_t at = i;
-        for (; at && w->statements.data[at - 1].level < moving.level; at--)
-            w->statements.data[at] = w->statements.data[at - 1];
-        w->statements.data[at] = moving;
-    }
+    sort_statements(w);
     static const enum prof_trust_status statuses[] = {
         [PROF_TRUST_NOTE] = PROF_TRUST_COMPLETE,
         [PROF_TRUST_WARNING] = PROF_TRUST_COMPLETE_WITH_NOTES,
@@ -436,43 +500,10 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
     enum prof_status status = read_health(&w, err);
     if (!status)
         status = read_clock_error(&w, &result->clock_error_ns, err);
-    /* What the user chose to leave out is no loss, but readers of the figures must know. */
+    if (!status)
+        status = state_scope(&w, result, err);
     if (!status) {
-        const struct prof_info *info = &w.capture->info;
-        struct prof_recorded recorded;
-        status = prof_recorded(w.capture, &recorded, err);
-        if (!status && recorded.in_part) {
-            result->windows = (int64_t)recorded.spans.count;
-            result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);
-        }
-        prof_recorded_free(&recorded);
-        result->marks_lost = w.marks_lost;
-        if (!status && result->recorded_ns != PROF_UNKNOWN) {
-            int64_t end = prof_end_ns(w.capture);
-            bool known = end != PROF_UNKNOWN; /* not while it is being recorded */
-            state(&w, PROF_HEALTH_capture_windows, 0,
-                  "recorded %s%s%s%s, in %s window%s%s, as requested",
-                  result->marks_lost ? "about " : "", prof_duration_ns(result->recorded_ns).text,
-                  known ? " of " : "", known ? prof_duration_ns(end).text : "",
-                  prof_count(result->windows).text, result->windows == 1 ? "" : "s",
-                  result->marks_lost ? " or more (some of the marks were dropped)" : "");
-        }
-        if (!status && info->kernel_filter)
-            state(&w, PROF_HEALTH_capture_filtered, 0,
-                  "only kernels whose name matches \"%s\" have rows", info->kernel_filter);
-    }
-    if (!status) {
-        const struct prof_info *info = &w.capture->info;
-        if (info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING)
-            state(&w, PROF_HEALTH_capture_unfinished, 0,
-                  "the capture is still being written, or perfkit was killed: wait, or finish it "
-                  "with "
-                  "perfkit recover");
-        else if (info->state == PROF_STATE_UNKNOWN)
-            state(&w, PROF_HEALTH_capture_unknown_end, 0, "the capture does not say how it ended");
-        else if (info->state == PROF_STATE_RECOVERED)
-            state(&w, PROF_HEALTH_capture_recovered, 0,
-                  "finished by perfkit recover after perfkit was killed");
+        state_capture(&w);
         conclude(&w, result);
     }
     result->balances = w.balances.data;

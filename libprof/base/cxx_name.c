@@ -154,15 +154,20 @@ static bool is_plain_argument(struct span s)
     return true;
 }
 
+/* A part of a path that names something: not "{lambda(int)#1}", "operator()() const", and no
+ * namespace without a name. */
+static bool names_something(struct span part)
+{
+    return part.begin < part.end && !strchr("{(", *part.begin) && !starts(part, "operator");
+}
+
 /* The parts of a path that name something, as many of the last as fit `parts`. */
 static size_t named_path_parts(struct span path, struct span parts[PARTS])
 {
     size_t count = 0;
     struct span part;
     while (next_list_item(&path, ':', &part)) {
-        /* A part of a path that names something: not "{lambda(int)#1}", "operator()() const", and
-         * no namespace without a name. */
-        if (!(part.begin < part.end && !strchr("{(", *part.begin) && !starts(part, "operator")))
+        if (!names_something(part))
             continue;
         if (count == PARTS)
             memmove(parts, parts + 1, --count * sizeof *parts);

@@ -92,6 +92,21 @@ static struct prof_text with_unit(double value, const char *unit)
     return t;
 }
 
+static struct prof_text long_duration(double ns)
+{
+    struct prof_text t;
+    uint64_t seconds = (uint64_t)(fabs(ns) / 1e9 + 0.5);
+    uint64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
+    const char *sign = ns < 0 ? "-" : "";
+    if (hours)
+        snprintf(t.text, sizeof t.text, "%s%llu h %02llu min", sign, (unsigned long long)hours,
+                 (unsigned long long)minutes);
+    else
+        snprintf(t.text, sizeof t.text, "%s%llu min %02llu s", sign, (unsigned long long)minutes,
+                 (unsigned long long)(seconds % 60));
+    return t;
+}
+
 struct prof_text prof_duration(double ns)
 {
     if (!isfinite(ns))
@@ -109,17 +124,7 @@ struct prof_text prof_duration(double ns)
         return with_unit(ns / 1e6, "ms");
     if (size < 59.95e9)
         return with_unit(ns / 1e9, "s");
-    struct prof_text t;
-    uint64_t seconds = (uint64_t)(fabs(ns) / 1e9 + 0.5);
-    uint64_t hours = seconds / 3600, minutes = seconds / 60 % 60;
-    const char *sign = ns < 0 ? "-" : "";
-    if (hours)
-        snprintf(t.text, sizeof t.text, "%s%llu h %02llu min", sign, (unsigned long long)hours,
-                 (unsigned long long)minutes);
-    else
-        snprintf(t.text, sizeof t.text, "%s%llu min %02llu s", sign, (unsigned long long)minutes,
-                 (unsigned long long)(seconds % 60));
-    return t;
+    return long_duration(ns);
 }
 
 struct prof_text prof_duration_ns(int64_t ns)

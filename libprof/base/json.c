@@ -98,6 +98,17 @@ static size_t utf8_length(const unsigned char *text, size_t left)
     return length;
 }
 
+static void append_escaped(struct prof_json *json, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char shorts[] = {['"'] = '"',  ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
+                                  ['\t'] = 't', ['\b'] = 'b',  ['\f'] = 'f'};
+    if (c < sizeof shorts && shorts[c])
+        append_bytes(json, (char[]){'\\', shorts[c]}, 2);
+    else
+        append_bytes(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+}
+
 /* In a text: neither escaped nor part of a longer sequence. */
 static inline bool is_unescaped(unsigned char c)
 {
@@ -137,16 +148,9 @@ static void append_quoted(struct prof_json *json, const char *text, size_t lengt
             continue;
         }
         append_bytes(json, text + plain, i - plain);
-        if (s[i] < 0x80) {
-            unsigned char c = s[i];
-            static const char hex[] = "0123456789abcdef";
-            static const char shorts[] = {['"'] = '"',  ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
-                                          ['\t'] = 't', ['\b'] = 'b',  ['\f'] = 'f'};
-            if (c < sizeof shorts && shorts[c])
-                append_bytes(json, (char[]){'\\', shorts[c]}, 2);
-            else
-                append_bytes(json, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-        } else
+        if (s[i] < 0x80)
+            append_escaped(json, s[i]);
+        else
             append_bytes(json, "\\ufffd", 6);
         plain = ++i;
     }

@@ -174,6 +174,22 @@ char *prof_report_clean(const char *text)
     return clean;
 }
 
+/* First byte after as many whole characters from `text` as fit `cells`. */
+static const char *copy_head(const char *text, const char *end, size_t cells)
+{
+    size_t used = 0;
+    while (text < end) {
+        uint32_t code;
+        size_t bytes = prof_report_utf8(text, (size_t)(end - text), &code);
+        size_t wide = bytes ? cells_of(code) : 1;
+        if (used + wide > cells)
+            break;
+        used += wide;
+        text += bytes ? bytes : 1;
+    }
+    return text;
+}
+
 /* First byte of the longest tail that fits `cells`. */
 static const char *copy_tail(const char *text, const char *end, size_t cells)
 {
@@ -214,19 +230,7 @@ static char *cut_middle(char *clean, char *name, size_t cells)
     }
     size_t room = cells - strlen(dots), tail_cells = tail_room(name, room);
     const char *end = name + strlen(name);
-    /* First byte after as many whole characters from `text` as fit `cells`. */
-    const char *text = name;
-    size_t used = 0;
-    while (text < end) {
-        uint32_t code;
-        size_t bytes = prof_report_utf8(text, (size_t)(end - text), &code);
-        size_t wide = bytes ? cells_of(code) : 1;
-        if (used + wide > (room - tail_cells))
-            break;
-        used += wide;
-        text += bytes ? bytes : 1;
-    }
-    const char *head = text;
+    const char *head = copy_head(name, end, room - tail_cells);
     const char *tail = copy_tail(head, end, tail_cells);
     while (head > name && head[-1] == '.') /* the text was cut before: its dots and ours are one */
         head--;

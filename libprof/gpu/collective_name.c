@@ -61,6 +61,22 @@ static enum prof_collective whole_word(const char *text, size_t length)
     return PROF_COLLECTIVE_NONE;
 }
 
+/* Kernels before 2.8 are ncclAllReduceRingLLKernel_sum_f32: the longest word that it begins with.
+ */
+static enum prof_collective first_word(const char *text)
+{
+    enum prof_collective found = PROF_COLLECTIVE_OTHER;
+    size_t longest = 0;
+    for (size_t i = 0; i < WORDS; i++) {
+        size_t length = strlen(words[i].word);
+        if (length > longest && strncmp(text, words[i].word, length) == 0) {
+            found = words[i].operation;
+            longest = length;
+        }
+    }
+    return found;
+}
+
 static const char *after(const char *text, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -94,24 +110,20 @@ enum prof_collective prof_collective_kernel(const char *name)
     const char *old = after(plain, "nccl");
     const char *end = plain + strcspn(plain, "(< ");
     const char *kernel = old ? strstr(old, "Kernel_") : NULL;
-    /* Kernels before 2.8 are ncclAllReduceRingLLKernel_sum_f32: the longest word that it begins
-     * with.
-     */
-    if (kernel && kernel < end) {
-        enum prof_collective found = PROF_COLLECTIVE_OTHER;
-        size_t longest = 0;
-        for (size_t i = 0; i < WORDS; i++) {
-            size_t length = strlen(words[i].word);
-            if (length > longest && strncmp(old, words[i].word, length) == 0) {
-                found = words[i].operation;
-                longest = length;
-            }
-        }
-        return found;
-    }
+    if (kernel && kernel < end)
+        return first_word(old);
     for (size_t i = 0; i < sizeof one_node / sizeof *one_node; i++)
         if (strstr(plain, one_node[i]))
             return PROF_COLLECTIVE_ALL_REDUCE;
+    return PROF_COLLECTIVE_NONE;
+}
+
+static enum prof_collective declared(const char *name)
+{
+    for (int i = PROF_COLLECTIVE_NONE + 1; i < PROF_COLLECTIVES; i++) {
+        if (strcmp(name, prof_collective_name((enum prof_collective)i)) == 0)
+            return (enum prof_collective)i;
+    }
     return PROF_COLLECTIVE_NONE;
 }
 
@@ -124,12 +136,8 @@ enum prof_collective prof_collective_range(const char *domain, const char *name)
         return whole_word(mpi, strlen(mpi));
     if (!domain)
         return PROF_COLLECTIVE_NONE;
-    if (strcmp(domain, "perfkit.collective") == 0) {
-        for (int i = PROF_COLLECTIVE_NONE + 1; i < PROF_COLLECTIVES; i++)
-            if (strcmp(name, prof_collective_name((enum prof_collective)i)) == 0)
-                return (enum prof_collective)i;
-        return PROF_COLLECTIVE_NONE;
-    }
+    if (strcmp(domain, "perfkit.collective") == 0)
+        return declared(name);
     const char *nccl = after(name, "nccl");
     return nccl && strcmp(domain, "NCCL") == 0 ? whole_word(nccl, strlen(nccl))
                                                : PROF_COLLECTIVE_NONE;

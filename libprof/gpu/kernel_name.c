@@ -65,6 +65,11 @@ enum prof_precision prof_name_precision(const char *name)
     return found;
 }
 
+static bool is_whole_word(const char *at, const char *name, size_t length)
+{
+    return (at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length]);
+}
+
 bool prof_name_is_matmul(const char *name)
 {
     /* whole: as a word of its own only, since "mm" stands in many */
@@ -76,8 +81,7 @@ bool prof_name_is_matmul(const char *name)
     for (size_t i = 0; name && i < sizeof all / sizeof all[0]; i++) {
         const char *at = strcasestr(name, all[i].text);
         for (; at; at = strcasestr(at + 1, all[i].text))
-            if (!all[i].whole || ((at == name || !isalnum((unsigned char)at[-1])) &&
-                                  !isalnum((unsigned char)at[(strlen(all[i].text))])))
+            if (!all[i].whole || is_whole_word(at, name, strlen(all[i].text)))
                 return true;
     }
     return false;

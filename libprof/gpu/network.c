@@ -38,6 +38,13 @@ static bool read_counter_file(const char *folder, const char *name, uint64_t *nu
     return end != line && !*end;
 }
 
+static bool file_exists_in(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return length > 0 && length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 struct list {
     struct prof_network_port *ports;
     size_t count;
@@ -64,10 +71,7 @@ static void add_interface(struct list *list, const char *folder, const char *nam
         !read_counter_file(folder, "statistics/rx_bytes", &port.received) ||
         !read_counter_file(folder, "statistics/tx_bytes", &port.sent))
         return;
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, "device");
-    port.kind = (length > 0 && length < (int)sizeof path && access(path, F_OK) == 0) ? "ethernet"
-                                                                                     : "virtual";
+    port.kind = file_exists_in(folder, "device") ? "ethernet" : "virtual";
     if (read_counter_file(folder, "speed", &megabits) && megabits > 0 && megabits < INT32_MAX)
         port.link_rate = (double)megabits * 1e6 / 8;
     add_network_port(list, &port, name);
@@ -82,6 +86,21 @@ static double read_link_rate(const char *folder)
     double gigabits = strtod(line, &end);
     return end != line && strncmp(end, " Gb/sec", 7) == 0 && gigabits > 0 ? gigabits * 1e9 / 8
                                                                           : NAN;
+}
+
+static void add_infiniband_port(struct list *list, const char *folder, const char *name)
+{
+    struct prof_network_port port = {.link_rate = read_link_rate(folder)};
+    char layer[64] = "", state[64];
+    if ((read_first_line(folder, "state", state) && !strstr(state, "ACTIVE")) ||
+        !read_counter_file(folder, "counters/port_rcv_data", &port.received) ||
+        !read_counter_file(folder, "counters/port_xmit_data", &port.sent))
+        return;
+    port.received *= WORD_BYTES;
+    port.sent *= WORD_BYTES;
+    read_first_line(folder, "link_layer", layer);
+    port.kind = strcmp(layer, "Ethernet") == 0 ? "roce" : "infiniband";
+    add_network_port(list, &port, name);
 }
 
 /* Calls `found` with each entry of a folder, in the order of names. */
@@ -111,17 +130,7 @@ static void add_numbered_port(struct list *list, const char *path, const char *n
     if (!device)
         return;
     snprintf(name, sizeof name, "%.*s/%s", (int)(ports - device), device, number);
-    struct prof_network_port port = {.link_rate = read_link_rate(path)};
-    char layer[64] = "", state[64];
-    if ((read_first_line(path, "state", state) && !strstr(state, "ACTIVE")) ||
-        !read_counter_file(path, "counters/port_rcv_data", &port.received) ||
-        !read_counter_file(path, "counters/port_xmit_data", &port.sent))
-        return;
-    port.received *= WORD_BYTES;
-    port.sent *= WORD_BYTES;
-    read_first_line(path, "link_layer", layer);
-    port.kind = strcmp(layer, "Ethernet") == 0 ? "roce" : "infiniband";
-    add_network_port(list, &port, name);
+    add_infiniband_port(list, path, name);
 }
 
 static void add_adapter(struct list *list, const char *path, const char *name)

@@ -140,6 +140,36 @@ static bool can_sample(struct prof_nvml *nvml, struct prof_nvml_device *device)
            nvml->gpm_alloc(&device->samples[1]) == 0;
 }
 
+static bool has_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    if (!device->gpm_asked) {
+        device->gpm_asked = true;
+        device->has_gpm = can_sample(nvml, device);
+        device->activity = nothing();
+    }
+    return device->has_gpm;
+}
+
+static void read_activity_metrics(struct prof_nvml *nvml, struct prof_nvml_device *device,
+                                  uint64_t span_ns)
+{
+    struct prof_gpm_request *request = nvml->request;
+    *request = (struct prof_gpm_request){.version = 1,
+                                         .count = METRICS,
+                                         .earlier = device->samples[!device->newest],
+                                         .later = device->samples[device->newest]};
+    for (size_t i = 0; i < METRICS; i++)
+        request->metrics[i].id = metrics[i].id;
+    if (nvml->gpm_metrics(request) != 0)
+        return;
+    device->activity.span_ns = (int64_t)span_ns;
+    for (size_t i = 0; i < METRICS; i++) {
+        const struct prof_gpm_metric *metric = &request->metrics[i];
+        if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
+            *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
+    }
+}
+
 static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device *device)
 {
     uint64_t now = prof_now_ns(), span = now - device->sampled_ns;
@@ -151,24 +181,20 @@ static void sample_nvml_activity(struct prof_nvml *nvml, struct prof_nvml_device
         return;
     }
     device->newest = !device->newest;
-    if (device->sampled_ns && span <= MOST_SPAN_NS) {
-        struct prof_gpm_request *request = nvml->request;
-        *request = (struct prof_gpm_request){.version = 1,
-                                             .count = METRICS,
-                                             .earlier = device->samples[!device->newest],
-                                             .later = device->samples[device->newest]};
-        for (size_t i = 0; i < METRICS; i++)
-            request->metrics[i].id = metrics[i].id;
-        if (nvml->gpm_metrics(request) == 0) {
-            device->activity.span_ns = (int64_t)span;
-            for (size_t i = 0; i < METRICS; i++) {
-                const struct prof_gpm_metric *metric = &request->metrics[i];
-                if (metric->status == 0 && isfinite(metric->value) && metric->value >= 0)
-                    *activity_value(&device->activity, i) = metric->value * metrics[i].unit;
-            }
+    if (device->sampled_ns && span <= MOST_SPAN_NS)
+        read_activity_metrics(nvml, device, span);
+    device->sampled_ns = now;
+}
+
+static void free_nvml_activity(struct prof_nvml *nvml)
+{
+    for (unsigned i = 0; i < nvml->device_count; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (nvml->devices[i].samples[k])
+                nvml->gpm_free(nvml->devices[i].samples[k]);
         }
     }
-    device->sampled_ns = now;
+    free(nvml->request);
 }
 
 /* ---- NVML ------------------------------------------------------------------------------------ */
@@ -241,12 +267,7 @@ void prof_nvml_close(struct prof_nvml *nvml)
 {
     if (!nvml)
         return;
-    for (unsigned i = 0; i < nvml->device_count; i++) {
-        for (int k = 0; k < 2; k++)
-            if (nvml->devices[i].samples[k])
-                nvml->gpm_free(nvml->devices[i].samples[k]);
-    }
-    free(nvml->request);
+    free_nvml_activity(nvml);
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
@@ -298,6 +319,15 @@ static bool has_turn(const struct prof_nvml *nvml, const struct prof_nvml_device
     return true;
 }
 
+static void read_pcie(struct prof_nvml *nvml, struct prof_nvml_device *device)
+{
+    if (!nvml->pcie || !has_turn(nvml, device))
+        return;
+    device->pcie_rx_bytes_s = pcie(nvml, device->handle, PCIE_RX);
+    device->pcie_tx_bytes_s = pcie(nvml, device->handle, PCIE_TX);
+    device->pcie_ns = prof_now_ns();
+}
+
 static int64_t whole(double value)
 {
     return isnan(value) || value > 1e18 ? PROF_UNKNOWN : (int64_t)value;
@@ -308,23 +338,13 @@ static void read_activity(struct prof_nvml *nvml, void *handle, struct prof_nvml
     struct prof_nvml_device *device = remembered(nvml, handle);
     if (!device)
         return;
-    if (!device->gpm_asked) {
-        device->gpm_asked = true;
-        device->has_gpm = can_sample(nvml, device);
-        device->activity = nothing();
-    }
-    r->has_activity = device->has_gpm;
+    r->has_activity = has_nvml_activity(nvml, device);
     if (r->has_activity) {
         sample_nvml_activity(nvml, device);
         device->pcie_rx_bytes_s = whole(device->activity.pcie_rx);
         device->pcie_tx_bytes_s = whole(device->activity.pcie_tx);
-    } else {
-        if (!(!nvml->pcie || !has_turn(nvml, device))) {
-            device->pcie_rx_bytes_s = pcie(nvml, device->handle, PCIE_RX);
-            device->pcie_tx_bytes_s = pcie(nvml, device->handle, PCIE_TX);
-            device->pcie_ns = prof_now_ns();
-        }
-    }
+    } else
+        read_pcie(nvml, device);
     r->activity = device->activity;
     r->pcie_rx_bytes_s = device->pcie_rx_bytes_s;
     r->pcie_tx_bytes_s = device->pcie_tx_bytes_s;

@@ -255,6 +255,11 @@ static bool is_events(uint32_t state)
     return state == SPOOL_EVENTS || state == SPOOL_EVENTS_FULL || state == SPOOL_PARTIAL;
 }
 
+static bool is_definitions(uint32_t state)
+{
+    return state == SPOOL_DEFINITIONS || state == SPOOL_DEFINITIONS_FULL;
+}
+
 static uint64_t sequence_now(const struct prof_spool *spool)
 {
     return atomic_load_explicit(&header_of(spool)->sequence, memory_order_acquire);
@@ -316,8 +321,7 @@ enum prof_status prof_spool_poll(struct prof_spool *spool, const struct prof_spo
     ok = ok && room_for_cursors(spool, now);
     for (uint32_t i = 0; ok && i < now; i++) {
         uint32_t state = atomic_load_explicit(&chunk_of(spool, i)->state, memory_order_acquire);
-        if ((state == SPOOL_DEFINITIONS || state == SPOOL_DEFINITIONS_FULL) &&
-            sequence_of(spool, i) <= taken)
+        if (is_definitions(state) && sequence_of(spool, i) <= taken)
             ok = add_chunk_span(spool, i, state);
     }
     if (!ok)

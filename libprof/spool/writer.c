@@ -153,6 +153,15 @@ bool spool_writer_grow(struct spool_writer *writer, uint32_t more)
     return true;
 }
 
+/* Zero, as the file comes, means unknown. */
+static void fill_rank(struct spool_header *header, const struct prof_rank *rank)
+{
+    header->rank = (uint32_t)(rank->rank + 1);
+    header->local_rank = (uint32_t)(rank->local_rank + 1);
+    header->world_size = (uint32_t)(rank->world_size + 1);
+    memcpy(header->job, rank->job, sizeof header->job);
+}
+
 static void fill_header(struct spool_header *header, const struct spool_about *about,
                         uint32_t max_chunks)
 {
@@ -175,14 +184,8 @@ static void fill_header(struct spool_header *header, const struct spool_about *a
                                 ? about->command_bytes
                                 : (uint32_t)sizeof header->command;
     memcpy(header->command, about->command, header->command_bytes);
-    if (about->rank) {
-        /* Zero, as the file comes, means unknown. */
-        const struct prof_rank *rank = about->rank;
-        header->rank = (uint32_t)(rank->rank + 1);
-        header->local_rank = (uint32_t)(rank->local_rank + 1);
-        header->world_size = (uint32_t)(rank->world_size + 1);
-        memcpy(header->job, rank->job, sizeof header->job);
-    }
+    if (about->rank)
+        fill_rank(header, about->rank);
     atomic_store_explicit(&header->magic, SPOOL_MAGIC, memory_order_release);
 }
 

@@ -65,20 +65,25 @@ static int64_t find_session(const struct prof_baseline_file *file, int64_t basel
     return id;
 }
 
+static int64_t make_session(const struct prof_baseline_file *file, int64_t baseline,
+                            const struct prof_baseline_session *session)
+{
+    int64_t saved = session->saved_s ? session->saved_s : (int64_t)time(NULL);
+    return prof_baseline_do(file,
+                            "INSERT INTO session(baseline, saved_s, label, commit_id) "
+                            "VALUES(?1, ?2, ?3, ?4)",
+                            "iitt", baseline, saved, session->label, session->commit)
+               ? sqlite3_last_insert_rowid(file->db)
+               : -1;
+}
+
 static bool append_session(const struct prof_baseline_file *file, int64_t baseline,
                            const struct prof_baseline_session *session, size_t *added)
 {
     int64_t id = session->label ? find_session(file, baseline, session->label) : 0;
     bool found = id > 0;
-    if (!id) {
-        int64_t saved = session->saved_s ? session->saved_s : (int64_t)time(NULL);
-        id = prof_baseline_do(file,
-                              "INSERT INTO session(baseline, saved_s, label, commit_id) "
-                              "VALUES(?1, ?2, ?3, ?4)",
-                              "iitt", baseline, saved, session->label, session->commit)
-                 ? sqlite3_last_insert_rowid(file->db)
-                 : -1;
-    }
+    if (!id)
+        id = make_session(file, baseline, session);
     size_t before = *added;
     for (size_t i = 0; id > 0 && i < session->run_count; i++) {
         int in = insert_run(file, baseline, id, &session->runs[i]);
@@ -271,13 +276,17 @@ enum prof_status prof_baseline_load(struct prof_baseline_file *file, const char 
     return status;
 }
 
+static void free_run(struct prof_baseline_run *run)
+{
+    free(run->identity);
+    free(run->capture);
+    free(run->metrics);
+}
+
 void prof_baseline_session_free(struct prof_baseline_session *session)
 {
-    for (size_t i = 0; i < session->run_count; i++) {
-        free(session->runs[i].identity);
-        free(session->runs[i].capture);
-        free(session->runs[i].metrics);
-    }
+    for (size_t i = 0; i < session->run_count; i++)
+        free_run(&session->runs[i]);
     free(session->runs);
     free(session->label);
     free(session->commit);
@@ -349,6 +358,21 @@ static void add_exported_run(cJSON *to, const struct prof_baseline_run *run, boo
     prof_document_add(to, "metrics", cJSON_CreateRaw(run->metrics), failed);
 }
 
+static void add_exported_sessions(cJSON *to, const struct prof_baseline *baseline, bool *failed)
+{
+    for (size_t i = 0; i < baseline->session_count; i++) {
+        const struct prof_baseline_session *session = &baseline->sessions[i];
+        cJSON *row = prof_document_add(to, NULL, cJSON_CreateObject(), failed);
+        prof_document_add_int(row, "saved_s", session->saved_s, failed);
+        prof_document_add_text(row, "label", session->label, failed);
+        prof_document_add_text(row, "commit", session->commit, failed);
+        cJSON *runs = prof_document_add(row, "runs", cJSON_CreateArray(), failed);
+        for (size_t r = 0; r < session->run_count; r++)
+            add_exported_run(prof_document_add(runs, NULL, cJSON_CreateObject(), failed),
+                             &session->runs[r], failed);
+    }
+}
+
 /* What is put into the document as it is must be JSON. */
 static enum prof_status check_metrics(const struct prof_baseline *baseline, struct prof_error *err)
 {
@@ -385,18 +409,8 @@ enum prof_status prof_baseline_export(const struct prof_baseline *baseline, cons
     cJSON *root = cJSON_CreateObject();
     prof_document_add_int(root, EXPORT_KEY, 1, &failed);
     prof_document_add_text(root, "name", baseline->name, &failed);
-    cJSON *to = prof_document_add(root, "sessions", cJSON_CreateArray(), &failed);
-    for (size_t i = 0; i < baseline->session_count; i++) {
-        const struct prof_baseline_session *session = &baseline->sessions[i];
-        cJSON *row = prof_document_add(to, NULL, cJSON_CreateObject(), &failed);
-        prof_document_add_int(row, "saved_s", session->saved_s, &failed);
-        prof_document_add_text(row, "label", session->label, &failed);
-        prof_document_add_text(row, "commit", session->commit, &failed);
-        cJSON *runs = prof_document_add(row, "runs", cJSON_CreateArray(), &failed);
-        for (size_t r = 0; r < session->run_count; r++)
-            add_exported_run(prof_document_add(runs, NULL, cJSON_CreateObject(), &failed),
-                             &session->runs[r], &failed);
-    }
+    add_exported_sessions(prof_document_add(root, "sessions", cJSON_CreateArray(), &failed),
+                          baseline, &failed);
     status =
         failed ? prof_fail(err, PROF_NOMEM, "out of memory") : prof_document_write(path, root, err);
     cJSON_Delete(root);

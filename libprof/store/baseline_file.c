@@ -314,16 +314,8 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
     return PROF_OK;
 }
 
-static enum prof_status connect(struct prof_baseline_file *file, struct prof_error *err)
+static enum prof_status prepare_file(struct prof_baseline_file *file, struct prof_error *err)
 {
-    /* Also for reading: what a killed writer left half-done must be undone, where we may. */
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(file->path, &file->db, flags | (file->write ? SQLITE_OPEN_CREATE : 0),
-                        NULL))
-        return prof_baseline_fail(file, "open", err);
-    sqlite3_busy_timeout(file->db, WAIT_MS);
-    sqlite3_db_config(file->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_exec(file->db, "PRAGMA trusted_schema=OFF; PRAGMA synchronous=FULL", NULL, NULL, NULL);
     enum prof_status status = prof_baseline_begin(file, err);
     if (status)
         return status;
@@ -342,6 +334,19 @@ static enum prof_status connect(struct prof_baseline_file *file, struct prof_err
     else
         status = check(file, err);
     return prof_baseline_end(file, status, err);
+}
+
+static enum prof_status connect(struct prof_baseline_file *file, struct prof_error *err)
+{
+    /* Also for reading: what a killed writer left half-done must be undone, where we may. */
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(file->path, &file->db, flags | (file->write ? SQLITE_OPEN_CREATE : 0),
+                        NULL))
+        return prof_baseline_fail(file, "open", err);
+    sqlite3_busy_timeout(file->db, WAIT_MS);
+    sqlite3_db_config(file->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_exec(file->db, "PRAGMA trusted_schema=OFF; PRAGMA synchronous=FULL", NULL, NULL, NULL);
+    return prepare_file(file, err);
 }
 
 enum prof_status prof_baseline_open(const char *path, bool write, struct prof_baseline_file **file,

@@ -87,6 +87,21 @@ static bool same_field(const cJSON *root, const char *key, const char *want)
     return strcmp(have ? have : "", clean) == 0;
 }
 
+/* Rows that make no sense are left out. */
+static void read_ceiling_rows(struct prof_ceiling_file *file, const cJSON *list)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, list)
+    {
+        const char *name = prof_document_text(row, "name");
+        int64_t date_s;
+        if (name &&
+            prof_document_int(cJSON_GetObjectItemCaseSensitive(row, "measured_at_s"), &date_s))
+            prof_ceiling_set(file, name, prof_document_real(row, "value"), date_s,
+                             prof_document_text(row, "how"));
+    }
+}
+
 enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file *file,
                                    struct prof_error *err)
 {
@@ -103,20 +118,8 @@ enum prof_status prof_ceiling_read(const char *folder, struct prof_ceiling_file 
     bool ours = prof_document_real(root, KEY) == 1 && same_field(root, "api", file->api) &&
                 same_field(root, "uuid", file->uuid) && same_field(root, "driver", file->driver) &&
                 (file->uuid[0] || same_field(root, "name", file->name));
-    if (ours) {
-        /* Rows that make no sense are left out. */
-        const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "ceilings");
-        const cJSON *row;
-        cJSON_ArrayForEach(row, list)
-        {
-            const char *name = prof_document_text(row, "name");
-            int64_t date_s;
-            if (name &&
-                prof_document_int(cJSON_GetObjectItemCaseSensitive(row, "measured_at_s"), &date_s))
-                prof_ceiling_set(file, name, prof_document_real(row, "value"), date_s,
-                                 prof_document_text(row, "how"));
-        }
-    }
+    if (ours)
+        read_ceiling_rows(file, cJSON_GetObjectItemCaseSensitive(root, "ceilings"));
     cJSON_Delete(root);
     if (ours)
         return PROF_OK;

@@ -29,6 +29,17 @@ static void remove_anchor(struct prof_clockmap *map, size_t at)
     map->rejected++;
 }
 
+static void thin_anchors(struct prof_clockmap *map)
+{
+    size_t half = map->count / 2, kept = 0;
+    for (size_t i = 0; i < map->count; i++) {
+        if (i < half && (i & 1))
+            continue;
+        map->anchors[kept++] = map->anchors[i];
+    }
+    map->count = kept;
+}
+
 bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t mono_ns,
                        uint64_t error_ns)
 {
@@ -58,15 +69,8 @@ bool prof_clockmap_add(struct prof_clockmap *map, uint64_t source_ns, uint64_t m
     memmove(&map->anchors[at + 1], &map->anchors[at], (map->count - at) * sizeof *map->anchors);
     map->anchors[at] = (struct prof_clock_anchor){source_ns, mono_ns, error_ns};
     map->count++;
-    if (map->count >= PROF_CLOCKMAP_ANCHORS) {
-        size_t half = map->count / 2, kept = 0;
-        for (size_t i = 0; i < map->count; i++) {
-            if (i < half && (i & 1))
-                continue;
-            map->anchors[kept++] = map->anchors[i];
-        }
-        map->count = kept;
-    }
+    if (map->count >= PROF_CLOCKMAP_ANCHORS)
+        thin_anchors(map);
     return true;
 }
 

@@ -37,6 +37,27 @@ static bool ends_with(const char *text, const char *tail)
     return a >= b && !strcmp(text + a - b, tail);
 }
 
+static enum prof_health_code guess_collector(const char *item, const char *note)
+{
+    static const struct {
+        const char *tail;
+        enum prof_health_code code;
+    } tails[] = {
+        {" refused", PROF_HEALTH_collector_refused},
+        {" degraded", PROF_HEALTH_collector_degraded},
+        {" contended", PROF_HEALTH_collector_contended},
+        {" running", PROF_HEALTH_collector_running},
+        {" ended", PROF_HEALTH_collector_ended},
+    };
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        if (ends_with(item, tails[i].tail))
+            return tails[i].code;
+    }
+    return !strcmp(item, "nested")     ? PROF_HEALTH_collector_nested
+           : strstr(note, "(--cupti=") ? PROF_HEALTH_collector_yielded
+                                       : PROF_HEALTH_collector_note;
+}
+
 enum prof_health_code prof_health_guess(const char *subject, const char *item, const char *note)
 {
     static const char *const types[] = {
@@ -49,25 +70,8 @@ enum prof_health_code prof_health_guess(const char *subject, const char *item, c
     subject = subject ? subject : "";
     item = item ? item : "";
     note = note ? note : "";
-    if (!strcmp(subject, "collector")) {
-        static const struct {
-            const char *tail;
-            enum prof_health_code code;
-        } tails[] = {
-            {" refused", PROF_HEALTH_collector_refused},
-            {" degraded", PROF_HEALTH_collector_degraded},
-            {" contended", PROF_HEALTH_collector_contended},
-            {" running", PROF_HEALTH_collector_running},
-            {" ended", PROF_HEALTH_collector_ended},
-        };
-        for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
-            if (ends_with(item, tails[i].tail))
-                return tails[i].code;
-        }
-        return !strcmp(item, "nested")     ? PROF_HEALTH_collector_nested
-               : strstr(note, "(--cupti=") ? PROF_HEALTH_collector_yielded
-                                           : PROF_HEALTH_collector_note;
-    }
+    if (!strcmp(subject, "collector"))
+        return guess_collector(item, note);
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
         if (!strcmp(subject, counted[i]))
             return PROF_HEALTH_count;

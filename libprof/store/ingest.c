@@ -239,6 +239,15 @@ enum prof_status ingest_begin(struct prof_ingest *ingest)
     return ingest_exec(ingest, "BEGIN IMMEDIATE");
 }
 
+static void unlink_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    char *path = NULL;
+    if (!ingest->ring.window && asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
+        unlink(path);
+    free(path);
+    spool->unlinked = true;
+}
+
 /* Rows, cursors and waiting records in one transaction; then chunks and files may go. */
 static enum prof_status commit(struct prof_ingest *ingest)
 {
@@ -256,15 +265,22 @@ static enum prof_status commit(struct prof_ingest *ingest)
         if (spool->finished && !spool->unlinked) {
             prof_spool_close(spool->reader);
             spool->reader = NULL;
-            char *path = NULL;
-            if (!ingest->ring.window &&
-                asprintf(&path, "%s/%s", ingest->directory, spool->name) >= 0)
-                unlink(path);
-            free(path);
-            spool->unlinked = true;
+            unlink_spool(ingest, spool);
         }
     }
     return PROF_OK;
+}
+
+static enum prof_status save_cursor(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                                    const struct prof_spool_span *span, uint32_t tid)
+{
+    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
+    ingest_bind(sql, 1, spool->id);
+    ingest_bind(sql, 2, span->chunk);
+    ingest_bind(sql, 3, span->generation);
+    ingest_bind(sql, 4, span->to);
+    ingest_bind(sql, 5, tid);
+    return ingest_run(ingest, INGEST_SQL_CURSOR);
 }
 
 static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -290,13 +306,7 @@ static enum prof_status read_span(struct prof_ingest *ingest, struct ingest_spoo
     spool->tally[TALLY_DAMAGED] += damaged;
     spool->dirty = true;
     prof_spool_advance(spool->reader, span, tid);
-    sqlite3_stmt *sql = ingest->sql[INGEST_SQL_CURSOR];
-    ingest_bind(sql, 1, spool->id);
-    ingest_bind(sql, 2, span->chunk);
-    ingest_bind(sql, 3, span->generation);
-    ingest_bind(sql, 4, span->to);
-    ingest_bind(sql, 5, tid);
-    return ingest_run(ingest, INGEST_SQL_CURSOR);
+    return save_cursor(ingest, spool, span, tid);
 }
 
 static enum prof_status read_spool(struct prof_ingest *ingest, struct ingest_spool *spool)

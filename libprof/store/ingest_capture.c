@@ -11,6 +11,20 @@
 #include "libprof/store/ingest_foreign.h"
 #include "libprof/store/ingest_private.h"
 
+static char *read_system_line(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    char *text = NULL;
+    if (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        text = strdup(line);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
 static char *processor_model(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -45,16 +59,7 @@ enum prof_status ingest_capture_begin(struct prof_ingest *ingest,
     char kernel[256];
     uname(&system);
     snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
-    const char *path = "/proc/sys/kernel/random/boot_id";
-    FILE *file = fopen(path, "re");
-    char line[256];
-    char *boot = NULL;
-    if (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        boot = strdup(line);
-    }
-    if (file)
-        fclose(file);
+    char *boot = read_system_line("/proc/sys/kernel/random/boot_id");
     char *model = processor_model();
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, state), "recording");
     ingest_bind_text(ingest, sql, COLUMN_AT(capture, perfkit_version), PERFKIT_VERSION);

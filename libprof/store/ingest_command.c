@@ -50,6 +50,13 @@ uint64_t ingest_device_time(struct ingest_spool *spool, uint32_t stream, uint64_
     return convert(clock_of(spool, ingest_lookup(spool, stream, WIRE_STREAM)), ns);
 }
 
+/* How far the device's records have come, for those of a process that was killed. */
+static void note_newest(struct ingest_spool *spool, uint64_t ns)
+{
+    if (ns > spool->tally[TALLY_DEVICE_NEWEST_NS])
+        spool->tally[TALLY_DEVICE_NEWEST_NS] = ns;
+}
+
 /* Device times to capture time, put back into order where the device's stamps (or rounding) are
  * not: queued <= submitted <= start <= end. */
 static void set_device_times(struct prof_ingest *ingest, struct ingest_spool *spool,
@@ -76,10 +83,7 @@ static void set_device_times(struct prof_ingest *ingest, struct ingest_spool *sp
         repaired = true;
     }
     spool->tally[TALLY_REPAIRED] += repaired;
-    /* How far the device's records have come, for those of a process that was killed. */
-    uint64_t ns = end ? end : start;
-    if (ns > spool->tally[TALLY_DEVICE_NEWEST_NS])
-        spool->tally[TALLY_DEVICE_NEWEST_NS] = ns;
+    note_newest(spool, end ? end : start);
     row->has_start = true;
     row->start = (int64_t)(start - ingest->zero_ns);
     if (end) {
@@ -133,6 +137,12 @@ static void bind_api(struct ingest_row *out, int at, const struct device_row *ro
         row_known(out, at + 5, row->queue_delay);
         row_known(out, at + 6, row->submit_delay);
     }
+}
+
+static int64_t row_flags(uint8_t command, uint8_t done)
+{
+    return (command & WIRE_COOPERATIVE ? 1 : 0) | (command & WIRE_DEVICE_LAUNCHED ? 2 : 0) |
+           (done & WIRE_FAILED ? 4 : 0) | (done & WIRE_ABANDONED ? 8 : 0);
 }
 
 static int64_t pending_stack(const struct ingest_spool *spool, const struct ingest_pending *pending)
@@ -213,6 +223,17 @@ static enum prof_status write_sync(struct prof_ingest *ingest, const struct inge
     return ingest_row_end(ingest, SCHEMA_sync);
 }
 
+/* Left out by the kernel filter: then its call is, too. */
+static bool is_filtered(const struct ingest_spool *spool, const struct wire_head *head,
+                        const struct ingest_pending *pending)
+{
+    const struct ingest_local *config =
+        head->type == WIRE_KERNEL
+            ? ingest_lookup(spool, pending->command.kernel.config, WIRE_CONFIG)
+            : NULL;
+    return config && config->extra == INGEST_CONFIG_FILTERED;
+}
+
 static void tally_command(struct ingest_spool *spool, const struct ingest_pending *pending,
                           bool of_graph, bool outstanding, bool filtered)
 {
@@ -257,18 +278,11 @@ enum prof_status ingest_write_command(struct prof_ingest *ingest, struct ingest_
         set_device_times(ingest, spool, head->aux, &pending->done.times, &row);
     else
         set_device_times(ingest, spool, head->aux, &pending->command.kernel.times, &row);
-    uint8_t command = head->flags;
-    row.flags = (command & WIRE_COOPERATIVE ? 1 : 0) | (command & WIRE_DEVICE_LAUNCHED ? 2 : 0) |
-                (done_flags & WIRE_FAILED ? 4 : 0) | (done_flags & WIRE_ABANDONED ? 8 : 0);
+    row.flags = row_flags(head->flags, done_flags);
     if (of_graph)
         row.correlation = (int64_t)pending->command.kernel.correlation;
     PROF_TRY(set_call(ingest, spool, pending, &row));
-    /* Left out by the kernel filter: then its call is, too. */
-    const struct ingest_local *config =
-        head->type == WIRE_KERNEL
-            ? ingest_lookup(spool, pending->command.kernel.config, WIRE_CONFIG)
-            : NULL;
-    bool filtered = config && config->extra == INGEST_CONFIG_FILTERED;
+    bool filtered = is_filtered(spool, head, pending);
     spool->tally[TALLY_KERNEL_FILTERED] += filtered;
     tally_command(spool, pending, of_graph, outstanding, filtered);
     if (filtered)

@@ -130,6 +130,17 @@ void ingest_bind_local_text(struct prof_ingest *ingest, const struct ingest_spoo
     free(text);
 }
 
+static int64_t demangled_row(struct prof_ingest *ingest, const struct ingest_spool *spool,
+                             uint32_t local)
+{
+    char *mangled = ingest_text_of(ingest, spool, local);
+    char *readable = mangled ? prof_demangle(mangled) : NULL;
+    int64_t row = readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
+    free(readable);
+    free(mangled);
+    return row;
+}
+
 /* What makes two configurations the same row: `values` are those of wire_config from its grid on,
  * in the order of launch_config's columns. */
 enum { KEY_BLOCK = 3, KEY_REGISTERS = 9, KEY_SHARED = 10, KEY_LOCAL = 12, KEY_VALUES };
@@ -194,11 +205,7 @@ static enum prof_status config_definition(struct prof_ingest *ingest, struct ing
     sqlite3_stmt *sql = ingest->insert[SCHEMA_launch_config];
     uint8_t flags = config->head.flags;
     bool chosen = flags & WIRE_CONFIG_RUNTIME_CHOSEN;
-    char *mangled = ingest_text_of(ingest, spool, config->name);
-    char *readable = mangled ? prof_demangle(mangled) : NULL;
-    int64_t demangled = readable ? ingest_string_row(ingest, readable, strlen(readable)) : 0;
-    free(readable);
-    free(mangled);
+    int64_t demangled = demangled_row(ingest, spool, config->name);
     ingest_bind(sql, COLUMN_AT(launch_config, id), ++ingest->last_config);
     ingest_bind_known(sql, COLUMN_AT(launch_config, name), key.name);
     ingest_bind_known(sql, COLUMN_AT(launch_config, demangled), demangled);

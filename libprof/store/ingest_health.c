@@ -226,6 +226,27 @@ static enum prof_status write_losses(struct prof_ingest *ingest, const struct in
                              "spool chunks and records that could not be read");
 }
 
+/* The work of graphs has no call of its own: nothing to balance, but who sums up a capture must not
+ * have to read millions of rows. */
+static enum prof_status write_graphs(struct prof_ingest *ingest, const struct ingest_spool *spool)
+{
+    static const struct {
+        const char *item;
+        enum ingest_tally tally;
+    } lines[] = {
+        {"launched", TALLY_GRAPH_LAUNCHED},   {"kernels", TALLY_GRAPH_KERNELS},
+        {"transfers", TALLY_GRAPH_TRANSFERS}, {"memsets", TALLY_GRAPH_MEMSETS},
+        {"whole", TALLY_GRAPH_WHOLE},         {"filtered", TALLY_GRAPH_FILTERED},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        int64_t value = (int64_t)spool->tally[lines[i].tally];
+        if (value)
+            PROF_TRY(write_row(ingest, spool->process, PROF_HEALTH_count, "graph", lines[i].item,
+                               &value, NULL));
+    }
+    return PROF_OK;
+}
+
 /* Calls whose device record is known to lack: it did not come, or the work had not ended. A device
  * record without its call is not that of another call: launches that were not answered are at least
  * so many. */
@@ -287,22 +308,7 @@ enum prof_status ingest_health_spool(struct prof_ingest *ingest, struct ingest_s
     uint64_t threads = spool->thread_list.count ? spool->thread_list.count : 1;
     uint64_t inside = cut_off ? threads : threads - 1;
     PROF_TRY(write_losses(ingest, spool));
-    /* The work of graphs has no call of its own: nothing to balance, but who sums up a capture must
-     * not have to read millions of rows. */
-    static const struct {
-        const char *item;
-        enum ingest_tally tally;
-    } lines[] = {
-        {"launched", TALLY_GRAPH_LAUNCHED},   {"kernels", TALLY_GRAPH_KERNELS},
-        {"transfers", TALLY_GRAPH_TRANSFERS}, {"memsets", TALLY_GRAPH_MEMSETS},
-        {"whole", TALLY_GRAPH_WHOLE},         {"filtered", TALLY_GRAPH_FILTERED},
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        int64_t value = (int64_t)spool->tally[lines[i].tally];
-        if (value)
-            PROF_TRY(write_row(ingest, spool->process, PROF_HEALTH_count, "graph", lines[i].item,
-                               &value, NULL));
-    }
+    PROF_TRY(write_graphs(ingest, spool));
     for (size_t i = 0; i < sizeof balances / sizeof balances[0]; i++)
         PROF_TRY(write_balance(ingest, spool->process, cut_off, &inside, &balances[i]));
     return PROF_OK;
@@ -350,6 +356,34 @@ static bool is_missed(const struct prof_ingest *ingest, uint32_t pid)
     return false;
 }
 
+/* Files that were never taken for a spool, of processes that are not stated as missing theirs. */
+static enum prof_status state_refused_files(struct prof_ingest *ingest)
+{
+    DIR *directory = opendir(ingest->directory);
+    enum prof_status status = directory ? PROF_OK : ingest_folder_unreadable(ingest);
+    for (struct dirent *entry; !status && directory && (entry = readdir(directory));) {
+        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
+        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
+            !prof_names_get(&ingest->spool_names, entry->d_name, length) &&
+            !is_unborn(dirfd(directory), entry->d_name) &&
+            !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
+            status = state_unreadable(ingest, 0);
+    }
+    if (directory)
+        closedir(directory);
+    return status;
+}
+
+static enum prof_status state_missing_spools(struct prof_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        if (misses_spool(ingest, process))
+            PROF_TRY(state_unreadable(ingest, process->row));
+    }
+    return PROF_OK;
+}
+
 /* What the process noted of itself, or children that could not note it of themselves. */
 static enum prof_status state_facts(struct prof_ingest *ingest,
                                     const struct ingest_process *process,
@@ -386,6 +420,19 @@ static enum prof_status state_facts(struct prof_ingest *ingest,
                  lines[i].has_reason ? ")" : "");
         PROF_TRY(ingest_health_line(ingest, process->row, PROF_HEALTH_collector_refused,
                                     lines[i].item, NULL, note));
+    }
+    return PROF_OK;
+}
+
+/* Processes that had something to record and could not: no descriptors left, a limit of file sizes
+ * or of address space, another user or another root folder than at their start. */
+static enum prof_status state_refused_spools(struct prof_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        struct lifecycle_entry entry;
+        if (read_lifecycle_entry(ingest, process, &entry))
+            PROF_TRY(state_facts(ingest, process, &entry));
     }
     return PROF_OK;
 }
@@ -533,34 +580,9 @@ static enum prof_status write_end_line(struct prof_ingest *ingest,
 /* How the processes that had events (and the command itself) ended. */
 enum prof_status ingest_health_finish(struct prof_ingest *ingest)
 {
-    /* Files that were never taken for a spool, of processes that are not stated as missing theirs.
-     */
-    DIR *directory = opendir(ingest->directory);
-    enum prof_status status = directory ? PROF_OK : ingest_folder_unreadable(ingest);
-    for (struct dirent *entry; !status && directory && (entry = readdir(directory));) {
-        size_t length = strlen(entry->d_name), suffix = sizeof SPOOL_SUFFIX - 1;
-        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0 &&
-            !prof_names_get(&ingest->spool_names, entry->d_name, length) &&
-            !is_unborn(dirfd(directory), entry->d_name) &&
-            !is_missed(ingest, (uint32_t)strtoul(entry->d_name, NULL, 10)))
-            status = state_unreadable(ingest, 0);
-    }
-    if (directory)
-        closedir(directory);
-    PROF_TRY(status);
-    for (size_t i = 0; i < ingest->processes.count; i++) {
-        const struct ingest_process *process = &ingest->processes.data[i];
-        if (misses_spool(ingest, process))
-            PROF_TRY(state_unreadable(ingest, process->row));
-    }
-    /* Processes that had something to record and could not: no descriptors left, a limit of file
-     * sizes or of address space, another user or another root folder than at their start. */
-    for (size_t i = 0; i < ingest->processes.count; i++) {
-        const struct ingest_process *process = &ingest->processes.data[i];
-        struct lifecycle_entry entry;
-        if (read_lifecycle_entry(ingest, process, &entry))
-            PROF_TRY(state_facts(ingest, process, &entry));
-    }
+    PROF_TRY(state_refused_files(ingest));
+    PROF_TRY(state_missing_spools(ingest));
+    PROF_TRY(state_refused_spools(ingest));
     PROF_TRY(state_lost_spools(ingest));
     for (size_t i = 0; i < ingest->processes.count; i++) {
         const struct ingest_process *process = &ingest->processes.data[i];

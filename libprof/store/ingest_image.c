@@ -136,6 +136,20 @@ static bool add_object(struct ingest_image *image, const struct ingest_mapping *
     return prof_names_put(&image->known, key, length, number) && make_live(image, number);
 }
 
+static enum prof_status write_module(struct prof_ingest *ingest, int64_t process,
+                                     const struct ingest_mapping *mapping)
+{
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_module];
+    ingest_bind(sql, COLUMN_AT(module, process), process);
+    ingest_bind(sql, COLUMN_AT(module, start), (int64_t)(mapping->time_ns - ingest->zero_ns));
+    ingest_bind_text(ingest, sql, COLUMN_AT(module, path), mapping->path);
+    ingest_bind_text(ingest, sql, COLUMN_AT(module, build_id), mapping->build_id);
+    ingest_bind(sql, COLUMN_AT(module, address), (int64_t)mapping->address);
+    ingest_bind(sql, COLUMN_AT(module, bytes), (int64_t)mapping->bytes);
+    ingest_bind_if(sql, COLUMN_AT(module, segment), mapping->segment >= 0, mapping->segment);
+    return ingest_insert(ingest, SCHEMA_module);
+}
+
 /* A segment of an object that is there as a whole. */
 static bool is_part(const struct ingest_image *image, const struct ingest_mapping *mapping)
 {
@@ -163,15 +177,7 @@ enum prof_status ingest_mapped(struct prof_ingest *ingest, int64_t process,
         return ingest_memory(ingest, make_live(image, known - 1), "object files");
     if (is_part(image, mapping))
         return PROF_OK;
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_module];
-    ingest_bind(sql, COLUMN_AT(module, process), process);
-    ingest_bind(sql, COLUMN_AT(module, start), (int64_t)(mapping->time_ns - ingest->zero_ns));
-    ingest_bind_text(ingest, sql, COLUMN_AT(module, path), mapping->path);
-    ingest_bind_text(ingest, sql, COLUMN_AT(module, build_id), mapping->build_id);
-    ingest_bind(sql, COLUMN_AT(module, address), (int64_t)mapping->address);
-    ingest_bind(sql, COLUMN_AT(module, bytes), (int64_t)mapping->bytes);
-    ingest_bind_if(sql, COLUMN_AT(module, segment), mapping->segment >= 0, mapping->segment);
-    PROF_TRY(ingest_insert(ingest, SCHEMA_module));
+    PROF_TRY(write_module(ingest, process, mapping));
     return ingest_memory(ingest, add_object(image, mapping, sqlite3_last_insert_rowid(ingest->db)),
                          "object files");
 }

@@ -65,6 +65,16 @@ static enum prof_status write_object_name(struct prof_ingest *ingest, struct ing
     return ingest_insert(ingest, SCHEMA_object_name);
 }
 
+static void drop_unclaimed(struct ingest_spool *spool, size_t at)
+{
+    struct ingest_unclaimed last = spool->unclaimed.data[--spool->unclaimed.count];
+    spool->unclaimed.data[at] = last;
+    uint64_t *place =
+        prof_map_get(&spool->unclaimed_at, named_thing_key(last.name.head.aux, last.object));
+    if (place)
+        *place = at;
+}
+
 static enum prof_status keep_unclaimed(struct prof_ingest *ingest, struct ingest_spool *spool,
                                        const struct wire_name *name, uint64_t object)
 {
@@ -148,31 +158,31 @@ enum prof_status ingest_object(struct prof_ingest *ingest, struct ingest_spool *
     if (!prof_map_remove(&spool->unclaimed_at, key, &at))
         return PROF_OK;
     uint32_t name = spool->unclaimed.data[at].name.name;
-    struct ingest_unclaimed last = spool->unclaimed.data[--spool->unclaimed.count];
-    spool->unclaimed.data[at] = last;
-    uint64_t *place =
-        prof_map_get(&spool->unclaimed_at, named_thing_key(last.name.head.aux, last.object));
-    if (place)
-        *place = at;
+    drop_unclaimed(spool, at);
     return run_name(ingest, spool, kinds[kind].update, row, name);
+}
+
+static enum prof_status load_objects(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t kind)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = ingest_query(ingest, kinds[kind].load, &row);
+    sqlite3_bind_int64(row, 1, spool->process);
+    while (!status && sqlite3_step(row) == SQLITE_ROW)
+        status = ingest_memory(
+            ingest,
+            prof_map_put(&spool->objects,
+                         named_thing_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
+                         (uint64_t)sqlite3_column_int64(row, 0)),
+            "objects with names");
+    return ingest_query_end(ingest, row, status);
 }
 
 enum prof_status ingest_handles_load(struct prof_ingest *ingest, struct ingest_spool *spool)
 {
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        if (kinds[kind].load) {
-            sqlite3_stmt *row;
-            enum prof_status status = ingest_query(ingest, kinds[kind].load, &row);
-            sqlite3_bind_int64(row, 1, spool->process);
-            while (!status && sqlite3_step(row) == SQLITE_ROW)
-                status = ingest_memory(
-                    ingest,
-                    prof_map_put(&spool->objects,
-                                 named_thing_key(kind, (uint64_t)sqlite3_column_int64(row, 1)),
-                                 (uint64_t)sqlite3_column_int64(row, 0)),
-                    "objects with names");
-            PROF_TRY(ingest_query_end(ingest, row, status));
-        }
+        if (kinds[kind].load)
+            PROF_TRY(load_objects(ingest, spool, kind));
     }
     sqlite3_stmt *row;
     enum prof_status status = ingest_query(ingest,

@@ -213,11 +213,24 @@ struct ingest_process *ingest_process_find(struct prof_ingest *ingest, int64_t r
     return NULL;
 }
 
-int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
-                               const char *name)
+/* Which part of a distributed run it is. */
+static void bind_rank(struct prof_ingest *ingest, sqlite3_stmt *sql, int at,
+                      const struct spool_header *header)
 {
-    /* Of the images of a pid the one that began with the record, or next after it: a process
-     * announces itself when its libraries are loaded. Else one that began before and still is. */
+    const uint32_t numbers[] = {header->rank, header->local_rank, header->world_size};
+    for (int i = 0; i < 3; i++) {
+        ingest_bind_if(sql, at + i, numbers[i], (int64_t)numbers[i] - 1);
+    }
+    char job[sizeof header->job + 1] = "";
+    memcpy(job, header->job, sizeof header->job);
+    ingest_bind_text(ingest, sql, at + 3, *job ? job : NULL);
+}
+
+/* Of the images of a pid the one that began with the record, or next after it: a process announces
+ * itself when its libraries are loaded. Else one that began before and still is. */
+static struct ingest_process *find_process_image(struct prof_ingest *ingest,
+                                                 const struct wire_cpu_process *record)
+{
     bool program = record->head.flags & WIRE_CPU_PROCESS_EXEC;
     struct ingest_process *after = NULL, *before = NULL;
     for (size_t i = 0; i < ingest->processes.count; i++) {
@@ -231,7 +244,13 @@ int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu
             before = process;
         }
     }
-    struct ingest_process *process = after ? after : before;
+    return after ? after : before;
+}
+
+int64_t ingest_process_sampled(struct prof_ingest *ingest, const struct wire_cpu_process *record,
+                               const char *name)
+{
+    struct ingest_process *process = find_process_image(ingest, record);
     if (process)
         return process->row;
     process = prof_array_add(&ingest->processes);
@@ -284,14 +303,7 @@ int64_t ingest_process_of_spool(struct prof_ingest *ingest, const struct spool_h
     sqlite3_stmt *sql = ingest->sql[INGEST_SQL_PROCESS_SPOOL];
     ingest_bind(sql, 1, best->row);
     ingest_bind_text(ingest, sql, 2, name);
-    /* Which part of a distributed run it is. */
-    const uint32_t numbers[] = {header->rank, header->local_rank, header->world_size};
-    for (int i = 0; i < 3; i++) {
-        ingest_bind_if(sql, 3 + i, numbers[i], (int64_t)numbers[i] - 1);
-    }
-    char job[sizeof header->job + 1] = "";
-    memcpy(job, header->job, sizeof header->job);
-    ingest_bind_text(ingest, sql, 3 + 3, *job ? job : NULL);
+    bind_rank(ingest, sql, 3, header);
     int64_t row = best->row;
     return ingest_run(ingest, INGEST_SQL_PROCESS_SPOOL) ? 0 : row;
 }

@@ -115,20 +115,26 @@ static enum prof_status write_range(struct prof_ingest *ingest, struct ingest_sp
     return PROF_OK;
 }
 
+/* Too many are open: the first half is written as never closed. */
+static enum prof_status give_up(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                struct ingest_thread *thread)
+{
+    struct ingest_open_range *open = thread->stack.data;
+    size_t half = thread->stack.count / 2;
+    for (size_t i = 0; i < half; i++) {
+        PROF_TRY(write_range(ingest, spool, &open[i], 0, open[i].depth, 0));
+    }
+    thread->stack.count -= half;
+    memmove(open, open + half, thread->stack.count * sizeof *open);
+    return PROF_OK;
+}
+
 static enum prof_status push_open_range(struct prof_ingest *ingest, struct ingest_spool *spool,
                                         struct ingest_thread *thread, uint32_t tid,
                                         const struct wire_range *range)
 {
-    if (thread->stack.count >= MOST_OPEN) {
-        /* Too many are open: the first half is written as never closed. */
-        struct ingest_open_range *open = thread->stack.data;
-        size_t half = thread->stack.count / 2;
-        for (size_t i = 0; i < half; i++) {
-            PROF_TRY(write_range(ingest, spool, &open[i], 0, open[i].depth, 0));
-        }
-        thread->stack.count -= half;
-        memmove(open, open + half, thread->stack.count * sizeof *open);
-    }
+    if (thread->stack.count >= MOST_OPEN)
+        PROF_TRY(give_up(ingest, spool, thread));
     int depth = 0;
     for (size_t i = thread->stack.count; i-- > 0 && !depth;) {
         if (thread->stack.data[i].range.head.aux == range->head.aux)

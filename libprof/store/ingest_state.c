@@ -96,6 +96,14 @@ static bool put_open_range(struct bytes *out, const struct ingest_open_range *op
     return ok;
 }
 
+/* With what its handle meant when it was given; what it means now is loaded after it. */
+static bool put_name(struct bytes *out, const struct ingest_unclaimed *unclaimed)
+{
+    struct wire_handle handle;
+    return (!ingest_handle_of(unclaimed, &handle) || put_record(out, 0, true, &handle)) &&
+           put_record(out, 0, true, &unclaimed->name);
+}
+
 static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
 {
     bool ok = put_partial_name(out, spool);
@@ -104,13 +112,8 @@ static bool put_waiting(struct bytes *out, const struct ingest_spool *spool)
         for (size_t k = 0; ok && k < clock->recent.count; k++)
             ok = put_record(out, 0, true, &clock->recent.data[k]);
     }
-    for (size_t i = 0; ok && i < spool->unclaimed.count; i++) {
-        /* With what its handle meant when it was given; what it means now is loaded after it. */
-        struct wire_handle handle;
-        ok = (!ingest_handle_of(&spool->unclaimed.data[i], &handle) ||
-              put_record(out, 0, true, &handle)) &&
-             put_record(out, 0, true, &spool->unclaimed.data[i].name);
-    }
+    for (size_t i = 0; ok && i < spool->unclaimed.count; i++)
+        ok = put_name(out, &spool->unclaimed.data[i]);
     for (size_t i = 0; ok && i < spool->pending_list.count; i++) {
         const struct ingest_pending *pending = &spool->pending_list.data[i];
         if (pending->has_call)
@@ -149,6 +152,22 @@ static enum prof_status save_value(struct prof_ingest *ingest, const char *key, 
     return ingest_run(ingest, INGEST_SQL_STATE);
 }
 
+static enum prof_status save_spool(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    char key[48];
+    struct bytes waiting = {0};
+    snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
+    enum prof_status status =
+        ingest_memory(ingest, put_waiting(&waiting, spool), "records that wait");
+    if (!status)
+        status = save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"",
+                            waiting.count);
+    prof_array_free(&waiting);
+    PROF_TRY(status);
+    snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
+    return save_value(ingest, key, 0, spool->tally, sizeof spool->tally);
+}
+
 enum prof_status ingest_state_save(struct prof_ingest *ingest)
 {
     PROF_TRY(save_value(ingest, "lifecycle_next", ingest->lifecycle_next, NULL, 0));
@@ -162,21 +181,8 @@ enum prof_status ingest_state_save(struct prof_ingest *ingest)
         PROF_TRY(save_value(ingest, "primary_status", ingest->primary_status, NULL, 0));
     }
     for (size_t i = 0; i < ingest->spools.count; i++) {
-        if (ingest->spools.data[i]->dirty) {
-            struct ingest_spool *spool = ingest->spools.data[i];
-            char key[48];
-            struct bytes waiting = {0};
-            snprintf(key, sizeof key, "waiting %lld", (long long)spool->id);
-            enum prof_status status =
-                ingest_memory(ingest, put_waiting(&waiting, spool), "records that wait");
-            if (!status)
-                status = save_value(ingest, key, 0, waiting.data ? waiting.data : (const void *)"",
-                                    waiting.count);
-            prof_array_free(&waiting);
-            PROF_TRY(status);
-            snprintf(key, sizeof key, "tally %lld", (long long)spool->id);
-            PROF_TRY(save_value(ingest, key, 0, spool->tally, sizeof spool->tally));
-        }
+        if (ingest->spools.data[i]->dirty)
+            PROF_TRY(save_spool(ingest, ingest->spools.data[i]));
     }
     return PROF_OK;
 }
@@ -199,6 +205,20 @@ static int64_t query_state_number(struct prof_ingest *ingest, const char *sql)
         value = sqlite3_column_int64(row, 0);
     ingest_query_end(ingest, row, PROF_OK);
     return value;
+}
+
+static enum prof_status load_state_strings(struct prof_ingest *ingest)
+{
+    sqlite3_stmt *row;
+    enum prof_status status = ingest_query(ingest, "SELECT id,value FROM string ORDER BY id", &row);
+    while (!status && sqlite3_step(row) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 1);
+        bool put =
+            prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
+                           (uint32_t)sqlite3_column_int64(row, 0));
+        status = ingest_memory(ingest, put, "texts");
+    }
+    return ingest_query_end(ingest, row, status);
 }
 
 static enum prof_status load_processes(struct prof_ingest *ingest)
@@ -226,6 +246,27 @@ static enum prof_status query_of(struct prof_ingest *ingest, const char *sql, in
     PROF_TRY(ingest_query(ingest, sql, row));
     sqlite3_bind_int64(*row, 1, parameter);
     return PROF_OK;
+}
+
+static enum prof_status load_locals(struct prof_ingest *ingest, struct ingest_spool *spool)
+{
+    sqlite3_stmt *sql;
+    enum prof_status status = query_of(ingest,
+                                       "SELECT local,kind,global,extra FROM ingest_map WHERE "
+                                       "spool=?1 AND kind!=?2 ORDER BY rowid",
+                                       spool->id, &sql);
+    sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
+    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
+        uint32_t local = (uint32_t)sqlite3_column_int64(sql, 0);
+        uint32_t kind = (uint32_t)sqlite3_column_int64(sql, 1);
+        int64_t global = sqlite3_column_int64(sql, 2);
+        bool put = kind == WIRE_STACK /* which have numbers of their own */
+                       ? prof_map_put(&spool->stacks, local, (uint64_t)global)
+                       : ingest_set_local(spool, local, kind, global,
+                                          (uint32_t)sqlite3_column_int64(sql, 3));
+        status = ingest_memory(ingest, put, "numbers of definitions");
+    }
+    return ingest_query_end(ingest, sql, status);
 }
 
 static enum prof_status load_threads(struct prof_ingest *ingest, struct ingest_spool *spool)
@@ -370,23 +411,7 @@ static enum prof_status load_spool(struct prof_ingest *ingest, sqlite3_stmt *row
     spool->finished = sqlite3_column_int64(row, 3) != 0 || !spool->reader;
     if (spool->finished)
         return load_tally(ingest, spool); /* the trust block says how far its records came */
-    sqlite3_stmt *sql;
-    enum prof_status status = query_of(ingest,
-                                       "SELECT local,kind,global,extra FROM ingest_map WHERE "
-                                       "spool=?1 AND kind!=?2 ORDER BY rowid",
-                                       spool->id, &sql);
-    sqlite3_bind_int64(sql, 2, WIRE_HANDLE); /* ingest_name.c */
-    while (!status && sqlite3_step(sql) == SQLITE_ROW) {
-        uint32_t local = (uint32_t)sqlite3_column_int64(sql, 0);
-        uint32_t kind = (uint32_t)sqlite3_column_int64(sql, 1);
-        int64_t global = sqlite3_column_int64(sql, 2);
-        bool put = kind == WIRE_STACK /* which have numbers of their own */
-                       ? prof_map_put(&spool->stacks, local, (uint64_t)global)
-                       : ingest_set_local(spool, local, kind, global,
-                                          (uint32_t)sqlite3_column_int64(sql, 3));
-        status = ingest_memory(ingest, put, "numbers of definitions");
-    }
-    PROF_TRY(ingest_query_end(ingest, sql, status));
+    PROF_TRY(load_locals(ingest, spool));
     PROF_TRY(ingest_python_load(ingest, spool));
     PROF_TRY(load_threads(ingest, spool));
     PROF_TRY(load_live(ingest, spool));
@@ -475,16 +500,7 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i].last = query_state_number(ingest, numbers[i].sql);
     PROF_TRY(ingest->error.status);
-    sqlite3_stmt *row;
-    enum prof_status status = ingest_query(ingest, "SELECT id,value FROM string ORDER BY id", &row);
-    while (!status && sqlite3_step(row) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(row, 1);
-        bool put =
-            prof_names_put(&ingest->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
-                           (uint32_t)sqlite3_column_int64(row, 0));
-        status = ingest_memory(ingest, put, "texts");
-    }
-    PROF_TRY(ingest_query_end(ingest, row, status));
+    PROF_TRY(load_state_strings(ingest));
     PROF_TRY(load_configs(ingest));
     PROF_TRY(load_processes(ingest));
     PROF_TRY(ingest_lifecycle_gaps(ingest));

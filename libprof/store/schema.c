@@ -154,6 +154,17 @@ static void class_of(sqlite3_context *context, int count, sqlite3_value **row)
     sqlite3_result_int(context, name ? (int)wire_call_class(name) : WIRE_CLASS_OTHER);
 }
 
+static int add_functions(sqlite3 *db)
+{
+    const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
+    int code = sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL);
+    if (!code)
+        code = sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+    return code;
+}
+
 /* ---- captures of earlier versions ------------------------------------------------------------ */
 
 /* Which of the table's columns the file has; *count of them in all (0 = there is no such table). */
@@ -248,12 +259,7 @@ static int hide_table(sqlite3 *db, const struct prof_table *table, const bool *p
 int prof_schema_complete(sqlite3 *db, bool writable)
 {
     bool present[MOST_COLUMNS];
-    const int how = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-    int code = sqlite3_create_function(db, "call_class", 1, how, NULL, class_of, NULL, NULL);
-    if (!code)
-        code = sqlite3_create_function(db, "health_code", 3, how, NULL, health_of, NULL, NULL);
-    if (!code)
-        code = sqlite3_create_function(db, "health_level", 3, how, db, health_of, NULL, NULL);
+    int code = add_functions(db);
     for (const struct prof_table *table = prof_tables; !code && table->name; table++) {
         int count;
         bool whole = true;

@@ -152,22 +152,9 @@ static bool handle_record(struct talk *talk, const struct symbols_record *record
     }
 }
 
-/* ---- the conversation ------------------------------------------------------------------------ */
-
-/* False when the other side is gone or has said all. */
-static bool receive(struct talk *talk, int fd)
+/* All whole records of what has come. */
+static void understand(struct talk *talk)
 {
-    if (!prof_array_reserve(&talk->in, 65536)) {
-        talk->no_memory = true;
-        return false;
-    }
-    ssize_t n = recv(fd, talk->in.data + talk->in.count, 65536, MSG_DONTWAIT);
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR;
-    talk->in.count += (size_t)n;
-    talk->received += (uint64_t)n;
-    talk->damaged |= talk->received > MOST_ANSWER;
-    /* All whole records of what has come. */
     struct symbols_record record;
     size_t at = 0;
     while (!talk->ended && !talk->damaged && talk->in.count - at >= sizeof record) {
@@ -183,7 +170,37 @@ static bool receive(struct talk *talk, int fd)
     }
     memmove(talk->in.data, talk->in.data + at, talk->in.count - at);
     talk->in.count -= at;
+}
+
+/* ---- the conversation ------------------------------------------------------------------------ */
+
+/* False when the other side is gone or has said all. */
+static bool receive(struct talk *talk, int fd)
+{
+    if (!prof_array_reserve(&talk->in, 65536)) {
+        talk->no_memory = true;
+        return false;
+    }
+    ssize_t n = recv(fd, talk->in.data + talk->in.count, 65536, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    talk->in.count += (size_t)n;
+    talk->received += (uint64_t)n;
+    talk->damaged |= talk->received > MOST_ANSWER;
+    understand(talk);
     return n > 0 && !talk->ended && !talk->damaged;
+}
+
+static void transmit(struct talk *talk, int fd)
+{
+    ssize_t n = send(fd, talk->out.data + talk->sent, talk->out.count - talk->sent,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0)
+        talk->sent += (size_t)n;
+    else if (errno != EAGAIN && errno != EINTR)
+        talk->sent = talk->out.count; /* it does not listen; its answer says more */
+    if (talk->sent == talk->out.count)
+        shutdown(fd, SHUT_WR);
 }
 
 #define STOP_MS 100 /* between two checks whether to stop */
@@ -203,16 +220,8 @@ static bool converse(struct talk *talk, int fd)
         left_ms = question->stop && left_ms > STOP_MS ? STOP_MS : left_ms;
         if (poll(&on, 1, left_ms) < 0 && errno != EINTR)
             return true;
-        if (on.revents & POLLOUT && talk->sent < talk->out.count) {
-            ssize_t n = send(fd, talk->out.data + talk->sent, talk->out.count - talk->sent,
-                             MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (n > 0)
-                talk->sent += (size_t)n;
-            else if (errno != EAGAIN && errno != EINTR)
-                talk->sent = talk->out.count; /* it does not listen; its answer says more */
-            if (talk->sent == talk->out.count)
-                shutdown(fd, SHUT_WR);
-        }
+        if (on.revents & POLLOUT && talk->sent < talk->out.count)
+            transmit(talk, fd);
         if (on.revents & (POLLIN | POLLHUP | POLLERR) && !receive(talk, fd))
             return true;
     }

@@ -130,6 +130,11 @@ static uint32_t find_source(struct work *w, const struct source *source, size_t 
     return number;
 }
 
+static int64_t seconds_of(const struct work *w, int64_t ns)
+{
+    return w->start_s ? w->start_s + ns / 1000000000 + 1 : 0;
+}
+
 /* A frame in a module: by its place in the file. */
 static bool in_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
 {
@@ -137,8 +142,7 @@ static bool in_module(struct work *w, sqlite3_stmt *row, struct frame *frame)
     struct source source = {
         .kind = path && strcmp(path, "[vdso]") == 0 ? SYMBOLS_VDSO : SYMBOLS_ELF,
         .segment = sqlite3_column_type(row, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 5),
-        .not_after_s =
-            w->start_s ? w->start_s + (sqlite3_column_int64(row, 6)) / 1000000000 + 1 : 0};
+        .not_after_s = seconds_of(w, sqlite3_column_int64(row, 6))};
     size_t texts = w->texts.count;
     bool ok = keep_text(w, path, &source.path) &&
               keep_text(w, (const char *)sqlite3_column_text(row, 4), &source.build_id);
@@ -176,6 +180,24 @@ static const char frames_sql[] =
     " d.path GLOB '*/jit-'||p.pid||'.dump' LIMIT 1) END"
     " FROM frame f LEFT JOIN module m ON m.id=f.module LEFT JOIN process p ON p.id=f.process"
     " WHERE f.kind=1";
+
+static enum prof_status read_unnamed_frames(struct work *w)
+{
+    sqlite3_stmt *row;
+    bool ok = true;
+    PROF_TRY(prepare_symbol_query(w, frames_sql, &row));
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        struct frame *frame = prof_array_add(&w->frames);
+        ok = frame != NULL;
+        if (!ok)
+            break;
+        *frame = (struct frame){.id = sqlite3_column_int64(row, 0)};
+        ok = sqlite3_column_type(row, 3) == SQLITE_NULL ? in_no_module(w, row, frame)
+                                                        : in_module(w, row, frame);
+    }
+    int code = sqlite3_finalize(row);
+    return ok ? check_symbol_sql(w, code) : symbolize_no_memory(w);
+}
 
 static int by_source_and_address(const void *a, const void *b)
 {
@@ -403,6 +425,23 @@ static enum prof_status name_files(struct work *w)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static enum prof_status load_symbol_strings(struct work *w)
+{
+    sqlite3_stmt *row;
+    bool ok = true;
+    PROF_TRY(prepare_symbol_query(w,
+                                  "SELECT id, value FROM string WHERE id IN (SELECT function FROM "
+                                  "symbol UNION SELECT file FROM symbol)",
+                                  &row));
+    while (ok && sqlite3_step(row) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 1);
+        ok = prof_names_put(&w->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
+                            (uint32_t)sqlite3_column_int64(row, 0));
+    }
+    int code = sqlite3_finalize(row);
+    return ok ? check_symbol_sql(w, code) : symbolize_no_memory(w);
+}
+
 static enum prof_status read_own_kernel(struct work *w)
 {
     char here[64] = "";
@@ -428,19 +467,7 @@ static enum prof_status begin_symbolize(struct work *w)
     PROF_TRY(query_symbol_number(w, "SELECT max(id) FROM symbol", &w->last_symbol));
     PROF_TRY(read_own_kernel(w));
     PROF_TRY(run_symbol_sql(w, "CREATE TEMP TABLE named(frame INTEGER PRIMARY KEY)"));
-    sqlite3_stmt *row;
-    bool ok = true;
-    PROF_TRY(prepare_symbol_query(w,
-                                  "SELECT id, value FROM string WHERE id IN (SELECT function FROM "
-                                  "symbol UNION SELECT file FROM symbol)",
-                                  &row));
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(row, 1);
-        ok = prof_names_put(&w->strings, text ? text : "", (size_t)sqlite3_column_bytes(row, 1),
-                            (uint32_t)sqlite3_column_int64(row, 0));
-    }
-    int code = sqlite3_finalize(row);
-    PROF_TRY(ok ? check_symbol_sql(w, code) : symbolize_no_memory(w));
+    PROF_TRY(load_symbol_strings(w));
     PROF_TRY(
         check_symbol_sql(w, prof_schema_insert(w->db, SCHEMA_string, 1, false, &w->add_string)));
     PROF_TRY(
@@ -451,6 +478,30 @@ static enum prof_status begin_symbolize(struct work *w)
         "UPDATE module SET symbols=?1 WHERE path=?2 AND coalesce(build_id,'')=?3 AND "
         "segment IS ?4 AND (symbols IS NULL OR symbols LIKE 'none:%' OR NOT ?5)",
         &w->set_module);
+}
+
+static enum prof_status end_symbolize(struct work *w)
+{
+    char sql[128];
+    int64_t named, lines;
+    snprintf(sql, sizeof sql,
+             "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
+             (long long)w->last_symbol);
+    if (w->last_symbol)
+        PROF_TRY(run_symbol_sql(w, sql));
+    PROF_TRY(query_symbol_number(w,
+                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                 "ON f.id=s.frame WHERE f.kind=1",
+                                 &named));
+    PROF_TRY(query_symbol_number(w,
+                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
+                                 "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL",
+                                 &lines));
+    w->result->frames = w->frames.count;
+    w->result->named = (uint64_t)named;
+    w->result->lines = (uint64_t)lines;
+    PROF_TRY(run_symbol_sql(w, "DROP TABLE named"));
+    return run_symbol_sql(w, "COMMIT");
 }
 
 static bool join_folders(struct work *w)
@@ -493,42 +544,10 @@ static enum prof_status name_capture_stacks(struct work *w)
     if (!join_folders(w))
         return symbolize_no_memory(w);
     PROF_TRY(begin_symbolize(w));
-    sqlite3_stmt *row;
-    bool ok = true;
-    PROF_TRY(prepare_symbol_query(w, frames_sql, &row));
-    while (ok && sqlite3_step(row) == SQLITE_ROW) {
-        struct frame *frame = prof_array_add(&w->frames);
-        ok = frame != NULL;
-        if (!ok)
-            break;
-        *frame = (struct frame){.id = sqlite3_column_int64(row, 0)};
-        ok = sqlite3_column_type(row, 3) == SQLITE_NULL ? in_no_module(w, row, frame)
-                                                        : in_module(w, row, frame);
-    }
-    int code = sqlite3_finalize(row);
-    PROF_TRY(ok ? check_symbol_sql(w, code) : symbolize_no_memory(w));
+    PROF_TRY(read_unnamed_frames(w));
     qsort(w->frames.data, w->frames.count, sizeof *w->frames.data, by_source_and_address);
     PROF_TRY(name_files(w));
-    char sql[128];
-    int64_t named, lines;
-    snprintf(sql, sizeof sql,
-             "DELETE FROM symbol WHERE id<=%lld AND frame IN (SELECT frame FROM named)",
-             (long long)w->last_symbol);
-    if (w->last_symbol)
-        PROF_TRY(run_symbol_sql(w, sql));
-    PROF_TRY(query_symbol_number(w,
-                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                 "ON f.id=s.frame WHERE f.kind=1",
-                                 &named));
-    PROF_TRY(query_symbol_number(w,
-                                 "SELECT count(DISTINCT s.frame) FROM symbol s JOIN frame f "
-                                 "ON f.id=s.frame WHERE f.kind=1 AND s.line NOT NULL",
-                                 &lines));
-    w->result->frames = w->frames.count;
-    w->result->named = (uint64_t)named;
-    w->result->lines = (uint64_t)lines;
-    PROF_TRY(run_symbol_sql(w, "DROP TABLE named"));
-    return run_symbol_sql(w, "COMMIT");
+    return end_symbolize(w);
 }
 
 enum prof_status prof_symbolize(struct prof_store *store,

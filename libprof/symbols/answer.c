@@ -62,6 +62,18 @@ static uint32_t answer_text(struct answer *answer, const char *text)
     return number;
 }
 
+/* Parts and copies of a function that the compiler made go by its own name. */
+static void cut_clone(char *name)
+{
+    static const char *const marks[] = {" [clone ", ".isra.", ".constprop.",
+                                        ".part.",   ".cold",  ".lto_priv."};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char *at = strstr(name, marks[i]);
+        if (at && at != name)
+            *at = '\0';
+    }
+}
+
 void answer_level(struct answer *answer, const char *function, const char *file, uint32_t line)
 {
     if (answer->level_count == SYMBOLS_MOST_LEVELS)
@@ -69,16 +81,8 @@ void answer_level(struct answer *answer, const char *function, const char *file,
     char *readable = function ? prof_demangle(function) : NULL;
     if (function && !readable)
         readable = strdup(function);
-    /* Parts and copies of a function that the compiler made go by its own name. */
-    if (readable) {
-        static const char *const marks[] = {" [clone ", ".isra.", ".constprop.",
-                                            ".part.",   ".cold",  ".lto_priv."};
-        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-            char *at = strstr(readable, marks[i]);
-            if (at && at != readable)
-                *at = '\0';
-        }
-    }
+    if (readable)
+        cut_clone(readable);
     struct symbols_level *level = &answer->levels[answer->level_count++];
     level->function = answer_text(answer, readable);
     level->file = answer_text(answer, file);

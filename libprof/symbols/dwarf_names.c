@@ -39,6 +39,22 @@ struct dwarf_names {
     PROF_ARRAY(struct unit) list;
 };
 
+static void close_dwarf_names(struct dwarf_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->list.count; i++)
+        prof_array_free(&names->list.data[i].functions);
+    prof_array_free(&names->list);
+    prof_array_free(&names->units);
+    prof_map_free(&names->known);
+    dwarf_end(names->dwarf);
+    elf_end(names->elf);
+    if (names->fd >= 0)
+        close(names->fd);
+    free(names);
+}
+
 struct dwarf_names *dwarf_names_open(const char *path)
 {
     elf_version(EV_CURRENT);
@@ -51,18 +67,7 @@ struct dwarf_names *dwarf_names_open(const char *path)
     Dwarf_CU *unit = NULL;
     if (names->dwarf && dwarf_get_units(names->dwarf, NULL, &unit, NULL, NULL, NULL, NULL) == 0)
         return names;
-    if (names) {
-        for (size_t i = 0; i < names->list.count; i++)
-            prof_array_free(&names->list.data[i].functions);
-        prof_array_free(&names->list);
-        prof_array_free(&names->units);
-        prof_map_free(&names->known);
-        dwarf_end(names->dwarf);
-        elf_end(names->elf);
-        if (names->fd >= 0)
-            close(names->fd);
-        free(names);
-    }
+    close_dwarf_names(names);
     return NULL;
 }
 
@@ -347,6 +352,13 @@ static bool next_symbol(void *user, struct elf_symbol *symbol)
     return false;
 }
 
+static void close_mini_debug(struct mini_debug *mini)
+{
+    if (mini && mini->dwfl)
+        dwfl_end(mini->dwfl);
+    free(mini);
+}
+
 struct mini_debug *mini_debug_open(const char *path, const struct elf_image *image,
                                    struct elf_functions *functions)
 {
@@ -365,8 +377,6 @@ struct mini_debug *mini_debug_open(const char *path, const struct elf_image *ima
             return mini;
         elf_functions_free(functions);
     }
-    if (mini && mini->dwfl)
-        dwfl_end(mini->dwfl);
-    free(mini);
+    close_mini_debug(mini);
     return NULL;
 }

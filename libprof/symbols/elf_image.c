@@ -72,6 +72,22 @@ bool elf_image_find(const struct elf_image *image, const char *name, Elf64_Shdr 
     return false;
 }
 
+static void find_image_build_id(struct elf_image *image)
+{
+    Elf64_Phdr segment;
+    Elf64_Shdr section;
+    for (uint32_t i = 0; !image->build_id[0] && elf_image_segment(image, i, &segment); i++) {
+        if (segment.p_type == PT_NOTE && is_inside(image, segment.p_offset, segment.p_filesz))
+            prof_build_id(image->data + segment.p_offset, segment.p_filesz, image->build_id);
+    }
+    /* The segments of a separate debug file are those of the file it was taken out of. */
+    for (uint32_t i = 1; !image->build_id[0] && elf_image_section(image, i, &section); i++) {
+        const unsigned char *bytes = elf_image_bytes(image, &section);
+        if (section.sh_type == SHT_NOTE && bytes)
+            prof_build_id(bytes, section.sh_size, image->build_id);
+    }
+}
+
 const char *elf_image_of(const void *data, size_t size, struct elf_image *image)
 {
     *image = (struct elf_image){.data = data, .size = size};
@@ -89,17 +105,7 @@ const char *elf_image_of(const void *data, size_t size, struct elf_image *image)
         if (!image->header.e_shnum && elf_image_section(image, 0, &first))
             image->sections = first.sh_size < UINT32_MAX ? (uint32_t)first.sh_size : 0;
     }
-    Elf64_Phdr segment;
-    Elf64_Shdr section;
-    for (uint32_t i = 0; !image->build_id[0] && elf_image_segment(image, i, &segment); i++)
-        if (segment.p_type == PT_NOTE && is_inside(image, segment.p_offset, segment.p_filesz))
-            prof_build_id(image->data + segment.p_offset, segment.p_filesz, image->build_id);
-    /* The segments of a separate debug file are those of the file it was taken out of. */
-    for (uint32_t i = 1; !image->build_id[0] && elf_image_section(image, i, &section); i++) {
-        const unsigned char *bytes = elf_image_bytes(image, &section);
-        if (section.sh_type == SHT_NOTE && bytes)
-            prof_build_id(bytes, section.sh_size, image->build_id);
-    }
+    find_image_build_id(image);
     return NULL;
 }
 
@@ -246,29 +252,34 @@ static uint64_t end_of_section(const struct elf_image *image, uint64_t address)
     return address + 1;
 }
 
+static void make_list(const struct elf_image *image, struct candidates *found,
+                      struct elf_functions *functions)
+{
+    qsort(found->data, found->count, sizeof *found->data, by_function_start);
+    size_t kept = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        struct elf_function one = found->data[i].function;
+        if (kept && functions->list[kept - 1].start == one.start)
+            continue;
+        if (kept && functions->list[kept - 1].end == functions->list[kept - 1].start) {
+            uint64_t end = end_of_section(image, functions->list[kept - 1].start);
+            functions->list[kept - 1].end = end < one.start ? end : one.start;
+        }
+        functions->list[kept++] = one;
+    }
+    if (kept && functions->list[kept - 1].end == functions->list[kept - 1].start)
+        functions->list[kept - 1].end = end_of_section(image, functions->list[kept - 1].start);
+    functions->count = kept;
+}
+
 /* Frees the candidates. */
 static bool merge_symbol_list(const struct elf_image *image, struct candidates *found, bool ok,
                               struct elf_functions *functions)
 {
     functions->list = ok && found->count ? malloc(found->count * sizeof *functions->list) : NULL;
     ok = ok && (functions->list || !found->count);
-    if (functions->list) {
-        qsort(found->data, found->count, sizeof *found->data, by_function_start);
-        size_t kept = 0;
-        for (size_t i = 0; i < found->count; i++) {
-            struct elf_function one = found->data[i].function;
-            if (kept && functions->list[kept - 1].start == one.start)
-                continue;
-            if (kept && functions->list[kept - 1].end == functions->list[kept - 1].start) {
-                uint64_t end = end_of_section(image, functions->list[kept - 1].start);
-                functions->list[kept - 1].end = end < one.start ? end : one.start;
-            }
-            functions->list[kept++] = one;
-        }
-        if (kept && functions->list[kept - 1].end == functions->list[kept - 1].start)
-            functions->list[kept - 1].end = end_of_section(image, functions->list[kept - 1].start);
-        functions->count = kept;
-    }
+    if (functions->list)
+        make_list(image, found, functions);
     prof_array_free(found);
     return ok;
 }

@@ -86,6 +86,15 @@ static const char *copy_jit_text(char *buffer, const char *text, uint32_t bytes)
     return buffer;
 }
 
+/* CPython's trampolines are called "py::function:file". */
+static void answer_python(struct answer *answer, char *name)
+{
+    char *file = strchr(name + 4, ':');
+    if (file)
+        *file++ = '\0';
+    answer_level(answer, name + 4, file, 0);
+}
+
 static const char *answer_claims(struct claims *claims, struct answer *answer)
 {
     static char name[SYMBOLS_MOST_TEXT + 1], source[SYMBOLS_MOST_TEXT + 1];
@@ -93,13 +102,9 @@ static const char *answer_claims(struct claims *claims, struct answer *answer)
         const struct claim *claim = &claims->list[i];
         if (!copy_jit_text(name, claim->name, claim->name_bytes))
             continue;
-        /* CPython's trampolines are called "py::function:file". */
-        if (strncmp(name, "py::", 4) == 0) {
-            char *file = strchr(name + 4, ':');
-            if (file)
-                *file++ = '\0';
-            answer_level(answer, name + 4, file, 0);
-        } else
+        if (strncmp(name, "py::", 4) == 0)
+            answer_python(answer, name);
+        else
             answer_level(answer, name, copy_jit_text(source, claim->source, claim->source_bytes),
                          claim->source_bytes ? claim->line : 0);
         answer_frame(answer, i);
@@ -239,6 +244,20 @@ static void read_code_load(struct claims *claims, const char *at, const char *en
     }
 }
 
+/* The code goes on elsewhere; what is known of its old place stays true for the samples before. */
+static void move(struct claims *claims, const char *at, const char *end)
+{
+    struct dump_move code;
+    if ((size_t)(end - at) < sizeof code)
+        return;
+    memcpy(&code, at, sizeof code);
+    uint32_t old = first_from(claims, code.from);
+    if (old < claims->count && claims->addresses[old] - code.from < code.size &&
+        claims->list[old].name)
+        claim_code(claims, code.to, code.size, claims->list[old].name,
+                   claims->list[old].name_bytes);
+}
+
 static const char *read_dump(struct claims *claims, const struct file *file)
 {
     struct dump_header header;
@@ -259,17 +278,7 @@ static const char *read_dump(struct claims *claims, const struct file *file)
             read_code_load(claims, body, end, &lines);
             lines.count = 0;
         } else if (record.id == DUMP_MOVE) {
-            /* The code goes on elsewhere; what is known of its old place stays true for the samples
-             * before. */
-            struct dump_move code;
-            if ((size_t)(end - body) >= sizeof code) {
-                memcpy(&code, body, sizeof code);
-                uint32_t old = first_from(claims, code.from);
-                if (old < claims->count && claims->addresses[old] - code.from < code.size &&
-                    claims->list[old].name)
-                    claim_code(claims, code.to, code.size, claims->list[old].name,
-                               claims->list[old].name_bytes);
-            }
+            move(claims, body, end);
         } else if (record.id == DUMP_LINES && (size_t)(end - body) >= sizeof head) {
             memcpy(&head, body, sizeof head);
             lines = (struct lines){head.address, head.count, body + sizeof head, end};

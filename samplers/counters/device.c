@@ -120,15 +120,9 @@ static bool host_add_metrics(void *host, const char *const *metrics, size_t coun
     return true;
 }
 
-static bool choose_available(struct counter_gpu *gpu, const uint8_t *available, char *why)
+/* A metric that this device lacks (NVLink where there is none) fails all of them together. */
+static void leave_out_missing(struct counter_gpu *gpu, const uint8_t *available)
 {
-    if (!open_host(gpu, available, &gpu->host, why))
-        return false;
-    if (host_add_metrics(gpu->host, gpu->metrics, gpu->count, why))
-        return true;
-    close_host(gpu->host);
-    gpu->host = NULL;
-    /* A metric that this device lacks (NVLink where there is none) fails all of them together. */
     char unused[COUNTER_WHY_BYTES];
     size_t kept = 0;
     for (size_t i = 0; i < gpu->count; i++) {
@@ -141,6 +135,17 @@ static bool choose_available(struct counter_gpu *gpu, const uint8_t *available, 
         close_host(host);
     }
     gpu->count = kept;
+}
+
+static bool choose_available(struct counter_gpu *gpu, const uint8_t *available, char *why)
+{
+    if (!open_host(gpu, available, &gpu->host, why))
+        return false;
+    if (host_add_metrics(gpu->host, gpu->metrics, gpu->count, why))
+        return true;
+    close_host(gpu->host);
+    gpu->host = NULL;
+    leave_out_missing(gpu, available);
     return gpu->count && open_host(gpu, available, &gpu->host, why) &&
            host_add_metrics(gpu->host, gpu->metrics, gpu->count, why);
 }
@@ -171,6 +176,22 @@ static bool read_counter_config(struct counter_gpu *gpu, uint8_t **config, size_
     return false;
 }
 
+static bool make_counter_image(struct counter_gpu *gpu, char *why)
+{
+    struct pm_image_size size = {.size = PM_SIZE(pm_image_size, bytes),
+                                 .sampling = gpu->sampling,
+                                 .metrics = gpu->metrics,
+                                 .count = gpu->count,
+                                 .samples = gpu->plan.batch};
+    TRY(pm.PmSamplingGetCounterDataSize(&size), why);
+    gpu->image_bytes = size.bytes;
+    gpu->image = calloc(1, size.bytes + 1);
+    if (gpu->image)
+        return true;
+    snprintf(why, COUNTER_WHY_BYTES, "out of memory");
+    return false;
+}
+
 static bool clear_counter_image(struct counter_gpu *gpu, char *why)
 {
     struct pm_image_init init = {.size = PM_SIZE(pm_image_init, image),
@@ -198,18 +219,7 @@ static bool enable(struct counter_gpu *gpu, const uint8_t *config, size_t bytes,
                                 .trigger = timed ? PM_TRIGGER_TIME : PM_TRIGGER_SYSCLK,
                                 .append = gpu->plan.keep_oldest ? PM_KEEP_OLDEST : PM_KEEP_LATEST};
     TRY(pm.PmSamplingSetConfig(&set), why);
-    struct pm_image_size size = {.size = PM_SIZE(pm_image_size, bytes),
-                                 .sampling = gpu->sampling,
-                                 .metrics = gpu->metrics,
-                                 .count = gpu->count,
-                                 .samples = gpu->plan.batch};
-    TRY(pm.PmSamplingGetCounterDataSize(&size), why);
-    gpu->image_bytes = size.bytes;
-    gpu->image = calloc(1, size.bytes + 1);
-    if (gpu->image)
-        return true;
-    snprintf(why, COUNTER_WHY_BYTES, "out of memory");
-    return false;
+    return make_counter_image(gpu, why);
 }
 
 struct counter_gpu *counter_gpu_open(unsigned index, const struct counter_set *set,
@@ -321,6 +331,35 @@ static bool evaluate(struct counter_gpu *gpu, size_t sample, const char *const *
     return true;
 }
 
+/* Peak rates are constants of the chip; one at a time, because a metric without one fails a whole
+ * call. */
+static void evaluate_peaks(struct counter_gpu *gpu, size_t sample)
+{
+    char metric[160], unused[COUNTER_WHY_BYTES];
+    const char *const name = metric;
+    for (size_t i = 0; i < gpu->count; i++) {
+        double peak = NAN;
+        if (!gpu->rows[i]->clock)
+            continue;
+        snprintf(metric, sizeof metric, "%s.peak_sustained", gpu->metrics[i]);
+        if (evaluate(gpu, sample, &name, 1, &peak, unused) && peak > 0)
+            gpu->peaks[i] = peak;
+    }
+}
+
+/* Peaks that the child wrote; what is missing stays unknown. */
+static void read_peaks(struct counter_gpu *gpu, int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    double peaks[COUNTER_SET_MAX];
+    int got;
+    do
+        got = poll(&ready, 1, PEAKS_MS);
+    while (got < 0 && errno == EINTR);
+    if (got > 0 && read(fd, peaks, sizeof peaks) == (ssize_t)sizeof peaks)
+        memcpy(gpu->peaks, peaks, sizeof peaks);
+}
+
 /* In a process of its own: these metrics are not part of the configuration, and evaluating them may
  * not be safe with every CUPTI and chip. Sampling must not end for lack of a percentage. */
 static void learn_peaks(struct counter_gpu *gpu, size_t sample)
@@ -335,32 +374,12 @@ static void learn_peaks(struct counter_gpu *gpu, size_t sample)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         prctl(PR_SET_DUMPABLE, 0); /* a core_pattern that pipes ignores the limit */
-        /* Peak rates are constants of the chip; one at a time, because a metric without one fails a
-         * whole call. */
-        char metric[160], unused[COUNTER_WHY_BYTES];
-        const char *const name = metric;
-        for (size_t i = 0; i < gpu->count; i++) {
-            double peak = NAN;
-            if (!gpu->rows[i]->clock)
-                continue;
-            snprintf(metric, sizeof metric, "%s.peak_sustained", gpu->metrics[i]);
-            if (evaluate(gpu, sample, &name, 1, &peak, unused) && peak > 0)
-                gpu->peaks[i] = peak;
-        }
+        evaluate_peaks(gpu, sample);
         _exit(write(ends[1], gpu->peaks, sizeof gpu->peaks) != (ssize_t)sizeof gpu->peaks);
     }
     close(ends[1]);
     if (child > 0) {
-        /* Peaks that the child wrote; what is missing stays unknown. */
-        int fd = ends[0];
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        double peaks[COUNTER_SET_MAX];
-        int got;
-        do
-            got = poll(&ready, 1, PEAKS_MS);
-        while (got < 0 && errno == EINTR);
-        if (got > 0 && read(fd, peaks, sizeof peaks) == (ssize_t)sizeof peaks)
-            memcpy(gpu->peaks, peaks, sizeof peaks);
+        read_peaks(gpu, ends[0]);
         kill(child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
         }

@@ -87,6 +87,22 @@ static void on_signal(int signal)
     alarm(PATIENCE_S);
 }
 
+/* Stop with the parent, however it ends, and never for the terminal's keys: those are the target's.
+ */
+static void mind_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
+    sigset_t none;
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGHUP, &ignore, NULL);
+    sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGQUIT, &ignore, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 /* NAME=VALUE operands, as run_counters.c of the command gives them. */
 static bool take_operand(struct sampler_options *options, const char *text)
 {
@@ -130,19 +146,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "perfkit_sampler is run by `perfkit run --counters`\n");
         return 2;
     }
-    /* Stop with the parent, however it ends, and never for the terminal's keys: those are the
-     * target's.
-     */
-    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
-    sigset_t none;
-    sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGHUP, &ignore, NULL);
-    sigaction(SIGINT, &ignore, NULL);
-    sigaction(SIGQUIT, &ignore, NULL);
-    sigaction(SIGPIPE, &ignore, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    mind_signals();
     /* A profiler of perfkit itself does not mean this process. */
     unsetenv("CUDA_INJECTION64_PATH");
     unsetenv("NVTX_INJECTION64_PATH");

@@ -47,6 +47,12 @@ void pace_spend(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
     pace->cpu_ns = cpu_ns;
 }
 
+static void expect(struct pace *pace, double cost_ns)
+{
+    double forgotten = pace->cost_ns + FORGET * (cost_ns - pace->cost_ns);
+    pace->cost_ns = cost_ns > forgotten ? cost_ns : forgotten;
+}
+
 static double by_duty(struct pace *pace, uint64_t length_ns)
 {
     double pause = (double)length_ns / pace->duty - (double)length_ns;
@@ -64,9 +70,7 @@ static double by_budget(struct pace *pace, uint64_t length_ns)
 uint64_t pace_next(struct pace *pace, uint64_t began_ns, uint64_t length_ns, uint64_t now_ns,
                    uint64_t cpu_ns)
 {
-    double cost_ns = (double)(cpu_ns - pace->cpu_ns);
-    double forgotten = pace->cost_ns + FORGET * (cost_ns - pace->cost_ns);
-    pace->cost_ns = cost_ns > forgotten ? cost_ns : forgotten;
+    expect(pace, (double)(cpu_ns - pace->cpu_ns));
     pace_spend(pace, now_ns, cpu_ns);
     uint64_t from = pace->duty > 0 ? began_ns + length_ns : now_ns;
     double pause = pace->duty > 0 ? by_duty(pace, length_ns) : by_budget(pace, length_ns);

@@ -191,6 +191,29 @@ static uint32_t clock_slot(const struct counter_gpu *gpu, const char *clock)
     return 0;
 }
 
+/* Once the peaks are known: with the first sample. */
+static void define_counters(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    enum counter_family family = counter_family_of(counter_gpu_chip(gpu->gpu));
+    uint32_t version = 0;
+    pm.GetVersion(&version);
+    for (uint32_t i = 0; i < counter_gpu_count(gpu->gpu); i++) {
+        const struct counter_row *row = counter_gpu_row(gpu->gpu, i);
+        struct wire_counter counter = {
+            .head = {sizeof counter, WIRE_COUNTER, (uint8_t)row->kind, gpu->id},
+            .peak = counter_gpu_peak(gpu->gpu, i),
+            .slot = i,
+            .name = spool_out_text(&sampler->out, row->name),
+            .unit = spool_out_text(&sampler->out, row->unit),
+            .metric = spool_out_text(&sampler->out, counter_gpu_metric(gpu->gpu, i)),
+            .clock = clock_slot(gpu->gpu, row->clock),
+            .traced = counter_traced(family, row->name, version),
+        };
+        spool_out_define(&sampler->out, &counter);
+    }
+    gpu->defined = true;
+}
+
 struct taking {
     struct sampler *sampler;
     struct sampled_gpu *gpu;
@@ -201,28 +224,8 @@ static void spool_counter_sample(void *context, const struct counter_sample *sam
 {
     struct taking *taking = context;
     struct sampled_gpu *gpu = taking->gpu;
-    if (!gpu->defined) {
-        /* Once the peaks are known: with the first sample. */
-        struct sampler *sampler = taking->sampler;
-        enum counter_family family = counter_family_of(counter_gpu_chip(gpu->gpu));
-        uint32_t version = 0;
-        pm.GetVersion(&version);
-        for (uint32_t i = 0; i < counter_gpu_count(gpu->gpu); i++) {
-            const struct counter_row *row = counter_gpu_row(gpu->gpu, i);
-            struct wire_counter counter = {
-                .head = {sizeof counter, WIRE_COUNTER, (uint8_t)row->kind, gpu->id},
-                .peak = counter_gpu_peak(gpu->gpu, i),
-                .slot = i,
-                .name = spool_out_text(&sampler->out, row->name),
-                .unit = spool_out_text(&sampler->out, row->unit),
-                .metric = spool_out_text(&sampler->out, counter_gpu_metric(gpu->gpu, i)),
-                .clock = clock_slot(gpu->gpu, row->clock),
-                .traced = counter_traced(family, row->name, version),
-            };
-            spool_out_define(&sampler->out, &counter);
-        }
-        gpu->defined = true;
-    }
+    if (!gpu->defined)
+        define_counters(taking->sampler, gpu);
     if (sample->start_ns == 0 || sample->end_ns <= sample->start_ns)
         return;          /* of no time: CUPTI adds some after a stop */
     if (taking->first) { /* it reaches back to before the burst */
@@ -298,17 +301,9 @@ static bool wait_until(const struct sampler *sampler, uint64_t when_ns)
     }
 }
 
-static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
+static void write_burst(struct sampler *sampler, const struct sampled_gpu *gpu, bool overflow,
+                        uint64_t decode_ns)
 {
-    char why[COUNTER_WHY_BYTES];
-    struct taking taking = {sampler, gpu, true};
-    uint64_t before = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    bool overflow = false;
-    int got;
-    gpu->samples = 0;
-    while ((got = counter_gpu_decode(gpu->gpu, spool_counter_sample, &taking, &overflow, why)) > 0)
-        spool_out_heartbeat(&sampler->out);
-    uint64_t decode_ns = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
     struct wire_counter_burst burst = {
         .head = {sizeof burst, WIRE_COUNTER_BURST,
                  (uint8_t)((overflow ? WIRE_BURST_OVERFLOW : 0) |
@@ -324,6 +319,19 @@ static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
         spool_out_emit(&sampler->out, &burst);
     sampler->bursts += gpu->samples != 0;
     sampler->samples += gpu->samples;
+}
+
+static void decode(struct sampler *sampler, struct sampled_gpu *gpu)
+{
+    char why[COUNTER_WHY_BYTES];
+    struct taking taking = {sampler, gpu, true};
+    uint64_t before = prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    bool overflow = false;
+    int got;
+    gpu->samples = 0;
+    while ((got = counter_gpu_decode(gpu->gpu, spool_counter_sample, &taking, &overflow, why)) > 0)
+        spool_out_heartbeat(&sampler->out);
+    write_burst(sampler, gpu, overflow, prof_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
     if (gpu->samples)
         gpu->failures = 0;
     if (got < 0)

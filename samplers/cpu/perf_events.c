@@ -87,6 +87,17 @@ static int open_clock(const struct cpu_perf *perf, pid_t pid, unsigned cpu)
     return open_event(&attr, pid, cpu);
 }
 
+static int open_switches(const struct cpu_perf *perf, pid_t pid, unsigned cpu)
+{
+    struct perf_event_attr attr;
+    fill_common(&attr, perf);
+    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    attr.sample_period = 1;
+    if (perf->stack_bytes > SWITCH_STACK_BYTES)
+        attr.sample_stack_user = SWITCH_STACK_BYTES;
+    return open_event(&attr, pid, cpu);
+}
+
 static bool map_ring(struct cpu_perf *perf, struct cpu_ring *ring)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -109,13 +120,7 @@ static bool open_ring(struct cpu_perf *perf, pid_t pid, unsigned cpu)
         return false;
     if (!perf->switch_stacks)
         return true;
-    struct perf_event_attr attr;
-    fill_common(&attr, perf);
-    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-    attr.sample_period = 1;
-    if (perf->stack_bytes > SWITCH_STACK_BYTES)
-        attr.sample_stack_user = SWITCH_STACK_BYTES;
-    ring->switches = open_event(&attr, pid, cpu);
+    ring->switches = open_switches(perf, pid, cpu);
     return ring->switches >= 0 &&
            ioctl(ring->switches, PERF_EVENT_IOC_SET_OUTPUT, ring->clock) == 0 &&
            ioctl(ring->switches, PERF_EVENT_IOC_ID, &ring->switch_id) == 0;
@@ -170,6 +175,33 @@ static bool open_as_allowed(struct cpu_perf *perf, pid_t pid, unsigned cpus)
     }
 }
 
+static void explain_perf_refusal(int error, char *why, size_t size)
+{
+    int level = 0;
+    bool known = cpu_perf_paranoid(&level);
+    if (error == ENOSYS || (!known && error == ENOENT))
+        snprintf(why, size,
+                 "this kernel has no perf events: use one built with CONFIG_PERF_EVENTS");
+    else if ((error == EPERM || error == EACCES) && level > 2)
+        snprintf(why, size,
+                 "kernel.perf_event_paranoid is %d: an administrator lowers it with `sysctl "
+                 "kernel.perf_event_paranoid=2` (1 shows more), or gives perfkit the capability "
+                 "CAP_PERFMON",
+                 level);
+    else if (error == EPERM || error == EACCES)
+        snprintf(why, size,
+                 "perf_event_open is forbidden here although kernel.perf_event_paranoid is %d: a "
+                 "container's sandbox does that (docker run --cap-add PERFMON, or --security-opt "
+                 "seccomp=unconfined), or the limit of locked memory (ulimit -l)",
+                 level);
+    else if (error == EMFILE || error == ENFILE)
+        snprintf(why, size,
+                 "too few open files are allowed for two events on each processor: raise the limit "
+                 "(ulimit -n)");
+    else
+        snprintf(why, size, "perf_event_open: %s", strerror(error));
+}
+
 bool cpu_perf_open(struct cpu_perf *perf, const struct cpu_perf_options *options, char *why,
                    size_t size)
 {
@@ -189,29 +221,7 @@ bool cpu_perf_open(struct cpu_perf *perf, const struct cpu_perf_options *options
     }
     if (open_as_allowed(perf, options->pid, (unsigned)cpus))
         return true;
-    int level = 0;
-    bool known = cpu_perf_paranoid(&level);
-    if (errno == ENOSYS || (!known && errno == ENOENT))
-        snprintf(why, size,
-                 "this kernel has no perf events: use one built with CONFIG_PERF_EVENTS");
-    else if ((errno == EPERM || errno == EACCES) && level > 2)
-        snprintf(why, size,
-                 "kernel.perf_event_paranoid is %d: an administrator lowers it with `sysctl "
-                 "kernel.perf_event_paranoid=2` (1 shows more), or gives perfkit the capability "
-                 "CAP_PERFMON",
-                 level);
-    else if (errno == EPERM || errno == EACCES)
-        snprintf(why, size,
-                 "perf_event_open is forbidden here although kernel.perf_event_paranoid is %d: a "
-                 "container's sandbox does that (docker run --cap-add PERFMON, or --security-opt "
-                 "seccomp=unconfined), or the limit of locked memory (ulimit -l)",
-                 level);
-    else if (errno == EMFILE || errno == ENFILE)
-        snprintf(why, size,
-                 "too few open files are allowed for two events on each processor: raise the limit "
-                 "(ulimit -n)");
-    else
-        snprintf(why, size, "perf_event_open: %s", strerror(errno));
+    explain_perf_refusal(errno, why, size);
     cpu_perf_close(perf);
     return false;
 }
@@ -248,24 +258,9 @@ static const struct perf_event_header *queued_record_at(const struct cpu_queue *
     return (const struct perf_event_header *)(const void *)(queue->bytes.data + at);
 }
 
-bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
-                    const struct cpu_ring *ring)
+/* List the records of the stretch that was appended at `from`. */
+static bool list_records(struct cpu_queue *queue, size_t from)
 {
-    struct perf_event_mmap_page *page = ring->page;
-    const unsigned char *data = (const unsigned char *)ring->page + sysconf(_SC_PAGESIZE);
-    uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
-    size_t bytes = (size_t)(head - tail), start = (size_t)(tail & (perf->ring_bytes - 1));
-    if (bytes == 0)
-        return true;
-    if (bytes > perf->ring_bytes || !prof_array_reserve(&queue->bytes, bytes))
-        return false;
-    size_t first = perf->ring_bytes - start < bytes ? perf->ring_bytes - start : bytes;
-    size_t from = queue->bytes.count;
-    memcpy(queue->bytes.data + from, data + start, first);
-    memcpy(queue->bytes.data + from + first, data, bytes - first);
-    queue->bytes.count += bytes;
-    __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
-    /* List the records of the stretch that was appended at `from`. */
     while (from < queue->bytes.count) {
         const struct perf_event_header *record = queued_record_at(queue, from);
         size_t left = queue->bytes.count - from;
@@ -286,6 +281,26 @@ bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
     return true;
 }
 
+bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
+                    const struct cpu_ring *ring)
+{
+    struct perf_event_mmap_page *page = ring->page;
+    const unsigned char *data = (const unsigned char *)ring->page + sysconf(_SC_PAGESIZE);
+    uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
+    size_t bytes = (size_t)(head - tail), start = (size_t)(tail & (perf->ring_bytes - 1));
+    if (bytes == 0)
+        return true;
+    if (bytes > perf->ring_bytes || !prof_array_reserve(&queue->bytes, bytes))
+        return false;
+    size_t first = perf->ring_bytes - start < bytes ? perf->ring_bytes - start : bytes;
+    size_t from = queue->bytes.count;
+    memcpy(queue->bytes.data + from, data + start, first);
+    memcpy(queue->bytes.data + from + first, data, bytes - first);
+    queue->bytes.count += bytes;
+    __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+    return list_records(queue, from);
+}
+
 /* Of one time, in the order in which they came. */
 static int by_queued_time(const void *a, const void *b)
 {
@@ -293,6 +308,31 @@ static int by_queued_time(const void *a, const void *b)
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
     return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Keep the records from number `done` on, and nothing else. */
+static void forget_done(struct cpu_queue *queue, size_t done)
+{
+    size_t kept = 0;
+    queue->spare.count = 0;
+    for (size_t i = done; i < queue->records.count; i++) {
+        const struct perf_event_header *record = queued_record_at(queue, queue->records.data[i].at);
+        if (!prof_array_reserve(&queue->spare, record->size))
+            break;
+        memcpy(queue->spare.data + queue->spare.count, record, record->size);
+        queue->records.data[kept++] =
+            (struct cpu_queued){queue->records.data[i].time_ns, queue->spare.count};
+        queue->spare.count += record->size;
+    }
+    queue->records.count = kept;
+    unsigned char *data = queue->bytes.data;
+    size_t capacity = queue->bytes.capacity;
+    queue->bytes.data = queue->spare.data;
+    queue->bytes.count = queue->spare.count;
+    queue->bytes.capacity = queue->spare.capacity;
+    queue->spare.data = data;
+    queue->spare.count = 0;
+    queue->spare.capacity = capacity;
 }
 
 void cpu_queue_hand_over(struct cpu_queue *queue, uint64_t until_ns, cpu_record_found found,
@@ -305,30 +345,8 @@ void cpu_queue_hand_over(struct cpu_queue *queue, uint64_t until_ns, cpu_record_
     for (; done < queue->records.count && queue->records.data[done].time_ns < until_ns; done++)
         found(context, queued_record_at(queue, queue->records.data[done].at),
               queue->records.data[done].time_ns);
-    if (done) {
-        /* Keep the records from number `done` on, and nothing else. */
-        size_t kept = 0;
-        queue->spare.count = 0;
-        for (size_t i = done; i < queue->records.count; i++) {
-            const struct perf_event_header *record =
-                queued_record_at(queue, queue->records.data[i].at);
-            if (!prof_array_reserve(&queue->spare, record->size))
-                break;
-            memcpy(queue->spare.data + queue->spare.count, record, record->size);
-            queue->records.data[kept++] =
-                (struct cpu_queued){queue->records.data[i].time_ns, queue->spare.count};
-            queue->spare.count += record->size;
-        }
-        queue->records.count = kept;
-        unsigned char *data = queue->bytes.data;
-        size_t capacity = queue->bytes.capacity;
-        queue->bytes.data = queue->spare.data;
-        queue->bytes.count = queue->spare.count;
-        queue->bytes.capacity = queue->spare.capacity;
-        queue->spare.data = data;
-        queue->spare.count = 0;
-        queue->spare.capacity = capacity;
-    }
+    if (done)
+        forget_done(queue, done);
 }
 
 void cpu_queue_free(struct cpu_queue *queue)

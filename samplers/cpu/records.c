@@ -26,6 +26,34 @@ bool cpu_out_open(struct cpu_out *out, const char *directory)
     return spool_out_open(&out->spool, directory, command, WIRE_SOURCE_CPU);
 }
 
+static uint32_t intern_build_id(struct cpu_out *out, const struct cpu_file *file)
+{
+    char text[CPU_BUILD_ID_BYTES * 2 + 1];
+    for (uint32_t i = 0; i < file->build_id_bytes; i++)
+        snprintf(text + (size_t)i * 2, 3, "%02x", file->build_id[i]);
+    return file->build_id_bytes ? spool_out_text(&out->spool, text) : 0;
+}
+
+static void send_mapping(struct cpu_out *out, struct cpu_tasks *tasks,
+                         const struct cpu_process *process, const struct cpu_mapping *mapping)
+{
+    struct cpu_file *file = &tasks->files.data[mapping->file];
+    if (!file->path_text) {
+        file->path_text = spool_out_text(&out->spool, file->path);
+        file->build_id_text = intern_build_id(out, file);
+    }
+    struct wire_cpu_module module = {
+        .head = {sizeof module, WIRE_CPU_MODULE, 0, process->id},
+        .time = mapping->time_ns,
+        .address = mapping->address,
+        .bytes = mapping->bytes,
+        .offset = mapping->offset,
+        .path = file->path_text,
+        .build_id = file->build_id_text,
+    };
+    spool_out_define(&out->spool, &module);
+}
+
 static void send_process(struct cpu_out *out, struct cpu_tasks *tasks, struct cpu_process *process)
 {
     if (!process->id) {
@@ -40,27 +68,8 @@ static void send_process(struct cpu_out *out, struct cpu_tasks *tasks, struct cp
         record.head.aux = process->id = spool_out_id(&out->spool);
         spool_out_define(&out->spool, &record);
     }
-    for (; process->sent < process->mappings.count; process->sent++) {
-        const struct cpu_mapping *mapping = &process->mappings.data[process->sent];
-        struct cpu_file *file = &tasks->files.data[mapping->file];
-        if (!file->path_text) {
-            file->path_text = spool_out_text(&out->spool, file->path);
-            char text[CPU_BUILD_ID_BYTES * 2 + 1];
-            for (uint32_t i = 0; i < file->build_id_bytes; i++)
-                snprintf(text + (size_t)i * 2, 3, "%02x", file->build_id[i]);
-            file->build_id_text = file->build_id_bytes ? spool_out_text(&out->spool, text) : 0;
-        }
-        struct wire_cpu_module module = {
-            .head = {sizeof module, WIRE_CPU_MODULE, 0, process->id},
-            .time = mapping->time_ns,
-            .address = mapping->address,
-            .bytes = mapping->bytes,
-            .offset = mapping->offset,
-            .path = file->path_text,
-            .build_id = file->build_id_text,
-        };
-        spool_out_define(&out->spool, &module);
-    }
+    for (; process->sent < process->mappings.count; process->sent++)
+        send_mapping(out, tasks, process, &process->mappings.data[process->sent]);
 }
 
 static uint32_t send_stack(struct cpu_out *out, const struct cpu_process *process,

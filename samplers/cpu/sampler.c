@@ -66,6 +66,29 @@ static void say_limits(struct cpu_sampler *sampler)
         level);
 }
 
+static void say_losses(struct cpu_sampler *sampler)
+{
+    const struct cpu_records *records = &sampler->records;
+    if (records->lost)
+        report_cpu_state(
+            sampler, WIRE_HEALTH_DEGRADED,
+            "%s lost because the sampler was too slow: lower the rate (--cpu-sample=99), or leave "
+            "out blocked time (--cpu-sample-blocked=off)",
+            counted(records->lost, "record was", "records were").text);
+    if (records->throttled)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED,
+                         "the kernel held samples back %s: lower the rate, or raise "
+                         "kernel.perf_event_max_sample_rate",
+                         counted(records->throttled, "time", "times").text);
+    if (records->out.spool.dropped)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
+                         counted(records->out.spool.dropped, "record found", "records found").text);
+    if (sampler->queue.damaged || sampler->out_of_memory)
+        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
+                         sampler->out_of_memory ? "out of memory"
+                                                : "the kernel's buffers could not be read");
+}
+
 static void handle_perf_record(void *context, const struct perf_event_header *record,
                                uint64_t time_ns)
 {
@@ -166,25 +189,7 @@ static void stop_cpu_sampler(struct cpu_sampler *sampler)
     if (sampler->records.lost < unseen)
         sampler->records.lost = unseen;
     cpu_records_end(&sampler->records, prof_now_ns());
-    const struct cpu_records *records = &sampler->records;
-    if (records->lost)
-        report_cpu_state(
-            sampler, WIRE_HEALTH_DEGRADED,
-            "%s lost because the sampler was too slow: lower the rate (--cpu-sample=99), or leave "
-            "out blocked time (--cpu-sample-blocked=off)",
-            counted(records->lost, "record was", "records were").text);
-    if (records->throttled)
-        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED,
-                         "the kernel held samples back %s: lower the rate, or raise "
-                         "kernel.perf_event_max_sample_rate",
-                         counted(records->throttled, "time", "times").text);
-    if (records->out.spool.dropped)
-        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "%s no room in the spool",
-                         counted(records->out.spool.dropped, "record found", "records found").text);
-    if (sampler->queue.damaged || sampler->out_of_memory)
-        report_cpu_state(sampler, WIRE_HEALTH_DEGRADED, "samples are missing: %s",
-                         sampler->out_of_memory ? "out of memory"
-                                                : "the kernel's buffers could not be read");
+    say_losses(sampler);
     char deep[96] = "";
     if (sampler->records.unwinder.cut)
         snprintf(deep, sizeof deep, ", %s of them with stacks deeper than what is copied of one",

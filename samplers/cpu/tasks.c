@@ -77,6 +77,16 @@ struct cpu_thread *cpu_tasks_thread(struct cpu_tasks *tasks, uint32_t pid, uint3
     return thread;
 }
 
+static void inherit(struct cpu_process *child, const struct cpu_process *parent)
+{
+    memcpy(child->name, parent->name, sizeof child->name);
+    if (!prof_array_reserve(&child->mappings, parent->mappings.count) || !parent->mappings.count)
+        return;
+    memcpy(child->mappings.data, parent->mappings.data,
+           parent->mappings.count * sizeof *parent->mappings.data);
+    child->mappings.count = parent->mappings.count;
+}
+
 void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint32_t tid,
                     uint64_t time_ns)
 {
@@ -86,15 +96,8 @@ void cpu_tasks_fork(struct cpu_tasks *tasks, uint32_t pid, uint32_t parent, uint
     if (!thread || pid == parent)
         return;
     thread->process->parent = parent;
-    if (from && !known) {
-        struct cpu_process *child = thread->process;
-        memcpy(child->name, from->name, sizeof child->name);
-        if (!prof_array_reserve(&child->mappings, from->mappings.count) || !from->mappings.count)
-            return;
-        memcpy(child->mappings.data, from->mappings.data,
-               from->mappings.count * sizeof *from->mappings.data);
-        child->mappings.count = from->mappings.count;
-    }
+    if (from && !known)
+        inherit(thread->process, from);
 }
 
 void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
@@ -113,13 +116,17 @@ void cpu_tasks_exit(struct cpu_tasks *tasks, uint32_t pid, uint32_t tid)
     }
 }
 
+static bool thread_is_gone(const struct cpu_thread *thread)
+{
+    return tgkill((pid_t)thread->process->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+}
+
 void cpu_tasks_mark_gone(struct cpu_tasks *tasks)
 {
     uint64_t tid, value;
     for (size_t at = 0; prof_map_next(&tasks->threads, &at, &tid, &value);) {
         struct cpu_thread *thread = (struct cpu_thread *)(uintptr_t)value;
-        thread->gone =
-            tgkill((pid_t)thread->process->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+        thread->gone = thread_is_gone(thread);
     }
 }
 

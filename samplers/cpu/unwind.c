@@ -154,6 +154,23 @@ static enum cfi_stepped step_over_stub(const struct cpu_process *process, struct
     return CFI_STEPPED;
 }
 
+/* Code made at run time: where a frame pointer leads into a file it is one; else the code may be a
+ * stub; else the frame pointer is all there is. */
+static enum cfi_stepped step_in_made_code(const struct cpu_process *process, struct walk *walk,
+                                          struct cfi_registers *registers)
+{
+    struct cfi_registers by_frame = *registers;
+    bool beyond = walk->beyond; /* a register that is no frame pointer may point anywhere */
+    enum cfi_stepped stepped = step_by_frame_pointer(process, walk, false, &by_frame);
+    bool sure = stepped == CFI_STEPPED && mapping_at(process, by_frame.value[CFI_RIP] - 1) != NULL;
+    if (!sure && step_over_stub(process, walk, registers) == CFI_STEPPED) {
+        walk->beyond = beyond;
+        return CFI_STEPPED;
+    }
+    *registers = by_frame;
+    return stepped;
+}
+
 /* To the caller of the instruction at `pc`; *interrupted: it was interrupted there, not left by a
  * call. */
 static enum cfi_stepped unwind_sampled_frame(struct cpu_unwinder *unwinder,
@@ -164,21 +181,8 @@ static enum cfi_stepped unwind_sampled_frame(struct cpu_unwinder *unwinder,
 {
     *interrupted = false;
     const struct cpu_mapping *mapping = mapping_at(process, pc);
-    if (!mapping) {
-        /* Code made at run time: where a frame pointer leads into a file it is one; else the code
-         * may be a stub; else the frame pointer is all there is. */
-        struct cfi_registers by_frame = *registers;
-        bool beyond = walk->beyond; /* a register that is no frame pointer may point anywhere */
-        enum cfi_stepped stepped = step_by_frame_pointer(process, walk, false, &by_frame);
-        bool sure =
-            stepped == CFI_STEPPED && mapping_at(process, by_frame.value[CFI_RIP] - 1) != NULL;
-        if (!sure && step_over_stub(process, walk, registers) == CFI_STEPPED) {
-            walk->beyond = beyond;
-            return CFI_STEPPED;
-        }
-        *registers = by_frame;
-        return stepped;
-    }
+    if (!mapping)
+        return step_in_made_code(process, walk, registers);
     const struct cpu_tables *found = tables_of(unwinder, tasks, process, mapping->file);
     if (!found)
         return step_by_frame_pointer(process, walk, true, registers);

@@ -187,7 +187,42 @@ static bool is_idle(const struct prof_compare *c)
     return false;
 }
 
+static void refuse(struct prof_compare *c)
+{
+    struct prof_comparison *result = c->result;
+    if (c->options->refuse_times)
+        result->note = c->options->refuse_times;
+    for (int s = 0; s < PROF_SIDES && !result->note; s++) {
+        for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            if (!run->complete)
+                result->note =
+                    texted(c, "a run is incomplete: ",
+                           run->why_incomplete ? run->why_incomplete : "reason not available", "");
+        }
+    }
+    if (!result->note && result->difference_count &&
+        result->differences[0].level == PROF_ENVIRONMENT_HARD)
+        result->note = texted(c, "another ", result->differences[0].name, "");
+    if (!result->note && is_idle(c))
+        result->note = "no device did anything in a run of the candidate";
+    result->times_refused = result->note != NULL;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
+
+static void apply_override(struct prof_policy *policy, const struct prof_override *o)
+{
+    if (o->has_action)
+        policy->action = o->action;
+    policy->min_effect = isnan(o->min_effect) ? policy->min_effect : o->min_effect;
+    policy->target = isnan(o->target) ? policy->target : o->target;
+    policy->min_share = isnan(o->min_share) ? policy->min_share : o->min_share;
+    policy->tolerance = isnan(o->tolerance) ? policy->tolerance : o->tolerance;
+    if (o->tolerance_absolute != PROF_UNKNOWN)
+        policy->tolerance_absolute = o->tolerance_absolute;
+    policy->reason = o->reason ? o->reason : policy->reason;
+}
 
 static void set_policy(const struct prof_compare *c, struct prof_compared *row)
 {
@@ -205,16 +240,7 @@ static void set_policy(const struct prof_compare *c, struct prof_compared *row)
         }
         if (!fits)
             continue;
-        const struct prof_override *o = &c->options->overrides[i];
-        if (o->has_action)
-            row->policy.action = o->action;
-        row->policy.min_effect = isnan(o->min_effect) ? row->policy.min_effect : o->min_effect;
-        row->policy.target = isnan(o->target) ? row->policy.target : o->target;
-        row->policy.min_share = isnan(o->min_share) ? row->policy.min_share : o->min_share;
-        row->policy.tolerance = isnan(o->tolerance) ? row->policy.tolerance : o->tolerance;
-        if (o->tolerance_absolute != PROF_UNKNOWN)
-            row->policy.tolerance_absolute = o->tolerance_absolute;
-        row->policy.reason = o->reason ? o->reason : row->policy.reason;
+        apply_override(&row->policy, &c->options->overrides[i]);
         row->override = (int)i;
     }
 }
@@ -253,13 +279,16 @@ static double side_mean_inside(const struct prof_compare *c, const struct prof_p
     return any ? sum / (double)c->side[side].count : NAN;
 }
 
+static bool is_device_time(enum prof_metric_family family)
+{
+    return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
+}
+
 static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
                           struct prof_compared *row)
 {
     double base = side_mean_inside(c, pair, PROF_BASE);
-    double whole = (row->family == PROF_METRIC_KERNEL || row->family == PROF_METRIC_COPY)
-                       ? c->busy_ns
-                       : c->wall_ns;
+    double whole = is_device_time(row->family) ? c->busy_ns : c->wall_ns;
     row->base_value = prof_side_value(c, pair, PROF_BASE);
     row->cand_value = prof_side_value(c, pair, PROF_CAND);
     row->base_count = pair->count[PROF_BASE];
@@ -382,31 +411,9 @@ static size_t *make_compared_rows(struct prof_compare *c)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)
+static void tell_head(struct prof_compare *c)
 {
-    enum prof_status status = check_iterations(c, err);
-    if (status)
-        return status;
-    if (!number_units(c) || !find_differences(c))
-        return prof_out_of_memory(err);
     struct prof_comparison *result = c->result;
-    if (c->options->refuse_times)
-        result->note = c->options->refuse_times;
-    for (int s = 0; s < PROF_SIDES && !result->note; s++) {
-        for (size_t r = 0; r < c->side[s].count && !result->note; r++) {
-            const struct prof_run *run = &c->side[s].data[r];
-            if (!run->complete)
-                result->note =
-                    texted(c, "a run is incomplete: ",
-                           run->why_incomplete ? run->why_incomplete : "reason not available", "");
-        }
-    }
-    if (!result->note && result->difference_count &&
-        result->differences[0].level == PROF_ENVIRONMENT_HARD)
-        result->note = texted(c, "another ", result->differences[0].name, "");
-    if (!result->note && is_idle(c))
-        result->note = "no device did anything in a run of the candidate";
-    result->times_refused = result->note != NULL;
     for (int s = 0; s < PROF_SIDES; s++)
         for (size_t r = 0; r < c->side[s].count; r++)
             c->iterations[s] += (double)c->side[s].data[r].iterations / (double)c->side[s].count;
@@ -424,6 +431,17 @@ static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *
     if (!result->note && result->base_units + result->cand_units == 2)
         result->note = "one unit against one: the spread between runs is guessed from that between "
                        "metrics, so times end in SUSPECT at most";
+}
+
+static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)
+{
+    enum prof_status status = check_iterations(c, err);
+    if (status)
+        return status;
+    if (!number_units(c) || !find_differences(c))
+        return prof_out_of_memory(err);
+    refuse(c);
+    tell_head(c);
     size_t *of_row = prof_align(c) && prof_match(c) ? make_compared_rows(c) : NULL;
     if (!of_row)
         return prof_out_of_memory(err);

@@ -108,58 +108,71 @@ static void add_shape(cJSON *to, const char *key, const int64_t shape[3], bool *
         add_known_int(list, NULL, shape[i], failed);
 }
 
+static void add_sketch(cJSON *to, const struct prof_sketch *s, bool *failed)
+{
+    add_known_int(to, "count", s->count, failed);
+    if (!s->count)
+        return;
+    add_known_real(to, "sum", s->sum, failed);
+    add_known_real(to, "log_mean", s->log_mean, failed);
+    add_known_int(to, "batches", s->batches, failed);
+    add_floats(to, "batch", s->batch, s->batches, failed);
+    add_floats(to, "quantile", s->quantile, PROF_SKETCH_QUANTILES, failed);
+}
+
+static void add_metric(cJSON *to, const struct prof_metric *m, bool *failed)
+{
+    const struct prof_metric_info *info = prof_metric_info(m->family);
+    add_known_text(to, "family", info->name, failed);
+    add_known_text(to, "name", m->name, failed);
+    add_known_text(to, "place", m->place, failed);
+    if (prof_metric_has_shape(m->family)) {
+        add_shape(to, "grid", m->grid, failed);
+        add_shape(to, "block", m->block, failed);
+    }
+    add_known_int(to, "device", m->device, failed);
+    add_known_int(to, "order", m->order, failed);
+    add_known_int(to, "inside", m->inside, failed);
+    if (info->exact) {
+        add_known_int(to, "outside", m->outside, failed);
+    } else {
+        add_known_real(to, "iteration_ns", m->iteration_ns, failed);
+        add_sketch(to, &m->sketch, failed);
+    }
+}
+
+static void add_run(cJSON *to, const struct prof_run *run, bool *failed)
+{
+    prof_document_add_int(to, "perfkit_run", VERSION, failed);
+    add_known_text(to, "iteration", run->iteration, failed);
+    add_known_text(to, "iteration_source", iteration_sources[run->iteration_source], failed);
+    add_known_int(to, "iterations", run->iterations, failed);
+    add_known_int(to, "skipped", run->skipped, failed);
+    add_known_int(to, "steady_ns", run->steady_ns, failed);
+    add_known_int(to, "wall_ns", run->wall_ns, failed);
+    prof_document_add(to, "complete", cJSON_CreateBool(run->complete), failed);
+    add_known_text(to, "why_incomplete", run->why_incomplete, failed);
+    add_known_real(to, "clock_hz", run->clock_hz, failed);
+    add_known_int(to, "left_out", run->left_out, failed);
+    cJSON *list = prof_document_add(to, "environment", cJSON_CreateArray(), failed);
+    for (size_t i = 0; list && i < run->environment_count; i++) {
+        const struct prof_environment *e = &run->environment[i];
+        cJSON *row = prof_document_add(list, NULL, cJSON_CreateObject(), failed);
+        add_known_text(row, "name", e->name, failed);
+        prof_document_add_text(row, "value", e->value, failed);
+        add_known_text(row, "level", prof_environment_level_text(e->level), failed);
+    }
+    list = prof_document_add(to, "metrics", cJSON_CreateArray(), failed);
+    for (size_t i = 0; list && i < run->count; i++)
+        add_metric(prof_document_add(list, NULL, cJSON_CreateObject(), failed), &run->metrics[i],
+                   failed);
+}
+
 enum prof_status prof_run_encode(const struct prof_run *run, char **text, struct prof_error *err)
 {
     cJSON *root = cJSON_CreateObject();
     bool failed = !root;
-    prof_document_add_int(root, "perfkit_run", VERSION, &failed);
-    add_known_text(root, "iteration", run->iteration, &failed);
-    add_known_text(root, "iteration_source", iteration_sources[run->iteration_source], &failed);
-    add_known_int(root, "iterations", run->iterations, &failed);
-    add_known_int(root, "skipped", run->skipped, &failed);
-    add_known_int(root, "steady_ns", run->steady_ns, &failed);
-    add_known_int(root, "wall_ns", run->wall_ns, &failed);
-    prof_document_add(root, "complete", cJSON_CreateBool(run->complete), &failed);
-    add_known_text(root, "why_incomplete", run->why_incomplete, &failed);
-    add_known_real(root, "clock_hz", run->clock_hz, &failed);
-    add_known_int(root, "left_out", run->left_out, &failed);
-    cJSON *list = prof_document_add(root, "environment", cJSON_CreateArray(), &failed);
-    for (size_t i = 0; list && i < run->environment_count; i++) {
-        const struct prof_environment *e = &run->environment[i];
-        cJSON *row = prof_document_add(list, NULL, cJSON_CreateObject(), &failed);
-        add_known_text(row, "name", e->name, &failed);
-        prof_document_add_text(row, "value", e->value, &failed);
-        add_known_text(row, "level", prof_environment_level_text(e->level), &failed);
-    }
-    list = prof_document_add(root, "metrics", cJSON_CreateArray(), &failed);
-    for (size_t i = 0; list && i < run->count; i++) {
-        cJSON *to = prof_document_add(list, NULL, cJSON_CreateObject(), &failed);
-        const struct prof_metric *m = &run->metrics[i];
-        const struct prof_metric_info *info = prof_metric_info(m->family);
-        add_known_text(to, "family", info->name, &failed);
-        add_known_text(to, "name", m->name, &failed);
-        add_known_text(to, "place", m->place, &failed);
-        if (prof_metric_has_shape(m->family)) {
-            add_shape(to, "grid", m->grid, &failed);
-            add_shape(to, "block", m->block, &failed);
-        }
-        add_known_int(to, "device", m->device, &failed);
-        add_known_int(to, "order", m->order, &failed);
-        add_known_int(to, "inside", m->inside, &failed);
-        if (info->exact) {
-            add_known_int(to, "outside", m->outside, &failed);
-        } else {
-            add_known_real(to, "iteration_ns", m->iteration_ns, &failed);
-            add_known_int(to, "count", m->sketch.count, &failed);
-            if (m->sketch.count) {
-                add_known_real(to, "sum", m->sketch.sum, &failed);
-                add_known_real(to, "log_mean", m->sketch.log_mean, &failed);
-                add_known_int(to, "batches", m->sketch.batches, &failed);
-                add_floats(to, "batch", m->sketch.batch, m->sketch.batches, &failed);
-                add_floats(to, "quantile", m->sketch.quantile, PROF_SKETCH_QUANTILES, &failed);
-            }
-        }
-    }
+    add_run(root, run, &failed);
     *text = failed ? NULL : prof_document_print(root, false);
     cJSON_Delete(root);
     return *text ? PROF_OK : prof_out_of_memory(err);
@@ -213,6 +226,17 @@ static double read_real(struct reader *r, const cJSON *object, const char *key)
     if (item && !isfinite(item->valuedouble))
         r->damaged = true;
     return item ? item->valuedouble : NAN;
+}
+
+static void read_iteration_source(struct reader *r, const cJSON *root)
+{
+    const char *text = prof_document_text(root, "iteration_source");
+    unsigned i = 0;
+    while (text && i < PROF_ITERATION_SOURCES && strcmp(text, iteration_sources[i]) != 0)
+        i++;
+    r->damaged |= !text || i == PROF_ITERATION_SOURCES;
+    if (!r->damaged)
+        r->run->iteration_source = (enum prof_iteration_source)i;
 }
 
 static enum prof_environment_level read_environment_level(struct reader *r, const cJSON *row)
@@ -342,13 +366,7 @@ static void read_run_document(struct reader *r, const cJSON *root)
 {
     struct prof_run *run = r->run;
     run->iteration = read_text(r, root, "iteration");
-    const char *text = prof_document_text(root, "iteration_source");
-    unsigned i = 0;
-    while (text && i < PROF_ITERATION_SOURCES && strcmp(text, iteration_sources[i]) != 0)
-        i++;
-    r->damaged |= !text || i == PROF_ITERATION_SOURCES;
-    if (!r->damaged)
-        r->run->iteration_source = (enum prof_iteration_source)i;
+    read_iteration_source(r, root);
     run->iterations = read_int(r, root, "iterations");
     run->skipped = read_int(r, root, "skipped");
     run->steady_ns = read_int(r, root, "steady_ns");

@@ -114,6 +114,20 @@ static bool frees_later(const struct prof_compare *c, enum prof_metric_family fa
     return false;
 }
 
+/* It changed, but not in enough runs to be distinguished from a count that is different each time. */
+static void doubt(const struct prof_compare *c, struct prof_compared *row, bool ranged)
+{
+    bool later = frees_later(c, row->family);
+    if (!(ranged || later) || chance(c) <= c->alpha)
+        return;
+    if (row->verdict == PROF_VERDICT_FAIL) {
+        row->verdict = PROF_VERDICT_SUSPECT;
+        row->reason = later ? PROF_REASON_DEFERRED : PROF_REASON_NOT_SURE;
+    } else if (row->verdict == PROF_VERDICT_IMPROVED) {
+        row->verdict = PROF_VERDICT_CHANGED; /* less, and shown as such */
+    }
+}
+
 /* Registers, shared and local memory are the compiler's for this device. */
 static bool is_compiler_resource(enum prof_metric_family family)
 {
@@ -129,14 +143,40 @@ static bool device_differs(const struct prof_comparison *result)
     return false;
 }
 
+static bool of_run(enum prof_metric_family family)
+{
+    return is_compiler_resource(family) || family == PROF_METRIC_PEAK_BYTES ||
+           family == PROF_METRIC_LEAKED_BYTES || family == PROF_METRIC_FINDING;
+}
+
+/* What an exact metric that grew (or was added) comes to. A kernel or a function that is new is a
+ * change: what it costs is in the launches of its range, and in the times. */
+static enum prof_verdict worse(const struct prof_compared *row, bool base_there)
+{
+    return row->policy.action == PROF_ACTION_FAIL &&
+                   (base_there || !prof_metric_is_of_function(row->family))
+               ? PROF_VERDICT_FAIL
+               : PROF_VERDICT_CHANGED;
+}
+
+static void set_exact_verdict(struct prof_compared *row, int grew, bool base_there, bool cand_there)
+{
+    if (grew > 0) {
+        row->verdict = worse(row, base_there);
+        row->reason = base_there ? PROF_REASON_GREW : PROF_REASON_ADDED;
+    } else if (grew < 0) {
+        row->verdict = cand_there ? PROF_VERDICT_IMPROVED : PROF_VERDICT_CHANGED;
+        row->reason = cand_there ? PROF_REASON_SHRANK : PROF_REASON_REMOVED;
+    }
+}
+
 static void judge(struct prof_compare *c, const struct prof_pair *pair, struct prof_compared *row)
 {
     struct values base = values_of(c, pair, PROF_BASE, prof_value_inside);
     struct values cand = values_of(c, pair, PROF_CAND, prof_value_inside);
     struct values base_out = values_of(c, pair, PROF_BASE, prof_value_outside);
     struct values cand_out = values_of(c, pair, PROF_CAND, prof_value_outside);
-    bool whole = is_compiler_resource(row->family) || row->family == PROF_METRIC_PEAK_BYTES ||
-                 row->family == PROF_METRIC_LEAKED_BYTES || row->family == PROF_METRIC_FINDING;
+    bool whole = of_run(row->family);
     const struct values *b = whole ? &base_out : &base, *k = whole ? &cand_out : &cand;
     row->base_value = b->there ? b->mean : NAN;
     row->cand_value = k->there ? k->mean : NAN;
@@ -161,30 +201,8 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
     row->verdict = PROF_VERDICT_PASS;
     row->reason = within;
     if (grew) {
-        if (grew > 0) {
-            /* What an exact metric that grew (or was added) comes to. A kernel or a function that
-             * is new is a change: what it costs is in the launches of its range, and in the times.
-             */
-            row->verdict = row->policy.action == PROF_ACTION_FAIL &&
-                                   (b->there || !prof_metric_is_of_function(row->family))
-                               ? PROF_VERDICT_FAIL
-                               : PROF_VERDICT_CHANGED;
-            row->reason = b->there ? PROF_REASON_GREW : PROF_REASON_ADDED;
-        } else if (grew < 0) {
-            row->verdict = k->there ? PROF_VERDICT_IMPROVED : PROF_VERDICT_CHANGED;
-            row->reason = k->there ? PROF_REASON_SHRANK : PROF_REASON_REMOVED;
-        }
-        /* It changed, but not in enough runs to differ from a count that is different each time. */
-        bool ranged = varies(b) || varies(k);
-        bool later = frees_later(c, row->family);
-        if (!(!(ranged || later) || chance(c) <= c->alpha)) {
-            if (row->verdict == PROF_VERDICT_FAIL) {
-                row->verdict = PROF_VERDICT_SUSPECT;
-                row->reason = later ? PROF_REASON_DEFERRED : PROF_REASON_NOT_SURE;
-            } else if (row->verdict == PROF_VERDICT_IMPROVED) {
-                row->verdict = PROF_VERDICT_CHANGED; /* less, and reported so */
-            }
-        }
+        set_exact_verdict(row, grew, b->there, k->there);
+        doubt(c, row, varies(b) || varies(k));
     } else if (!frees_later(c, row->family) &&
                grew_mostly(c, pair, whole ? prof_value_outside : prof_value_inside,
                            b->high + room)) {

@@ -168,6 +168,26 @@ static enum prof_status extract_findings(struct prof_extract *x, struct prof_err
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+static void finish_extraction(struct prof_extract *x)
+{
+    struct prof_run *run = x->run;
+    const struct prof_iterations *it = &x->iterations;
+    run->iteration = it->name ? prof_extract_text(x, it->name) : NULL;
+    run->iteration_source = it->source;
+    run->iterations = it->steady;
+    run->skipped = it->skipped;
+    run->steady_ns = 0;
+    for (size_t i = 0; i < it->list.count; i++) {
+        if (it->list.data[i].steady)
+            run->steady_ns = prof_add(run->steady_ns, it->list.data[i].time_ns);
+    }
+    if (x->metrics.count)
+        qsort(x->metrics.data, x->metrics.count, sizeof *x->metrics.data, prof_metric_order);
+    run->metrics = x->metrics.data;
+    run->count = x->metrics.count;
+    x->metrics.data = NULL;
+}
+
 static enum prof_status make_all(struct prof_extract *x, const struct prof_run_options *options,
                                  struct prof_error *err)
 {
@@ -183,23 +203,8 @@ static enum prof_status make_all(struct prof_extract *x, const struct prof_run_o
         status = extract_findings(x, err);
     if (!status)
         status = prof_extract_environment(x, err);
-    if (!status) {
-        struct prof_run *run = x->run;
-        const struct prof_iterations *it = &x->iterations;
-        run->iteration = it->name ? prof_extract_text(x, it->name) : NULL;
-        run->iteration_source = it->source;
-        run->iterations = it->steady;
-        run->skipped = it->skipped;
-        run->steady_ns = 0;
-        for (size_t i = 0; i < it->list.count; i++)
-            if (it->list.data[i].steady)
-                run->steady_ns = prof_add(run->steady_ns, it->list.data[i].time_ns);
-        if (x->metrics.count)
-            qsort(x->metrics.data, x->metrics.count, sizeof *x->metrics.data, prof_metric_order);
-        run->metrics = x->metrics.data;
-        run->count = x->metrics.count;
-        x->metrics.data = NULL;
-    }
+    if (!status)
+        finish_extraction(x);
     return status ? status : x->failed ? prof_out_of_memory(err) : PROF_OK;
 }
 

@@ -124,6 +124,12 @@ static bool make_keys(struct work *w)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+static double operation_value(const struct prof_shape *shape, const struct prof_op *op)
+{
+    double ns = op->duration > 0 ? (double)op->duration : 1;
+    return prof_is_kernel(shape) || shape->bytes <= 0 ? ns : ns / (double)shape->bytes;
+}
+
 static bool add_value(struct key *key, double value)
 {
     if (!prof_array_room(&key->values, &key->room, key->count + 1, sizeof *key->values))
@@ -147,6 +153,20 @@ static void add_busy(struct work *w, size_t iteration, const struct prof_op *op)
     it->covered = end;
 }
 
+static void count_copy(struct prof_extract *x, const struct prof_shape *shape, uint32_t path,
+                       size_t iteration)
+{
+    const char *place = x->paths.data[path];
+    const char *name = prof_copy_kind_text(shape->copy_kind);
+    bool pageable = shape->source_kind == 1 || shape->target_kind == 1;
+    int64_t bytes = shape->bytes > 0 ? shape->bytes : 0;
+    prof_extract_count(x, PROF_METRIC_COPIES, name, place, iteration, 1);
+    prof_extract_count(x, PROF_METRIC_COPY_BYTES, name, place, iteration, bytes);
+    if (shape->kind == PROF_OP_TRANSFER)
+        prof_extract_count(x, PROF_METRIC_PAGEABLE_BYTES, name, place, iteration,
+                           pageable ? bytes : 0);
+}
+
 static bool extract_operation(struct work *w, const struct prof_op *op, int64_t order)
 {
     struct prof_extract *x = w->x;
@@ -161,29 +181,31 @@ static bool extract_operation(struct work *w, const struct prof_op *op, int64_t 
         key->order = order;
     if (prof_is_kernel(shape))
         prof_extract_count(x, PROF_METRIC_RANGE_LAUNCHES, "", x->paths.data[path], iteration, 1);
-    else {
-        const char *place = x->paths.data[path];
-        const char *name = prof_copy_kind_text(shape->copy_kind);
-        bool pageable = shape->source_kind == 1 || shape->target_kind == 1;
-        int64_t bytes = shape->bytes > 0 ? shape->bytes : 0;
-        prof_extract_count(x, PROF_METRIC_COPIES, name, place, iteration, 1);
-        prof_extract_count(x, PROF_METRIC_COPY_BYTES, name, place, iteration, bytes);
-        if (shape->kind == PROF_OP_TRANSFER)
-            prof_extract_count(x, PROF_METRIC_PAGEABLE_BYTES, name, place, iteration,
-                               pageable ? bytes : 0);
-    }
+    else
+        count_copy(x, shape, path, iteration);
     if (!steady) {
         key->outside++;
         return true;
     }
     if (!key->inside++)
         key->path = path + 1;
-    double ns = op->duration > 0 ? (double)op->duration : 1;
-    double value = prof_is_kernel(shape) || shape->bytes <= 0 ? ns : ns / (double)shape->bytes;
+    double value = operation_value(shape, op);
     key->sum += (double)op->duration;
     if (!prof_iteration_sums_add(&key->sums, iteration, (double)op->duration))
         return false;
     return key->others || add_value(key, value);
+}
+
+static void extract_operations(struct work *w)
+{
+    struct prof_op_walk at = {0};
+    enum prof_op_kind kind;
+    const struct prof_op *op;
+    int64_t order = 0;
+    while (!w->x->failed && (op = prof_facts_next(&w->x->facts, &at, &kind))) {
+        if (!extract_operation(w, op, order++))
+            w->x->failed = true;
+    }
 }
 
 /* Operations of an iteration that run before the one before is done, or after the end of its own
@@ -276,6 +298,27 @@ static void add_duration_metric(struct work *w, struct key *key, double total)
         metric->iteration_ns = prof_iteration_sums_finish(x, &key->sums);
 }
 
+/* Numbers of the launch configuration, where they are known: the largest of the key's shapes. */
+static void take_resources(struct work *w)
+{
+    for (size_t i = 0; i < w->keys.count; i++) {
+        for (int r = 0; r < RESOURCES; r++)
+            w->keys.data[i].resources[r] = PROF_UNKNOWN;
+    }
+    for (size_t i = 0; i < w->x->facts.shapes.count; i++) {
+        const struct prof_config *c = w->x->facts.shapes.data[i].config;
+        int64_t *most = w->keys.data[w->key_of_shape[i]].resources;
+        if (!c)
+            continue;
+        int64_t dynamic = c->shared_dynamic == PROF_UNKNOWN ? 0 : c->shared_dynamic;
+        int64_t shared = c->shared_static == PROF_UNKNOWN ? c->shared_dynamic
+                                                          : prof_add(c->shared_static, dynamic);
+        const int64_t values[RESOURCES] = {c->registers, shared, c->local_bytes};
+        for (int r = 0; r < RESOURCES; r++)
+            most[r] = values[r] > most[r] ? values[r] : most[r];
+    }
+}
+
 static void add_exact(struct work *w, const struct key *key, enum prof_metric_family family,
                       int64_t inside, int64_t outside)
 {
@@ -289,55 +332,36 @@ static void add_exact(struct work *w, const struct key *key, enum prof_metric_fa
     metric->outside = outside;
 }
 
+static void add_metrics(struct work *w)
+{
+    double total = 0;
+    take_resources(w);
+    for (size_t i = 0; i < w->keys.count; i++)
+        total += w->keys.data[i].sum;
+    for (uint32_t i = 0; i < w->keys.count && !w->x->failed; i++) {
+        struct key *key = &w->keys.data[i];
+        add_duration_metric(w, key, total);
+        if (!prof_is_kernel(key->shape) || key->others)
+            continue;
+        add_exact(w, key, PROF_METRIC_LAUNCHES, key->inside, key->outside);
+        for (int r = 0; r < RESOURCES; r++)
+            add_exact(w, key, resources[r], 0, key->resources[r]);
+    }
+}
+
 void prof_extract_device(struct prof_extract *x)
 {
     struct work w = {.x = x};
     w.first_of = calloc(x->iterations.list.count + 1, sizeof *w.first_of);
     if (!w.first_of || !make_keys(&w))
         x->failed = true;
-    if (!x->failed) {
-        struct prof_op_walk at = {0};
-        enum prof_op_kind kind;
-        const struct prof_op *op;
-        int64_t order = 0;
-        while (!w.x->failed && (op = prof_facts_next(&w.x->facts, &at, &kind)))
-            if (!extract_operation(&w, op, order++))
-                w.x->failed = true;
-    }
+    if (!x->failed)
+        extract_operations(&w);
     x->to_completion = prof_iterations_time(&x->iterations);
     if (!x->failed && x->to_completion)
         clip_busy(&w);
-    if (!x->failed) {
-        double total = 0;
-        /* Numbers of the launch configuration, where they are known: the largest of the key's
-         * shapes. */
-        for (size_t i = 0; i < w.keys.count; i++)
-            for (int r = 0; r < RESOURCES; r++)
-                w.keys.data[i].resources[r] = PROF_UNKNOWN;
-        for (size_t i = 0; i < w.x->facts.shapes.count; i++) {
-            const struct prof_config *c = w.x->facts.shapes.data[i].config;
-            int64_t *most = w.keys.data[w.key_of_shape[i]].resources;
-            if (!c)
-                continue;
-            int64_t dynamic = c->shared_dynamic == PROF_UNKNOWN ? 0 : c->shared_dynamic;
-            int64_t shared = c->shared_static == PROF_UNKNOWN ? c->shared_dynamic
-                                                              : prof_add(c->shared_static, dynamic);
-            const int64_t values[RESOURCES] = {c->registers, shared, c->local_bytes};
-            for (int r = 0; r < RESOURCES; r++)
-                most[r] = values[r] > most[r] ? values[r] : most[r];
-        }
-        for (size_t i = 0; i < w.keys.count; i++)
-            total += w.keys.data[i].sum;
-        for (uint32_t i = 0; i < w.keys.count && !w.x->failed; i++) {
-            struct key *key = &w.keys.data[i];
-            add_duration_metric(&w, key, total);
-            if (!prof_is_kernel(key->shape) || key->others)
-                continue;
-            add_exact(&w, key, PROF_METRIC_LAUNCHES, key->inside, key->outside);
-            for (int r = 0; r < RESOURCES; r++)
-                add_exact(&w, key, resources[r], 0, key->resources[r]);
-        }
-    }
+    if (!x->failed)
+        add_metrics(&w);
     for (size_t i = 0; i < w.keys.count; i++) {
         free(w.keys.data[i].values);
         prof_array_free(&w.keys.data[i].sums.list);

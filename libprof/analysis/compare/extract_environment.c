@@ -24,6 +24,14 @@ static void add_environment(struct list *list, enum prof_environment_level level
             name, value && *value ? prof_extract_text(list->x, value) : NULL, level};
 }
 
+static void add_number(struct list *list, enum prof_environment_level level, const char *name,
+                       int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_environment(list, level, name, value == PROF_UNKNOWN ? NULL : text);
+}
+
 /* How the program ended. What crashed or gave up did other work than what went through. */
 static void add_end(struct list *list, const struct prof_info *info)
 {
@@ -147,10 +155,7 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "device uuid", UUID);
     add_devices(&list, PROF_ENVIRONMENT_SOFT, "driver", DRIVER);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "cpu", info->cpu);
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)info->cpu_count);
-    add_environment(&list, PROF_ENVIRONMENT_SOFT, "cpu count",
-                    info->cpu_count == PROF_UNKNOWN ? NULL : text);
+    add_number(&list, PROF_ENVIRONMENT_SOFT, "cpu count", info->cpu_count);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
     add_environment(&list, PROF_ENVIRONMENT_INFO, "host", info->host);

@@ -94,6 +94,20 @@ static bool add_range_duration(struct prof_extract *x, struct series *all, int64
     return prof_iteration_sums_add(&s->sums, iteration, (double)(n->end - n->begin));
 }
 
+static void walk_ranges(struct prof_extract *x, struct series *all)
+{
+    for (size_t t = 0; t < x->facts.ranges.threads.count; t++) {
+        const struct prof_range_thread *thread = &x->facts.ranges.threads.data[t];
+        for (size_t l = 0; l < thread->lanes.count; l++) {
+            const struct prof_range_lane *lane = &thread->lanes.data[l];
+            if (prof_lane_declares_work(&x->facts, lane))
+                continue;
+            for (size_t i = 0; i < lane->count && !x->failed; i++)
+                x->failed |= !add_range_duration(x, all, thread->thread, lane->nodes[i]);
+        }
+    }
+}
+
 static double steady_time(const struct prof_extract *x)
 {
     double sum = 0;
@@ -113,16 +127,7 @@ void prof_extract_ranges(struct prof_extract *x)
         x->failed = true;
         return;
     }
-    for (size_t t = 0; t < x->facts.ranges.threads.count; t++) {
-        const struct prof_range_thread *thread = &x->facts.ranges.threads.data[t];
-        for (size_t l = 0; l < thread->lanes.count; l++) {
-            const struct prof_range_lane *lane = &thread->lanes.data[l];
-            if (prof_lane_declares_work(&x->facts, lane))
-                continue;
-            for (size_t i = 0; i < lane->count && !x->failed; i++)
-                x->failed |= !add_range_duration(x, all, thread->thread, lane->nodes[i]);
-        }
-    }
+    walk_ranges(x, all);
     for (size_t p = 0; p < PROF_EXTRACT_MAX_PATHS; p++) {
         struct series *s = &all[p];
         struct prof_metric *metric =
@@ -168,7 +173,58 @@ static bool extract_call_row(void *user, const struct prof_event_row *row)
     return !x->failed;
 }
 
+static void count_calls_of_operations(struct prof_extract *x)
+{
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind < PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < x->facts.ops[kind].count && !x->failed; i++) {
+            const struct prof_op op = prof_facts_op(&x->facts, kind, i);
+            const struct prof_shape *shape = &x->facts.shapes.data[op.shape];
+            if (!shape->in_graph && op.call != PROF_UNKNOWN)
+                count_host_call(x, shape->api_name, op.thread, op.call);
+        }
+    }
+}
+
+static enum prof_status count_calls(struct prof_extract *x, struct prof_error *err)
+{
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
+        .fields = PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) | PROF_FIELD(CLASS) |
+                  PROF_FIELD(CORRELATION),
+    };
+    count_calls_of_operations(x);
+    return prof_event_rows(x->capture, &query, extract_call_row, x, err);
+}
+
+static void count_syncs(struct prof_extract *x)
+{
+    for (size_t i = 0; i < x->facts.calls.count; i++) {
+        const struct prof_call *call = &x->facts.calls.data[i];
+        if (call->class_ != WIRE_CLASS_SYNC || call->start < x->facts.begin_ns)
+            continue;
+        uint32_t path = prof_extract_path(x, call->thread, call->start);
+        prof_extract_count(x, PROF_METRIC_SYNCS, prof_string(x->capture, call->name, NULL),
+                           x->paths.data[path],
+                           prof_iteration_at(&x->iterations, call->thread, call->start), 1);
+    }
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
+
+static void count_allocations(struct prof_extract *x)
+{
+    for (size_t i = 0; i < x->facts.lifetimes.count; i++) {
+        const struct prof_lifetime *life = &x->facts.lifetimes.data[i];
+        if (life->start < x->facts.begin_ns || life->start > x->facts.end_ns)
+            continue;
+        uint32_t path = prof_extract_path(x, life->thread, life->start);
+        const char *place = x->paths.data[path]; /* the paths may have moved to make room */
+        const char *kind = prof_memory_kind_text(life->kind);
+        size_t iteration = prof_iteration_at(&x->iterations, life->thread, life->start);
+        prof_extract_count(x, PROF_METRIC_ALLOCATIONS, kind, place, iteration, 1);
+        prof_extract_count(x, PROF_METRIC_ALLOCATED_BYTES, kind, place, iteration, life->bytes);
+    }
+}
 
 static enum prof_status add_memory(struct prof_extract *x, struct prof_error *err)
 {
@@ -187,39 +243,8 @@ static enum prof_status add_memory(struct prof_extract *x, struct prof_error *er
 
 enum prof_status prof_extract_host(struct prof_extract *x, struct prof_error *err)
 {
-    for (size_t i = 0; i < x->facts.calls.count; i++) {
-        const struct prof_call *call = &x->facts.calls.data[i];
-        if (call->class_ != WIRE_CLASS_SYNC || call->start < x->facts.begin_ns)
-            continue;
-        uint32_t path = prof_extract_path(x, call->thread, call->start);
-        prof_extract_count(x, PROF_METRIC_SYNCS, prof_string(x->capture, call->name, NULL),
-                           x->paths.data[path],
-                           prof_iteration_at(&x->iterations, call->thread, call->start), 1);
-    }
-    for (size_t i = 0; i < x->facts.lifetimes.count; i++) {
-        const struct prof_lifetime *life = &x->facts.lifetimes.data[i];
-        if (life->start < x->facts.begin_ns || life->start > x->facts.end_ns)
-            continue;
-        uint32_t path = prof_extract_path(x, life->thread, life->start);
-        const char *place = x->paths.data[path]; /* the paths may have moved to make room */
-        const char *kind = prof_memory_kind_text(life->kind);
-        size_t iteration = prof_iteration_at(&x->iterations, life->thread, life->start);
-        prof_extract_count(x, PROF_METRIC_ALLOCATIONS, kind, place, iteration, 1);
-        prof_extract_count(x, PROF_METRIC_ALLOCATED_BYTES, kind, place, iteration, life->bytes);
-    }
-    static const struct prof_event_query query = {
-        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
-        .fields = PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) | PROF_FIELD(CLASS) |
-                  PROF_FIELD(CORRELATION),
-    };
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind < PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; i < x->facts.ops[kind].count && !x->failed; i++) {
-            const struct prof_op op = prof_facts_op(&x->facts, kind, i);
-            const struct prof_shape *shape = &x->facts.shapes.data[op.shape];
-            if (!shape->in_graph && op.call != PROF_UNKNOWN)
-                count_host_call(x, shape->api_name, op.thread, op.call);
-        }
-    }
-    enum prof_status status = prof_event_rows(x->capture, &query, extract_call_row, x, err);
+    count_syncs(x);
+    count_allocations(x);
+    enum prof_status status = count_calls(x, err);
     return status ? status : add_memory(x, err);
 }

@@ -45,6 +45,21 @@ static void add_path(struct places *places, int side, const char *path)
     }
 }
 
+static void list_places(const struct prof_compare *c, struct places *places)
+{
+    for (int s = 0; s < PROF_SIDES; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            const struct prof_run *run = &c->side[s].data[r];
+            for (size_t m = 0; m < run->count; m++) {
+                const struct prof_metric *metric = &run->metrics[m];
+                add_path(places, s, metric->place);
+                if (metric->family == PROF_METRIC_RANGE)
+                    add_path(places, s, metric->name);
+            }
+        }
+    }
+}
+
 /* How much of the path both sides have; 0 = none of it. */
 static size_t common_length(struct places *places, const char *path)
 {
@@ -134,17 +149,7 @@ static bool place_all(struct placing *w)
 static bool match_places(struct prof_compare *c)
 {
     struct placing w = {.c = c};
-    for (int s = 0; s < PROF_SIDES; s++) {
-        for (size_t r = 0; r < c->side[s].count; r++) {
-            const struct prof_run *run = &c->side[s].data[r];
-            for (size_t m = 0; m < run->count; m++) {
-                const struct prof_metric *metric = &run->metrics[m];
-                add_path(&w.places, s, metric->place);
-                if (metric->family == PROF_METRIC_RANGE)
-                    add_path(&w.places, s, metric->name);
-            }
-        }
-    }
+    list_places(c, &w.places);
     bool ok = !w.places.failed && place_all(&w);
     for (int s = 0; s < PROF_SIDES; s++)
         prof_names_free(&w.places.of[s]);
@@ -213,6 +218,25 @@ static bool add_lone(const struct prof_compare *c, struct lones *lones, size_t i
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
+
+/* All families of a kernel: the metrics of `from` become the candidate's side of `to`. */
+static void join_renamed_kernel(struct prof_compare *c, const struct lone *to,
+                                const struct lone *from, enum prof_match match)
+{
+    static const enum prof_metric_family families[] = {
+        PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES, PROF_METRIC_REGISTERS, PROF_METRIC_SHARED_BYTES,
+        PROF_METRIC_LOCAL_BYTES};
+    for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+        struct prof_pair *kept = prof_pair_like(c, families[f], to->metric);
+        struct prof_pair *gone = prof_pair_like(c, families[f], from->metric);
+        if (!kept || !gone)
+            continue;
+        memcpy(kept->on[PROF_CAND], gone->on[PROF_CAND],
+               c->side[PROF_CAND].count * sizeof *kept->on[PROF_CAND]);
+        kept->match = match;
+        gone->taken = true;
+    }
+}
 
 /* `one` of the side against several of the other: the several become parts of the pair of the one.
  */
@@ -298,20 +322,7 @@ static void match_by(struct prof_compare *c, struct lones *lones,
         }
         if (!base)
             return;
-        /* All families of a kernel: the metrics of `from` become the candidate's side of `to`. */
-        static const enum prof_metric_family families[] = {
-            PROF_METRIC_KERNEL, PROF_METRIC_LAUNCHES, PROF_METRIC_REGISTERS,
-            PROF_METRIC_SHARED_BYTES, PROF_METRIC_LOCAL_BYTES};
-        for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
-            struct prof_pair *kept = prof_pair_like(c, families[f], base->metric);
-            struct prof_pair *gone = prof_pair_like(c, families[f], cand->metric);
-            if (!kept || !gone)
-                continue;
-            memcpy(kept->on[PROF_CAND], gone->on[PROF_CAND],
-                   c->side[PROF_CAND].count * sizeof *kept->on[PROF_CAND]);
-            kept->match = match;
-            gone->taken = true;
-        }
+        join_renamed_kernel(c, base, cand, match);
         base->done = cand->done = true;
     }
 }
@@ -407,6 +418,32 @@ static bool has_sketch(const struct prof_compare *c, const struct prof_pair *pai
     return false;
 }
 
+/* Launches of 80 us that became one of 3 ms are no slower kernel: where the counts of an iteration
+ * differ between the sides, in all of their runs and by more than runs of other lengths explain,
+ * the sums of an iteration are compared. */
+static void choose_sums(const struct prof_compare *c, struct prof_pair *pair)
+{
+    const struct prof_metric *metric = prof_first_of_both(c, pair);
+    enum prof_metric_family family = metric->family;
+    const struct prof_pair *launches =
+        family == PROF_METRIC_KERNEL ? prof_pair_like(c, PROF_METRIC_LAUNCHES, metric) : NULL;
+    struct range on[PROF_SIDES];
+    for (int s = 0; s < PROF_SIDES; s++) {
+        on[s] = count_range(c, launches ? launches : pair, launches, s);
+        pair->count[s] = on[s].runs > 0 ? on[s].sum / on[s].runs : NAN;
+    }
+    double n = c->iterations[PROF_BASE], m = c->iterations[PROF_CAND];
+    double room = 1e-9 * fmax(on[PROF_BASE].high, on[PROF_CAND].high);
+    if (n != m)
+        room += 1 / fmax(1, n) + 1 / fmax(1, m);
+    bool differ = on[PROF_CAND].low > on[PROF_BASE].high + room ||
+                  on[PROF_BASE].low > on[PROF_CAND].high + room;
+    bool counted =
+        family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY || family == PROF_METRIC_RANGE;
+    pair->summed = pair->next_part || (counted && differ) || !has_sketch(c, pair, PROF_BASE) ||
+                   !has_sketch(c, pair, PROF_CAND);
+}
+
 /* Kernels of thousands of shapes (sizes that depend on data) are left as they are: no rename is
  * recognised among so many, and looking would cost the product of both sides. */
 #define MOST_LONE 128
@@ -430,31 +467,8 @@ bool prof_match(struct prof_compare *c)
         match_by(c, &lones, fits_renamed, PROF_MATCH_RENAMED);
     }
     ok = ok && match_places(c);
-    /* Launches of 80 us that became one of 3 ms are no slower kernel: where the counts of an
-     * iteration differ between the sides, in all of their runs and by more than runs of other
-     * lengths explain, the sums of an iteration are compared. */
-    for (size_t i = 0; ok && i < c->metrics.pairs.count; i++) {
-        struct prof_pair *pair = &c->metrics.pairs.data[i];
-        const struct prof_metric *metric = prof_first_of_both(c, pair);
-        enum prof_metric_family family = metric->family;
-        const struct prof_pair *launches =
-            family == PROF_METRIC_KERNEL ? prof_pair_like(c, PROF_METRIC_LAUNCHES, metric) : NULL;
-        struct range on[PROF_SIDES];
-        for (int s = 0; s < PROF_SIDES; s++) {
-            on[s] = count_range(c, launches ? launches : pair, launches, s);
-            pair->count[s] = on[s].runs > 0 ? on[s].sum / on[s].runs : NAN;
-        }
-        double n = c->iterations[PROF_BASE], m = c->iterations[PROF_CAND];
-        double room = 1e-9 * fmax(on[PROF_BASE].high, on[PROF_CAND].high);
-        if (n != m)
-            room += 1 / fmax(1, n) + 1 / fmax(1, m);
-        bool differ = on[PROF_CAND].low > on[PROF_BASE].high + room ||
-                      on[PROF_BASE].low > on[PROF_CAND].high + room;
-        bool counted = family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY ||
-                       family == PROF_METRIC_RANGE;
-        pair->summed = pair->next_part || (counted && differ) || !has_sketch(c, pair, PROF_BASE) ||
-                       !has_sketch(c, pair, PROF_CAND);
-    }
+    for (size_t i = 0; ok && i < c->metrics.pairs.count; i++)
+        choose_sums(c, &c->metrics.pairs.data[i]);
     for (int s = 0; s < PROF_SIDES; s++)
         prof_array_free(&lones.side[s]);
     return ok;

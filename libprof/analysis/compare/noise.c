@@ -63,6 +63,24 @@ static double noise_difference_factor(const struct prof_noise_input *in)
 
 /* ---- what all metrics of a unit have in common ----------------------------------------------- */
 
+static void find_common(struct work *w)
+{
+    const struct prof_noise_input *in = w->in;
+    bool enough = in->fitted >= PROF_NOISE_COMMON_KEYS;
+    for (size_t u = 0; u < w->units; u++) {
+        for (size_t k = 0; enough && k < in->fitted; k++)
+            w->scratch[k] = noise_row(w, k)[u] - side_mean(w, noise_row(w, k), u);
+        w->common[u] = enough ? prof_median(w->scratch, in->fitted) : 0;
+    }
+    double squares = 0;
+    for (size_t u = 0; u < w->units; u++) {
+        double off = w->common[u] - side_mean(w, w->common, u);
+        squares += off * off;
+    }
+    size_t d = w->out->units_df;
+    w->out->common_variance = d ? squares / (double)d : SINGLE_SHIFT_SD * SINGLE_SHIFT_SD;
+}
+
 /* Variance between units of a side. */
 static double variance_of(const struct work *w, const double *values)
 {
@@ -90,6 +108,36 @@ static void find_residuals(struct work *w)
 }
 
 /* ---- variances, moderated -------------------------------------------------------------------- */
+
+static void find_excess(struct work *w)
+{
+    for (size_t k = 0; k < w->in->fitted; k++)
+        w->scratch[k] = fmax(0, w->out->keys[k].s2 - w->floor[k]);
+    w->out->excess = fmax(LEAST_EXCESS, prof_median(w->scratch, w->in->fitted));
+}
+
+/* The prior's degrees of freedom and scale from the spread of ln(s2 / (v + q)): Smyth (2004), 6.2.
+ */
+static void fit_prior(struct work *w)
+{
+    struct prof_noise *out = w->out;
+    size_t keys = w->in->fitted;
+    double half = (double)out->units_df / 2, shift = log(half) - prof_digamma(half);
+    double mean = 0, variance = 0;
+    for (size_t k = 0; k < keys; k++) {
+        double ratio = out->keys[k].s2 / (w->floor[k] + out->excess);
+        w->scratch[k] = log(fmax(ratio, 1e-12)) + shift;
+        mean += w->scratch[k] / (double)keys;
+    }
+    for (size_t k = 0; k < keys; k++)
+        variance += (w->scratch[k] - mean) * (w->scratch[k] - mean);
+    variance = keys > 1 ? variance / (double)(keys - 1) : 0;
+    double left = variance - prof_trigamma(half);
+    out->prior_df =
+        left <= FLAT_PRIOR ? FLAT_PRIOR_DF : fmin(FLAT_PRIOR_DF, 2 * prof_trigamma_inverse(left));
+    double half_prior = out->prior_df / 2;
+    out->prior_scale = exp(mean + prof_digamma(half_prior) - log(half_prior));
+}
 
 static void moderate(struct work *w)
 {
@@ -123,6 +171,14 @@ static void take_alone(struct work *w)
 
 /* ---- one unit a side ------------------------------------------------------------------------- */
 
+/* Median of |r| / sqrt(2 (v + q)) over the metrics. */
+static double median_scaled_residual(struct work *w, double q)
+{
+    for (size_t k = 0; k < w->in->fitted; k++)
+        w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + q));
+    return prof_median(w->scratch, w->in->fitted);
+}
+
 /* Spread between units cannot be seen. Most metrics did not change: their differences are it. */
 static void guess_spread(struct work *w)
 {
@@ -131,10 +187,7 @@ static void guess_spread(struct work *w)
     double wanted = prof_t_quantile(0.25, SINGLE_DF), low = LEAST_EXCESS, high = 100;
     for (int i = 0; enough && i < 200; i++) {
         double middle = sqrt(low * high);
-        /* Median of |r| / sqrt(2 (v + q)) over the metrics. */
-        for (size_t k = 0; k < w->in->fitted; k++)
-            w->scratch[k] = fabs(w->out->keys[k].residual) / sqrt(2 * (w->floor[k] + middle));
-        if (prof_median(w->scratch, w->in->fitted) > wanted)
+        if (median_scaled_residual(w, middle) > wanted)
             low = middle;
         else
             high = middle;
@@ -166,6 +219,12 @@ static void find_shift(struct work *w)
     out->shift_removed = w->in->shared_shift ? out->shift : fmax(-most, fmin(most, out->shift));
     out->shift_p = out->shift_se > 0 ? prof_t_tail(out->shift / out->shift_se, out->shift_df)
                                      : (out->shift > 0 ? 0 : 1);
+}
+
+static void remove_shift(struct work *w)
+{
+    for (size_t k = 0; k < w->in->keys; k++)
+        w->out->keys[k].residual = w->out->keys[k].theta - w->out->shift_removed;
 }
 
 /* Most metrics did not change: their z should be as a t distribution spreads them. */
@@ -202,52 +261,17 @@ bool prof_noise_judge(const struct prof_noise_input *input, struct prof_noise *r
     w.scratch = w.floor + input->keys;
     for (size_t k = 0; k < input->keys; k++)
         w.floor[k] = isnan(input->v[k]) ? 0 : input->v[k];
-    const struct prof_noise_input *in = w.in;
-    bool enough = in->fitted >= PROF_NOISE_COMMON_KEYS;
-    for (size_t u = 0; u < w.units; u++) {
-        for (size_t k = 0; enough && k < in->fitted; k++)
-            w.scratch[k] = noise_row(&w, k)[u] - side_mean(&w, noise_row(&w, k), u);
-        w.common[u] = enough ? prof_median(w.scratch, in->fitted) : 0;
-    }
-    double squares = 0;
-    for (size_t u = 0; u < w.units; u++) {
-        double off = w.common[u] - side_mean(&w, w.common, u);
-        squares += off * off;
-    }
-    size_t d = w.out->units_df;
-    w.out->common_variance = d ? squares / (double)d : SINGLE_SHIFT_SD * SINGLE_SHIFT_SD;
+    find_common(&w);
     find_residuals(&w);
     find_shift(&w);
-    for (size_t k = 0; k < w.in->keys; k++)
-        w.out->keys[k].residual = w.out->keys[k].theta - w.out->shift_removed;
+    remove_shift(&w);
     if (!result->units_df) {
         guess_spread(&w);
     } else if (input->fitted < 2) {
         take_alone(&w);
     } else {
-        for (size_t k = 0; k < w.in->fitted; k++)
-            w.scratch[k] = fmax(0, w.out->keys[k].s2 - w.floor[k]);
-        w.out->excess = fmax(LEAST_EXCESS, prof_median(w.scratch, w.in->fitted));
-        /* The prior's degrees of freedom and scale from the spread of ln(s2 / (v + q)): Smyth
-         * (2004), 6.2.
-         */
-        struct prof_noise *out = w.out;
-        size_t keys = w.in->fitted;
-        double half = (double)out->units_df / 2, shift = log(half) - prof_digamma(half);
-        double mean = 0, variance = 0;
-        for (size_t k = 0; k < keys; k++) {
-            double ratio = out->keys[k].s2 / (w.floor[k] + out->excess);
-            w.scratch[k] = log(fmax(ratio, 1e-12)) + shift;
-            mean += w.scratch[k] / (double)keys;
-        }
-        for (size_t k = 0; k < keys; k++)
-            variance += (w.scratch[k] - mean) * (w.scratch[k] - mean);
-        variance = keys > 1 ? variance / (double)(keys - 1) : 0;
-        double left = variance - prof_trigamma(half);
-        out->prior_df = left <= FLAT_PRIOR ? FLAT_PRIOR_DF
-                                           : fmin(FLAT_PRIOR_DF, 2 * prof_trigamma_inverse(left));
-        double half_prior = out->prior_df / 2;
-        out->prior_scale = exp(mean + prof_digamma(half_prior) - log(half_prior));
+        find_excess(&w);
+        fit_prior(&w);
         moderate(&w);
     }
     find_overdispersion(&w);

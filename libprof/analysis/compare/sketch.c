@@ -39,11 +39,31 @@ static void sort(double *values, size_t count, double *room)
     memcpy(values + right - (half - left), room + left, (half - left) * sizeof *room);
 }
 
+static int batches_of(size_t count)
+{
+    return count >= 64 ? 16 : count >= 16 ? 8 : (int)(count / 2);
+}
+
 /* Nearest rank: the smallest value with at least that share at or below it. */
 static size_t rank_of(double share, size_t count)
 {
     double rank = ceil(share * (double)count) - 1;
     return rank < 0 ? 0 : rank >= (double)count ? count - 1 : (size_t)rank;
+}
+
+/* `logs` in order of the events, drawn in to [low, high]. */
+static void make_batches(const double *logs, size_t count, double low, double high,
+                         struct prof_sketch *sketch)
+{
+    sketch->batches = batches_of(count);
+    for (int b = 0; b < sketch->batches; b++) {
+        size_t from = count * (size_t)b / (size_t)sketch->batches;
+        size_t to = count * (size_t)(b + 1) / (size_t)sketch->batches;
+        double sum = 0;
+        for (size_t i = from; i < to; i++)
+            sum += logs[i] < low ? low : logs[i] > high ? high : logs[i];
+        sketch->batch[b] = (float)(sum / (double)(to - from));
+    }
 }
 
 bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sketch)
@@ -72,17 +92,7 @@ bool prof_sketch_make(const double *values, size_t count, struct prof_sketch *sk
     sketch->log_mean /= (double)(count - 2 * cut);
     for (int q = 0; q < PROF_SKETCH_QUANTILES; q++)
         sketch->quantile[q] = (float)exp(sorted[rank_of(prof_sketch_at[q], count)]);
-    /* `logs` in order of the events, drawn in to [low, high]. */
-    double high = sorted[count - 1 - cut];
-    sketch->batches = count >= 64 ? 16 : count >= 16 ? 8 : (int)(count / 2);
-    for (int b = 0; b < sketch->batches; b++) {
-        size_t from = count * (size_t)b / (size_t)sketch->batches;
-        size_t to = count * (size_t)(b + 1) / (size_t)sketch->batches;
-        double sum = 0;
-        for (size_t i = from; i < to; i++)
-            sum += logs[i] < sorted[cut] ? sorted[cut] : logs[i] > high ? high : logs[i];
-        sketch->batch[b] = (float)(sum / (double)(to - from));
-    }
+    make_batches(logs, count, sorted[cut], sorted[count - 1 - cut], sketch);
     free(logs);
     return true;
 }

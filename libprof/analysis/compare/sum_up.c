@@ -66,6 +66,26 @@ static bool is_judged(const struct prof_compared *row)
     return row && row->verdict != PROF_VERDICT_UNDERPOWERED;
 }
 
+/* What is too noisy need not leave all undecided. A range is part of the iteration: where that is
+ * judged, a range that grew enough to matter shows there. And where the host's noise hides wall
+ * time, device times still say what they say: no practical number of runs would do better.
+ */
+static void find_limits(struct prof_comparison *result)
+{
+    struct prof_compared *wall = gated_one(result, PROF_METRIC_WALL);
+    if (wall && !is_judged(wall) && wall->reason == PROF_REASON_NOISE && wall->mde <= MOST_HIDDEN &&
+        is_judged(gated_one(result, PROF_METRIC_BUSY))) {
+        wall->reason = PROF_REASON_HOST_NOISE;
+        result->limited = true;
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_compared *row = &result->rows[i];
+        if (row->family == PROF_METRIC_RANGE && row->gated && row->reason == PROF_REASON_NOISE &&
+            (is_judged(wall) || result->limited))
+            row->reason = result->limited ? PROF_REASON_HOST_NOISE : PROF_REASON_COVERED;
+    }
+}
+
 static bool decides(const struct prof_compared *row)
 {
     return row->gated && (row->verdict != PROF_VERDICT_UNDERPOWERED ||
@@ -80,22 +100,7 @@ static void find_verdict(struct prof_comparison *result)
                                                 PROF_VERDICT_IMPROVED};
     bool any[PROF_VERDICT_COUNT] = {false};
     size_t gated = 0;
-    /* What is too noisy need not leave all undecided. A range is part of the iteration: where that
-     * is judged, a range that grew enough to matter shows there. And where the host's noise hides
-     * wall time, device times still say what they say: no practical number of runs would do better.
-     */
-    struct prof_compared *wall = gated_one(result, PROF_METRIC_WALL);
-    if (wall && !is_judged(wall) && wall->reason == PROF_REASON_NOISE && wall->mde <= MOST_HIDDEN &&
-        is_judged(gated_one(result, PROF_METRIC_BUSY))) {
-        wall->reason = PROF_REASON_HOST_NOISE;
-        result->limited = true;
-    }
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_compared *row = &result->rows[i];
-        if (row->family == PROF_METRIC_RANGE && row->gated && row->reason == PROF_REASON_NOISE &&
-            (is_judged(wall) || result->limited))
-            row->reason = result->limited ? PROF_REASON_HOST_NOISE : PROF_REASON_COVERED;
-    }
+    find_limits(result);
     for (size_t i = 0; i < result->count; i++) {
         const struct prof_compared *row = &result->rows[i];
         if (!row->gated)
@@ -125,13 +130,9 @@ static void find_verdict(struct prof_comparison *result)
         result->reason = PROF_REASON_HOST_NOISE;
 }
 
-bool prof_sum_up(struct prof_comparison *result)
+/* How small a change would have been found, and how many units it takes for those that matter. */
+static bool tell_power(struct prof_comparison *result)
 {
-    if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, worst_verdict_first);
-    find_verdict(result);
-    /* How small a change would have been found, and how many units it takes for those that matter.
-     */
     double *mdes = malloc((result->count + 1) * sizeof *mdes);
     size_t count = 0;
     result->median_mde = result->wall_mde = NAN;
@@ -151,6 +152,14 @@ bool prof_sum_up(struct prof_comparison *result)
     result->median_mde = mdes ? prof_median(mdes, count) : NAN;
     free(mdes);
     return mdes != NULL;
+}
+
+bool prof_sum_up(struct prof_comparison *result)
+{
+    if (result->count)
+        qsort(result->rows, result->count, sizeof *result->rows, worst_verdict_first);
+    find_verdict(result);
+    return tell_power(result);
 }
 
 bool prof_comparison_undecided(const struct prof_comparison *result)

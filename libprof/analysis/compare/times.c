@@ -77,6 +77,32 @@ static bool unit_values(const struct prof_compare *c, const struct prof_pair *pa
     return true;
 }
 
+/* Variance of a unit's value by the spread within runs: from pairs of runs next to each other where
+ * they have as many events, else from each run. NaN = not known. */
+static double variance_within(const struct prof_compare *c, const struct prof_pair *pair)
+{
+    double paired = 0, single = 0;
+    size_t pairs = 0, singles = 0, runs = 0;
+    const struct prof_sketch *last = NULL;
+    for (int s = 0; s < PROF_SIDES && !pair->summed; s++) {
+        for (size_t r = 0; r < c->side[s].count; r++) {
+            const struct prof_sketch *sketch = &pair->on[s][r]->sketch;
+            double own = prof_sketch_variance(sketch);
+            double both = last ? prof_sketch_paired_variance(last, sketch) : NAN;
+            paired += isnan(both) ? 0 : both;
+            pairs += isnan(both) ? 0 : 1;
+            single += isnan(own) ? 0 : own;
+            singles += isnan(own) ? 0 : 1;
+            runs++;
+            last = sketch;
+        }
+    }
+    double v = pairs && pairs + 1 == runs ? paired / (double)pairs
+               : singles                  ? single / (double)singles
+                                          : NAN;
+    return runs ? v * (double)unit_count(c) / (double)runs : NAN;
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 static int gated_first(const void *a, const void *b)
@@ -118,28 +144,7 @@ static bool fill_pool(struct pool *pool, const size_t *of_row,
             row->reason = row->reason == PROF_REASON_NONE ? PROF_REASON_PARTIAL : row->reason;
             continue;
         }
-        /* Variance of a unit's value by the spread within runs: from pairs of runs next to each
-         * other where they have as many events, else from each run. NaN = not known. */
-        double paired = 0, single = 0;
-        size_t pairs = 0, singles = 0, runs = 0;
-        const struct prof_sketch *last = NULL;
-        for (int s = 0; s < PROF_SIDES && !item.pair->summed; s++) {
-            for (size_t r = 0; r < c->side[s].count; r++) {
-                const struct prof_sketch *sketch = &item.pair->on[s][r]->sketch;
-                double own = prof_sketch_variance(sketch);
-                double both = last ? prof_sketch_paired_variance(last, sketch) : NAN;
-                paired += isnan(both) ? 0 : both;
-                pairs += isnan(both) ? 0 : 1;
-                single += isnan(own) ? 0 : own;
-                singles += isnan(own) ? 0 : 1;
-                runs++;
-                last = sketch;
-            }
-        }
-        double v = pairs && pairs + 1 == runs ? paired / (double)pairs
-                   : singles                  ? single / (double)singles
-                                              : NAN;
-        pool->v[kept] = runs ? v * (double)unit_count(c) / (double)runs : NAN;
+        pool->v[kept] = variance_within(c, item.pair);
         pool->gated += item.gated;
         pool->items.data[kept++] = item;
     }
@@ -157,6 +162,14 @@ static bool judge_pool(struct pool *pool, bool shared_shift)
                                      .v = pool->v,
                                      .shared_shift = shared_shift};
     return prof_noise_judge(&input, &pool->noise);
+}
+
+static void free_pool(struct pool *pool)
+{
+    prof_array_free(&pool->items);
+    free(pool->y);
+    free(pool->v);
+    free(pool->noise.keys);
 }
 
 /* ---- what the machine did -------------------------------------------------------------------- */
@@ -266,6 +279,21 @@ static void set(struct prof_compared *row, enum prof_verdict verdict, enum prof_
     row->reason = reason;
 }
 
+static void decide_slower(const struct prof_compare *c, struct prof_compared *row, bool hot)
+{
+    double in_cycles = log1p(row->residual) + clock_change(c);
+    if (clock_change(c) < -CLOCK_CHANGE && in_cycles < log1p(row->policy.min_effect))
+        set(row, PROF_VERDICT_ENV, PROF_REASON_CLOCK);
+    else if (hot)
+        set(row, PROF_VERDICT_ENV, PROF_REASON_THROTTLED);
+    else if (row->policy.action != PROF_ACTION_FAIL)
+        set(row, PROF_VERDICT_CHANGED, PROF_REASON_SLOWER);
+    else if (!enough_units(c))
+        set(row, PROF_VERDICT_SUSPECT, few(c));
+    else
+        set(row, PROF_VERDICT_FAIL, PROF_REASON_SLOWER);
+}
+
 /* `hot`: what is slower here is slower everywhere, and the machine is why. */
 static void decide(const struct prof_compare *c, struct prof_compared *row, bool hot)
 {
@@ -274,20 +302,10 @@ static void decide(const struct prof_compare *c, struct prof_compared *row, bool
         set(row, PROF_VERDICT_UNDERPOWERED, few(c));
         return;
     }
-    if (row->p_adjusted < c->alpha && row->residual >= slow && matters(c, row)) {
-        double in_cycles = log1p(row->residual) + clock_change(c);
-        if (clock_change(c) < -CLOCK_CHANGE && in_cycles < log1p(row->policy.min_effect))
-            set(row, PROF_VERDICT_ENV, PROF_REASON_CLOCK);
-        else if (hot)
-            set(row, PROF_VERDICT_ENV, PROF_REASON_THROTTLED);
-        else if (row->policy.action != PROF_ACTION_FAIL)
-            set(row, PROF_VERDICT_CHANGED, PROF_REASON_SLOWER);
-        else if (!enough_units(c))
-            set(row, PROF_VERDICT_SUSPECT, few(c));
-        else
-            set(row, PROF_VERDICT_FAIL, PROF_REASON_SLOWER);
-    } else if (row->p_faster < c->alpha && row->residual <= fast && matters(c, row) &&
-               enough_units(c))
+    if (row->p_adjusted < c->alpha && row->residual >= slow && matters(c, row))
+        decide_slower(c, row, hot);
+    else if (row->p_faster < c->alpha && row->residual <= fast && matters(c, row) &&
+             enough_units(c))
         set(row, PROF_VERDICT_IMPROVED, PROF_REASON_FASTER);
     else if (row->p < SUSPECT_P && row->residual >= slow && matters(c, row))
         set(row, PROF_VERDICT_SUSPECT, PROF_REASON_NOT_SURE);
@@ -303,6 +321,26 @@ static double units_difference_factor(const struct prof_compare *c)
     return 1 / (double)c->units.count[PROF_BASE] + 1 / (double)c->units.count[PROF_CAND];
 }
 
+static void set_key(const struct pool *pool, size_t item, double level)
+{
+    const struct prof_noise *noise = &pool->noise;
+    const struct prof_noise_key *key = &noise->keys[item];
+    struct error e = {.theta = key->theta,
+                      .residual = key->residual,
+                      .se = key->se * noise->overdispersion,
+                      .df = key->df,
+                      .level = level,
+                      .noisy_level = fmin(level, NOISY_PART * pool->c->alpha),
+                      .prior_df = noise->prior_df};
+    e.variance = e.se * e.se / units_difference_factor(pool->c);
+    set_effect(pool_row(pool, item), &e);
+    if (noise->units_df) {
+        double own = 2 * key->own_se * prof_t_quantile(OWN_P, (double)noise->units_df);
+        pool_row(pool, item)->mde = fmax(pool_row(pool, item)->mde, expm1(own));
+    }
+    set_flags(pool->c, pool->items.data[item].pair, pool_row(pool, item));
+}
+
 /* ---- all keys -------------------------------------------------------------------------------- */
 
 /* P of "slower" by the metric's own values; 0 where there is one unit a side. */
@@ -313,33 +351,8 @@ static double own_p(const struct pool *pool, size_t item)
     return df ? prof_t_tail(key->residual / key->own_se, (double)df) : 0;
 }
 
-static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
+static bool adjust(struct pool *pools, size_t count, size_t gated)
 {
-    size_t gated = 0;
-    for (size_t i = 0; i < count; i++)
-        gated += pools[i].gated;
-    double level = KEYS_PART * c->alpha / fmax(1, (double)gated);
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < pools[i].items.count; k++) {
-            const struct pool *pool = &pools[i];
-            const struct prof_noise *noise = &pool->noise;
-            const struct prof_noise_key *key = &noise->keys[k];
-            struct error e = {.theta = key->theta,
-                              .residual = key->residual,
-                              .se = key->se * noise->overdispersion,
-                              .df = key->df,
-                              .level = level,
-                              .noisy_level = fmin(level, NOISY_PART * pool->c->alpha),
-                              .prior_df = noise->prior_df};
-            e.variance = e.se * e.se / units_difference_factor(pool->c);
-            set_effect(pool_row(pool, k), &e);
-            if (noise->units_df) {
-                double own = 2 * key->own_se * prof_t_quantile(OWN_P, (double)noise->units_df);
-                pool_row(pool, k)->mde = fmax(pool_row(pool, k)->mde, expm1(own));
-            }
-            set_flags(pool->c, pool->items.data[k].pair, pool_row(pool, k));
-        }
-    }
     double *p = malloc(4 * (gated + 1) * sizeof *p), *q = p + gated + 1;
     double *slower = q + gated + 1, *faster = slower + gated + 1;
     size_t at = 0;
@@ -364,7 +377,20 @@ static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
         }
     }
     free(p);
-    if (!ok)
+    return ok;
+}
+
+static bool judge_keys(struct prof_compare *c, struct pool *pools, size_t count)
+{
+    size_t gated = 0;
+    for (size_t i = 0; i < count; i++)
+        gated += pools[i].gated;
+    double level = KEYS_PART * c->alpha / fmax(1, (double)gated);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < pools[i].items.count; k++)
+            set_key(&pools[i], k, level);
+    }
+    if (!adjust(pools, count, gated))
         return false;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < pools[i].items.count; k++) {
@@ -432,6 +458,14 @@ static bool is_whole_run_family(enum prof_metric_family family)
     return family == PROF_METRIC_WALL || family == PROF_METRIC_BUSY || family == PROF_METRIC_IDLE;
 }
 
+static void store_noise(struct prof_compare *c, const struct prof_noise *device)
+{
+    c->result->shift = expm1(device->shift);
+    c->result->shift_removed = expm1(device->shift_removed);
+    c->result->shift_p = device->shift_p;
+    c->result->overdispersion = device->overdispersion;
+}
+
 void prof_judge_times(struct prof_compare *c, const size_t *of_row)
 {
     struct pool pools[3] = {{.c = c}, {.c = c}, {.c = c}}, *whole = &pools[2];
@@ -441,19 +475,10 @@ void prof_judge_times(struct prof_compare *c, const size_t *of_row)
     ok = ok && judge_pool(&pools[0], hot) && judge_pool(&pools[1], hot) && judge_keys(c, pools, 2);
     for (size_t i = 0; ok && i < whole->items.count; i++)
         judge_alone(c, whole, i, &pools[0].noise, hot);
-    if (ok) {
-        const struct prof_noise *device = &pools[0].noise;
-        c->result->shift = expm1(device->shift);
-        c->result->shift_removed = expm1(device->shift_removed);
-        c->result->shift_p = device->shift_p;
-        c->result->overdispersion = device->overdispersion;
-    } else
+    if (ok)
+        store_noise(c, &pools[0].noise);
+    else
         c->failed = true;
-    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
-        struct pool *pool = &pools[i];
-        prof_array_free(&pool->items);
-        free(pool->y);
-        free(pool->v);
-        free(pool->noise.keys);
-    }
+    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++)
+        free_pool(&pools[i]);
 }

@@ -48,7 +48,58 @@ static bool reaches(const struct prof_facts *f, const struct reach *reach, uint3
            NULL;
 }
 
+static void add_call_totals(struct prof_call_totals *totals, const struct prof_call *call)
+{
+    totals->count++;
+    totals->sum_ns = prof_add(totals->sum_ns, call->duration);
+    totals->long_count += call->duration >= PROF_LONG_CALL_NS;
+    if (call->duration >= PROF_LONG_CALL_NS)
+        totals->long_ns = prof_add(totals->long_ns, call->duration);
+    prof_spots_add(&totals->spots,
+                   (struct prof_spot){call->start, call->duration, 0, call->thread, 0});
+}
+
+/* The calls lie by thread: which devices each means is computed once. */
+static void sum_calls(struct prof_facts *f, const struct reach *reach, bool *means)
+{
+    for (size_t i = 0; i < f->calls.count; i++) {
+        const struct prof_call *call = &f->calls.data[i];
+        for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread); d++)
+            means[d] = reaches(f, reach, call->thread, d);
+        if (!prof_facts_called(f, call->start))
+            continue;
+        for (uint32_t d = 0; d < f->devices.count; d++) {
+            if (means[d])
+                add_call_totals(&f->devices.data[d].calls[call->class_], call);
+        }
+    }
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Iterations of the threads that launch on the device; where those have none of their own, of those
+ * that stand for them. */
+static int64_t steps_of(const struct prof_facts *f, uint32_t device)
+{
+    const struct prof_iterations *it = &f->phase->iterations;
+    int64_t steps = 0, main = 0;
+    for (size_t i = 0; i < it->list.count; i++) {
+        const struct prof_iteration *one = &it->list.data[i];
+        steps += one->steady && prof_map_get(&f->launchers, device_key(one->thread, device));
+        main += one->steady && i >= it->main_begin && i < it->main_end;
+    }
+    return steps ? steps : main;
+}
+
+static void find_steps(struct prof_facts *f)
+{
+    int64_t most = 0;
+    for (uint32_t d = 0; d < f->devices.count && f->steps; d++) {
+        f->devices.data[d].steps = steps_of(f, d);
+        most = f->devices.data[d].steps > most ? f->devices.data[d].steps : most;
+    }
+    f->steps = most;
+}
 
 bool prof_facts_devices(struct prof_facts *f)
 {
@@ -56,42 +107,8 @@ bool prof_facts_devices(struct prof_facts *f)
     bool *means = calloc(f->devices.count + 1, sizeof *means);
     bool ok = means && find_reach(f, &reach);
     if (ok) {
-        /* The calls lie by thread: the owner of a device is looked up once for each. */
-        for (size_t i = 0; i < f->calls.count; i++) {
-            const struct prof_call *call = &f->calls.data[i];
-            for (uint32_t d = 0; d < f->devices.count && (!i || call->thread != call[-1].thread);
-                 d++)
-                means[d] = reaches(f, &reach, call->thread, d);
-            if (!prof_facts_called(f, call->start))
-                continue;
-            for (uint32_t d = 0; d < f->devices.count; d++) {
-                if (means[d]) {
-                    struct prof_call_totals *totals = &f->devices.data[d].calls[call->class_];
-                    totals->count++;
-                    totals->sum_ns = prof_add(totals->sum_ns, call->duration);
-                    totals->long_count += call->duration >= PROF_LONG_CALL_NS;
-                    if (call->duration >= PROF_LONG_CALL_NS)
-                        totals->long_ns = prof_add(totals->long_ns, call->duration);
-                    prof_spots_add(&totals->spots, (struct prof_spot){call->start, call->duration,
-                                                                      0, call->thread, 0});
-                }
-            }
-        }
-        int64_t most = 0;
-        for (uint32_t d = 0; d < f->devices.count && f->steps; d++) {
-            /* Iterations of the threads that launch on the device; where those have none of their
-             * own, of those that stand for them. */
-            const struct prof_iterations *it = &f->phase->iterations;
-            int64_t steps = 0, main = 0;
-            for (size_t i = 0; i < it->list.count; i++) {
-                const struct prof_iteration *one = &it->list.data[i];
-                steps += one->steady && prof_map_get(&f->launchers, device_key(one->thread, d));
-                main += one->steady && i >= it->main_begin && i < it->main_end;
-            }
-            f->devices.data[d].steps = steps ? steps : main;
-            most = f->devices.data[d].steps > most ? f->devices.data[d].steps : most;
-        }
-        f->steps = most;
+        sum_calls(f, &reach, means);
+        find_steps(f);
     }
     prof_map_free(&reach.processes);
     prof_map_free(&reach.launches);
@@ -151,6 +168,28 @@ enum prof_status prof_facts_clocks(struct prof_facts *f, struct prof_error *err)
  * found no room, or whose times never came. Where that is more than next to nothing, time that
  * looks idle may have been work. */
 
+static bool is_device_work_subject(const char *subject)
+{
+    return !strcmp(subject, "launch") || !strcmp(subject, "transfer") || !strcmp(subject, "memset");
+}
+
+/* Of what was called, the part that has no record; when it was called is not known. While a capture
+ * is being made, records are on their way. */
+static double unrecorded(const struct prof_facts *f, const struct prof_trust *trust)
+{
+    enum prof_state state = prof_info(f->capture)->state;
+    bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;
+    int64_t called = 0, missing = 0;
+    for (size_t i = 0; made && i < trust->total_count; i++) {
+        const struct prof_balance *b = &trust->totals[i];
+        if (!is_device_work_subject(b->subject) || b->called == PROF_UNKNOWN)
+            continue;
+        called = prof_add(called, b->called);
+        missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));
+    }
+    return called > 0 ? (double)missing / (double)called : 0;
+}
+
 /* Of what was launched in the window, the part that has no times; what is still running, or was
  * when the program ended, is not missing. */
 static double untimed(const struct prof_facts *f)
@@ -172,21 +211,7 @@ enum prof_status prof_facts_missing(struct prof_facts *f, struct prof_error *err
     enum prof_status status = prof_trust(f->capture, &trust, err);
     if (status)
         return status;
-    /* Of what was called, the part that has no record; when it was called is not known. While a
-     * capture is being made, records are on their way. */
-    enum prof_state state = prof_info(f->capture)->state;
-    bool made = state != PROF_STATE_RECORDING && state != PROF_STATE_CLOSING;
-    int64_t called = 0, missing = 0;
-    for (size_t i = 0; made && i < trust.total_count; i++) {
-        const struct prof_balance *b = &trust.totals[i];
-        if (!(!strcmp(b->subject, "launch") || !strcmp(b->subject, "transfer") ||
-              !strcmp(b->subject, "memset")) ||
-            b->called == PROF_UNKNOWN)
-            continue;
-        called = prof_add(called, b->called);
-        missing = prof_add(missing, prof_add(b->dropped, b->remainder > 0 ? b->remainder : 0));
-    }
-    f->missing_share = (called > 0 ? (double)missing / (double)called : 0) + untimed(f);
+    f->missing_share = unrecorded(f, &trust) + untimed(f);
     prof_trust_free(&trust);
     return PROF_OK;
 }

@@ -326,6 +326,24 @@ static int64_t least_count(const struct config_use *uses, size_t count)
 
 #define KEPT_SHARE 0.0005 /* of the kernels' time */
 
+static enum prof_status choose_kept_configs(struct prof_facts *f, struct prof_error *err)
+{
+    size_t count = f->capture->configs.count;
+    static const struct prof_event_query kernels = {
+        .tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(CONFIG) | PROF_FIELD(DURATION)};
+    struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
+    f->kept = calloc(count, sizeof *f->kept);
+    enum prof_status status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
+    if (!status)
+        status = prof_event_rows(f->capture, &kernels, add_config_use, &uses, err);
+    int64_t least = status ? 0 : least_count(uses.of, count);
+    for (size_t i = 0; !status && i < count; i++)
+        f->kept[i] =
+            uses.of[i].count >= least || (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
+    free(uses.of);
+    return status;
+}
+
 static enum prof_status load_ops(struct prof_facts *f, const struct prof_filter *filter,
                                  const struct prof_scope *scope, struct prof_error *err)
 {
@@ -394,6 +412,15 @@ const struct prof_op *prof_facts_next(const struct prof_facts *facts, struct pro
 
 /* ---- host calls ------------------------------------------------------------------------------ */
 
+/* May a call of this class stand in the way of a device? Those with a device record, whose class is
+ * LAUNCH, TRANSFER or MEMSET, are known from there. */
+static bool is_in_the_way(enum wire_class class_)
+{
+    return class_ == WIRE_CLASS_SYNC || class_ == WIRE_CLASS_BUILD ||
+           class_ == WIRE_CLASS_GRAPH_MAKE || class_ == WIRE_CLASS_GRAPH_LAUNCH ||
+           class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) || wire_class_frees(class_);
+}
+
 /* Of a call of its own, or of a synchronization. */
 static bool add_facts_call_row(void *user, const struct prof_event_row *row)
 {
@@ -406,13 +433,7 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
         class_ = WIRE_CLASS_ALLOC_HOST;
     else if (class_ == WIRE_CLASS_HOST_UNREGISTER)
         class_ = WIRE_CLASS_FREE_HOST;
-    /* May a call of this class stand in the way of a device? Those with a device record, whose
-     * class is LAUNCH, TRANSFER or MEMSET, are known from there. */
-    if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 ||
-        !(class_ == WIRE_CLASS_SYNC || class_ == WIRE_CLASS_BUILD ||
-          class_ == WIRE_CLASS_GRAPH_MAKE || class_ == WIRE_CLASS_GRAPH_LAUNCH ||
-          class_ == WIRE_CLASS_CREATE || wire_class_allocates(class_) ||
-          wire_class_frees(class_)) ||
+    if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_) ||
         (is_sync && (!row->name || row->what == WIRE_SYNC_STREAM_WAIT_EVENT)))
         return true;
     return add_facts_call(user, (struct prof_call){start, duration, (uint32_t)row->thread,
@@ -423,6 +444,19 @@ static int by_facts_call_start(const void *a, const void *b)
 {
     const struct prof_call *x = a, *y = b;
     return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start);
+}
+
+static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
+{
+    static const struct prof_event_query query = {
+        .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
+        .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) | PROF_FIELD(CALL) |
+                  PROF_FIELD(CALL_DURATION) | PROF_FIELD(CLASS) | PROF_FIELD(KIND),
+    };
+    enum prof_status status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
+    if (!status && f->calls.count)
+        qsort(f->calls.data, f->calls.count, sizeof *f->calls.data, by_facts_call_start);
+    return status;
 }
 
 const struct prof_call *prof_facts_calls(const struct prof_facts *f, uint32_t thread, size_t *count)
@@ -479,7 +513,27 @@ void prof_spots_add(struct prof_spots *spots, struct prof_spot spot)
     }
 }
 
-/* What happened between stretches of recording is not known. */
+static enum prof_status scan_facts(struct prof_facts *f, const struct prof_filter *filter,
+                                   const struct prof_scope *scope, struct prof_error *err)
+{
+    static const struct prof_event_query allocations = {
+        .tables = PROF_OPS(ALLOCATION),
+        .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
+        .started = true,
+        .in_order = true,
+    };
+    enum prof_status status =
+        prof_range_index_open(&f->ranges, f->capture, scope, range_group, f, err);
+    if (!status)
+        status = load_ops(f, filter, scope, err);
+    if (!status)
+        status = load_calls(f, err);
+    if (!status)
+        status = prof_event_rows(f->capture, &allocations, add_lifetime, f, err);
+    return status;
+}
+
+/* Between stretches of recording it is not known what happened. */
 static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_error *err)
 {
     struct prof_recorded recorded;
@@ -502,9 +556,9 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
  * need seventy years of device time for it. */
 #define MOST (INT64_C(1) << 61)
 
-enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
+/* What is known of another phase goes. */
+static void clear_phase(struct prof_facts *f)
 {
-    /* What was reported of another phase goes. */
     for (size_t i = 0; i < f->shapes.count; i++) {
         const struct prof_shape whole = f->shapes.data[i];
         f->shapes.data[i] = (struct prof_shape){
@@ -529,6 +583,11 @@ enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct pro
         f->devices.data[i] = (struct prof_device_facts){.id = whole.id, .device = whole.device};
     }
     prof_map_clear(&f->launchers);
+}
+
+enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct prof_error *err)
+{
+    clear_phase(f);
     f->phase = &f->phases.list.data[phase];
     f->begin = f->phase->begin;
     f->end = f->phase->end;
@@ -554,46 +613,10 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
         f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = recorded_stretches(f, err);
-        if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS) {
-            size_t count = f->capture->configs.count;
-            static const struct prof_event_query kernels = {
-                .tables = PROF_OPS(KERNEL), .fields = PROF_FIELD(CONFIG) | PROF_FIELD(DURATION)};
-            struct config_uses uses = {.facts = f, .of = calloc(count, sizeof *uses.of)};
-            f->kept = calloc(count, sizeof *f->kept);
-            status = uses.of && f->kept ? PROF_OK : prof_out_of_memory(err);
-            if (!status)
-                status = prof_event_rows(f->capture, &kernels, add_config_use, &uses, err);
-            int64_t least = status ? 0 : least_count(uses.of, count);
-            for (size_t i = 0; !status && i < count; i++)
-                f->kept[i] = uses.of[i].count >= least ||
-                             (double)uses.of[i].ns >= KEPT_SHARE * (double)uses.ns;
-            free(uses.of);
-        }
-        if (!status) {
-            static const struct prof_event_query allocations = {
-                .tables = PROF_OPS(ALLOCATION),
-                .fields = PROF_FIELDS_ALLOCATION | PROF_FIELD(END_THREAD) | PROF_FIELD(STACK),
-                .started = true,
-                .in_order = true,
-            };
-            status = prof_range_index_open(&f->ranges, f->capture, &scope, range_group, f, err);
-            if (!status)
-                status = load_ops(f, filter, &scope, err);
-            if (!status) {
-                static const struct prof_event_query query = {
-                    .tables = PROF_OPS(CALL) | PROF_OPS(SYNC),
-                    .fields = PROF_FIELD(DURATION) | PROF_FIELD(THREAD) | PROF_FIELD(NAME) |
-                              PROF_FIELD(CALL) | PROF_FIELD(CALL_DURATION) | PROF_FIELD(CLASS) |
-                              PROF_FIELD(KIND),
-                };
-                status = prof_event_rows(f->capture, &query, add_facts_call_row, f, err);
-                if (!status && f->calls.count)
-                    qsort(f->calls.data, f->calls.count, sizeof *f->calls.data,
-                          by_facts_call_start);
-            }
-            if (!status)
-                status = prof_event_rows(f->capture, &allocations, add_lifetime, f, err);
-        }
+        if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
+            status = choose_kept_configs(f, err);
+        if (!status)
+            status = scan_facts(f, filter, &scope, err);
         prof_end(capture);
     }
     prof_scope_close(&scope);

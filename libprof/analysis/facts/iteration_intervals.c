@@ -343,6 +343,27 @@ bool prof_phases_skipped(const struct prof_phases *phases, struct prof_intervals
     return true;
 }
 
+/* Of the paths around an operation, the outermost one that holds no iterations; else the innermost.
+ */
+static uint32_t naming_path(struct prof_range_paths *paths, const struct prof_op *op)
+{
+    uint32_t at = prof_range_path_at(paths, op), parent;
+    while (at != PROF_NO_RANGE_PATH &&
+           (parent = paths->list.data[at].parent) != PROF_NO_RANGE_PATH &&
+           !paths->list.data[parent].holds_chosen)
+        at = parent;
+    return at;
+}
+
+static void mark_holders(struct prof_range_paths *paths)
+{
+    for (size_t p = paths->list.count; p--;) {
+        const struct prof_range_path *path = &paths->list.data[p];
+        if ((path->chosen || path->holds_chosen) && path->parent != PROF_NO_RANGE_PATH)
+            paths->list.data[path->parent].holds_chosen = true;
+    }
+}
+
 static void keep_largest(struct prof_coverage *coverage, struct prof_coverage_range one)
 {
     size_t at = coverage->other_count;
@@ -364,11 +385,7 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
     int64_t *other = calloc(names + 1, sizeof *other); /* by name; the last: in no range */
     if (!other)
         return false;
-    for (size_t p = paths->list.count; p--;) {
-        const struct prof_range_path *path = &paths->list.data[p];
-        if ((path->chosen || path->holds_chosen) && path->parent != PROF_NO_RANGE_PATH)
-            paths->list.data[path->parent].holds_chosen = true;
-    }
+    mark_holders(paths);
     for (size_t p = 0; p < phases->list.count; p++)
         phases->list.data[p].ops = 0;
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
@@ -376,14 +393,7 @@ bool prof_phases_cover(struct prof_phases *phases, struct prof_range_paths *path
             struct prof_op op = prof_facts_op(f, kind, i);
             if (cover_op(phases, skipped, set_up, &op))
                 continue;
-            /* Of the paths around an operation, the outermost one that holds no iterations; else
-             * the innermost.
-             */
-            uint32_t path = prof_range_path_at(paths, &op), parent;
-            while (path != PROF_NO_RANGE_PATH &&
-                   (parent = paths->list.data[path].parent) != PROF_NO_RANGE_PATH &&
-                   !paths->list.data[parent].holds_chosen)
-                path = parent;
+            uint32_t path = naming_path(paths, &op);
             size_t name = path == PROF_NO_RANGE_PATH ? names : paths->list.data[path].name;
             other[name] = prof_add(other[name], op.duration);
         }

@@ -208,6 +208,17 @@ static struct period longest_stretch(const struct sequence *s, size_t first, siz
     return best;
 }
 
+/* Three of four distances within a quarter of the usual one. */
+static bool is_even_period(const struct sequence *s, const struct period *p)
+{
+    size_t even = 0;
+    for (size_t i = 0; i + 1 < p->count; i++) {
+        size_t distance = s->places[p->first + i + 1] - s->places[p->first + i];
+        even += 4 * distance >= 3 * p->usual && 4 * distance <= 5 * p->usual + 4;
+    }
+    return 4 * even >= 3 * (p->count - 1);
+}
+
 /* The marks of a kind between the tokens `from` and `to`; count 0 = it does not come evenly. */
 static struct period find_marks(struct sequence *s, uint32_t kind, size_t from, size_t to)
 {
@@ -222,13 +233,7 @@ static struct period find_marks(struct sequence *s, uint32_t kind, size_t from, 
     if (p.count < MIN_MARKS)
         return (struct period){0};
     p.usual = usual_distance(s, p.first, p.count);
-    /* Three of four distances within a quarter of the usual one. */
-    size_t even = 0;
-    for (size_t i = 0; i + 1 < p.count; i++) {
-        size_t distance = s->places[p.first + i + 1] - s->places[p.first + i];
-        even += 4 * distance >= 3 * p.usual && 4 * distance <= 5 * p.usual + 4;
-    }
-    if (4 * even < 3 * (p.count - 1))
+    if (!is_even_period(s, &p))
         return (struct period){0};
     size_t begin = s->places[p.first], last = s->places[p.first + p.count - 1];
     p.begin = begin - from >= p.usual ? begin - p.usual : from;

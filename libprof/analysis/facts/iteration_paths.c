@@ -108,6 +108,30 @@ static uint32_t find_range_path(struct prof_range_paths *paths, uint32_t parent,
     return (uint32_t)(paths->list.count - 1);
 }
 
+static bool count_lane(struct prof_range_paths *paths, const struct prof_range_lane *lane,
+                       int64_t thread)
+{
+    const struct prof_range_node *nodes = paths->facts->ranges.nodes.data;
+    bool failed = false;
+    for (size_t i = 0; i < lane->count && !failed; i++) {
+        const struct prof_range_node *node = &nodes[lane->nodes[i]];
+        uint32_t around =
+            node->parent == PROF_NO_RANGE ? PROF_NO_RANGE_PATH : paths->of_node[node->parent];
+        uint32_t at = find_range_path(paths, around, node->group, lane->domain, &failed);
+        paths->of_node[lane->nodes[i]] = at == PROF_NO_RANGE_PATH ? around : at;
+        if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(node))
+            continue;
+        struct prof_range_path *path = &paths->list.data[at];
+        if (path->thread != thread)
+            path->on_thread = 0;
+        path->thread = thread;
+        path->on_thread++;
+        path->count += is_in_time(paths->facts, node);
+        path->most = path->on_thread > path->most ? path->on_thread : path->most;
+    }
+    return !failed;
+}
+
 static bool read_range_paths(struct prof_range_paths *paths)
 {
     const struct prof_facts *f = paths->facts;
@@ -129,26 +153,7 @@ static bool read_range_paths(struct prof_range_paths *paths)
         for (size_t l = 0; ok && l < thread->lanes.count; l++) {
             if (!is_place(f, &thread->lanes.data[l]))
                 continue;
-            const struct prof_range_lane *lane = &thread->lanes.data[l];
-            const struct prof_range_node *nodes = paths->facts->ranges.nodes.data;
-            bool failed = false;
-            for (size_t i = 0; i < lane->count && !failed; i++) {
-                const struct prof_range_node *node = &nodes[lane->nodes[i]];
-                uint32_t around = node->parent == PROF_NO_RANGE ? PROF_NO_RANGE_PATH
-                                                                : paths->of_node[node->parent];
-                uint32_t at = find_range_path(paths, around, node->group, lane->domain, &failed);
-                paths->of_node[lane->nodes[i]] = at == PROF_NO_RANGE_PATH ? around : at;
-                if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(node))
-                    continue;
-                struct prof_range_path *path = &paths->list.data[at];
-                if (path->thread != thread->thread)
-                    path->on_thread = 0;
-                path->thread = thread->thread;
-                path->on_thread++;
-                path->count += is_in_time(paths->facts, node);
-                path->most = path->on_thread > path->most ? path->on_thread : path->most;
-            }
-            ok = !failed;
+            ok = count_lane(paths, &thread->lanes.data[l], thread->thread);
             ranges += thread->lanes.data[l].count;
         }
         if (process != SIZE_MAX && ranges > most[process]) {
@@ -197,6 +202,21 @@ static uint32_t range_around(const struct prof_range_paths *paths, struct prof_r
                                                                                : node;
 }
 
+/* Into the innermost paths; sum_paths passes them on. */
+static void place_op(struct prof_range_paths *paths, const struct prof_op *op)
+{
+    struct prof_range_thread *thread = ranges_of(paths, op->thread);
+    for (size_t l = 0; thread && l < thread->lanes.count; l++) {
+        uint32_t node = range_around(paths, &thread->lanes.data[l], op);
+        if (node == PROF_NO_RANGE)
+            continue;
+        struct prof_range_path *path = &paths->list.data[paths->of_node[node]];
+        path->ops++;
+        path->ns = prof_add(path->ns, op->duration);
+        paths->launches[node] = true;
+    }
+}
+
 uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op *op)
 {
     struct prof_range_thread *thread = ranges_of(paths, op->thread);
@@ -206,6 +226,19 @@ uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op
             return paths->of_node[node];
     }
     return PROF_NO_RANGE_PATH;
+}
+
+static void place_ops(struct prof_range_paths *paths)
+{
+    const struct prof_facts *f = paths->facts;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; i < f->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(f, kind, i);
+            paths->ops++;
+            paths->ns = prof_add(paths->ns, op.duration);
+            place_op(paths, &op);
+        }
+    }
 }
 
 /* Parents stand before what they contain. */
@@ -233,25 +266,7 @@ bool prof_range_paths_read(struct prof_range_paths *paths, const struct prof_fac
     *paths = (struct prof_range_paths){.facts = facts};
     if (!read_range_names(paths) || !read_range_paths(paths))
         return false;
-    const struct prof_facts *f = paths->facts;
-    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
-        for (size_t i = 0; i < f->ops[kind].count; i++) {
-            struct prof_op op = prof_facts_op(f, kind, i);
-            paths->ops++;
-            paths->ns = prof_add(paths->ns, op.duration);
-            /* Into the innermost paths; sum_paths passes them on. */
-            struct prof_range_thread *thread = ranges_of(paths, op.thread);
-            for (size_t l = 0; thread && l < thread->lanes.count; l++) {
-                uint32_t node = range_around(paths, &thread->lanes.data[l], &op);
-                if (node == PROF_NO_RANGE)
-                    continue;
-                struct prof_range_path *path = &paths->list.data[paths->of_node[node]];
-                path->ops++;
-                path->ns = prof_add(path->ns, op.duration);
-                paths->launches[node] = true;
-            }
-        }
-    }
+    place_ops(paths);
     sum_paths(paths);
     return true;
 }

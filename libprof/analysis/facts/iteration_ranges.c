@@ -66,6 +66,13 @@ static void choose_paths(struct search *s, bool set_up)
         s->paths->list.data[p].chosen &= !s->paths->list.data[p].inside;
 }
 
+/* Of ranges without such a name, those with next to no work are no phase. */
+static bool is_worth_it(const struct search *s, const struct prof_range_path *path)
+{
+    return path->preferred || 50 * (double)path->ops >= (double)s->paths->ops ||
+           10 * (double)path->ns >= (double)s->paths->ns;
+}
+
 static const char *domain_of(const struct search *s, const struct prof_range_path *path)
 {
     const char *domain = prof_string(s->paths->facts->capture, path->domain, NULL);
@@ -160,10 +167,7 @@ static bool list_candidates(struct search *s, bool all)
     size_t count = 0, others = 0;
     for (size_t p = 0; sorted && p < s->paths->list.count; p++) {
         const struct prof_range_path *path = &s->paths->list.data[p];
-        /* Of ranges without such a name, those with next to no work are no phase. */
-        if (path->chosen &&
-            (all || (path->preferred || 50 * (double)path->ops >= (double)s->paths->ops ||
-                     10 * (double)path->ns >= (double)s->paths->ns)))
+        if (path->chosen && (all || is_worth_it(s, path)))
             sorted[count++] = path;
     }
     if (count)
@@ -309,6 +313,22 @@ static bool is_preferred(const struct search *s, const struct candidate *c)
     return s->paths->list.data[c->path].preferred;
 }
 
+/* Candidates stand with preferred names first, then by work: one that comes in turn with one of
+ * those before it is a part of its iterations. */
+static void form_clusters(struct search *s)
+{
+    struct candidate *all = s->candidates.data;
+    for (uint32_t i = 0; i < s->candidates.count; i++) {
+        for (uint32_t k = 0; k < i && !is_preferred(s, &all[i]); k++) {
+            if (all[k].dropped || all[k].cluster != k || !come_in_turn(&all[i], &all[k]))
+                continue;
+            all[i].dropped = is_preferred(s, &all[k]);
+            all[i].cluster = k;
+            break;
+        }
+    }
+}
+
 /* Of a cluster, the one whose begin is that of an iteration: the one that comes least often, but
  * for a few with next to no work (logging, checkpoints); of several, the first. */
 static const struct candidate *leader_of(const struct search *s, uint32_t cluster, size_t *members)
@@ -439,20 +459,8 @@ bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *
         choose_paths(&s, true);
     bool ok = list_candidates(&s, filter != NULL) && (!filter || list_others(&s)) &&
               read_candidate_instances(&s, set_up) && note_others(&s, phases);
-    /* Candidates stand with preferred names first, then by work: a range that comes in turn with
-     * one of those before it is a part of its iterations. */
-    if (ok && !filter) {
-        struct candidate *all = s.candidates.data;
-        for (uint32_t i = 0; i < s.candidates.count; i++) {
-            for (uint32_t k = 0; k < i && !is_preferred(&s, &all[i]); k++) {
-                if (all[k].dropped || all[k].cluster != k || !come_in_turn(&all[i], &all[k]))
-                    continue;
-                all[i].dropped = is_preferred(&s, &all[k]);
-                all[i].cluster = k;
-                break;
-            }
-        }
-    }
+    if (ok && !filter)
+        form_clusters(&s);
     ok = ok && add_phases(&s, phases, filter != NULL);
     if (set_up->count)
         qsort(set_up->data, set_up->count, sizeof *set_up->data, prof_by_interval_begin);

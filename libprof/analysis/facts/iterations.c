@@ -17,6 +17,11 @@ const char *prof_iteration_source_text(enum prof_iteration_source source)
 
 /* ---- iterations of a phase ------------------------------------------------------------------- */
 
+static bool builds(const struct prof_call *call)
+{
+    return call->class_ == WIRE_CLASS_BUILD || call->class_ == WIRE_CLASS_GRAPH_MAKE;
+}
+
 /* What compiles among the first quarter of the iterations and never again was warming up until
  * then. The iterations [from, to) are one thread's. */
 static size_t compiling(const struct prof_iterations *it, const struct prof_facts *f, size_t from,
@@ -25,8 +30,7 @@ static size_t compiling(const struct prof_iterations *it, const struct prof_fact
     size_t count, calm = from, quarter = from + (to - from) / 4;
     const struct prof_call *calls = prof_facts_calls(f, it->list.data[from].thread, &count);
     for (size_t i = 0, at = from; i < count; i++) {
-        if (!(calls[i].class_ == WIRE_CLASS_BUILD || calls[i].class_ == WIRE_CLASS_GRAPH_MAKE) ||
-            calls[i].start < it->list.data[from].begin)
+        if (!builds(&calls[i]) || calls[i].start < it->list.data[from].begin)
             continue;
         while (at < to && it->list.data[at].end <= calls[i].start)
             at++;
@@ -68,25 +72,10 @@ static int64_t thread_process(const struct prof_facts *f, int64_t thread)
     return row ? row->process : 0;
 }
 
-static bool index_threads(struct prof_iterations *it, const struct prof_facts *f)
+/* Threads without iterations of their own have those of the thread of their process that has most.
+ */
+static bool lend_iterations(struct prof_iterations *it, const struct prof_facts *f)
 {
-    for (size_t from = 0, to; from < it->list.count; from = to) {
-        to = prof_iterations_thread_end(it, from);
-        if (to - from > it->main_end - it->main_begin) {
-            it->main_begin = from;
-            it->main_end = to;
-        }
-        if (!prof_map_put(&it->of_thread, it->list.data[from].thread,
-                          (uint64_t)from << 32 | (to - from)))
-            return false;
-    }
-    for (size_t i = 0; i < it->list.count; i++) {
-        it->steady += it->list.data[i].steady;
-        it->skipped += !it->list.data[i].steady;
-    }
-    /* Threads without iterations of their own have those of the thread of their process that has
-     * most.
-     */
     struct prof_map best = {0}; /* process -> as of_thread */
     size_t at = 0;
     uint64_t thread, value;
@@ -106,6 +95,51 @@ static bool index_threads(struct prof_iterations *it, const struct prof_facts *f
     }
     prof_map_free(&best);
     return ok;
+}
+
+/* Warm-up is what comes first in the run, whatever time was selected. */
+static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f, int64_t skip)
+{
+    size_t kept = 0;
+    for (size_t from = 0, to; from < it->list.count; from = to) {
+        to = prof_iterations_thread_end(it, from);
+        skip_warm_up(it, f, from, to, skip);
+    }
+    for (size_t i = 0; i < it->list.count; i++) {
+        const struct prof_iteration one = it->list.data[i];
+        if (one.begin >= f->begin_ns && one.end <= f->end_ns)
+            it->list.data[kept++] = one;
+    }
+    it->list.count = kept;
+}
+
+static bool index_threads(struct prof_iterations *it, const struct prof_facts *f)
+{
+    for (size_t from = 0, to; from < it->list.count; from = to) {
+        to = prof_iterations_thread_end(it, from);
+        if (to - from > it->main_end - it->main_begin) {
+            it->main_begin = from;
+            it->main_end = to;
+        }
+        if (!prof_map_put(&it->of_thread, it->list.data[from].thread,
+                          (uint64_t)from << 32 | (to - from)))
+            return false;
+    }
+    for (size_t i = 0; i < it->list.count; i++) {
+        it->steady += it->list.data[i].steady;
+        it->skipped += !it->list.data[i].steady;
+    }
+    return lend_iterations(it, f);
+}
+
+/* Iterations that are parted by what else belongs to them last until the next one begins. */
+static void tile(struct prof_iterations *it)
+{
+    for (size_t i = 0; i + 1 < it->list.count; i++) {
+        struct prof_iteration *one = &it->list.data[i];
+        if (one->thread == one[1].thread)
+            one->end = one[1].begin;
+    }
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -282,27 +316,9 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
         goto out;
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
-        /* Iterations that are parted by what else belongs to them last until the next one begins.
-         */
-        if (phase->tiled) {
-            for (size_t i = 0; i + 1 < phase->iterations.list.count; i++) {
-                struct prof_iteration *one = &phase->iterations.list.data[i];
-                if (one->thread == one[1].thread)
-                    one->end = one[1].begin;
-            }
-        }
-        /* Warm-up is what comes first in the run, whatever time was selected. */
-        size_t kept = 0;
-        for (size_t from = 0, to; from < phase->iterations.list.count; from = to) {
-            to = prof_iterations_thread_end(&phase->iterations, from);
-            skip_warm_up(&phase->iterations, f, from, to, skip);
-        }
-        for (size_t i = 0; i < phase->iterations.list.count; i++) {
-            const struct prof_iteration one = phase->iterations.list.data[i];
-            if (one.begin >= f->begin_ns && one.end <= f->end_ns)
-                phase->iterations.list.data[kept++] = one;
-        }
-        phase->iterations.list.count = kept;
+        if (phase->tiled)
+            tile(&phase->iterations);
+        keep_in_time(&phase->iterations, f, skip);
         ok = index_threads(&phase->iterations, f);
     }
     ok = ok && prof_phases_intervals(phases, f, &set_up) && prof_phases_skipped(phases, &skipped);
@@ -490,6 +506,13 @@ bool prof_iterations_time(struct prof_iterations *it)
     return false;
 }
 
+static bool is_last_begun(const struct prof_iterations *it, const struct prof_iteration_search *s,
+                          int64_t time)
+{
+    return s->first < s->end && it->list.data[s->at].begin <= time &&
+           (s->at + 1 == s->end || it->list.data[s->at + 1].begin > time);
+}
+
 /* Of the iterations that count for the thread, the index after the last that had begun by then;
  * *first: of them. A thread's events come nearly in order. */
 static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t time,
@@ -506,8 +529,7 @@ static size_t begun_by(const struct prof_iterations *it, int64_t thread, int64_t
     }
     size_t low;
     const struct prof_iteration *own = &it->list.data[ *first = s->first];
-    if (s->first < s->end && it->list.data[s->at].begin <= time &&
-        (s->at + 1 == s->end || it->list.data[s->at + 1].begin > time))
+    if (is_last_begun(it, s, time))
         return s->at + 1;
     PROF_FIND_FIRST(low, at, s->end - s->first, own[at].begin > time);
     low += s->first;

@@ -225,7 +225,43 @@ static bool add_busy_operation(void *user, const struct prof_event_row *op)
     return prof_sweep_add(&d->sweep, (unsigned)class_index, start, end);
 }
 
+/* Of a time filter the window knows: what began before it may last into it. */
+static enum prof_status scan_operations(struct work *w, struct prof_error *err)
+{
+    struct prof_scope any_time = w->scope;
+    any_time.by_time = false;
+    struct prof_event_query query = {
+        .tables = PROF_OPS_DEVICE,
+        .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM),
+        .scope = &any_time,
+        .in_order = true,
+    };
+    return prof_event_rows(w->capture, &query, add_busy_operation, w, err);
+}
+
 /* ---- result ---------------------------------------------------------------------------------- */
+
+static void finish_device_utilisation(struct device *d)
+{
+    struct prof_utilisation_row *r = &d->row;
+    prof_sweep_close(&d->sweep);
+    r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
+    r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
+    bool any = r->first_ns != PROF_UNKNOWN;
+    r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
+    r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
+    r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
+    if (r->gaps_listed)
+        qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
+    double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
+    double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
+    for (size_t s = 0; s < 3; s++) {
+        for (size_t i = 0; shares[s] && i < d->buckets; i++)
+            shares[s][i] = width > 0 && shares[s][i] < width ? shares[s][i] / width
+                           : shares[s][i] > 0                ? 1
+                                                             : 0;
+    }
+}
 
 static int by_id(const void *a, const void *b)
 {
@@ -250,29 +286,23 @@ static bool make_utilisation_rows(struct work *w, struct prof_utilisation *resul
         return false;
     for (size_t i = 0; i < w->devices.count; i++) {
         struct device *d = w->devices.data[i];
-        struct prof_utilisation_row *r = &d->row;
-        prof_sweep_close(&d->sweep);
-        r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
-        r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
-        bool any = r->first_ns != PROF_UNKNOWN;
-        r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
-        r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
-        r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
-        if (r->gaps_listed)
-            qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
-        double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
-        double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
-        for (size_t s = 0; s < 3; s++) {
-            for (size_t k = 0; shares[s] && k < d->buckets; k++)
-                shares[s][k] = width > 0 && shares[s][k] < width ? shares[s][k] / width
-                               : shares[s][k] > 0                ? 1
-                                                                 : 0;
-        }
+        finish_device_utilisation(d);
         result->rows[result->count++] = d->row;
         d->row = (struct prof_utilisation_row){0}; /* its arrays belong to the result now */
     }
     qsort(result->rows, result->count, sizeof *result->rows, by_id);
     return true;
+}
+
+/* Operations outside the window (clock errors, the part that was not selected) are cut off: busy
+ * plus idle is the window, always. */
+static void set_window(struct work *w, const struct prof_filter *filter)
+{
+    int64_t end = prof_end_ns(w->capture);
+    w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
+    w->end_ns = filter && filter->end_ns ? filter->end_ns : end == PROF_UNKNOWN ? 0 : end;
+    if (w->end_ns < w->begin_ns)
+        w->end_ns = w->begin_ns;
 }
 
 static enum prof_status open_utilisation_work(struct work *w, const struct prof_filter *filter,
@@ -286,13 +316,7 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
         status = prof_begin(w->capture, err);
     if (status)
         return status;
-    /* Operations outside the window (clock errors, the part that was not selected) are cut off:
-     * busy plus idle is the window, always. */
-    int64_t end = prof_end_ns(w->capture);
-    w->begin_ns = filter && filter->begin_ns ? filter->begin_ns : 0;
-    w->end_ns = filter && filter->end_ns ? filter->end_ns : end == PROF_UNKNOWN ? 0 : end;
-    if (w->end_ns < w->begin_ns)
-        w->end_ns = w->begin_ns;
+    set_window(w, filter);
     status = prof_recorded(w->capture, &w->recorded, err);
     prof_end(w->capture);
     return status;
@@ -333,18 +357,8 @@ enum prof_status prof_utilisation(struct prof_capture *capture, const struct pro
     enum prof_status status = prof_begin(capture, err);
     if (!status) {
         status = open_utilisation_work(&w, filter, err);
-        /* Of a time filter the window knows: what began before it may last into it. */
-        if (!status) {
-            struct prof_scope any_time = w.scope;
-            any_time.by_time = false;
-            struct prof_event_query query = {
-                .tables = PROF_OPS_DEVICE,
-                .fields = PROF_FIELD(START) | PROF_FIELD(DURATION) | PROF_FIELD(STREAM),
-                .scope = &any_time,
-                .in_order = true,
-            };
-            status = prof_event_rows(w.capture, &query, add_busy_operation, &w, err);
-        }
+        if (!status)
+            status = scan_operations(&w, err);
         prof_end(capture);
     }
     return close_utilisation_work(&w, status, result, err);

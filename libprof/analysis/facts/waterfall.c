@@ -47,6 +47,13 @@ static struct typical_idle *typical_idle_new(const struct prof_facts *f, bool *f
     return idle;
 }
 
+static void typical_idle_free(struct typical_idle *idle)
+{
+    if (idle)
+        free(idle->ns);
+    free(idle);
+}
+
 static void typical_idle_add(struct typical_idle *idle, size_t iteration,
                              const int64_t slice_ns[PROF_SLICES])
 {
@@ -199,6 +206,28 @@ static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
     s->lead = stood_ns;
 }
 
+static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
+{
+    struct prof_shape *last =
+        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+    if (!s->waited && last && slice == PROF_SLICE_SYNC)
+        last->awaited++;
+    if (!s->waited && s->behind != s->last_shape)
+        begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
+    s->waited = true;
+}
+
+/* Until the host is ahead of the device again, a wait costs every launch. */
+static void note_launching(struct sweep *s, int64_t length)
+{
+    if (s->behind == NOT_BEHIND)
+        return;
+    if (s->waited || s->behind == s->last_shape)
+        s->facts->relaunch_ns += length;
+    else
+        s->launching += length;
+}
+
 static void note_queued(struct work *w, struct sweep *s)
 {
     if (s->behind == NOT_BEHIND)
@@ -218,24 +247,10 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
         return;
     s->facts->slice_ns[slice] += length;
     s->gap[slice] += length;
-    if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL) {
-        struct prof_shape *last =
-            s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
-        if (!s->waited && last && slice == PROF_SLICE_SYNC)
-            last->awaited++;
-        if (!s->waited && s->behind != s->last_shape)
-            begin_behind(s, last && prof_is_copy(last) ? s->last_shape : BEHIND_A_WAIT, s->stood);
-        s->waited = true;
-    }
-    /* Until the host is ahead of the device again, a wait costs every launch. */
-    if (slice == PROF_SLICE_LAUNCH) {
-        if (s->behind != NOT_BEHIND) {
-            if (s->waited || s->behind == s->last_shape)
-                s->facts->relaunch_ns += length;
-            else
-                s->launching += length;
-        }
-    }
+    if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
+        note_wait(w, s, slice);
+    if (slice == PROF_SLICE_LAUNCH)
+        note_launching(s, length);
     if (slice >= PROF_SLICE_FIRST_IDLE) {
         if (s->last_shape != NO_SHAPE)
             w->facts->shapes.data[s->last_shape].after_ns[slice] += length;
@@ -320,6 +335,13 @@ static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_
     spend(w, s, slice, begin, end, op, op->shape);
 }
 
+/* What follows a wait is its cost until the host has launched something again. */
+static int64_t bubble_of(const struct sweep *s, const struct prof_call *call, int64_t call_end)
+{
+    bool waits = call->class_ == WIRE_CLASS_SYNC || call->class_ == WIRE_CLASS_TRANSFER;
+    return waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
+}
+
 /* The host's own time from `begin` to `end`, where the call that launches begins: backwards over
  * the thread's calls. */
 static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t end,
@@ -331,9 +353,7 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     for (int looked = 0; at && end > begin && looked < CALLS_PER_GAP; looked++) {
         const struct prof_call *call = &calls[--at];
         int64_t call_end = prof_add(call->start, call->duration);
-        /* What follows a wait is its cost until the host has launched something again. */
-        bool waits = call->class_ == WIRE_CLASS_SYNC || call->class_ == WIRE_CLASS_TRANSFER;
-        int64_t after = waits && call_end > s->last_call ? AFTER_SYNC_NS : 0;
+        int64_t after = bubble_of(s, call, call_end);
         if (after && !s->waited)
             s->stood = call->duration;
         if (prof_add(call_end, after) <= begin)
@@ -348,6 +368,14 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         end = own;
     }
     spend_between(w, s, begin, end, op);
+}
+
+static void note_floor(struct sweep *s, int64_t gap)
+{
+    int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
+    size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
+    size_t bucket = (size_t)bits * 4 + part;
+    s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
 }
 
 static void begin_gap(struct sweep *s)
@@ -367,6 +395,19 @@ static void record_idle_gap(const struct work *w, struct sweep *s, uint32_t thre
         s->facts->beside_alloc_ns[i] += s->gap[i];
     s->facts->woken_ns += s->gap[PROF_SLICE_HOST] ? s->woken : 0;
     s->facts->awaited_gaps += s->gap[PROF_SLICE_SYNC] > 0;
+}
+
+static void note_pause(struct sweep *s, bool kernel)
+{
+    struct prof_device_facts *d = s->facts;
+    bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
+                 s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
+    if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
+        d->brief_ns += s->gap[PROF_SLICE_HOST];
+    if (!d->kernels && !d->copies)
+        d->lead_ns += s->gap[PROF_SLICE_HOST];
+    else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
+        d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
 }
 
 static void begin_row(struct sweep *s)
@@ -426,13 +467,8 @@ static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op
     }
     if (!known || op->call <= begin) {
         bool other = s->last_stream && s->last_stream != op->stream;
-        if (begin >= w->facts->begin) {
-            int64_t gap = end - begin;
-            int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
-            size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
-            size_t bucket = (size_t)bits * 4 + part;
-            s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
-        }
+        if (begin >= w->facts->begin)
+            note_floor(s, end - begin);
         note_queued(w, s);
         spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
         return;
@@ -463,6 +499,34 @@ static bool count_launched(struct work *w, struct sweep *s, const struct prof_op
     return prof_map_put(&w->facts->launchers, launcher, launches ? *launches + 1 : 1);
 }
 
+/* How often the same kernel, or the same two in turn, follow each other with nothing else and no
+ * wait in between. */
+static void count_row(struct work *w, struct sweep *s, uint32_t number)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[number];
+    if (s->waited)
+        begin_row(s);
+    for (size_t p = 0; p < PERIODS; p++)
+        s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
+    s->kernels[1] = s->kernels[0];
+    s->kernels[0] = number;
+    uint32_t row = s->as_before[0] ? s->as_before[0] + 1 : s->as_before[1] / 2 + 1;
+    shape->runs += s->as_before[0] > 0;
+    shape->turns += !s->as_before[0] && s->as_before[1] > 1;
+    if (row > shape->longest_run)
+        shape->longest_run = row;
+}
+
+/* Copies one after the other could be one, whatever streams they are in. */
+static void count_packable(struct work *w, const struct sweep *s, uint32_t number)
+{
+    struct prof_shape *shape = &w->facts->shapes.data[number];
+    const struct prof_shape *before =
+        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+    shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
+                       before->copy_kind == shape->copy_kind;
+}
+
 static bool sweep_operation(struct work *w, const struct prof_op *op)
 {
     struct prof_shape *shape = &w->facts->shapes.data[op->shape];
@@ -477,16 +541,7 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
         begin_gap(s);
         spend_idle(w, s, op);
         record_idle_gap(w, s, op->thread, prof_op_asked_at(op));
-        bool kernel = prof_is_kernel(shape);
-        struct prof_device_facts *d = s->facts;
-        bool other = s->gap[PROF_SLICE_SYNC] || s->gap[PROF_SLICE_COPY_CALL] ||
-                     s->gap[PROF_SLICE_ALLOC] || s->gap[PROF_SLICE_BUILD];
-        if (kernel && !other && s->gap[PROF_SLICE_HOST] < PROF_BRIEF_NS)
-            d->brief_ns += s->gap[PROF_SLICE_HOST];
-        if (!d->kernels && !d->copies)
-            d->lead_ns += s->gap[PROF_SLICE_HOST];
-        else if (s->gap[PROF_SLICE_HOST] > d->longest_pause_ns)
-            d->longest_pause_ns = s->gap[PROF_SLICE_HOST];
+        note_pause(s, prof_is_kernel(shape));
         s->done = op->start;
     } else {
         note_queued(w, s);
@@ -499,30 +554,12 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
     }
     int64_t *sum = kernel ? &s->facts->kernel_sum_ns : &s->facts->copy_sum_ns;
     *sum += within(w->facts, s, op->start, end);
-    /* How often the same kernel, or the same two in turn, follow each other with nothing else and
-     * no wait in between. */
-    if (launched && kernel) {
-        uint32_t number = op->shape;
-        if (s->waited)
-            begin_row(s);
-        for (size_t p = 0; p < PERIODS; p++)
-            s->as_before[p] = s->kernels[p] == number ? s->as_before[p] + 1 : 0;
-        s->kernels[1] = s->kernels[0];
-        s->kernels[0] = number;
-        uint32_t row = s->as_before[0] ? s->as_before[0] + 1 : s->as_before[1] / 2 + 1;
-        shape->runs += s->as_before[0] > 0;
-        shape->turns += !s->as_before[0] && s->as_before[1] > 1;
-        if (row > shape->longest_run)
-            shape->longest_run = row;
-    } else if (!kernel)
+    if (launched && kernel)
+        count_row(w, s, op->shape);
+    else if (!kernel)
         begin_row(s);
-    /* Copies one after the other could be one, whatever streams they are in. */
-    if (launched && prof_is_copy(shape)) {
-        const struct prof_shape *before =
-            s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
-        shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
-                           before->copy_kind == shape->copy_kind;
-    }
+    if (launched && prof_is_copy(shape))
+        count_packable(w, s, op->shape);
     s->last_stream = op->stream;
     s->last_shape = op->shape;
     s->last_launched = launched;
@@ -560,10 +597,7 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
     bool ok = typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
-    struct typical_idle *idle = s->idle;
-    if (idle)
-        free(idle->ns);
-    free(idle);
+    typical_idle_free(s->idle);
     return ok;
 }
 

@@ -98,6 +98,15 @@ enum { PROCESS, DEVICE, START, END, BYTES, BLOCK_ADDRESS, STACK };
 static const char select_blocks[] =
     "SELECT process, device, start, \"end\", bytes, address, stack FROM block ORDER BY start, id";
 
+static bool block_in_scope(const struct memory_work *w, const struct memory_item *item,
+                           int64_t process, int64_t device)
+{
+    return prof_scope_place(w->scope, 0, item->thread, process, device) &&
+           prof_scope_called(w->scope, item->thread, item->start, 0, PROF_UNKNOWN) &&
+           (!w->scope->by_time ||
+            (item->start < w->scope->end_ns && item->until > w->scope->begin_ns));
+}
+
 static bool add_history_block(void *user, sqlite3_stmt *row)
 {
     struct blocks *b = user;
@@ -119,10 +128,7 @@ static bool add_history_block(void *user, sqlite3_stmt *row)
         .block = true,
     };
     int64_t where = device ? device->physical : 0;
-    if (!(prof_scope_place(w->scope, 0, item.thread, process, where) &&
-          prof_scope_called(w->scope, item.thread, item.start, 0, PROF_UNKNOWN) &&
-          (!w->scope->by_time ||
-           (item.start < w->scope->end_ns && item.until > w->scope->begin_ns))))
+    if (!block_in_scope(w, &item, process, where))
         return true;
     struct prof_call_site from = {.process = process,
                                   .thread = item.thread,

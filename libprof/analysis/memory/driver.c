@@ -66,6 +66,11 @@ static bool add_driver_change(struct drivers *d, int64_t time, int64_t bytes, en
     return slot || !bytes;
 }
 
+static int64_t padding(int64_t bytes)
+{
+    return bytes >= SHARED ? (GRANULE - bytes % GRANULE) % GRANULE : 0;
+}
+
 /* An allocation comes and goes; what is from a pool is in what the pool reserves. */
 static bool add_driver_item(struct drivers *d, const struct memory_item *item, bool cuda)
 {
@@ -74,11 +79,7 @@ static bool add_driver_item(struct drivers *d, const struct memory_item *item, b
         if (time == INT64_MAX)
             break;
         if (!add_driver_change(d, time, sign * item->bytes, item->bytes < SHARED ? SMALL : LARGE) ||
-            (cuda &&
-             !add_driver_change(
-                 d, time,
-                 sign * (item->bytes >= SHARED ? (GRANULE - item->bytes % GRANULE) % GRANULE : 0),
-                 PADDING)))
+            (cuda && !add_driver_change(d, time, sign * padding(item->bytes), PADDING)))
             return false;
     }
     return true;
@@ -142,6 +143,22 @@ static enum prof_status list_changes(struct drivers *d, int64_t device, struct p
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
+
+static void fill_samples(const struct drivers *d, struct sample *samples, size_t count)
+{
+    const struct change *changes = d->changes.data;
+    int64_t live[PADDING + 1] = {0};
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (; at < d->changes.count && changes[at].time <= samples[i].time; at++)
+            live[changes[at].what] = prof_add(live[changes[at].what], changes[at].bytes);
+        bool before = at && prof_subtract(samples[i].time, changes[at - 1].time) < SETTLED_NS;
+        bool after =
+            at < d->changes.count && prof_subtract(changes[at].time, samples[i].time) < SETTLED_NS;
+        memcpy(samples[i].live, live, sizeof live);
+        samples[i].settled = !before && !after;
+    }
+}
 
 static int64_t tracked_of(const struct sample *s)
 {
@@ -227,19 +244,7 @@ enum prof_status memory_drivers(struct memory_work *w, struct prof_memory_profil
         status = list_changes(&d, device, err);
         if (status)
             break;
-        struct sample *samples = &d.samples.data[from];
-        const struct change *changes = d.changes.data;
-        int64_t live[PADDING + 1] = {0};
-        size_t at = 0;
-        for (size_t i = 0; i < (to - from); i++) {
-            for (; at < d.changes.count && changes[at].time <= samples[i].time; at++)
-                live[changes[at].what] = prof_add(live[changes[at].what], changes[at].bytes);
-            bool before = at && prof_subtract(samples[i].time, changes[at - 1].time) < SETTLED_NS;
-            bool after = at < d.changes.count &&
-                         prof_subtract(changes[at].time, samples[i].time) < SETTLED_NS;
-            memcpy(samples[i].live, live, sizeof live);
-            samples[i].settled = !before && !after;
-        }
+        fill_samples(&d, &d.samples.data[from], to - from);
         result->drivers[result->driver_count++] =
             compare_with_driver(&d, &d.samples.data[from], to - from);
     }

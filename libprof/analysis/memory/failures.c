@@ -294,6 +294,23 @@ static int by_failure_time(const void *a, const void *b)
     return PROF_COMPARE(x->failure.time_ns, y->failure.time_ns);
 }
 
+static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
+{
+    rows->most = LISTED;
+    enum prof_status status =
+        prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
+    rows->most = rows->count + LISTED;
+    rows->latest = (struct found){0}; /* time begins again */
+    if (rows->spans.count)
+        qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data,
+              by_span_thread_and_begin);
+    if (!status)
+        status = prof_event_rows(rows->work->capture, &failed_calls, add_failed_call, rows, err);
+    if (rows->count)
+        qsort(rows->list, rows->count, sizeof rows->list[0], by_failure_time);
+    return status;
+}
+
 enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profile *result,
                                  struct prof_error *err)
 {
@@ -304,18 +321,7 @@ enum prof_status memory_failures(struct memory_work *w, struct prof_memory_profi
     enum prof_status status = room ? PROF_OK : prof_out_of_memory(err);
     if (!status) {
         rows->work = w;
-        rows->most = LISTED;
-        status = prof_scan(rows->work->capture, select_failures, add_failure, rows, err);
-        rows->most = rows->count + LISTED;
-        rows->latest = (struct found){0}; /* time begins again */
-        if (rows->spans.count)
-            qsort(rows->spans.data, rows->spans.count, sizeof *rows->spans.data,
-                  by_span_thread_and_begin);
-        if (!status)
-            status =
-                prof_event_rows(rows->work->capture, &failed_calls, add_failed_call, rows, err);
-        if (rows->count)
-            qsort(rows->list, rows->count, sizeof rows->list[0], by_failure_time);
+        status = find_failure(rows, err);
         result->failed = rows->failed;
     }
     for (size_t i = 0; !status && i < rows->count && i < LISTED; i++) {

@@ -93,23 +93,29 @@ static bool push_alive(struct walk *w, struct pending p)
     return true;
 }
 
-/* The next change; at one moment frees come before allocations. *made is set for an allocation,
- * then in w->made. False at the end; *failed when out of memory. */
+static struct pending pop_alive(struct walk *w)
+{
+    struct pending *heap = w->alive.data, top = heap[0], moving = heap[--w->alive.count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < w->alive.count; at = child) {
+        if (child + 1 < w->alive.count && heap[child + 1].end_ns < heap[child].end_ns)
+            child++;
+        if (moving.end_ns <= heap[child].end_ns)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moving;
+    return top;
+}
+
+/* The next change; at one moment frees come before allocations. *made: it is an allocation, then in
+ * w->made. False at the end; *failed when out of memory. */
 static bool next_change(struct walk *w, struct change *change, struct prof_allocation *made,
                         bool *is_made, bool *failed)
 {
     *is_made = false;
     if (w->alive.count && (!w->has_next || w->alive.data[0].end_ns <= w->next.start_ns)) {
-        struct pending *heap = w->alive.data, p = heap[0], moving = heap[--w->alive.count];
-        size_t at = 0;
-        for (size_t child; (child = 2 * at + 1) < w->alive.count; at = child) {
-            if (child + 1 < w->alive.count && heap[child + 1].end_ns < heap[child].end_ns)
-                child++;
-            if (moving.end_ns <= heap[child].end_ns)
-                break;
-            heap[at] = heap[child];
-        }
-        heap[at] = moving;
+        struct pending p = pop_alive(w);
         *change = (struct change){p.end_ns, -p.bytes, p.kind};
         return true;
     }
@@ -222,6 +228,26 @@ static struct prof_memory_row memory_sum_row(struct sum *s, int kind)
     };
 }
 
+static enum prof_status summarise_memory(struct walk *w, struct sum *sums, size_t leak_limit,
+                                         struct prof_memory_summary *result, struct prof_error *err)
+{
+    struct prof_spread_budget budget = {0};
+    struct change change;
+    struct prof_allocation made;
+    bool is_made, failed = false;
+    while (next_change(w, &change, &made, &is_made, &failed)) {
+        add_live_change(&sums[change.kind], &change);
+        add_live_change(&sums[KINDS], &change);
+        if (!is_made)
+            continue;
+        add_made(&sums[made.kind], &budget, &made);
+        add_made(&sums[KINDS], &budget, &made);
+        if (leaked(&made))
+            list_leak(result, leak_limit, &made);
+    }
+    return failed ? prof_out_of_memory(err) : PROF_OK;
+}
+
 enum prof_status prof_memory_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                      size_t leak_limit, struct prof_memory_summary *result,
                                      struct prof_error *err)
@@ -241,21 +267,7 @@ enum prof_status prof_memory_summary(struct prof_capture *capture, const struct 
     status = walk_open(&w, capture, filter, false, err);
     if (status)
         goto out;
-    struct prof_spread_budget budget = {0};
-    struct change change;
-    struct prof_allocation made;
-    bool is_made, failed = false;
-    while (next_change(&w, &change, &made, &is_made, &failed)) {
-        add_live_change(&sums[change.kind], &change);
-        add_live_change(&sums[KINDS], &change);
-        if (!is_made)
-            continue;
-        add_made(&sums[made.kind], &budget, &made);
-        add_made(&sums[KINDS], &budget, &made);
-        if (leaked(&made))
-            list_leak(result, leak_limit, &made);
-    }
-    status = failed ? prof_out_of_memory(err) : PROF_OK;
+    status = summarise_memory(&w, sums, leak_limit, result, err);
     enum prof_status end = walk_close(&w, status ? NULL : err);
     status = status ? status : end;
     if (status)
@@ -457,7 +469,11 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
     return status;
 }
 
-PROF_FREE_ROWS(prof_alive)
+void prof_alive_free(struct prof_alive *result)
+{
+    free(result->rows);
+    *result = (struct prof_alive){0};
+}
 
 /* ---- pools, out of the records of what happened to them -------------------------------------- */
 
@@ -566,4 +582,8 @@ enum prof_status prof_pool_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-PROF_FREE_ROWS(prof_pool_summary)
+void prof_pool_summary_free(struct prof_pool_summary *result)
+{
+    free(result->rows);
+    *result = (struct prof_pool_summary){0};
+}

@@ -127,6 +127,12 @@ static bool append_frame(struct text *text, const struct prof_frame *place, cons
            append_path_text(text, word, length < sizeof word ? length : sizeof word - 1);
 }
 
+/* The code of a whole Python file calls everything in it. */
+static bool is_whole_file(const struct prof_frame *frame)
+{
+    return frame->kind == PROF_FRAME_PYTHON && !strcmp(frame->function, "<module>");
+}
+
 static bool append_ranges(struct text *text, const struct prof_flame *tree, const uint32_t *path,
                           size_t depth)
 {
@@ -160,9 +166,8 @@ static bool append_brief(struct text *text, const struct prof_flame *tree, uint3
         if (frame && !inner && is_shown_frame(frame, NULL))
             inner = path[i];
         reached |= path[i] == place;
-        /* The code of a whole Python file calls everything in it. */
         if (frame && reached && frames < CALLERS && is_shown_frame(frame, first) &&
-            !(frames && (frame->kind == PROF_FRAME_PYTHON && !strcmp(frame->function, "<module>"))))
+            !(frames && is_whole_file(frame)))
             ok = append_frame(text, frame, frames++ ? " < " : "");
     }
     if (!frames)

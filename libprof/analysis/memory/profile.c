@@ -123,6 +123,13 @@ static int64_t add_known_call(int64_t sum, const struct prof_call *call)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+static bool lifetime_in_scope(const struct memory_work *w, const struct prof_lifetime *l)
+{
+    return prof_scope_place(w->scope, 0, l->thread, l->process, l->device) &&
+           prof_scope_called(w->scope, l->thread, l->start, 0, PROF_UNKNOWN) &&
+           (!w->scope->by_time || (l->start < w->scope->end_ns && l->end > w->scope->begin_ns));
+}
+
 /* A process takes its memory with it. */
 static int64_t alive_until(const struct memory_work *w, const struct prof_lifetime *l)
 {
@@ -142,6 +149,16 @@ bool memory_in_one_step(const struct memory_work *w, uint32_t thread, int64_t ma
     return step != PROF_NO_ITERATION && step == prof_iteration_at(&w->iterations, thread, freed);
 }
 
+static void add_memory_use(struct prof_memory_use *use, const struct memory_item *item)
+{
+    use->count++;
+    use->bytes = prof_add(use->bytes, item->bytes);
+    if (!item->kept)
+        return;
+    use->kept_count++;
+    use->kept_bytes = prof_add(use->kept_bytes, item->bytes);
+}
+
 static void add_brief(struct prof_memory_use *use, int64_t bytes, const struct prof_call *made,
                       const struct prof_call *freed)
 {
@@ -158,13 +175,7 @@ void memory_gather(struct memory_work *w, const struct memory_item *item, bool b
     struct memory_place *all = item->block ? NULL : &w->places.data[site->place];
     struct prof_memory_use *uses[] = {&site->row.use, &kind->row.use, all ? &all->row.use : NULL};
     for (int i = 0; i < 3 && uses[i]; i++) {
-        struct prof_memory_use *use = uses[i];
-        use->count++;
-        use->bytes = prof_add(use->bytes, item->bytes);
-        if (item->kept) {
-            use->kept_count++;
-            use->kept_bytes = prof_add(use->kept_bytes, item->bytes);
-        }
+        add_memory_use(uses[i], item);
         if (brief)
             add_brief(uses[i], item->bytes, made, freed);
     }
@@ -175,6 +186,16 @@ void memory_gather(struct memory_work *w, const struct memory_item *item, bool b
     prof_gather_add(&kind->lifetime, &w->budget, lived);
     if (all)
         prof_gather_add(&all->lifetime, &w->budget, lived);
+}
+
+static void gather_lifetime(struct memory_work *w, const struct prof_lifetime *l,
+                            const struct memory_item *item, const struct prof_call *made)
+{
+    bool freed = l->end != INT64_MAX;
+    bool brief = freed && (prof_subtract(item->until, item->start) <= PROF_MEMORY_BRIEF_NS ||
+                           memory_in_one_step(w, l->thread, l->start, l->end));
+    memory_gather(w, item, brief, made,
+                  brief ? memory_call_around(w->facts, l->end_thread, l->end) : NULL);
 }
 
 static bool add_memory_item(struct memory_work *w, uint32_t lifetime)
@@ -205,11 +226,16 @@ static bool add_memory_item(struct memory_work *w, uint32_t lifetime)
         .kept = l->end == INT64_MAX && l->bytes && !fixed, /* a sub-buffer has no bytes */
         .fixed = fixed,
     };
-    bool freed = l->end != INT64_MAX;
-    bool brief = freed && (prof_subtract(item->until, item->start) <= PROF_MEMORY_BRIEF_NS ||
-                           memory_in_one_step(w, l->thread, l->start, l->end));
-    memory_gather(w, item, brief, call,
-                  brief ? memory_call_around(w->facts, l->end_thread, l->end) : NULL);
+    gather_lifetime(w, l, item, call);
+    return true;
+}
+
+static bool add_items(struct memory_work *w)
+{
+    for (uint32_t i = 0; i < w->facts->lifetimes.count; i++) {
+        if (lifetime_in_scope(w, &w->facts->lifetimes.data[i]) && !add_memory_item(w, i))
+            return false;
+    }
     return true;
 }
 
@@ -299,16 +325,8 @@ static bool put_places(struct memory_work *w, struct prof_memory_profile *result
 static enum prof_status work_through(struct memory_work *w, struct prof_memory_profile *result,
                                      struct prof_error *err)
 {
-    for (uint32_t i = 0; i < w->facts->lifetimes.count; i++)
-        if (prof_scope_place(w->scope, 0, w->facts->lifetimes.data[i].thread,
-                             w->facts->lifetimes.data[i].process,
-                             w->facts->lifetimes.data[i].device) &&
-            prof_scope_called(w->scope, w->facts->lifetimes.data[i].thread,
-                              w->facts->lifetimes.data[i].start, 0, PROF_UNKNOWN) &&
-            (!w->scope->by_time || (w->facts->lifetimes.data[i].start < w->scope->end_ns &&
-                                    w->facts->lifetimes.data[i].end > w->scope->begin_ns)) &&
-            !add_memory_item(w, i))
-            return prof_out_of_memory(err);
+    if (!add_items(w))
+        return prof_out_of_memory(err);
     enum prof_status status = memory_blocks(w, err);
     if (status)
         return status;
@@ -333,6 +351,23 @@ static enum prof_status work_through(struct memory_work *w, struct prof_memory_p
     prof_call_tree_take(&w->tree, &result->tree);
     return memory_write_paths(result, w->failure_nodes.data, wrappers) ? PROF_OK
                                                                        : prof_out_of_memory(err);
+}
+
+static void free_memory_work(struct memory_work *w)
+{
+    for (size_t i = 0; i < w->sites.count; i++)
+        prof_gather_free(&w->sites.data[i].lifetime);
+    for (size_t i = 0; i < w->places.count; i++)
+        prof_gather_free(&w->places.data[i].lifetime);
+    prof_iterations_free(&w->iterations);
+    prof_call_tree_close(&w->tree);
+    prof_array_free(&w->items);
+    prof_array_free(&w->sites);
+    prof_map_free(&w->site_index);
+    prof_array_free(&w->places);
+    prof_map_free(&w->place_index);
+    free(w->site_order);
+    prof_array_free(&w->failure_nodes);
 }
 
 enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
@@ -366,19 +401,7 @@ enum prof_status prof_memory_profile_of(const struct prof_facts *facts,
     result->steps = w.iterations.steady;
     result->warm_up = w.iterations.skipped;
     result->step_name = facts->phases.list.data[facts->phases.main].iterations.name;
-    for (size_t i = 0; i < w.sites.count; i++)
-        prof_gather_free(&w.sites.data[i].lifetime);
-    for (size_t i = 0; i < w.places.count; i++)
-        prof_gather_free(&w.places.data[i].lifetime);
-    prof_iterations_free(&w.iterations);
-    prof_call_tree_close(&w.tree);
-    prof_array_free(&w.items);
-    prof_array_free(&w.sites);
-    prof_map_free(&w.site_index);
-    prof_array_free(&w.places);
-    prof_map_free(&w.place_index);
-    free(w.site_order);
-    prof_array_free(&w.failure_nodes);
+    free_memory_work(&w);
     prof_scope_close(&scope);
     if (status)
         prof_memory_profile_free(result);

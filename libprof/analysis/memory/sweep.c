@@ -40,6 +40,15 @@ static int by_end(const void *a, const void *b)
     return PROF_COMPARE(x->end, y->end) ?: PROF_COMPARE(x->phase, y->phase);
 }
 
+static void free_samples(struct samples *samples)
+{
+    free(samples->by_end);
+    free(samples->grown);
+    free(samples->live);
+    free(samples->first);
+    free(samples->done);
+}
+
 static bool list_steps(const struct memory_work *w, struct samples *samples)
 {
     const struct prof_phases *phases = &w->facts->phases;
@@ -122,6 +131,24 @@ static bool tell_growth(struct memory_work *w, const struct samples *samples)
     return slopes != NULL;
 }
 
+static void walk_memory_changes(struct memory_work *w, const struct change *changes, size_t count,
+                                struct samples *samples)
+{
+    size_t over = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (; over < samples->steps && samples->by_end[over].end < changes[i].time; over++)
+            sample_live_bytes(samples, samples->by_end[over].phase);
+        apply_memory_change(w, &changes[i]);
+        const struct memory_site *site = &w->sites.data[changes[i].site];
+        if (changes[i].phase == MEMORY_NONE || site->row.kind == WIRE_MEMORY_BLOCK)
+            continue;
+        int64_t *grown = samples->grown + changes[i].phase * samples->places;
+        grown[site->place] = prof_add(grown[site->place], changes[i].bytes);
+    }
+    for (; over < samples->steps; over++)
+        sample_live_bytes(samples, samples->by_end[over].phase);
+}
+
 /* The phase in whose step, or in a pause between two of its steps, something was allocated. */
 static uint32_t item_phase(const struct memory_work *w, const struct memory_item *item)
 {
@@ -136,6 +163,12 @@ static uint32_t item_phase(const struct memory_work *w, const struct memory_item
     return inside ? one->phase : MEMORY_NONE;
 }
 
+/* What lives when the window opens is alive then, not made. */
+static int64_t start_in(const struct memory_work *w, const struct memory_item *item)
+{
+    return w->scope->by_time && item->start < w->scope->begin_ns ? w->scope->begin_ns : item->start;
+}
+
 bool memory_sweep(struct memory_work *w)
 {
     struct samples samples = {0};
@@ -145,37 +178,17 @@ bool memory_sweep(struct memory_work *w)
     for (size_t i = 0; ok && i < w->items.count; i++) {
         const struct memory_item *item = &w->items.data[i];
         uint32_t phase = item_phase(w, item);
-        /* What lives when the window opens is alive then, not made. */
-        changes[count++] = (struct change){(w->scope->by_time && item->start < w->scope->begin_ns
-                                                ? w->scope->begin_ns
-                                                : item->start),
-                                           item->bytes, item->site, phase};
+        changes[count++] = (struct change){start_in(w, item), item->bytes, item->site, phase};
         if (item->until != INT64_MAX)
             changes[count++] = (struct change){item->until, -item->bytes, item->site, phase};
     }
     if (ok) {
         qsort(changes, count, sizeof *changes, by_change_time_and_bytes);
-        size_t over = 0;
-        for (size_t i = 0; i < count; i++) {
-            for (; over < samples.steps && samples.by_end[over].end < changes[i].time; over++)
-                sample_live_bytes(&samples, samples.by_end[over].phase);
-            apply_memory_change(w, &changes[i]);
-            const struct memory_site *site = &w->sites.data[changes[i].site];
-            if (changes[i].phase == MEMORY_NONE || site->row.kind == WIRE_MEMORY_BLOCK)
-                continue;
-            int64_t *grown = samples.grown + changes[i].phase * samples.places;
-            grown[site->place] = prof_add(grown[site->place], changes[i].bytes);
-        }
-        for (; over < samples.steps; over++)
-            sample_live_bytes(&samples, samples.by_end[over].phase);
+        walk_memory_changes(w, changes, count, &samples);
         ok = tell_growth(w, &samples);
     }
     free(changes);
-    free(samples.by_end);
-    free(samples.grown);
-    free(samples.live);
-    free(samples.first);
-    free(samples.done);
+    free_samples(&samples);
     return ok;
 }
 
@@ -197,6 +210,21 @@ static bool is_held(const struct memory_work *w, const struct memory_item *item)
     return peak != PROF_UNKNOWN && item->start <= begun && item->until > peak;
 }
 
+/* What a block holds its segment does not: of that is left what the allocator keeps for later. One
+ * that has no room beside the others came after one of them. */
+static void hold_block(struct memory_work *w, const struct memory_item *item)
+{
+    struct memory_item *inside = item->inside == MEMORY_NONE ? NULL : &w->items.data[item->inside];
+    if (!inside || !is_held(w, inside) || item->bytes > inside->bytes - inside->in_blocks)
+        return;
+    inside->in_blocks += item->bytes;
+    struct memory_site *segment = &w->sites.data[inside->site];
+    struct memory_site *site = &w->sites.data[item->site];
+    segment->row.use.held_bytes = prof_subtract(segment->row.use.held_bytes, item->bytes);
+    hold(&site->row.use, item->bytes);
+    hold(&w->places.data[site->kind_place].row.use, item->bytes);
+}
+
 void memory_hold(struct memory_work *w)
 {
     for (size_t i = 0; i < w->items.count; i++) {
@@ -204,20 +232,7 @@ void memory_hold(struct memory_work *w)
         if (!is_held(w, item))
             continue;
         if (item->block) {
-            /* What a block holds its segment does not: of that is left what the allocator keeps for
-             * later. One that has no room beside the others came after one of them. */
-            struct memory_item *inside =
-                item->inside == MEMORY_NONE ? NULL : &w->items.data[item->inside];
-            if (!(!inside || !is_held(w, inside) ||
-                  item->bytes > inside->bytes - inside->in_blocks)) {
-                inside->in_blocks += item->bytes;
-                struct memory_site *segment = &w->sites.data[inside->site];
-                struct memory_site *site = &w->sites.data[item->site];
-                segment->row.use.held_bytes =
-                    prof_subtract(segment->row.use.held_bytes, item->bytes);
-                hold(&site->row.use, item->bytes);
-                hold(&w->places.data[site->kind_place].row.use, item->bytes);
-            }
+            hold_block(w, item);
             continue;
         }
         struct memory_site *site = &w->sites.data[item->site];
@@ -254,6 +269,13 @@ static struct memory_kept *kept_of(struct kept *kept, uint32_t site, uint32_t ph
     return slot;
 }
 
+/* Which thread's steps these are does not matter, only where in the phase. */
+static bool is_late(const struct prof_iterations *it, int64_t time)
+{
+    size_t middle = it->main_begin + (it->main_end - it->main_begin) / 2;
+    return middle < it->list.count && time >= it->list.data[middle].begin;
+}
+
 /* Steps are numbered over all threads and phases; the same one is counted once for a site. */
 static bool see_kept(struct memory_work *w, struct kept *kept, const struct memory_item *item,
                      size_t step, bool outlived)
@@ -273,10 +295,7 @@ static bool see_kept(struct memory_work *w, struct kept *kept, const struct memo
     uint64_t key = (uint64_t)item->site << 32 | (uint32_t)step;
     if (prof_group_number(&kept->seen, key, &fresh) == PROF_NO_GROUP)
         return false;
-    /* Which thread's steps these are does not matter, only where in the phase. */
-    const struct prof_iterations *it = &w->facts->phases.list.data[one->phase].iterations;
-    size_t middle = it->main_begin + (it->main_end - it->main_begin) / 2;
-    bool late = middle < it->list.count && item->start >= it->list.data[middle].begin;
+    bool late = is_late(&w->facts->phases.list.data[one->phase].iterations, item->start);
     row->steps += fresh;
     row->early += fresh && !late;
     row->late += fresh && late;
@@ -297,6 +316,13 @@ static bool see_item(struct memory_work *w, struct kept *kept, const struct memo
     return !(item->kept || outlived) || see_kept(w, kept, item, step, outlived);
 }
 
+/* Of what is freed in the end: buffers that live for some steps are kept by the last few only. */
+static bool goes_on(const struct memory_kept *row)
+{
+    return row->late > 0 && 2 * row->late >= row->early &&
+           (!row->outlived_count || 2 * row->early >= row->late);
+}
+
 /* Of several phases, one that leaks stands for the site; of those, the one that keeps most. */
 static void classify_phase_growth(struct memory_work *w, const struct memory_kept *kept)
 {
@@ -305,11 +331,7 @@ static void classify_phase_growth(struct memory_work *w, const struct memory_kep
     int64_t steps = phase->iterations;
     int64_t keeping = kept->steps < steps ? kept->steps : steps;
     double growth = steps > 0 ? (double)kept->bytes / (double)steps : (double)NAN;
-    /* Of what is freed in the end: buffers that live for some steps are kept by the last few only.
-     */
-    bool leaks = steps >= LEAST && keeping >= LEAST && kept->late > 0 &&
-                 2 * kept->late >= kept->early &&
-                 (!kept->outlived_count || 2 * kept->early >= kept->late);
+    bool leaks = steps >= LEAST && keeping >= LEAST && goes_on(kept);
     bool leaked = row->verdict == PROF_MEMORY_LEAK;
     if (leaks < leaked || (leaks == leaked && row->steps && !(growth > row->growth_bytes)))
         return;

@@ -40,6 +40,13 @@ struct causes {
     int64_t *values[PROF_CAUSES]; /* of the other ranks */
 };
 
+static void begin_course_iteration(struct course *course, int64_t iteration)
+{
+    if (iteration != PROF_UNKNOWN && iteration == course->iteration)
+        return;
+    *course = (struct course){.came = course->came, .iteration = iteration, .base = course->came};
+}
+
 /* What the unit's device did in [begin, end). */
 static void split(const struct rank_unit *unit, int64_t begin, int64_t end,
                   int64_t parts[PROF_CAUSES])
@@ -94,6 +101,26 @@ static int worst_lateness_first(const void *a, const void *b)
     return PROF_COMPARE(y->caused_ns, x->caused_ns) ?: PROF_COMPARE(x->start_ns, y->start_ns);
 }
 
+/* Keep the worst; the last place of a full list is the least of them. */
+static void keep_late(struct prof_ranks *result, const struct prof_rank_late *late)
+{
+    if (result->late_count < PROF_RANKS_LATE)
+        result->late[result->late_count++] = *late;
+    else if (worst_lateness_first(late, &result->late[PROF_RANKS_LATE - 1]) < 0)
+        result->late[PROF_RANKS_LATE - 1] = *late;
+    else
+        return;
+    qsort(result->late, result->late_count, sizeof *result->late, worst_lateness_first);
+}
+
+/* Is the unit still late for the reason that it had before? What it did longer since then does not
+ * explain it. */
+static bool is_carried(const struct course *course, const struct rank_set *set, int64_t excess)
+{
+    return course->cause != PROF_CAUSE_UNKNOWN && course->iteration != PROF_UNKNOWN &&
+           excess < set->late / 2 && set->late <= prof_add(course->late, excess);
+}
+
 /* The cause, and in *fresh what of the lateness is new. */
 static enum prof_rank_cause follow(struct course *course, const struct rank_set *set,
                                    const int64_t excess[PROF_CAUSES], enum prof_rank_cause cause,
@@ -102,10 +129,7 @@ static enum prof_rank_cause follow(struct course *course, const struct rank_set 
     int64_t all = prof_add(excess[PROF_CAUSE_COMPUTE],
                            prof_add(excess[PROF_CAUSE_COPY], excess[PROF_CAUSE_HOST]));
     *fresh = set->late;
-    /* Is the unit still late for the reason that it had before? What it did longer since then does
-     * not explain it. */
-    if (course->cause != PROF_CAUSE_UNKNOWN && course->iteration != PROF_UNKNOWN &&
-        excess[cause] < set->late / 2 && set->late <= prof_add(course->late, excess[cause])) {
+    if (is_carried(course, set, excess[cause])) {
         *fresh = all < set->late ? all : set->late;
         return course->cause;
     }
@@ -146,14 +170,15 @@ static void judge_set(struct causes *c, const struct rank_set *set, struct prof_
                                   .caused_ns = set->caused,
                                   .cause = cause,
                                   .excess_ns = excess[cause]};
-    /* Keep the worst; the last place of a full list is the least of them. */
-    if (result->late_count < PROF_RANKS_LATE)
-        result->late[result->late_count++] = late;
-    else if (worst_lateness_first(&late, &result->late[PROF_RANKS_LATE - 1]) < 0)
-        result->late[PROF_RANKS_LATE - 1] = late;
-    else
-        return;
-    qsort(result->late, result->late_count, sizeof *result->late, worst_lateness_first);
+    keep_late(result, &late);
+}
+
+static void start_courses(struct causes *c)
+{
+    for (size_t u = 0; u < c->w->units.count; u++) {
+        int64_t begin = c->w->units.data[u].begin;
+        c->courses[u] = (struct course){.came = begin, .iteration = PROF_UNKNOWN, .base = begin};
+    }
 }
 
 /* Sets of one communicator stand together, in order. */
@@ -164,21 +189,13 @@ static void judge_sets(struct causes *c, struct prof_ranks *result)
     for (size_t s = 0; s < w->sets.count; s++) {
         const struct rank_set *set = &w->sets.data[s];
         const uint32_t *members = &w->members.data[set->first];
-        if (set->communicator != communicator) {
-            for (size_t u = 0; u < c->w->units.count; u++) {
-                int64_t begin = c->w->units.data[u].begin;
-                c->courses[u] =
-                    (struct course){.came = begin, .iteration = PROF_UNKNOWN, .base = begin};
-            }
-        }
+        if (set->communicator != communicator)
+            start_courses(c);
         communicator = set->communicator;
         for (size_t i = 0; i < set->count; i++) {
             const struct rank_event *event = &w->events.data[members[i]];
-            struct course *course = &c->courses[event->unit];
-            int64_t iteration = rank_iteration_at(&w->units.data[event->unit], event->call);
-            if (!(iteration != PROF_UNKNOWN && iteration == course->iteration))
-                *course = (struct course){
-                    .came = course->came, .iteration = iteration, .base = course->came};
+            begin_course_iteration(&c->courses[event->unit],
+                                   rank_iteration_at(&w->units.data[event->unit], event->call));
         }
         judge_set(c, set, result);
         for (size_t i = 0; i < set->count; i++) {
@@ -186,6 +203,14 @@ static void judge_sets(struct causes *c, struct prof_ranks *result)
             struct course *course = &c->courses[event->unit];
             course->came = event->start > course->came ? event->start : course->came;
         }
+    }
+}
+
+static void name_cause(struct prof_rank_row *row)
+{
+    for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++) {
+        if (row->excess_ns[k] > row->excess_ns[row->cause])
+            row->cause = (enum prof_rank_cause)k;
     }
 }
 
@@ -199,12 +224,8 @@ bool rank_causes(struct rank_work *w, struct prof_ranks *result)
         ok = ok && (c.values[k] = calloc(units, sizeof *c.values[k])) != NULL;
     if (ok)
         judge_sets(&c, result);
-    for (size_t i = 0; ok && i < w->units.count; i++) {
-        struct prof_rank_row *row = &w->units.data[i].row;
-        for (int k = PROF_CAUSE_COMPUTE; k < PROF_CAUSES; k++)
-            if (row->excess_ns[k] > row->excess_ns[row->cause])
-                row->cause = (enum prof_rank_cause)k;
-    }
+    for (size_t i = 0; ok && i < w->units.count; i++)
+        name_cause(&w->units.data[i].row);
     free(c.courses);
     for (int k = 0; k < PROF_CAUSES; k++)
         free(c.values[k]);

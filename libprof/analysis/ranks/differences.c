@@ -10,6 +10,11 @@ static int by_what(const void *a, const void *b)
            PROF_COMPARE(x->key2, y->key2) ?: PROF_COMPARE(x->unit, y->unit);
 }
 
+static bool is_same(const struct rank_count *a, const struct rank_count *b)
+{
+    return a->kind == b->kind && a->key == b->key && a->key2 == b->key2;
+}
+
 /* The value that most units have; of two, that of the first unit. `scratch` has room for all. */
 static int64_t usual_of(const int64_t *values, int64_t *scratch, size_t count, int64_t *ranks)
 {
@@ -39,6 +44,41 @@ struct differing {
     int64_t *sums;
     PROF_ARRAY(struct prof_rank_difference) list;
 };
+
+static void describe_difference(const struct rank_work *w, const struct rank_count *count,
+                                struct prof_rank_difference *difference)
+{
+    difference->kind = count->kind;
+    switch (count->kind) {
+    case PROF_DIFFERS_LAUNCHES:
+        difference->config = prof_config(w->capture, count->key);
+        difference->name = difference->config ? difference->config->name : NULL;
+        difference->shape = prof_launch_shape(difference->config);
+        break;
+    case PROF_DIFFERS_COPIED:
+        difference->name = prof_copy_kind_text((int)count->key);
+        break;
+    case PROF_DIFFERS_COLLECTIVES:
+        difference->name = prof_collective_name((enum prof_collective)count->key);
+        break;
+    }
+}
+
+static bool compare_rank_count(struct differing *d, const struct rank_count *count)
+{
+    int64_t ranks, usual = usual_of(d->values, d->scratch, d->w->units.count, &ranks);
+    for (uint32_t unit = 0; unit < d->w->units.count; unit++) {
+        if (d->values[unit] == usual)
+            continue;
+        struct prof_rank_difference *difference = prof_array_add(&d->list);
+        if (!difference)
+            return false;
+        *difference = (struct prof_rank_difference){
+            .rank = unit, .here = d->values[unit], .usual = usual, .usual_ranks = ranks};
+        describe_difference(d->w, count, difference);
+    }
+    return true;
+}
 
 /* By how much the kernel took longer on each unit than on the median of the others. */
 static void find_slow(struct differing *d, const struct rank_count *count)
@@ -79,36 +119,12 @@ static bool compare_all(struct differing *d)
         const struct rank_count *first = &w->counts.data[i];
         memset(d->values, 0, w->units.count * sizeof *d->values);
         memset(d->sums, 0, w->units.count * sizeof *d->sums);
-        for (; i < w->counts.count && first->kind == w->counts.data[i].kind &&
-               first->key == w->counts.data[i].key && first->key2 == w->counts.data[i].key2;
-             i++) {
+        for (; i < w->counts.count && is_same(first, &w->counts.data[i]); i++) {
             d->values[w->counts.data[i].unit] = w->counts.data[i].count;
             d->sums[w->counts.data[i].unit] = w->counts.data[i].sum_ns;
         }
-        int64_t ranks, usual = usual_of(d->values, d->scratch, d->w->units.count, &ranks);
-        for (uint32_t unit = 0; unit < d->w->units.count; unit++) {
-            if (d->values[unit] == usual)
-                continue;
-            struct prof_rank_difference *difference = prof_array_add(&d->list);
-            if (!difference)
-                return false;
-            *difference = (struct prof_rank_difference){
-                .rank = unit, .here = d->values[unit], .usual = usual, .usual_ranks = ranks};
-            difference->kind = first->kind;
-            switch (first->kind) {
-            case PROF_DIFFERS_LAUNCHES:
-                difference->config = prof_config(d->w->capture, first->key);
-                difference->name = difference->config ? difference->config->name : NULL;
-                difference->shape = prof_launch_shape(difference->config);
-                break;
-            case PROF_DIFFERS_COPIED:
-                difference->name = prof_copy_kind_text((int)first->key);
-                break;
-            case PROF_DIFFERS_COLLECTIVES:
-                difference->name = prof_collective_name((enum prof_collective)first->key);
-                break;
-            }
-        }
+        if (!compare_rank_count(d, first))
+            return false;
         if (first->kind == PROF_DIFFERS_LAUNCHES)
             find_slow(d, first);
     }

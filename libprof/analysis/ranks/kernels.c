@@ -211,6 +211,14 @@ static struct rank_said *launch_for(const struct sweep *s, const struct rank_cal
     return fresh;
 }
 
+static size_t launches_for(const struct sweep *s, enum prof_collective operation)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->launches.count; i++)
+        count += serves(s->launches.data[i]->operation, operation);
+    return count;
+}
+
 static size_t calls_like(const struct sweep *s, enum prof_collective operation)
 {
     size_t count = 0;
@@ -233,9 +241,7 @@ static void flush(struct sweep *s)
 {
     for (size_t i = 0; i < s->calls.count; i++) {
         struct rank_call *call = s->calls.data[i];
-        size_t launches = 0;
-        for (size_t j = 0; j < s->launches.count; j++)
-            launches += serves(s->launches.data[j]->operation, call->operation);
+        size_t launches = launches_for(s, call->operation);
         bool each = launches == calls_like(s, call->operation);
         struct rank_said *said = launches ? launch_for(s, call, !each) : NULL;
         if (!said && launches == 1) {
@@ -378,6 +384,20 @@ static bool pair_rest(struct rank_work *w)
     return ok;
 }
 
+/* What is known of the graph's node, and what the name alone shows. */
+static void finish_kernels(struct rank_work *w, const struct nodes *nodes)
+{
+    for (size_t i = 0; i < w->kernels.count; i++) {
+        struct rank_kernel *kernel = &w->kernels.data[i];
+        const struct node *node = find_original_node(nodes, kernel->process, kernel->node);
+        if (node && node->said.operation)
+            kernel->said = node->said;
+        if (kernel->said.operation == PROF_COLLECTIVE_NONE)
+            kernel->said = (struct rank_said){
+                kernel->operation, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, PROF_UNKNOWN, 0, NULL};
+    }
+}
+
 enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
 {
     struct nodes nodes = {.w = w};
@@ -387,23 +407,8 @@ enum prof_status rank_kernels_read(struct rank_work *w, struct prof_error *err)
         status = read_nodes(&nodes, err);
     if (!status && (!add_moments(w, &nodes, &sweep) || !pair_rest(w)))
         status = prof_out_of_memory(err);
-    /* What the graph's node is known to be, and what the name alone shows. */
-    if (!status) {
-        for (size_t i = 0; i < w->kernels.count; i++) {
-            struct rank_kernel *kernel = &w->kernels.data[i];
-            const struct node *node = find_original_node(&nodes, kernel->process, kernel->node);
-            if (node && node->said.operation)
-                kernel->said = node->said;
-            if (kernel->said.operation == PROF_COLLECTIVE_NONE)
-                kernel->said = (struct rank_said){kernel->operation,
-                                                  PROF_UNKNOWN,
-                                                  PROF_UNKNOWN,
-                                                  PROF_UNKNOWN,
-                                                  PROF_UNKNOWN,
-                                                  0,
-                                                  NULL};
-        }
-    }
+    if (!status)
+        finish_kernels(w, &nodes);
     prof_array_free(&sweep.moments);
     prof_array_free(&sweep.calls);
     prof_array_free(&sweep.launches);

@@ -195,6 +195,13 @@ static struct rank_event *event_at(const struct matching *m, size_t lane, size_t
     return &m->w->events.data[m->order.data[l->first + at]];
 }
 
+static bool same_operation(const struct rank_event *a, const struct rank_event *b)
+{
+    return a->said.operation == b->said.operation &&
+           (a->said.bytes == b->said.bytes || a->said.bytes == PROF_UNKNOWN ||
+            b->said.bytes == PROF_UNKNOWN);
+}
+
 /* Does no rank leave before the last one comes, and do all do the same? */
 static bool lanes_match(const struct matching *m, size_t set, bool from_end)
 {
@@ -202,9 +209,7 @@ static bool lanes_match(const struct matching *m, size_t set, bool from_end)
     int64_t last_start = first->start, first_end = first->end;
     for (size_t lane = 1; lane < m->lanes.count; lane++) {
         const struct rank_event *event = event_at(m, lane, set, from_end);
-        if (!(first->said.operation == event->said.operation &&
-              (first->said.bytes == event->said.bytes || first->said.bytes == PROF_UNKNOWN ||
-               event->said.bytes == PROF_UNKNOWN)))
+        if (!same_operation(first, event))
             return false;
         last_start = event->start > last_start ? event->start : last_start;
         first_end = event->end < first_end ? event->end : first_end;
@@ -266,28 +271,8 @@ static bool add_matched_set(const struct matching *m, size_t set, bool from_end)
     return true;
 }
 
-/* One communicator: events [first, end), by unit and time. */
-static bool match_communicator(struct matching *m, size_t first, size_t end)
+static bool match_lanes(struct matching *m)
 {
-    m->order.count = m->lanes.count = 0;
-    for (size_t i = first; i < end; i++) {
-        const struct rank_event *event = &m->w->events.data[i];
-        bool fresh = i == first || event->unit != m->w->events.data[i - 1].unit;
-        if (!prof_array_reserve(&m->lanes, 1) || !prof_array_reserve(&m->order, 1))
-            return false;
-        if (fresh)
-            m->lanes.data[m->lanes.count++] = (struct lane){m->order.count, 0};
-        if (!prof_collective_joins_all(event->said.operation))
-            continue;
-        m->order.data[m->order.count++] = (uint32_t)i;
-        m->lanes.data[m->lanes.count - 1].count++;
-    }
-    /* A rank that only sends and receives on it has no part in the others. */
-    size_t kept = 0;
-    for (size_t lane = 0; lane < m->lanes.count; lane++)
-        if (m->lanes.data[lane].count)
-            m->lanes.data[kept++] = m->lanes.data[lane];
-    m->lanes.count = kept;
     m->sets = SIZE_MAX;
     bool even = true;
     for (size_t lane = 0; lane < m->lanes.count; lane++) {
@@ -311,6 +296,32 @@ static bool match_communicator(struct matching *m, size_t first, size_t end)
         if (lanes_match(m, set, from_end) && !add_matched_set(m, set, from_end))
             return false;
     return true;
+}
+
+/* One communicator: events [first, end), by unit and time. */
+static bool match_communicator(struct matching *m, size_t first, size_t end)
+{
+    m->order.count = m->lanes.count = 0;
+    for (size_t i = first; i < end; i++) {
+        const struct rank_event *event = &m->w->events.data[i];
+        bool fresh = i == first || event->unit != m->w->events.data[i - 1].unit;
+        if (!prof_array_reserve(&m->lanes, 1) || !prof_array_reserve(&m->order, 1))
+            return false;
+        if (fresh)
+            m->lanes.data[m->lanes.count++] = (struct lane){m->order.count, 0};
+        if (!prof_collective_joins_all(event->said.operation))
+            continue;
+        m->order.data[m->order.count++] = (uint32_t)i;
+        m->lanes.data[m->lanes.count - 1].count++;
+    }
+    /* A rank that only sends and receives on it has no part in the others. */
+    size_t kept = 0;
+    for (size_t lane = 0; lane < m->lanes.count; lane++) {
+        if (m->lanes.data[lane].count)
+            m->lanes.data[kept++] = m->lanes.data[lane];
+    }
+    m->lanes.count = kept;
+    return match_lanes(m);
 }
 
 bool rank_match(struct rank_work *w)

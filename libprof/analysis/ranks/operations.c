@@ -177,6 +177,22 @@ static bool add_rank_event(struct rank_work *w, struct rank_unit *unit, struct r
            (!in_iterations(unit, event.call) || count_add(w, count));
 }
 
+static bool kernel_events(struct rank_work *w)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->kernels.count; i++) {
+        const struct rank_kernel *kernel = &w->kernels.data[i];
+        struct rank_event event = {.start = kernel->start,
+                                   .end = kernel->end,
+                                   .call =
+                                       kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
+                                   .in_graph = kernel->node != PROF_UNKNOWN,
+                                   .said = kernel->said};
+        ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
+    }
+    return ok;
+}
+
 static bool host_events(struct rank_work *w)
 {
     bool ok = true;
@@ -203,6 +219,17 @@ static bool host_events(struct rank_work *w)
     return ok;
 }
 
+/* As the launchers said it to the processes. */
+static int64_t world_of(const struct prof_capture *capture)
+{
+    int64_t world = PROF_UNKNOWN;
+    for (size_t i = 0; i < capture->processes.count; i++) {
+        int64_t size = capture->processes.data[i].world_size;
+        world = size > 0 && size > world ? size : world;
+    }
+    return world;
+}
+
 /* What a communicator's ranks were when it was made. NCCL before 2.23 does not say which it is;
  * where none was made (MPI, the program's own), it is all ranks. */
 static bool communicator_sizes(struct rank_work *w)
@@ -224,17 +251,18 @@ static bool communicator_sizes(struct rank_work *w)
     uint32_t none = communicator_of(w, 0);
     if (none == PROF_NO_GROUP)
         return false;
-    /* As the launchers said it to the processes. */
-    if (unknown == PROF_UNKNOWN) {
-        int64_t world = PROF_UNKNOWN;
-        for (size_t i = 0; i < w->capture->processes.count; i++) {
-            int64_t size = w->capture->processes.data[i].world_size;
-            world = size > 0 && size > world ? size : world;
-        }
-        unknown = world;
-    }
+    if (unknown == PROF_UNKNOWN)
+        unknown = world_of(w->capture);
     w->communicators.data[none].ranks = several ? PROF_UNKNOWN : unknown;
     return true;
+}
+
+static size_t process_unit_count(const struct rank_work *w, int64_t process)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->units.count; i++)
+        count += w->units.data[i].process == process;
+    return count;
 }
 
 /* The launcher's word; for several devices of a process, and without a launcher, NCCL's: of the
@@ -243,10 +271,7 @@ static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 {
     const struct prof_process *process = prof_process(w->capture, unit->process);
     const struct prof_device *device = prof_device(w->capture, unit->device);
-    size_t count = 0;
-    for (size_t i = 0; i < w->units.count; i++)
-        count += w->units.data[i].process == unit->process;
-    bool alone = count == 1;
+    bool alone = process_unit_count(w, unit->process) == 1;
     int64_t largest = 0;
     unit->rank = process && alone ? process->rank : PROF_UNKNOWN;
     for (size_t i = 0; unit->rank == PROF_UNKNOWN && i < w->calls.count; i++) {
@@ -263,18 +288,7 @@ static void name_unit(const struct rank_work *w, struct rank_unit *unit)
 
 bool rank_events_make(struct rank_work *w)
 {
-    bool ok = true;
-    for (size_t i = 0; ok && i < w->kernels.count; i++) {
-        const struct rank_kernel *kernel = &w->kernels.data[i];
-        struct rank_event event = {.start = kernel->start,
-                                   .end = kernel->end,
-                                   .call =
-                                       kernel->call == PROF_UNKNOWN ? kernel->start : kernel->call,
-                                   .in_graph = kernel->node != PROF_UNKNOWN,
-                                   .said = kernel->said};
-        ok = add_rank_event(w, unit_of(w, kernel->process, kernel->device), event);
-    }
-    if (!ok || !host_events(w) || !communicator_sizes(w))
+    if (!kernel_events(w) || !host_events(w) || !communicator_sizes(w))
         return false;
     for (size_t i = 0; i < w->units.count; i++)
         name_unit(w, &w->units.data[i]);
@@ -299,6 +313,27 @@ static bool copy_set(const struct prof_intervals *from, struct prof_intervals *t
     return prof_intervals_union(from, &nothing, to);
 }
 
+/* The copies that no kernel covers, the collectives likewise, and everything at once. */
+static bool finish_sets(struct rank_unit *unit)
+{
+    struct prof_intervals idle = {0}, copies = {0}, work = {0};
+    struct prof_interval all = {INT64_MIN, INT64_MAX};
+    prof_intervals_normalise(&unit->copies.set);
+    bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
+              prof_intervals_gaps(&unit->compute.set, all, &idle) &&
+              prof_intervals_intersection(&unit->copies.set, &idle, &copies) &&
+              prof_intervals_intersection(&unit->collectives.set, &idle, &unit->exposed.set) &&
+              prof_intervals_union(&unit->compute.set, &copies, &work) &&
+              prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
+    prof_array_free(&unit->copies.set);
+    ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
+         rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
+    prof_array_free(&idle);
+    prof_array_free(&copies);
+    prof_array_free(&work);
+    return ok;
+}
+
 bool rank_windows(struct rank_work *w)
 {
     struct prof_interval span = {INT64_MAX, INT64_MIN};
@@ -314,23 +349,7 @@ bool rank_windows(struct rank_work *w)
         unit->end = steps->count ? steps->data[steps->count - 1].end : span.end;
         if (unit->end < unit->begin)
             unit->begin = unit->end = 0;
-        /* The copies that no kernel covers, the collectives likewise, and everything at once. */
-        struct prof_intervals idle = {0}, copies = {0}, work = {0};
-        struct prof_interval all = {INT64_MIN, INT64_MAX};
-        prof_intervals_normalise(&unit->copies.set);
-        bool ok = rank_cover_finish(&unit->compute) && rank_cover_finish(&unit->collectives) &&
-                  prof_intervals_gaps(&unit->compute.set, all, &idle) &&
-                  prof_intervals_intersection(&unit->copies.set, &idle, &copies) &&
-                  prof_intervals_intersection(&unit->collectives.set, &idle, &unit->exposed.set) &&
-                  prof_intervals_union(&unit->compute.set, &copies, &work) &&
-                  prof_intervals_union(&work, &unit->collectives.set, &unit->busy.set);
-        prof_array_free(&unit->copies.set);
-        ok = ok && copy_set(&copies, &unit->copies.set) && rank_cover_finish(&unit->copies) &&
-             rank_cover_finish(&unit->exposed) && rank_cover_finish(&unit->busy);
-        prof_array_free(&idle);
-        prof_array_free(&copies);
-        prof_array_free(&work);
-        if (!ok)
+        if (!finish_sets(unit))
             return false;
     }
     return true;

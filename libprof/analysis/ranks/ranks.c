@@ -41,6 +41,21 @@ static bool keep_process_iterations(const struct rank_work *w, const struct prof
     return true;
 }
 
+static enum prof_status rank_iterations_read(struct rank_work *w, const struct prof_facts *facts,
+                                             struct prof_error *err)
+{
+    struct prof_iterations it;
+    enum prof_status status = prof_iterations_find(&it, facts, false, err);
+    w->iteration_name = it.name;
+    for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++) {
+        if (w->takes_part[i] &&
+            !keep_process_iterations(w, &it, w->capture->processes.data[i].id, &w->iterations[i]))
+            status = prof_out_of_memory(err);
+    }
+    prof_iterations_free(&it);
+    return status;
+}
+
 int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time)
 {
     size_t low;
@@ -51,6 +66,19 @@ int64_t rank_iteration_at(const struct rank_unit *unit, int64_t time)
 }
 
 /* ---- who takes part -------------------------------------------------------------------------- */
+
+static void mark_kernels(struct rank_work *w)
+{
+    for (size_t i = 0; i < w->kernels.count; i++) {
+        const struct rank_kernel *kernel = &w->kernels.data[i];
+        size_t at = prof_index_of(&w->capture->processes, kernel->process);
+        if (at == SIZE_MAX)
+            continue;
+        int64_t *device = &w->collective_device[at];
+        w->takes_part[at] = true;
+        *device = *device == 0 || *device == kernel->device ? kernel->device : PROF_SEVERAL;
+    }
+}
 
 /* A launcher's variables are inherited by every child; what a rank does on a device, or with
  * others, is what makes it one: see unit_of in operations.c. */
@@ -69,15 +97,7 @@ static bool mark_processes(struct rank_work *w)
         if (at != SIZE_MAX)
             w->takes_part[at] = true;
     }
-    for (size_t i = 0; i < w->kernels.count; i++) {
-        const struct rank_kernel *kernel = &w->kernels.data[i];
-        size_t at = prof_index_of(&w->capture->processes, kernel->process);
-        if (at == SIZE_MAX)
-            continue;
-        int64_t *device = &w->collective_device[at];
-        w->takes_part[at] = true;
-        *device = *device == 0 || *device == kernel->device ? kernel->device : PROF_SEVERAL;
-    }
+    mark_kernels(w);
     return true;
 }
 
@@ -123,7 +143,29 @@ static bool see_part(void *user, sqlite3_stmt *row)
     return true;
 }
 
+/* Times of one host are exact; those of several are as merging could bring them together. */
+static enum prof_status read_merged_clocks(struct rank_work *w, struct prof_error *err)
+{
+    return prof_scan(
+        w->capture,
+        "SELECT clock_error FROM merged_part WHERE coalesce(boot_id, host) IS NOT (SELECT "
+        "coalesce(boot_id, host) FROM merged_part ORDER BY id LIMIT 1)",
+        see_part, w, err);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
+
+static double iteration_median(const struct prof_intervals *iterations)
+{
+    int64_t *values = calloc(iterations->count + 1, sizeof *values);
+    if (!values)
+        prof_note(PROF_NOMEM);
+    for (size_t i = 0; values && i < iterations->count; i++)
+        values[i] = prof_subtract(iterations->data[i].end, iterations->data[i].begin);
+    double median = values ? rank_median(values, iterations->count) : NAN;
+    free(values);
+    return median;
+}
 
 static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct prof_rank_row *row)
 {
@@ -138,15 +180,7 @@ static void fill_row(struct rank_work *w, const struct rank_unit *unit, struct p
     row->begin_ns = begin;
     row->window_ns = prof_subtract(end, begin);
     row->iterations = (int64_t)unit->iterations->count;
-    const struct prof_intervals *iterations = unit->iterations;
-    int64_t *values = calloc(iterations->count + 1, sizeof *values);
-    if (!values)
-        prof_note(PROF_NOMEM);
-    for (size_t i = 0; values && i < iterations->count; i++)
-        values[i] = prof_subtract(iterations->data[i].end, iterations->data[i].begin);
-    double median = values ? rank_median(values, iterations->count) : NAN;
-    free(values);
-    row->iteration_ns = median;
+    row->iteration_ns = iteration_median(unit->iterations);
     row->busy_ns = rank_cover_length(&unit->busy, begin, end);
     row->compute_ns = rank_cover_length(&unit->compute, begin, end);
     row->copy_ns = rank_cover_length(&unit->copies, begin, end);
@@ -181,7 +215,33 @@ static bool fill_rows(struct rank_work *w, struct prof_ranks *result)
     return true;
 }
 
+static void fill_iteration(const struct rank_unit *unit, struct prof_rank_iteration *row)
+{
+    struct prof_interval range = unit->iterations->data[row->iteration];
+    row->start_ns = range.begin;
+    row->duration_ns = prof_subtract(range.end, range.begin);
+    row->compute_ns = rank_cover_length(&unit->compute, range.begin, range.end);
+    row->copy_ns = rank_cover_length(&unit->copies, range.begin, range.end);
+    row->exposed_ns = rank_cover_length(&unit->exposed, range.begin, range.end);
+    row->wait_ns = rank_cover_length(&unit->waits, range.begin, range.end);
+    row->idle_ns =
+        prof_subtract(row->duration_ns, rank_cover_length(&unit->busy, range.begin, range.end));
+}
+
 #define LEAST_UNEVEN 0.01 /* of an iteration: less between the ranks' waiting is no difference */
+
+/* The others wait for the rank that waits least. */
+static void mark_slowest(struct prof_rank_iteration *rows, size_t count)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < count; i++) {
+        least = rows[i].wait_ns < rows[least].wait_ns ? i : least;
+        most = rows[i].wait_ns > rows[most].wait_ns ? i : most;
+    }
+    if (count > 1 && (double)prof_subtract(rows[most].wait_ns, rows[least].wait_ns) >
+                         LEAST_UNEVEN * (double)rows[least].duration_ns)
+        rows[least].slowest = true;
+}
 
 static bool fill_iterations(struct rank_work *w, struct prof_ranks *result)
 {
@@ -201,37 +261,15 @@ static bool fill_iterations(struct rank_work *w, struct prof_ranks *result)
             struct prof_rank_iteration *row = &result->iterations[result->iteration_count++];
             row->rank = i;
             row->iteration = (int64_t)k;
-            const struct rank_unit *unit = &w->units.data[i];
-            struct prof_interval range = unit->iterations->data[row->iteration];
-            row->start_ns = range.begin;
-            row->duration_ns = prof_subtract(range.end, range.begin);
-            row->compute_ns = rank_cover_length(&unit->compute, range.begin, range.end);
-            row->copy_ns = rank_cover_length(&unit->copies, range.begin, range.end);
-            row->exposed_ns = rank_cover_length(&unit->exposed, range.begin, range.end);
-            row->wait_ns = rank_cover_length(&unit->waits, range.begin, range.end);
-            row->idle_ns = prof_subtract(row->duration_ns,
-                                         rank_cover_length(&unit->busy, range.begin, range.end));
+            fill_iteration(&w->units.data[i], row);
         }
-        /* The rank that waits least is the one that the others wait for. */
-        struct prof_rank_iteration *rows = &result->iterations[first];
-        size_t count = result->iteration_count - first;
-        size_t least = 0, most = 0;
-        for (size_t i = 1; i < count; i++) {
-            least = rows[i].wait_ns < rows[least].wait_ns ? i : least;
-            most = rows[i].wait_ns > rows[most].wait_ns ? i : most;
-        }
-        if (count > 1 && (double)prof_subtract(rows[most].wait_ns, rows[least].wait_ns) >
-                             LEAST_UNEVEN * (double)rows[least].duration_ns)
-            rows[least].slowest = true;
+        mark_slowest(&result->iterations[first], result->iteration_count - first);
     }
     return result->iterations != NULL;
 }
 
-static bool fill_result(struct rank_work *w, struct prof_ranks *result)
+static void count_world(const struct rank_work *w, struct prof_ranks *result)
 {
-    if (!rank_causes(w, result) || !rank_collectives(w, result) || !rank_links(w, result) ||
-        !rank_differences(w, result) || !fill_rows(w, result) || !fill_iterations(w, result))
-        return false;
     int64_t here = 0, before = PROF_UNKNOWN;
     result->world_size = result->missing = PROF_UNKNOWN;
     for (size_t i = 0; i < w->capture->processes.count; i++) {
@@ -248,6 +286,14 @@ static bool fill_result(struct rank_work *w, struct prof_ranks *result)
     }
     if (result->world_size != PROF_UNKNOWN && here > 0)
         result->missing = result->world_size > here ? result->world_size - here : 0;
+}
+
+static bool fill_result(struct rank_work *w, struct prof_ranks *result)
+{
+    if (!rank_causes(w, result) || !rank_collectives(w, result) || !rank_links(w, result) ||
+        !rank_differences(w, result) || !fill_rows(w, result) || !fill_iterations(w, result))
+        return false;
+    count_world(w, result);
     for (size_t i = 0; i < w->events.count; i++)
         result->matched += w->events.data[i].wait != PROF_UNKNOWN;
     result->operations = (int64_t)w->events.count;
@@ -276,16 +322,42 @@ enum prof_status prof_ranks_present(struct prof_capture *capture, bool *present,
     return *present ? PROF_OK : rank_calls_exist(capture, present, err);
 }
 
+static void free_rank_work(struct rank_work *w)
+{
+    for (size_t i = 0; i < w->units.count; i++) {
+        struct rank_unit *unit = &w->units.data[i];
+        rank_cover_free(&unit->compute);
+        rank_cover_free(&unit->copies);
+        rank_cover_free(&unit->collectives);
+        rank_cover_free(&unit->waits);
+        rank_cover_free(&unit->exposed);
+        rank_cover_free(&unit->busy);
+    }
+    for (size_t i = 0; w->iterations && i < w->capture->processes.count; i++)
+        prof_array_free(&w->iterations[i]);
+    prof_array_free(&w->calls);
+    prof_array_free(&w->kernels);
+    prof_array_free(&w->events);
+    prof_array_free(&w->communicators);
+    prof_map_free(&w->communicator_at);
+    prof_array_free(&w->units);
+    prof_map_free(&w->unit_at);
+    free(w->takes_part);
+    free(w->collective_device);
+    free(w->iterations);
+    free(w->config_operation);
+    prof_array_free(&w->counts);
+    prof_names_free(&w->count_at);
+    prof_array_free(&w->members);
+    prof_array_free(&w->sets);
+    prof_array_free(&w->texts);
+}
+
 static enum prof_status read_rank_events(struct rank_work *w, const struct prof_facts *facts,
                                          struct prof_error *err)
 {
     bool kernels;
-    /* Times of one host are exact; those of several are as merging could bring them together. */
-    enum prof_status status = prof_scan(
-        w->capture,
-        "SELECT clock_error FROM merged_part WHERE coalesce(boot_id, host) IS NOT (SELECT "
-        "coalesce(boot_id, host) FROM merged_part ORDER BY id LIMIT 1)",
-        see_part, w, err);
+    enum prof_status status = read_merged_clocks(w, err);
     if (!status)
         status = rank_calls_read(w, err);
     if (!status && !rank_configs(w, &kernels))
@@ -294,17 +366,8 @@ static enum prof_status read_rank_events(struct rank_work *w, const struct prof_
         status = rank_kernels_read(w, err);
     if (!status && !mark_processes(w))
         status = prof_out_of_memory(err);
-    if (!status) {
-        struct prof_iterations it;
-        status = prof_iterations_find(&it, facts, false, err);
-        w->iteration_name = it.name;
-        for (size_t i = 0; !status && it.name && i < w->capture->processes.count; i++)
-            if (w->takes_part[i] &&
-                !keep_process_iterations(w, &it, w->capture->processes.data[i].id,
-                                         &w->iterations[i]))
-                status = prof_out_of_memory(err);
-        prof_iterations_free(&it);
-    }
+    if (!status)
+        status = rank_iterations_read(w, facts, err);
     if (!status)
         status = rank_operations_read(w, err);
     return status;
@@ -332,33 +395,7 @@ static enum prof_status compute_ranks(const struct prof_facts *facts,
         status = prof_out_of_memory(err);
     prof_scope_close(&w.scope);
     prof_end(w.capture);
-    for (size_t i = 0; i < w.units.count; i++) {
-        struct rank_unit *unit = &w.units.data[i];
-        rank_cover_free(&unit->compute);
-        rank_cover_free(&unit->copies);
-        rank_cover_free(&unit->collectives);
-        rank_cover_free(&unit->waits);
-        rank_cover_free(&unit->exposed);
-        rank_cover_free(&unit->busy);
-    }
-    for (size_t i = 0; w.iterations && i < w.capture->processes.count; i++)
-        prof_array_free(&w.iterations[i]);
-    prof_array_free(&w.calls);
-    prof_array_free(&w.kernels);
-    prof_array_free(&w.events);
-    prof_array_free(&w.communicators);
-    prof_map_free(&w.communicator_at);
-    prof_array_free(&w.units);
-    prof_map_free(&w.unit_at);
-    free(w.takes_part);
-    free(w.collective_device);
-    free(w.iterations);
-    free(w.config_operation);
-    prof_array_free(&w.counts);
-    prof_names_free(&w.count_at);
-    prof_array_free(&w.members);
-    prof_array_free(&w.sets);
-    prof_array_free(&w.texts);
+    free_rank_work(&w);
     if (status)
         prof_ranks_free(result);
     return status;

@@ -24,6 +24,16 @@ static bool rank_same_host(const struct rank_work *w, int64_t process, int64_t o
     return a && b && same_text(a->host, b->host) && same_text(a->boot_id, b->boot_id);
 }
 
+/* NaN when its device was not measured with another beside it. */
+static double peer_rate(const struct rank_work *w, const struct prof_ceilings *ceilings,
+                        const struct rank_unit *unit)
+{
+    const struct prof_device *device = prof_device(w->capture, unit->device);
+    const struct prof_ceiling *peer =
+        device ? prof_ceiling_find(ceilings, device->physical, PROF_CEILING_PEER_COPY) : NULL;
+    return peer ? peer->value : NAN;
+}
+
 /* Of a communicator while its ranks are gone through, whose events stand together. */
 struct reach {
     const struct rank_unit *first; /* NULL = none yet */
@@ -41,13 +51,8 @@ static void add_unit(const struct rank_work *w, const struct prof_ceilings *ceil
         return;
     if (!reach->first)
         *reach = (struct reach){.first = unit, .slowest = INFINITY};
-    /* NaN when its device was not measured with another beside it. */
-    if (rank_same_host(w, reach->first->process, unit->process)) {
-        const struct prof_device *device = prof_device(w->capture, unit->device);
-        const struct prof_ceiling *peer =
-            device ? prof_ceiling_find(ceilings, device->physical, PROF_CEILING_PEER_COPY) : NULL;
-        rate = peer ? peer->value : NAN;
-    }
+    if (rank_same_host(w, reach->first->process, unit->process))
+        rate = peer_rate(w, ceilings, unit);
     if (isnan(rate) || rate < reach->slowest) /* what is NaN stays so */
         reach->slowest = rate;
     reach->last = number;
@@ -168,6 +173,25 @@ static bool add_collective_event(struct tables *t, size_t number)
     return true;
 }
 
+static void finish_collective_row(struct tables *t, size_t i)
+{
+    struct prof_collective_row *row = &t->rows.data[i];
+    struct building *b = &t->building.data[i];
+    row->ranks = communicator_ranks(t->w, b->communicator, row->seen_ranks);
+    row->duration_ns = prof_gather_result(&b->duration);
+    row->transfer_ns = prof_gather_median(&b->transfer);
+    row->skew_ns = prof_gather_median(&b->skew);
+    double ns = isnan(row->transfer_ns) ? row->duration_ns.median : row->transfer_ns;
+    row->algorithm_rate =
+        ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns : NAN;
+    row->bus_rate = row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
+    row->link_rate = t->w->communicators.data[b->communicator].link_rate;
+    row->link_share = row->bus_rate / row->link_rate;
+    prof_gather_free(&b->duration);
+    prof_gather_free(&b->transfer);
+    prof_gather_free(&b->skew);
+}
+
 static int longest_collective_first(const void *a, const void *b)
 {
     const struct prof_collective_row *x = a, *y = b;
@@ -187,24 +211,8 @@ bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
         prof_gather_add(&b->transfer, &t.budget, w->sets.data[i].transfer);
         prof_gather_add(&b->skew, &t.budget, w->sets.data[i].skew);
     }
-    for (size_t i = 0; i < t.rows.count; i++) {
-        struct prof_collective_row *row = &t.rows.data[i];
-        struct building *b = &t.building.data[i];
-        row->ranks = communicator_ranks(t.w, b->communicator, row->seen_ranks);
-        row->duration_ns = prof_gather_result(&b->duration);
-        row->transfer_ns = prof_gather_median(&b->transfer);
-        row->skew_ns = prof_gather_median(&b->skew);
-        double ns = isnan(row->transfer_ns) ? row->duration_ns.median : row->transfer_ns;
-        row->algorithm_rate =
-            ns > 0 ? prof_collective_bytes(row->operation, b->bytes, row->ranks) * 1e9 / ns : NAN;
-        row->bus_rate =
-            row->algorithm_rate * prof_collective_bus_factor(row->operation, row->ranks);
-        row->link_rate = t.w->communicators.data[b->communicator].link_rate;
-        row->link_share = row->bus_rate / row->link_rate;
-        prof_gather_free(&b->duration);
-        prof_gather_free(&b->transfer);
-        prof_gather_free(&b->skew);
-    }
+    for (size_t i = 0; i < t.rows.count; i++)
+        finish_collective_row(&t, i);
     if (t.rows.count)
         qsort(t.rows.data, t.rows.count, sizeof *t.rows.data, longest_collective_first);
     result->collectives = t.rows.data;
@@ -263,6 +271,17 @@ static bool add_link_rate(struct links *l, uint32_t communicator, int64_t from, 
     return true;
 }
 
+static bool add_set_rate(struct links *l, const struct rank_set *set)
+{
+    const struct rank_event *event = &l->w->events.data[set->last];
+    int64_t ranks = communicator_ranks(l->w, set->communicator, (int64_t)set->count);
+    double bytes = prof_collective_bytes(event->said.operation, event->said.bytes, ranks);
+    double factor = prof_collective_bus_factor(event->said.operation, ranks);
+    return set->transfer <= 0 ||
+           add_link_rate(l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks, bytes,
+                         bytes * factor * 1e9 / (double)set->transfer);
+}
+
 static bool add_send(struct links *l, const struct rank_event *event)
 {
     int64_t ns = event->transfer > 0 ? event->transfer : prof_subtract(event->end, event->start);
@@ -272,6 +291,11 @@ static bool add_send(struct links *l, const struct rank_event *event)
     return add_link_rate(l, event->communicator, l->w->units.data[event->unit].rank,
                          event->said.peer, 2, (double)event->said.bytes,
                          (double)event->said.bytes * 1e9 / (double)ns);
+}
+
+static bool are_alike(const struct prof_rank_link *a, const struct prof_rank_link *b)
+{
+    return a != b && a->ranks == b->ranks && (a->to == PROF_UNKNOWN) == (b->to == PROF_UNKNOWN);
 }
 
 static bool compare_links(struct links *l)
@@ -284,9 +308,7 @@ static bool compare_links(struct links *l)
     for (size_t i = 0; i < l->list.count; i++) {
         size_t count = 0;
         for (size_t k = 0; k < l->list.count; k++)
-            if (&l->list.data[i] != &l->list.data[k] &&
-                l->list.data[i].ranks == l->list.data[k].ranks &&
-                (l->list.data[i].to == PROF_UNKNOWN) == (l->list.data[k].to == PROF_UNKNOWN))
+            if (are_alike(&l->list.data[i], &l->list.data[k]))
                 others[count++] = (int64_t)l->list.data[k].bus_rate;
         l->list.data[i].usual_rate = rank_median(others, count);
     }
@@ -310,16 +332,8 @@ bool rank_links(struct rank_work *w, struct prof_ranks *result)
 {
     struct links l = {.w = w};
     bool ok = true;
-    for (size_t i = 0; ok && i < w->sets.count; i++) {
-        const struct rank_set *set = &w->sets.data[i];
-        const struct rank_event *event = &l.w->events.data[set->last];
-        int64_t ranks = communicator_ranks(l.w, set->communicator, (int64_t)set->count);
-        double bytes = prof_collective_bytes(event->said.operation, event->said.bytes, ranks);
-        double factor = prof_collective_bus_factor(event->said.operation, ranks);
-        ok = set->transfer <= 0 ||
-             add_link_rate(&l, set->communicator, PROF_UNKNOWN, PROF_UNKNOWN, ranks, bytes,
-                           bytes * factor * 1e9 / (double)set->transfer);
-    }
+    for (size_t i = 0; ok && i < w->sets.count; i++)
+        ok = add_set_rate(&l, &w->sets.data[i]);
     for (size_t i = 0; ok && i < w->events.count; i++)
         ok = add_send(&l, &w->events.data[i]);
     ok = ok && compare_links(&l);
@@ -349,6 +363,12 @@ static const char *kept(struct rank_work *w, sqlite3_stmt *row, int column)
     return text ? prof_arena_copy(&w->capture->string_texts, text, strlen(text)) : NULL;
 }
 
+static bool same_port(const struct rank_work *w, const struct prof_rank_port *a,
+                      const struct prof_rank_port *b)
+{
+    return strcmp(a->name, b->name) == 0 && rank_same_host(w, a->process, b->process);
+}
+
 /* Where each rank had a perfkit of its own, all of them saw the ports of their host: the one that
  * looked longest counts. */
 static bool add_port(void *user, sqlite3_stmt *row)
@@ -373,8 +393,7 @@ static bool add_port(void *user, sqlite3_stmt *row)
     port.link_share = fmax(port.receive_rate, port.send_rate) / port.link_rate;
     for (size_t i = 0; i < ports->list.count; i++) {
         struct prof_rank_port *known = &ports->list.data[i];
-        if (!(strcmp(known->name, port.name) == 0 &&
-              rank_same_host(ports->w, known->process, port.process)))
+        if (!same_port(ports->w, known, &port))
             continue;
         if (port.duration_ns > known->duration_ns)
             *known = port;

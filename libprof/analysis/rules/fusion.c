@@ -13,6 +13,13 @@
 
 enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
 
+/* FLOP per byte of a launch configuration; NaN when not available. */
+static double intensity_of(const struct prof_judge *judge, const struct prof_shape *shape)
+{
+    const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+    return point ? point->roofs[PROF_ROOF_DRAM].intensity : NAN;
+}
+
 static unsigned char *classify(struct prof_judge *judge)
 {
     const struct prof_facts *f = judge->facts;
@@ -21,9 +28,7 @@ static unsigned char *classify(struct prof_judge *judge)
     for (size_t at = 0; classes && (shape = prof_next_shape(judge, &at));) {
         if (shape->kind != PROF_OP_KERNEL || prof_is_unbatched(judge, shape))
             continue; /* a kernel repeated over pieces is that rule's */
-        /* FLOP per byte of a launch configuration; NaN when not available. */
-        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
-        double intensity = point ? point->roofs[PROF_ROOF_DRAM].intensity : NAN;
+        double intensity = intensity_of(judge, shape);
         bool low = isfinite(intensity) && intensity < PROF_STREAMING;
         bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
         classes[shape - f->shapes.data] = low ? BY_WORK : brief ? BY_LENGTH : NOT_FUSIBLE;
@@ -55,6 +60,21 @@ struct chains {
     struct prof_spots spots;
 };
 
+/* All but the longest kernel of a chain are saved. */
+static void save_links(const struct chain *chain, struct chains *all)
+{
+    size_t longest = 0;
+    for (size_t i = 1; i < chain->links.count; i++) {
+        if (chain->links.data[i].duration > chain->links.data[longest].duration)
+            longest = i;
+    }
+    for (size_t i = 0; i < chain->links.count; i++) {
+        const struct link *link = &chain->links.data[i];
+        all->saved_ns += i == longest ? 0 : link->duration;
+        all->saved[link->shape] += i == longest ? 0 : link->duration;
+    }
+}
+
 static void close_chain(struct chain *chain, struct chains *all)
 {
     int64_t different = (int64_t)chain->different;
@@ -62,16 +82,7 @@ static void close_chain(struct chain *chain, struct chains *all)
         all->count++;
         all->kernels += (int64_t)chain->links.count;
         all->sum_ns += chain->sum_ns;
-        /* All but the longest kernel of a chain are saved. */
-        size_t longest = 0;
-        for (size_t i = 1; i < chain->links.count; i++)
-            if (chain->links.data[i].duration > chain->links.data[longest].duration)
-                longest = i;
-        for (size_t i = 0; i < chain->links.count; i++) {
-            const struct link *link = &chain->links.data[i];
-            all->saved_ns += i == longest ? 0 : link->duration;
-            all->saved[link->shape] += i == longest ? 0 : link->duration;
-        }
+        save_links(chain, all);
         all->gap_ns += chain->gap_ns;
         all->host_ns += chain->host_ns;
         all->declared |= chain->declared;
@@ -119,6 +130,41 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
     return ok;
 }
 
+/* Names, not configurations, distinguish neighbours. A chain that comes back to its first kernel
+ * has begun anew. */
+static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
+                   const struct prof_map *neighbours, const struct prof_op *op, bool declared)
+{
+    const char *name = prof_shape_name(&f->shapes.data[op->shape]);
+    bool anew = chain->first_name == name && chain->last_name != name;
+    bool follows =
+        chain->links.count && chain->stream == op->stream && !anew && op->start >= chain->end;
+    int64_t gap = follows ? prof_subtract(op->start, chain->end) : 0;
+    const uint64_t *times =
+        follows ? prof_map_get(neighbours, (uint64_t)chain->last_shape << 32 | op->shape) : NULL;
+    if (!times || 2 * (*times >> 32) < (uint32_t)*times)
+        close_chain(chain, all);
+    if (!chain->links.count)
+        begin_chain(chain, op, name);
+    else
+        chain->gap_ns += gap < SHORT_NS ? gap : SHORT_NS;
+    chain->different += chain->last_name != name;
+    int64_t apart = prof_subtract(op->call, chain->last_call); /* of a call that may be unknown */
+    if (chain->links.count && op->call != PROF_UNKNOWN && op->thread == chain->thread &&
+        apart > 0 && apart < SHORT_NS)
+        chain->host_ns += apart;
+    chain->last_call = op->call == PROF_UNKNOWN ? chain->last_call : op->call;
+    struct link *slot = prof_array_add(&chain->links);
+    if (slot)
+        *slot = (struct link){op->shape, op->duration};
+    all->failed |= !slot;
+    chain->last_name = name;
+    chain->last_shape = op->shape;
+    chain->sum_ns += op->duration;
+    chain->end = op->start + op->duration;
+    chain->declared |= declared;
+}
+
 static bool find_chains(struct prof_judge *judge, struct chains *all)
 {
     const struct prof_facts *f = judge->facts;
@@ -133,40 +179,9 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
-        /* Names, not configurations, distinguish neighbours. A chain that comes back to its first
-         * kernel has begun anew. */
-        if (kind == PROF_OP_KERNEL && classes[op->shape]) {
-            const char *name = prof_shape_name(&f->shapes.data[op->shape]);
-            bool anew = chain.first_name == name && chain.last_name != name;
-            bool follows =
-                chain.links.count && chain.stream == op->stream && !anew && op->start >= chain.end;
-            int64_t gap = follows ? prof_subtract(op->start, chain.end) : 0;
-            const uint64_t *times =
-                follows ? prof_map_get(&neighbours, (uint64_t)chain.last_shape << 32 | op->shape)
-                        : NULL;
-            if (!times || 2 * (*times >> 32) < (uint32_t)*times)
-                close_chain(&chain, all);
-            if (!chain.links.count)
-                begin_chain(&chain, op, name);
-            else
-                chain.gap_ns += gap < SHORT_NS ? gap : SHORT_NS;
-            chain.different += chain.last_name != name;
-            int64_t apart =
-                prof_subtract(op->call, chain.last_call); /* of a call that may be unknown */
-            if (chain.links.count && op->call != PROF_UNKNOWN && op->thread == chain.thread &&
-                apart > 0 && apart < SHORT_NS)
-                chain.host_ns += apart;
-            chain.last_call = op->call == PROF_UNKNOWN ? chain.last_call : op->call;
-            struct link *slot = prof_array_add(&chain.links);
-            if (slot)
-                *slot = (struct link){op->shape, op->duration};
-            all->failed |= !slot;
-            chain.last_name = name;
-            chain.last_shape = op->shape;
-            chain.sum_ns += op->duration;
-            chain.end = op->start + op->duration;
-            chain.declared |= (classes[op->shape] == BY_WORK);
-        } else
+        if (kind == PROF_OP_KERNEL && classes[op->shape])
+            extend(f, &chain, all, &neighbours, op, classes[op->shape] == BY_WORK);
+        else
             close_chain(&chain, all);
     }
     close_chain(&chain, all);
@@ -177,6 +192,17 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     return ok;
 }
 
+static void claim_links(struct prof_judge *judge, struct prof_draft *draft,
+                        const struct chains *all)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t saved = all->saved[shape - judge->facts->shapes.data];
+        if (shape->sum_ns > 0)
+            prof_claim_kernel(judge, draft, shape, (double)saved / (double)shape->sum_ns);
+    }
+}
+
 /* By what the chains and the whole become faster where each chain is its longest kernel. The host's
  * time from launch to launch runs beside the kernels: together no longer than what is judged. */
 struct speed_up {
@@ -184,48 +210,53 @@ struct speed_up {
     double share; /* of the time that is analysed */
 };
 
+static struct speed_up speed_up_of(const struct prof_judge *judge, const struct chains *all,
+                                   int64_t between_ns)
+{
+    struct speed_up text;
+    double window = (double)prof_facts_window_ns(judge->facts);
+    double took = fmin((double)(all->sum_ns + between_ns), window);
+    double left = (double)(all->sum_ns - all->saved_ns), rest = window - took + left;
+    text.share = took / window;
+    text.chains = took / fmax(left, 1);
+    text.whole = window / fmax(rest, 1);
+    return text;
+}
+
+static void tell_chains(struct prof_judge *judge, const struct chains *all)
+{
+    int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
+    dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
+    /* Where no work was declared, what is between them is the launch rules'. */
+    int64_t launch = all->gap_ns - dispatch;
+    launch = all->declared && all->host_ns > launch ? all->host_ns : launch;
+    struct speed_up gain = speed_up_of(judge, all, dispatch + launch);
+    struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
+    prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
+                 {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
+                 {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
+                 {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
+    claim_links(judge, draft, all);
+    if (all->declared) {
+        prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
+        prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
+    }
+    prof_say(draft,
+             "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
+             "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
+             "One kernel could keep what they pass on in registers: at most {chains_factor}x "
+             "faster on {share} of the time, {whole_factor}x in all.",
+             all->declared ? "move memory rather than compute" : "are short");
+    prof_places(judge, draft, &all->spots);
+}
+
 static void fusion_candidate(struct prof_judge *judge)
 {
     struct chains all;
     if (!find_chains(judge, &all))
         judge->failed = true;
-    else if (all.count >= 3) {
-        int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
-        dispatch = all.gap_ns < dispatch ? all.gap_ns : dispatch;
-        /* Where no work was declared, what is between them is the launch rules'. */
-        int64_t launch = all.gap_ns - dispatch;
-        launch = all.declared && all.host_ns > launch ? all.host_ns : launch;
-        struct speed_up gain;
-        double window = (double)prof_facts_window_ns(judge->facts);
-        double took = fmin((double)(all.sum_ns + (dispatch + launch)), window);
-        double left = (double)(all.sum_ns - all.saved_ns), rest = window - took + left;
-        gain.share = took / window;
-        gain.chains = took / fmax(left, 1);
-        gain.whole = window / fmax(rest, 1);
-        struct prof_draft *draft = prof_found(judge, all.declared ? 0.7 : 0.3);
-        prof_numbers(draft, {"chains", (double)all.count}, {"longest", (double)all.longest},
-                     {"kernels", (double)all.kernels}, {"kernel_ns", (double)all.sum_ns},
-                     {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
-                     {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
-        const struct prof_shape *shape;
-        for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-            int64_t saved = all.saved[shape - judge->facts->shapes.data];
-            if (shape->sum_ns > 0)
-                prof_claim_kernel(judge, draft, shape, (double)saved / (double)shape->sum_ns);
-        }
-        if (all.declared) {
-            prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
-            prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
-        }
-        prof_say(
-            draft,
-            "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
-            "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
-            "One kernel could keep what they pass on in registers: at most {chains_factor}x "
-            "faster on {share} of the time, {whole_factor}x in all.",
-            all.declared ? "move memory rather than compute" : "are short");
-        prof_places(judge, draft, &all.spots);
-    }
+    else if (all.count >= 3)
+        tell_chains(judge, &all);
     free(all.saved);
 }
 

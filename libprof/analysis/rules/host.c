@@ -46,6 +46,20 @@ static int64_t call_time(const struct prof_judge *judge, enum wire_class a, enum
     return prof_add(judge->device->calls[a].sum_ns, judge->device->calls[b].sum_ns);
 }
 
+static void claim_first_touch(struct prof_judge *judge, struct prof_draft *draft, int64_t bytes)
+{
+    static const enum prof_slice touched[] = {PROF_SLICE_COPY_PAGEABLE, PROF_SLICE_COPY_PINNED,
+                                              PROF_SLICE_COPY_OTHER, PROF_SLICE_KERNEL,
+                                              PROF_SLICE_FILL};
+    int64_t faults = bytes / PAGE_BYTES * PAGE_FAULT_NS;
+    for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
+        int64_t most = judge->device->slice_ns[touched[i]];
+        int64_t part = faults < most ? faults : most;
+        prof_claim(judge, draft, "first_touch_ns", touched[i], part);
+        faults -= part;
+    }
+}
+
 /* Launching that allocating made: in its gaps, and where its calls held up the next launch (`late`,
  * at most). Without it the host is ahead, but for what its calls take longer than the kernels and
  * copies that it launches without waiting. */
@@ -77,18 +91,8 @@ static void alloc_in_loop(struct prof_judge *judge)
                  {"calls", (double)calls}, {"call_ns", (double)call_ns});
     prof_claim(judge, draft, "idle_ns", PROF_SLICE_ALLOC,
                judge->device->slice_ns[PROF_SLICE_ALLOC]);
-    if (prof_shares_memory(judge)) {
-        static const enum prof_slice touched[] = {PROF_SLICE_COPY_PAGEABLE, PROF_SLICE_COPY_PINNED,
-                                                  PROF_SLICE_COPY_OTHER, PROF_SLICE_KERNEL,
-                                                  PROF_SLICE_FILL};
-        int64_t faults = churn.bytes / PAGE_BYTES * PAGE_FAULT_NS;
-        for (size_t i = 0; i < sizeof touched / sizeof touched[0] && faults > 0; i++) {
-            int64_t most = judge->device->slice_ns[touched[i]];
-            int64_t part = faults < most ? faults : most;
-            prof_claim(judge, draft, "first_touch_ns", touched[i], part);
-            faults -= part;
-        }
-    }
+    if (prof_shares_memory(judge))
+        claim_first_touch(judge, draft, churn.bytes);
     prof_claim(judge, draft, "idle_sync_beside_ns", PROF_SLICE_SYNC,
                judge->device->beside_alloc_ns[PROF_SLICE_SYNC]);
     prof_claim(judge, draft, "idle_launch_beside_ns", PROF_SLICE_LAUNCH,
@@ -203,23 +207,31 @@ static void one_off_cost(struct prof_judge *judge)
 
 /* ---- the host's own work --------------------------------------------------------------------- */
 
+/* Of the device's idle time what is before its first operation or after its last one, and longer
+ * than any pause in between: it took no part in the repeating yet, or no more. */
+static int64_t unused_ns(const struct prof_device_facts *d)
+{
+    int64_t pause = d->longest_pause_ns;
+    return (d->lead_ns > pause ? d->lead_ns - pause : 0) +
+           (d->tail_ns > pause ? d->tail_ns - pause : 0);
+}
+
+/* Does most of `host` lie between the iterations? */
+static bool is_between_steps(const struct prof_judge *judge, int64_t host)
+{
+    return judge->facts->step_name && 2 * judge->device->outside_ns >= host;
+}
+
 static void host_starvation(struct prof_judge *judge)
 {
     const struct prof_device_facts *d = judge->device;
     int64_t interpreting = prof_interpreting_ns(judge);
-    /* Of the device's idle time what is before its first operation or after its last one, and
-     * longer than any pause in between: it took no part in the repeating yet, or no more. */
-    int64_t pause = d->longest_pause_ns;
-    int64_t host = d->slice_ns[PROF_SLICE_HOST] -
-                   ((d->lead_ns > pause ? d->lead_ns - pause : 0) +
-                    (d->tail_ns > pause ? d->tail_ns - pause : 0)) -
-                   interpreting;
+    int64_t host = d->slice_ns[PROF_SLICE_HOST] - unused_ns(d) - interpreting;
     int64_t woken = d->woken_ns < host ? d->woken_ns : host; /* a cause only where the host works */
     int64_t idle = host + woken;
     if (host <= 0 || d->gaps < 5 || prof_misses_work(judge))
         return;
-    /* Does most of `host` lie between the iterations? */
-    bool between = judge->facts->step_name && 2 * judge->device->outside_ns >= host;
+    bool between = is_between_steps(judge, host);
     struct prof_draft *draft = prof_found(judge, between || prof_steps(judge) < 20 ? 0.4 : 0.7);
     prof_numbers(draft, {"idle_ns", (double)idle}, {"idle_share", prof_of_window(judge, idle)},
                  {"longest_ns", (double)d->longest_pause_ns}, {"gaps", (double)d->gaps});

@@ -71,6 +71,23 @@ static void tell_others(struct prof_draft *draft, const struct prof_cpu *cpu)
     prof_say(draft, " The other threads computed most in %s: {others_in_function_ns}.", place);
 }
 
+static void draft_host_samples(struct prof_draft *draft, const struct prof_cpu *cpu)
+{
+    int64_t all = prof_cpu_total(cpu->launching.idle_ns);
+    const struct prof_cpu_function *first = cpu->function_count ? cpu->functions : NULL;
+    int64_t in_first = first && first->launches ? prof_cpu_total(first->times.idle_ns) : 0;
+    if (all <= 0 || (double)in_first < WORTH_NAMING * (double)all)
+        return;
+    char place[160];
+    place_text(first, place, sizeof place);
+    prof_numbers(draft, {"host_in_function_ns", (double)in_first}, {"host_sampled_ns", (double)all},
+                 {"host_in_function_share", (double)in_first / (double)all});
+    prof_say(draft, " The host was in %s for {host_in_function_share} of that time, mostly %s.",
+             place, state_words[main_state(first->times.idle_ns)]);
+    if (main_state(cpu->launching.idle_ns) == PROF_CPU_BLOCKED)
+        tell_others(draft, cpu);
+}
+
 void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
 {
     const struct prof_facts *f = judge->facts;
@@ -86,22 +103,7 @@ void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft)
         judge->failed = true;
     } else if (!prof_scope_open(&scope, f->capture, &filter, NULL)) {
         if (!prof_cpu_of(f->capture, &scope, &time, &cpu, NULL)) {
-            int64_t all = prof_cpu_total(cpu.launching.idle_ns);
-            const struct prof_cpu_function *first = cpu.function_count ? cpu.functions : NULL;
-            int64_t in_first = first && first->launches ? prof_cpu_total(first->times.idle_ns) : 0;
-            if (!(all <= 0 || (double)in_first < WORTH_NAMING * (double)all)) {
-                char place[160];
-                place_text(first, place, sizeof place);
-                prof_numbers(draft, {"host_in_function_ns", (double)in_first},
-                             {"host_sampled_ns", (double)all},
-                             {"host_in_function_share", (double)in_first / (double)all});
-                prof_say(
-                    draft,
-                    " The host was in %s for {host_in_function_share} of that time, mostly %s.",
-                    place, state_words[main_state(first->times.idle_ns)]);
-                if (main_state(cpu.launching.idle_ns) == PROF_CPU_BLOCKED)
-                    tell_others(draft, &cpu);
-            }
+            draft_host_samples(draft, &cpu);
             prof_cpu_free(&cpu);
         }
         prof_scope_close(&scope);

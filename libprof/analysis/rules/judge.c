@@ -240,6 +240,35 @@ static bool by_lane_depth(const struct prof_range_node *a, const struct prof_ran
     return a->begin < b->begin || (a->begin == b->begin && a->end > b->end);
 }
 
+/* The ranges around a moment on a thread, outermost first, "a/b/c". */
+static void write_path(const struct prof_facts *f, uint32_t thread, int64_t time, char *out,
+                       size_t size)
+{
+    /* Searching moves a lane's hint only: the index stays what it is. */
+    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
+    struct prof_range_thread *lanes = prof_range_thread(ranges, thread);
+    const struct prof_range_node *around[DEPTH];
+    size_t depth = 0, used = 0;
+    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
+        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], time);
+        for (; at != PROF_NO_RANGE && depth < DEPTH; at = ranges->nodes.data[at].parent) {
+            const struct prof_range_node *node = &ranges->nodes.data[at];
+            size_t k = depth++;
+            for (; k && by_lane_depth(node, around[k - 1]); k--)
+                around[k] = around[k - 1];
+            around[k] = node;
+        }
+    }
+    out[0] = 0;
+    for (size_t i = 0; i < depth; i++) {
+        const char *name = f->range_texts.list.data[around[i]->group];
+        int wrote = snprintf(out + used, size - used, "%s%s", i ? "/" : "", name ? name : "?");
+        if (wrote < 0 || (size_t)wrote >= size - used)
+            return;
+        used += (size_t)wrote;
+    }
+}
+
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot)
 {
     struct prof_finding *finding = &draft->finding;
@@ -256,32 +285,7 @@ void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct
         .start_ns = spot->start,
         .duration_ns = spot->duration,
     };
-    /* The ranges around a moment on a thread, outermost first, "a/b/c". */
-    size_t size = sizeof place->path;
-    /* Searching moves a lane's hint only: the index stays what it is. */
-    struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
-    struct prof_range_thread *lanes = prof_range_thread(ranges, spot->thread);
-    const struct prof_range_node *around[DEPTH];
-    size_t depth = 0, used = 0;
-    for (size_t l = 0; lanes && l < lanes->lanes.count; l++) {
-        uint32_t at = prof_range_at(ranges, &lanes->lanes.data[l], spot->start);
-        for (; at != PROF_NO_RANGE && depth < DEPTH; at = ranges->nodes.data[at].parent) {
-            const struct prof_range_node *node = &ranges->nodes.data[at];
-            size_t k = depth++;
-            for (; k && by_lane_depth(node, around[k - 1]); k--)
-                around[k] = around[k - 1];
-            around[k] = node;
-        }
-    }
-    place->path[0] = 0;
-    for (size_t i = 0; i < depth; i++) {
-        const char *name = f->range_texts.list.data[around[i]->group];
-        int wrote =
-            snprintf(place->path + used, size - used, "%s%s", i ? "/" : "", name ? name : "?");
-        if (wrote < 0 || (size_t)wrote >= size - used)
-            return;
-        used += (size_t)wrote;
-    }
+    write_path(f, spot->thread, spot->start, place->path, sizeof place->path);
 }
 
 void prof_places(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spots *spots)

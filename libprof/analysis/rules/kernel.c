@@ -241,6 +241,12 @@ static void low_occupancy(struct prof_judge *judge)
     0.6 /* x the distance to the roof: near it each percent is harder to gain                      \
          */
 
+/* Many kernels under one name are no place to begin. */
+static bool is_the_rest(const struct prof_shape *shape)
+{
+    return shape->config && shape->config->id == PROF_OTHER_CONFIGS;
+}
+
 /* Bytes that move faster than DRAM can are L2's: without a ceiling of L2 their roof is not known,
  * and the arithmetic's is not the nearest. */
 static bool knows_roof(const struct prof_roofline_point *point)
@@ -256,9 +262,7 @@ static void hot_kernel(struct prof_judge *judge)
 {
     const struct prof_shape *shape, *hot = NULL;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        /* Many kernels that are not kept apart are no place to begin. */
-        if (shape->kind == PROF_OP_KERNEL &&
-            !(shape->config && shape->config->id == PROF_OTHER_CONFIGS) &&
+        if (shape->kind == PROF_OP_KERNEL && !is_the_rest(shape) &&
             (!hot || shape->alone_ns > hot->alone_ns))
             hot = shape;
     }

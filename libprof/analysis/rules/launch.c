@@ -192,6 +192,20 @@ static void place_kernels(struct prof_judge *judge, struct prof_draft *draft,
             prof_place(judge, draft, &spots->worst[i]);
 }
 
+/* Launched ahead, a kernel starts beside the end of the one before. What that is of its time is not
+ * seen; no more than the shortest kernel takes. */
+static void claim_starts(struct prof_judge *judge, struct prof_draft *draft)
+{
+    const struct prof_shape *shape;
+    int64_t start = prof_kernel_start_ns(judge);
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        int64_t mean = shape->sum_ns / shape->count, most = mean - GRAPH_NODE_NS;
+        if (prof_is_kernel(shape) && most > 0 && start > 0)
+            prof_claim_kernel(judge, draft, shape,
+                              (double)(start < most ? start : most) / (double)mean);
+    }
+}
+
 /* The way of an interpreter from one launch to the next goes with the launches. */
 static int64_t interpreting_ns(const struct prof_judge *judge)
 {
@@ -214,16 +228,7 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
                (int64_t)((double)dispatch_ns * part));
     if (interpreting_ns(judge))
         prof_claim(judge, draft, "python_ns", PROF_SLICE_HOST, interpreting_ns(judge));
-    /* Launched ahead, a kernel starts beside the end of the one before. What that is of its time is
-     * not seen; no more than the shortest kernel takes. */
-    const struct prof_shape *shape;
-    int64_t start = prof_kernel_start_ns(judge);
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        int64_t mean = shape->sum_ns / shape->count, most = mean - GRAPH_NODE_NS;
-        if (prof_is_kernel(shape) && most > 0 && start > 0)
-            prof_claim_kernel(judge, draft, shape,
-                              (double)(start < most ? start : most) / (double)mean);
-    }
+    claim_starts(judge, draft);
     prof_mend(draft, (struct prof_edit){.free_launch = true,
                                         .launching_ns = prof_is_python(judge) ? PROF_BRIEF_NS : 0});
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_LAUNCH]);

@@ -148,6 +148,19 @@ static void memory_pressure(struct prof_judge *judge)
 
 /* ---- kept ------------------------------------------------------------------------------------ */
 
+/* Which of the blocks of a path are shown as places: the largest that outlive the steps. */
+static void spot_kept(const struct prof_judge *judge, struct prof_spots *spots)
+{
+    const struct prof_facts *f = judge->facts;
+    for (size_t i = 0; i < f->lifetimes.count; i++) {
+        const struct prof_lifetime *l = &f->lifetimes.data[i];
+        if (on_device(judge, l) && l->end >= f->end && prof_facts_called(f, l->start) &&
+            l->kind != WIRE_MEMORY_DEVICE_STATIC)
+            prof_spots_add(spots,
+                           (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
+    }
+}
+
 /* What leaks: call paths that go on keeping memory from step to step. Of several phases the one
  * that grows most: an iteration of one keeps nothing of another. */
 struct leaks {
@@ -186,15 +199,7 @@ static void memory_leak(struct prof_judge *judge)
         leaks.count < steps / 2)
         return;
     struct prof_spots spots = {0};
-    /* Which of the blocks of a path are shown as places: the largest that outlive the steps. */
-    const struct prof_facts *f = judge->facts;
-    for (size_t i = 0; i < f->lifetimes.count; i++) {
-        const struct prof_lifetime *l = &f->lifetimes.data[i];
-        if (on_device(judge, l) && l->end >= f->end && prof_facts_called(f, l->start) &&
-            l->kind != WIRE_MEMORY_DEVICE_STATIC)
-            prof_spots_add(&spots,
-                           (struct prof_spot){l->start, f->end_ns - l->start, 0, l->thread, 0});
-    }
+    spot_kept(judge, &spots);
     bool several = judge->memory->phase_count > 1 && leaks.phase;
     char *phase = several ? prof_report_fit(leaks.phase, PROF_PHASE_CELLS) : NULL;
     struct prof_draft *draft = prof_found(judge, 0.7);

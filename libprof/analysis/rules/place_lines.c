@@ -92,6 +92,18 @@ static bool comes_next(const struct prof_place *place, const struct seen *seen)
     return end == seen->start || (end == seen->call && place->thread == seen->thread);
 }
 
+static void match(const struct moments *m, struct prof_capture *capture, enum prof_stack_use use,
+                  const struct seen *seen)
+{
+    for (size_t i = 0; i < m->places.count; i++) {
+        struct prof_place *place = m->places.data[i];
+        if ((!place->line[0] || place->line_ends_it) && is_itself(place, seen))
+            write_line(place, capture, use, seen->stack, false);
+        else if (!place->line[0] && comes_next(place, seen))
+            write_line(place, capture, use, seen->stack, true);
+    }
+}
+
 static enum prof_status look_through(struct prof_capture *capture, const struct moments *m,
                                      enum prof_stack_use use, const char *from,
                                      struct prof_error *err)
@@ -111,13 +123,7 @@ static enum prof_status look_through(struct prof_capture *capture, const struct 
         struct seen seen = {prof_column_int(row, 0), prof_column_int(row, 1),
                             prof_column_int(row, 2), prof_column_id(row, 3),
                             prof_column_id(row, 4),  prof_column_id(row, 5)};
-        for (size_t i = 0; i < m->places.count; i++) {
-            struct prof_place *place = m->places.data[i];
-            if ((!place->line[0] || place->line_ends_it) && is_itself(place, &seen))
-                write_line(place, capture, use, seen.stack, false);
-            else if (!place->line[0] && comes_next(place, &seen))
-                write_line(place, capture, use, seen.stack, true);
-        }
+        match(m, capture, use, &seen);
     }
     return prof_query_end(capture, row, err);
 }

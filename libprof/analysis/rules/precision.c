@@ -47,6 +47,27 @@ static enum evidence evidence_of(const struct prof_shape *shape,
     return named == PROF_PRECISION_WIDE ? NAMED : NONE;
 }
 
+static void find_wide(struct prof_judge *judge, struct narrowed *found)
+{
+    const struct prof_shape *shape;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
+        enum evidence evidence = evidence_of(shape, point);
+        bool placed = point && (point->bound != PROF_BOUND_NONE || point->flop_source);
+        found->any |= placed;
+        found->moves_only |=
+            placed && point->bound == PROF_BOUND_DRAM && point->pipe == PROF_CEILINGS;
+        if (!evidence)
+            continue;
+        found->time_ns[evidence] += shape->alone_ns;
+        found->kernels[evidence]++;
+        const struct prof_roofline_point **worst = &found->worst[evidence];
+        if (!*worst || point->time_ns > (*worst)->time_ns)
+            *worst = point;
+        prof_spots_add(&found->spots[evidence], prof_longest_spot(judge, shape));
+    }
+}
+
 /* What is computed in a second with 16 bits at most, products of matrices as the vendor's library
  * computes them; NaN = not known. */
 static double narrow_rate(const struct prof_judge *judge, const struct prof_roofline_point *point)
@@ -97,23 +118,7 @@ static void low_precision(struct prof_judge *judge)
         prof_abstain(judge, "needs a GPU with half-precision units (compute capability 7.0)");
         return;
     }
-    const struct prof_shape *shape;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        const struct prof_roofline_point *point = prof_roof_of(judge, shape);
-        enum evidence evidence = evidence_of(shape, point);
-        bool placed = point && (point->bound != PROF_BOUND_NONE || point->flop_source);
-        found.any |= placed;
-        found.moves_only |=
-            placed && point->bound == PROF_BOUND_DRAM && point->pipe == PROF_CEILINGS;
-        if (!evidence)
-            continue;
-        found.time_ns[evidence] += shape->alone_ns;
-        found.kernels[evidence]++;
-        const struct prof_roofline_point **worst = &found.worst[evidence];
-        if (!*worst || point->time_ns > (*worst)->time_ns)
-            *worst = point;
-        prof_spots_add(&found.spots[evidence], prof_longest_spot(judge, shape));
-    }
+    find_wide(judge, &found);
     if (!found.any)
         prof_abstain(judge, "needs declared work or counters, and the device's ceilings");
     else if (found.moves_only && !found.worst[SURE] && !found.worst[MAYBE])

@@ -73,6 +73,19 @@ static struct prof_text because_of(const struct prof_rank_row *row, struct prof_
     return text;
 }
 
+static void place_late(struct prof_judge *judge, struct prof_draft *draft,
+                       const struct prof_rank_row *row)
+{
+    const struct prof_ranks *ranks = judge->ranks;
+    for (size_t i = 0; i < ranks->late_count; i++) {
+        const struct prof_rank_late *late = &ranks->late[i];
+        if (&ranks->rows[late->rank] == row)
+            prof_place(judge, draft,
+                       &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns),
+                                           late->late_ns, 0, 0, 0});
+    }
+}
+
 static void straggler(struct prof_judge *judge)
 {
     static const enum prof_slice states[PROF_CAUSES] = {PROF_SLICE_KERNEL, PROF_SLICE_KERNEL,
@@ -97,14 +110,7 @@ static void straggler(struct prof_judge *judge)
              "after the last but one in all: %s%s%s. The others waited {caused_ns} for it, summed.",
              words_for(row).text, cause.text, named ? ", most of all " : "",
              named ? kernel.text : "");
-    const struct prof_ranks *ranks = judge->ranks;
-    for (size_t i = 0; i < ranks->late_count; i++) {
-        const struct prof_rank_late *late = &ranks->late[i];
-        if (&ranks->rows[late->rank] == row)
-            prof_place(judge, draft,
-                       &(struct prof_spot){prof_subtract(late->start_ns, late->late_ns),
-                                           late->late_ns, 0, 0, 0});
-    }
+    place_late(judge, draft, row);
 }
 
 /* ---- time in collectives --------------------------------------------------------------------- */

@@ -88,14 +88,9 @@ static int by_replay_start(const void *a, const void *b)
     return PROF_COMPARE(x->start, y->start);
 }
 
-bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)
+/* Of the waits in a step, the last one is where the host needs the result. */
+static void mark_waits(struct prof_replay *r)
 {
-    *r = (struct prof_replay){.facts = facts};
-    if (!add_ops(r) || !add_calls(r))
-        return false;
-    if (r->items.count)
-        qsort(r->items.data, r->items.count, sizeof *r->items.data, by_replay_start);
-    /* Of the waits in a step, the last one is where the host needs the result. */
     const struct prof_facts *f = r->facts;
     int64_t waits = 0, seen = 0;
     for (size_t i = 0; i < r->items.count; i++)
@@ -108,7 +103,11 @@ bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)
         seen++;
         item->last_wait = seen * steps / waits != (seen - 1) * steps / waits;
     }
-    /* 10th percentile of the times from a call to the start. */
+}
+
+/* 10th percentile of the times from a call to the start. */
+static int64_t typical_launch_latency(const struct prof_replay *r)
+{
     static const int64_t otherwise = 5000;
     int64_t *samples = malloc(SAMPLES * sizeof *samples);
     size_t count = 0;
@@ -121,7 +120,18 @@ bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)
         qsort(samples, count, sizeof *samples, prof_ascending_int64);
     int64_t result = count ? samples[count / 10] : otherwise;
     free(samples);
-    r->typical_ns = result;
+    return result;
+}
+
+bool prof_replay_open(struct prof_replay *r, const struct prof_facts *facts)
+{
+    *r = (struct prof_replay){.facts = facts};
+    if (!add_ops(r) || !add_calls(r))
+        return false;
+    if (r->items.count)
+        qsort(r->items.data, r->items.count, sizeof *r->items.data, by_replay_start);
+    mark_waits(r);
+    r->typical_ns = typical_launch_latency(r);
     return true;
 }
 
@@ -237,6 +247,22 @@ static int64_t replay_op(const struct run *run, const struct prof_replay_item *i
     return now + item->duration;
 }
 
+static void replay_item(const struct run *run, const struct prof_replay_item *item)
+{
+    struct clock *thread = &run->threads[item->thread];
+    int64_t now = host_time(run, item);
+    bool skipped = run->edit->one_wait_a_step && !item->last_wait;
+    if (item->has_op)
+        thread->is = replay_op(run, item, now);
+    else if (run->edit->drop_classes & 1u << item->class_)
+        thread->is = now;
+    else if (item->class_ == WIRE_CLASS_SYNC)
+        thread->is = skipped ? now : replay_wait(run, item, now);
+    else
+        thread->is = now + item->duration;
+    thread->was = later(thread->was, item->start + item->duration);
+}
+
 int64_t prof_replay_run(const struct prof_replay *r, const struct prof_edit *edit)
 {
     struct run run = {.replay = r, .edit = edit};
@@ -248,21 +274,8 @@ int64_t prof_replay_run(const struct prof_replay *r, const struct prof_edit *edi
             run.threads[i] = (struct clock){begin, begin};
         for (size_t i = 0; i <= r->streams.count; i++)
             run.streams[i] = (struct clock){begin, begin};
-        for (size_t i = 0; i < r->items.count; i++) {
-            const struct prof_replay_item *item = &r->items.data[i];
-            struct clock *thread = &run.threads[item->thread];
-            int64_t now = host_time(&run, item);
-            bool skipped = run.edit->one_wait_a_step && !item->last_wait;
-            if (item->has_op)
-                thread->is = replay_op(&run, item, now);
-            else if (run.edit->drop_classes & 1u << item->class_)
-                thread->is = now;
-            else if (item->class_ == WIRE_CLASS_SYNC)
-                thread->is = skipped ? now : replay_wait(&run, item, now);
-            else
-                thread->is = now + item->duration;
-            thread->was = later(thread->was, item->start + item->duration);
-        }
+        for (size_t i = 0; i < r->items.count; i++)
+            replay_item(&run, &r->items.data[i]);
         for (size_t i = 0; i < r->threads.count; i++)
             end = later(end, run.threads[i].is);
         for (size_t i = 0; i <= r->streams.count; i++)

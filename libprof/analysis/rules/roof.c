@@ -14,6 +14,16 @@ struct placed {
     struct prof_spots spots;
 };
 
+static void add_roof_point(struct prof_judge *judge, struct placed *placed,
+                           const struct prof_roofline_point *point, const struct prof_shape *shape)
+{
+    placed->points++;
+    placed->time_ns += shape->alone_ns;
+    if (!placed->worst || point->time_ns > placed->worst->time_ns)
+        placed->worst = point;
+    prof_spots_add(&placed->spots, prof_longest_spot(judge, shape));
+}
+
 /* What a roof of memory leaves of a kernel's time; 0 where it stands under none. */
 static double below_memory_roof(const struct prof_roofline_point *point)
 {
@@ -29,13 +39,8 @@ static void memory_bound(struct prof_judge *judge)
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
         const struct prof_roofline_point *point = prof_roof_of(judge, shape);
         any |= point && point->bound != PROF_BOUND_NONE;
-        if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2)) {
-            placed.points++;
-            placed.time_ns += shape->alone_ns;
-            if (!placed.worst || point->time_ns > placed.worst->time_ns)
-                placed.worst = point;
-            prof_spots_add(&placed.spots, prof_longest_spot(judge, shape));
-        }
+        if (point && (point->bound == PROF_BOUND_DRAM || point->bound == PROF_BOUND_L2))
+            add_roof_point(judge, &placed, point, shape);
     }
     if (!any) {
         prof_abstain(judge, "needs declared work or counters, and the device's ceilings");

@@ -44,6 +44,38 @@ static bool same_step(const struct prof_facts *f, const struct download *down,
     return step != PROF_NO_ITERATION && step == prof_iteration_at(it, down->thread, down->call);
 }
 
+static void see_upload(const struct prof_judge *judge, struct trips *trips,
+                       const struct prof_op *op, const struct prof_shape *shape)
+{
+    const struct prof_facts *f = judge->facts;
+    size_t best = REMEMBERED;
+    for (size_t i = 0; i < REMEMBERED; i++) {
+        const struct download *down = &trips->last_down[i];
+        if (!down->bytes || down->end > op->start || !same_step(f, down, op))
+            continue;
+        if (best == REMEMBERED || down->bytes == shape->bytes ||
+            (trips->last_down[best].bytes != shape->bytes &&
+             down->end > trips->last_down[best].end))
+            best = i;
+    }
+    if (best == REMEMBERED)
+        return;
+    struct download *down = &trips->last_down[best];
+    bool same = down->bytes == shape->bytes;
+    if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
+        trips->had_time++;
+    uint32_t number = (uint32_t)(shape - f->shapes.data);
+    trips->shapes[2 * number + !same] = true;
+    if (!same)
+        trips->shapes[2 * down->shape + 1] = true;
+    size_t step = prof_iteration_since(&f->phase->iterations, op->thread, op->call);
+    trips->iterations[!same] += step != trips->latest[!same];
+    trips->latest[!same] = step;
+    *(same ? &trips->same_count : &trips->other_count) += 1;
+    *(same ? &trips->same_bytes : &trips->other_bytes) += shape->bytes + (same ? 0 : down->bytes);
+    down->bytes = 0;
+}
+
 static bool find_trips(const struct prof_judge *judge, struct trips *trips)
 {
     const struct prof_facts *f = judge->facts;
@@ -60,36 +92,8 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
         if (prof_is_download(shape) && shape->bytes >= LEAST_DOWN)
             trips->last_down[trips->next++ % REMEMBERED] = (struct download){
                 shape->bytes, op->start + op->duration, op->call, op->thread, op->shape};
-        else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP) {
-            const struct prof_facts *k = judge->facts;
-            size_t best = REMEMBERED;
-            for (size_t i = 0; i < REMEMBERED; i++) {
-                const struct download *down = &trips->last_down[i];
-                if (!down->bytes || down->end > op->start || !same_step(k, down, op))
-                    continue;
-                if (best == REMEMBERED || down->bytes == shape->bytes ||
-                    (trips->last_down[best].bytes != shape->bytes &&
-                     down->end > trips->last_down[best].end))
-                    best = i;
-            }
-            if (best != REMEMBERED) {
-                struct download *down = &trips->last_down[best];
-                bool same = down->bytes == shape->bytes;
-                if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
-                    trips->had_time++;
-                uint32_t number = (uint32_t)(shape - k->shapes.data);
-                trips->shapes[2 * number + !same] = true;
-                if (!same)
-                    trips->shapes[2 * down->shape + 1] = true;
-                size_t step = prof_iteration_since(&k->phase->iterations, op->thread, op->call);
-                trips->iterations[!same] += step != trips->latest[!same];
-                trips->latest[!same] = step;
-                *(same ? &trips->same_count : &trips->other_count) += 1;
-                *(same ? &trips->same_bytes : &trips->other_bytes) +=
-                    shape->bytes + (same ? 0 : down->bytes);
-                down->bytes = 0;
-            }
-        }
+        else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP)
+            see_upload(judge, trips, op, shape);
     }
     return trips->shapes != NULL;
 }

@@ -146,6 +146,17 @@ static bool mixes_default_stream(struct prof_judge *judge)
     return mixes;
 }
 
+/* Their idle time, and that they do not run side by side. */
+static void claim_waiting_streams(struct prof_judge *judge, struct prof_draft *draft)
+{
+    const struct prof_device *device = judge->device->device;
+    prof_claim(judge, draft, "idle_dependency_ns", PROF_SLICE_DEPENDENCY,
+               judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
+    if (device && device->units > 0)
+        prof_claim(judge, draft, "side_by_side_ns", PROF_SLICE_KERNEL,
+                   in_kernels_ns(judge) - side_by_side_ns(judge, device->units));
+}
+
 static void implicit_sync(struct prof_judge *judge)
 {
     if (!prof_is_cuda(judge)) {
@@ -169,16 +180,10 @@ static void implicit_sync(struct prof_judge *judge)
                         "they wait for the whole device. ");
     }
     if (mixes) {
-        /* Their idle time, and that they do not run side by side. */
-        const struct prof_device *device = judge->device->device;
-        prof_claim(judge, draft, "idle_dependency_ns", PROF_SLICE_DEPENDENCY,
-                   judge->device->slice_ns[PROF_SLICE_DEPENDENCY]);
-        if (device && device->units > 0)
-            prof_claim(judge, draft, "side_by_side_ns", PROF_SLICE_KERNEL,
-                       in_kernels_ns(judge) - side_by_side_ns(judge, device->units));
-        prof_say(draft,
-                 "Kernels in the legacy default stream make every other stream wait: the device is "
-                 "idle for {idle_dependency_ns} with work queued behind another stream's.");
+        claim_waiting_streams(judge, draft);
+        prof_say(draft, "Kernels in the legacy default stream make every other stream wait: the "
+                        "device is idle for {idle_dependency_ns} with work queued behind another "
+                        "stream's.");
     }
     prof_places(judge, draft, &found.spots);
 }

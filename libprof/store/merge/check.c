@@ -281,6 +281,21 @@ static enum prof_status check_alike(struct merge *m, size_t offset, const char *
 
 /* ---- each file ------------------------------------------------------------------------------- */
 
+static enum prof_status check_state(struct merge *m, struct merge_input *in)
+{
+    bool ok = true;
+    if (!in->state)
+        ok = merge_lacks(in->part, "it does not say how it ended");
+    else if (!strcmp(in->state, "recording") || !strcmp(in->state, "closing"))
+        ok = merge_lacks(in->part,
+                         "it is still being recorded, or perfkit was killed: wait, or finish "
+                         "it with perfkit recover");
+    else if (!strcmp(in->state, "recovered"))
+        ok = merge_note(m, PROF_HEALTH_part_recovered, "%s was finished by perfkit recover",
+                        in->path);
+    return ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+}
+
 enum prof_status merge_check(struct merge *m)
 {
     enum prof_status status = refuse_mixture(m);
@@ -289,17 +304,7 @@ enum prof_status merge_check(struct merge *m)
         struct merge_input *in = &m->inputs[i];
         if (in->gone)
             continue;
-        bool ok = true;
-        if (!in->state)
-            ok = merge_lacks(in->part, "it does not say how it ended");
-        else if (!strcmp(in->state, "recording") || !strcmp(in->state, "closing"))
-            ok = merge_lacks(in->part,
-                             "it is still being recorded, or perfkit was killed: wait, or finish "
-                             "it with perfkit recover");
-        else if (!strcmp(in->state, "recovered"))
-            ok = merge_note(m, PROF_HEALTH_part_recovered, "%s was finished by perfkit recover",
-                            in->path);
-        status = ok ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
+        status = check_state(m, in);
         status = status ? status : note_file_ranks(m, in);
     }
     status = status ? status : check_ranks(m);

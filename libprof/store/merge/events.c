@@ -167,6 +167,14 @@ static void fill_queue(struct merge_queue *q)
     }
 }
 
+/* A thousand others come first, but they all fit into the second cache. */
+static void fetch_ahead(const struct merge_queue *q)
+{
+    const char *row = (const char *)row_in(q, q->places[q->next].slot);
+    for (size_t i = 0; i < q->row_bytes; i += CACHE_LINE)
+        __builtin_prefetch(row + i);
+}
+
 /* NULL at the end. Valid until the next call. */
 static const struct merge_row *merge_queue_next(struct merge_queue *q)
 {
@@ -178,13 +186,14 @@ static const struct merge_row *merge_queue_next(struct merge_queue *q)
     if (q->next == q->count)
         return NULL;
     q->handed = q->places[q->next++].slot;
-    if (q->next < q->count) {
-        /* A thousand others come first, but they all fit into the second cache. */
-        const char *row = (const char *)row_in(q, q->places[q->next].slot);
-        for (size_t i = 0; i < q->row_bytes; i += CACHE_LINE)
-            __builtin_prefetch(row + i);
-    }
+    if (q->next < q->count)
+        fetch_ahead(q);
     return row_in(q, q->handed);
+}
+
+static struct merge_input *merge_queue_input(const struct merge_queue *q)
+{
+    return q->input;
 }
 
 /* ---- events of all files --------------------------------------------------------------------- */
@@ -326,7 +335,7 @@ static bool advance_source(struct source *s)
 
 static enum prof_status copy_source_row(struct events *e, struct source *s)
 {
-    struct merge_input *in = s->queue->input;
+    struct merge_input *in = merge_queue_input(s->queue);
     enum prof_status status = write_merged_row(e, s->row);
     struct merge_ids *ids = &in->ids[e->number];
     size_t at = ids->now ? merge_ids_find(ids, s->row->cells[0]) : SIZE_MAX;

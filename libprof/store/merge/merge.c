@@ -248,6 +248,17 @@ static enum prof_status merge_in_passes(struct merge *m, struct passing *current
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static enum prof_status write_result(struct merge *m, const char *temporary)
+{
+    struct passing passing = {0};
+    enum prof_status status = merge_in_passes(m, &passing);
+    status = status ? status : merge_into(m, temporary, true);
+    passing_free(&passing);
+    m->inputs = m->all;
+    m->count = m->all_count;
+    return status;
+}
+
 static enum prof_status begin_merge(struct merge *m, const char *const *paths, size_t count)
 {
     m->inputs = m->all = calloc(count + 1, sizeof *m->inputs);
@@ -288,12 +299,7 @@ static enum prof_status make_merged_file(struct merge *m)
     status = status ? status : exchange_temporary(m->output, &temporary, m->err);
     if (status)
         return status;
-    struct passing passing = {0};
-    status = merge_in_passes(m, &passing);
-    status = status ? status : merge_into(m, temporary, true);
-    passing_free(&passing);
-    m->inputs = m->all;
-    m->count = m->all_count;
+    status = write_result(m, temporary);
     status = status ? status : exchange_sync(temporary, m->output, m->err);
     status =
         status ? status : exchange_put(temporary, m->output, m->options->file.overwrite, m->err);

@@ -76,6 +76,27 @@ static bool is_ready(const struct merge_plan *plan, int table, const bool *done)
     return true;
 }
 
+/* Tables that refer to each other in a circle, which the schema has none of, come in any order. */
+static void order_tables(struct merge_plan *plan)
+{
+    bool done[MERGE_MOST_TABLES] = {false};
+    for (int place = 0; place < plan->count;) {
+        int before = place;
+        for (int i = 0; i < plan->count; i++) {
+            if (!done[i] && is_ready(plan, i, done)) {
+                done[i] = true;
+                plan->order[place++] = i;
+            }
+        }
+        for (int i = 0; place == before && i < plan->count; i++) {
+            if (!done[i]) {
+                done[i] = true;
+                plan->order[place++] = i;
+            }
+        }
+    }
+}
+
 /* From the last table to the first: rows without a reference from a kept row are left out. */
 static void keep_summary(struct merge_plan *plan)
 {
@@ -102,24 +123,7 @@ void merge_plan_make(struct merge_plan *plan, bool summary)
         describe_table(plan, &plan->tables[i]);
     for (int i = 0; i < plan->count; i++)
         plan->tables[i].way = way_of(&plan->tables[i]);
-    /* Tables that refer to each other in a circle, which the schema has none of, come in any order.
-     */
-    bool done[MERGE_MOST_TABLES] = {false};
-    for (int place = 0; place < plan->count;) {
-        int before = place;
-        for (int i = 0; i < plan->count; i++) {
-            if (!done[i] && is_ready(plan, i, done)) {
-                done[i] = true;
-                plan->order[place++] = i;
-            }
-        }
-        for (int i = 0; place == before && i < plan->count; i++) {
-            if (!done[i]) {
-                done[i] = true;
-                plan->order[place++] = i;
-            }
-        }
-    }
+    order_tables(plan);
     if (summary)
         keep_summary(plan);
 }
