@@ -52,24 +52,47 @@ START_TEST(it_speaks_on_the_fault_only)
                   (double)(wall[BAD] - wall[FIXED]) / 1e6);
     ck_assert_msg(alone_share >= gain * 0.98, "%s: mended alone it gains %.1f %%, told %.1f %%",
                   program->rule, 100 * gain, 100 * alone_share);
-    ck_assert_msg(bound_share <= gain * (program->most + 0.02), "%s: bound %.1f %%, gain %.1f %%",
-                  program->rule, 100 * bound_share, 100 * gain);
+    /* A bound assumes that what is removed costs nothing instead, and that all it claims goes. */
+    ck_assert_msg(bound_share <= gain * 2.02, "%s: bound %.1f %%, gain %.1f %%", program->rule,
+                  100 * bound_share, 100 * gain);
 }
 END_TEST
+
+static struct prof_capture *bad_program(size_t number, const char *damage,
+                                        struct prof_findings *findings)
+{
+    struct prof_error err = {0};
+    struct prof_capture *capture = program_run(&programs[number], BAD, damage, NULL);
+    ck_assert_msg(!prof_findings(capture, NULL, findings, &err), "%s", err.message);
+    return capture;
+}
+
+/* Each step is a kernel that the host waits for, after `host_ns` of its own work where that is not
+ * 0; then the step is a range. */
+static struct prof_capture *kernel_loop(const char *name, int64_t blocks, int64_t registers,
+                                        int64_t ns, int64_t host_ns, struct prof_findings *findings)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, name, blocks, 256, registers);
+    for (int i = 0; i < STEPS; i++) {
+        if (host_ns)
+            scene_push(&s, "step");
+        scene_host(&s, host_ns);
+        scene_kernel(&s, 0, config, ns);
+        scene_sync(&s);
+        if (host_ns)
+            scene_pop(&s);
+    }
+    return scene_findings(&s, findings);
+}
 
 /* Two rules that blame the same kernel are paid once for it: what each leaves less of it. */
 START_TEST(a_kernel_is_paid_for_once)
 {
-    struct scene s;
     struct prof_findings findings;
-    scene_open(&s, "cuda", "gpu");
     /* 168 registers: one block a unit, 140 blocks in 1.06 rounds, an eighth of the threads */
-    int config = scene_config(&s, "tile", 140, 256, 168);
-    for (int i = 0; i < STEPS; i++) {
-        scene_kernel(&s, 0, config, 500 * US);
-        scene_sync(&s);
-    }
-    struct prof_capture *capture = scene_findings(&s, &findings);
+    struct prof_capture *capture = kernel_loop("tile", 140, 168, 500 * US, 0, &findings);
     const struct prof_finding *tail = finding_of(&findings, "tail-effect");
     const struct prof_finding *hot_one = finding_of(&findings, "hot-kernel");
     ck_assert_ptr_nonnull(tail);
@@ -155,10 +178,8 @@ START_TEST(an_interpreters_way_is_launching)
            strcmp(programs[p + 1].rule, "launch-bound"))
         p++;
     struct prof_findings findings;
-    struct prof_error err = {0};
     const char *name = "UPDATE process SET command = './pythonic python3'";
-    struct prof_capture *capture = program_run(&programs[p], BAD, _i ? name : NULL, NULL);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = bad_program(p, _i ? name : NULL, &findings);
     const struct prof_finding *starvation = finding_of(&findings, "host-starvation");
     const struct prof_finding *graph = finding_of(&findings, "graph-candidate");
     ck_assert_ptr_nonnull(graph);
@@ -173,14 +194,12 @@ END_TEST
 /* Power alone lowers the clock of any device at full load; heat does not. */
 START_TEST(power_is_a_warning_at_most)
 {
+    struct prof_findings findings;
+    const char *hot = "UPDATE device_clock SET reasons = reasons | 32 WHERE reasons";
     size_t p = 0;
     while (strcmp(programs[p].rule, "clock-throttling"))
         p++;
-    struct prof_findings findings;
-    struct prof_error err = {0};
-    const char *hot = "UPDATE device_clock SET reasons = reasons | 32 WHERE reasons";
-    struct prof_capture *capture = program_run(&programs[p], BAD, _i ? hot : NULL, NULL);
-    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    struct prof_capture *capture = bad_program(p, _i ? hot : NULL, &findings);
     const struct prof_finding *finding = finding_of(&findings, "clock-throttling");
     ck_assert_ptr_nonnull(finding);
     ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_CRITICAL : PROF_SEVERITY_WARNING);
@@ -214,15 +233,6 @@ START_TEST(idle_time_between_steps_is_told)
 }
 END_TEST
 
-static double number_of(const struct prof_finding *finding, const char *name)
-{
-    for (size_t i = 0; i < finding->number_count; i++) {
-        if (!strcmp(finding->numbers[i].name, name))
-            return finding->numbers[i].value;
-    }
-    return -1;
-}
-
 /* Each of two phases keeps 1 MiB an iteration and frees all at its end: never more than those of
  * one are kept, and no iteration keeps what one of each phase does. */
 START_TEST(phases_leak_one_at_a_time)
@@ -251,8 +261,9 @@ START_TEST(phases_leak_one_at_a_time)
     ck_assert_uint_eq(findings.phase_count, 2);
     const struct prof_finding *finding = finding_of(&findings, "memory-leak");
     ck_assert_ptr_nonnull(finding);
-    ck_assert_int_eq((int)(number_of(finding, "bytes_per_iteration") / ONE_MIB + 0.5), 1);
-    ck_assert_int_eq((int)number_of(finding, "blocks"), STEPS - 1); /* the first is warm-up */
+    ck_assert_int_eq((int)(number_named(finding, "bytes_per_iteration")->value / ONE_MIB + 0.5), 1);
+    ck_assert_int_eq((int)number_named(finding, "blocks")->value,
+                     STEPS - 1); /* the first is warm-up */
     ck_assert_int_eq(finding->bytes, (int64_t)(STEPS - 1) * ONE_MIB);
     ck_assert_ptr_nonnull(strstr(finding->seen, "iteration of first/step keeps"));
     findings_check(&findings);
@@ -272,16 +283,8 @@ static size_t place_of(const struct prof_findings *findings, const char *rule)
 /* No kernel is shorter than its start: what takes 1 us with few blocks takes that with many. */
 START_TEST(a_kernels_start_stays)
 {
-    static const int64_t durations[] = {1 * US, 20 * US};
-    struct scene s;
     struct prof_findings findings;
-    scene_open(&s, "cuda", "gpu");
-    int config = scene_config(&s, "tiny", 8, 256, 32);
-    for (int i = 0; i < STEPS; i++) {
-        scene_kernel(&s, 0, config, durations[_i]);
-        scene_sync(&s);
-    }
-    struct prof_capture *capture = scene_findings(&s, &findings);
+    struct prof_capture *capture = kernel_loop("tiny", 8, 32, (_i ? 20 : 1) * US, 0, &findings);
     const struct prof_finding *grid = finding_of(&findings, "small-grid");
     ck_assert((grid != NULL) == _i);
     if (grid) /* 8 of 132 units, and 1 of 20 us is the start */
@@ -339,18 +342,10 @@ START_TEST(a_librarys_occupancy_is_its_own)
         "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128>(int)",
         "void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1>(int)",
         "void cutlass::Kernel<Gemm>(int)"};
-    const char *name = names[_i];
-    struct scene s;
     struct prof_findings findings;
-    scene_open(&s, "cuda", "gpu");
-    int config = scene_config(&s, name, 13200, 256, 168);
-    for (int i = 0; i < STEPS; i++) {
-        scene_kernel(&s, 0, config, 500 * US);
-        scene_sync(&s);
-    }
-    struct prof_capture *capture = scene_findings(&s, &findings);
+    struct prof_capture *capture = kernel_loop(names[_i], 13200, 168, 500 * US, 0, &findings);
     bool own = _i == 0 || _i == 7;
-    ck_assert_msg((finding_of(&findings, "low-occupancy") != NULL) == own, "%s", name);
+    ck_assert_msg((finding_of(&findings, "low-occupancy") != NULL) == own, "%s", names[_i]);
     scene_done(capture, &findings);
 }
 END_TEST
@@ -481,18 +476,8 @@ END_TEST
 /* No rule waits for a larger part of the time than what is told begins with: near 3 % is info. */
 START_TEST(a_small_part_is_info)
 {
-    struct scene s;
     struct prof_findings findings;
-    scene_open(&s, "cuda", "gpu");
-    int config = scene_config(&s, "work", 13200, 256, 32);
-    for (int i = 0; i < STEPS; i++) {
-        scene_push(&s, "step");
-        scene_host(&s, 600 * US);
-        scene_kernel(&s, 0, config, 20000 * US);
-        scene_sync(&s);
-        scene_pop(&s);
-    }
-    struct prof_capture *capture = scene_findings(&s, &findings);
+    struct prof_capture *capture = kernel_loop("work", 13200, 32, 20000 * US, 600 * US, &findings);
     const struct prof_finding *finding = finding_of(&findings, "host-starvation");
     ck_assert(finding && finding->severity == PROF_SEVERITY_INFO && !finding->hint);
     scene_done(capture, &findings);
@@ -577,17 +562,14 @@ START_TEST(lost_work_is_not_idle_time)
         if (!idles)
             continue;
         struct prof_findings findings;
-        struct prof_error err = {0};
-        struct prof_capture *capture = program_run(&programs[p], BAD, losses[_i], NULL);
-        ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+        struct prof_capture *capture = bad_program(p, losses[_i], &findings);
         const struct prof_finding *finding = finding_of(&findings, programs[p].rule);
         bool told = false;
         for (size_t i = 0; i < findings.abstention_count; i++)
             told |= !strcmp(findings.abstentions[i].rule->id, programs[p].rule);
         ck_assert_msg((finding != NULL) == (_i == 3), "%s", programs[p].rule);
         ck_assert_msg(told == (_i < 3), "%s", programs[p].rule);
-        prof_findings_free(&findings);
-        prof_close(capture);
+        scene_done(capture, &findings);
     }
 }
 END_TEST
@@ -617,13 +599,10 @@ static const char *const damages[] = {
 
 START_TEST(damage_makes_no_nonsense)
 {
-    static const struct program *const which[] = {&programs[0], &programs[14], &programs[22],
-                                                  &programs[26]};
+    static const size_t which[] = {0, 14, 22, 26};
     for (size_t p = 0; p < sizeof which / sizeof *which; p++) {
         struct prof_findings findings;
-        struct prof_error err = {0};
-        struct prof_capture *capture = program_run(which[p], BAD, damages[_i], NULL);
-        ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+        struct prof_capture *capture = bad_program(which[p], damages[_i], &findings);
         ck_assert_int_ge(findings.begin_ns, 0);
         ck_assert_int_ge(findings.window_ns, 0);
         findings_check(&findings);
@@ -634,8 +613,7 @@ START_TEST(damage_makes_no_nonsense)
                 ck_assert(!(findings.rows[i].numbers[n].value < 0));
             ck_assert_ptr_null(strstr(findings.rows[i].seen, "-9,2"));
         }
-        prof_findings_free(&findings);
-        prof_close(capture);
+        scene_done(capture, &findings);
     }
 }
 END_TEST

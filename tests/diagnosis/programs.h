@@ -10,15 +10,14 @@
 
 /* One step of a program; `which` tells the version. */
 enum version { BAD, FIXED, NEAR };
-typedef void step(struct scene *s, enum version which, int number);
+typedef void program_part(struct scene *s, enum version which);
 
 struct program {
     const char *rule;
-    const char *api, *device;
-    step *step;
-    void (*setup)(struct scene *s, enum version which);
-    bool no_price; /* about memory, or about start-up */
-    double most;   /* bound / gain */
+    program_part *step, *setup; /* setup: NULL = one large kernel */
+    bool in_range;              /* a step is one of the range "step" */
+    const char *api;            /* NULL = "cuda" */
+    bool no_price;              /* about memory, or about start-up */
 };
 
 extern const struct program programs[];
