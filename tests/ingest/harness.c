@@ -213,6 +213,17 @@ void define_module(const char *path, const char *build_id, uint64_t address, uin
     collector_define(&module);
 }
 
+void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint32_t config)
+{
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                 .correlation = correlation,
+                                 .times = {0, 0, at, at + 100},
+                                 .config = config};
+    emit_call(correlation, at - 50, at - 20, collector_text("launch"), WIRE_EXPECTS_ONE,
+              WIRE_CLASS_LAUNCH);
+    collector_emit(&kernel);
+}
+
 uint32_t define_stream(uint32_t clock)
 {
     struct wire_device device = {
