@@ -178,7 +178,7 @@ struct ingest_mark {
 struct ingest_detector {
     uint64_t recent[INGEST_JUDGED];
     uint64_t usual, threshold;
-    uint64_t count; /* in all */
+    uint64_t seen, count; /* in all, in `recent` */
 };
 
 struct ingest_ring {

@@ -75,6 +75,7 @@ void run_ingest(struct run *run, unsigned pause_us)
         .start_mono_ns = prof_now_ns() - 1000000000u,
         .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
+        .ring = run->ring,
     };
     ck_assert_msg(prof_store_create(run->capture, false, &store, &err) == PROF_OK, "%s",
                   err.message);

@@ -16,6 +16,7 @@ struct run {
     char capture[96];   /* capture file */
     pid_t target;
     int wait_status;
+    const struct prof_ingest_ring *ring; /* NULL = all rows stay; set after run_prepare */
 };
 
 /* Make the folders and the environment. */
