@@ -25,9 +25,9 @@
 
 static const char *const wait_words[] = {"all", "primary", NULL};
 
-const struct run_feature *const run_features[] = {&run_scope,    &run_stacks, &run_pytorch,
-                                                  &run_counters, &run_cpu,    &run_memory,
-                                                  &run_network,  &run_ring,   NULL};
+const struct run_feature *const run_features[] = {
+    &run_scope, &run_overhead, &run_stacks,  &run_pytorch, &run_counters,
+    &run_cpu,   &run_memory,   &run_network, &run_ring,    NULL};
 
 static const struct cli_option run_options[] = {
     CLI_OPTION(run_options, output, "output", 'o', FILE, "FILE",
@@ -96,6 +96,10 @@ static const struct cli_option run_options[] = {
                "`off` leaves out the time in which threads do not run: for programs that block and "
                "wake very often",
                .fallback = "on", .words = cpu_blocked_words),
+    CLI_OPTION(run_options, overhead, "overhead", 0, CHOICE, "HOW",
+               "`measure` what recording costs: about 5 % of the run, in short pauses at random "
+               "times, is timed by its iterations and not recorded",
+               .fallback = "off", .words = overhead_words),
     CLI_OPTION(run_options, wait, "wait", 'w', CHOICE, "WHO",
                "end when `all` processes of the program have ended, or when the `primary` one, the "
                "command itself, has",

@@ -173,6 +173,24 @@ int scope_step(struct scope *scope);
 /* Why a capture has no record, as far as the windows explain it; NULL = they do not. */
 const char *scope_why_nothing(const struct scope *scope, char *text, size_t size);
 
+/* ---- run_overhead.c -------------------------------------------------------------------------- */
+
+enum overhead_choice { OVERHEAD_OFF, OVERHEAD_MEASURE };
+extern const char *const overhead_words[];
+
+/* --overhead=measure: first looks for what an iteration is, then pauses now and then. */
+struct overhead {
+    uint64_t due_ns;        /* CLOCK_MONOTONIC of the next thing to do; 0 = nothing */
+    uint64_t look_every_ns; /* until the next look for iterations */
+    uint64_t pause_ns;      /* length of a pause; 0 = no iteration is known yet */
+    uint64_t random;
+    bool paused;
+};
+
+/* Do what is due; returns the milliseconds to the next thing to do, or -1. */
+struct run;
+int overhead_step(struct run *run);
+
 /* ---- options and state of the features ------------------------------------------------------- */
 
 #define STACKS_ALL "launch,alloc,sync"
@@ -272,7 +290,7 @@ enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 struct run_options {
     const char *output, *trace, *pytorch, *spool_dir;
     uint64_t spool_limit;
-    unsigned wait;
+    unsigned wait, overhead; /* index into their words */
     bool force, no_preload, quiet;
     struct scope_options scope;
     struct counters_options counters;
@@ -293,6 +311,7 @@ struct run {
     struct run_output output;
     struct run_environment environment;
     struct scope scope;
+    struct overhead overhead;
     struct counters counters;
     struct memory_watch memory;
     struct network_watch network;
@@ -324,8 +343,8 @@ struct run_feature {
      * false: run->ingest may be NULL. */
     void (*stop)(struct run *run, bool ran);
 };
-extern const struct run_feature run_scope, run_stacks, run_pytorch, run_counters, run_cpu,
-    run_memory, run_network, run_ring;
+extern const struct run_feature run_scope, run_overhead, run_stacks, run_pytorch, run_counters,
+    run_cpu, run_memory, run_network, run_ring;
 extern const struct run_feature *const run_features[]; /* ends with NULL */
 
 /* Attach the sampler of --cpu-sample to the target, which waits to be replaced by its program.

@@ -430,7 +430,7 @@ void run_record(struct run *run)
         step_ingest(run);
         step_features(run);
         pause = next_pause(run, pause);
-        signals_wait(sooner(pause, scope_step(&run->scope)));
+        signals_wait(sooner(sooner(pause, scope_step(&run->scope)), overhead_step(run)));
     }
     signals_phase(SIGNALS_WAITING);
     ingest_program_end(run);
@@ -464,7 +464,7 @@ bool run_wait_for_others(struct run *run)
                     run->argv[0], alive);
         }
         pause = next_pause(run, pause);
-        signals_wait(sooner(pause, scope_step(&run->scope)));
+        signals_wait(sooner(sooner(pause, scope_step(&run->scope)), overhead_step(run)));
         step_ingest(run);
         step_features(run);
         if (!run->end_ingested)

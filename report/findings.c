@@ -284,6 +284,38 @@ void prof_report_findings_analysed(const struct prof_findings *findings, char *o
                  prof_percent(findings->missing_share).text);
 }
 
+/* "iterations take 1.42 [1.38, 1.47] times as long while they are recorded ..."; "" where nothing
+ * was to be measured. */
+void prof_report_overhead(const struct prof_findings *findings, char *out, size_t size)
+{
+    const struct prof_overhead *o = &findings->overhead;
+    out[0] = '\0';
+    if (o->source == PROF_OVERHEAD_MEASURED)
+        snprintf(out, size,
+                 "%.2fx [%.2f, %.2f], measured over %s recorded and %s unrecorded iterations, in "
+                 "%s: %s recorded, %s not",
+                 o->ratio, o->low, o->high, prof_count(o->recorded).text,
+                 prof_count(o->unrecorded).text,
+                 prof_counted(o->pauses_used, "pause", "pauses").text,
+                 prof_duration_ns((int64_t)o->recorded_ns).text,
+                 prof_duration_ns((int64_t)o->bare_ns).text);
+    else if (o->pauses)
+        snprintf(out, size,
+                 "n/a: %s with iterations inside and beside, and it takes 3: record for longer",
+                 prof_counted(o->pauses_used, "pause", "pauses").text);
+}
+
+void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (finding->net_least_ns == PROF_UNKNOWN)
+        return;
+    snprintf(out, size, "%s to %s without the recording overhead%s",
+             prof_duration_ns(finding->net_least_ns).text,
+             prof_duration_ns(finding->net_most_ns).text,
+             finding->net_least_ns ? "" : ": it may be all of the overhead's making");
+}
+
 /* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
                                char *out, size_t size)
@@ -389,6 +421,9 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
     prof_report_finding_terms(finding, line, sizeof line);
     if (line[0])
         prof_report_wrap(page, 11, "    bound", line);
+    prof_report_finding_net(finding, line, sizeof line);
+    if (line[0])
+        prof_report_wrap(page, 11, "    net", line);
     prof_report_finding_replay(finding, line, sizeof line);
     if (whole && line[0])
         prof_report_wrap(page, 11, "    replay", line);
@@ -419,6 +454,9 @@ void prof_report_text_findings(const struct prof_report_page *page,
             told && fits ? line : "");
     if (told && !fits)
         prof_report_wrap(page, 2, "", line);
+    prof_report_overhead(findings, line, sizeof line);
+    if (line[0])
+        prof_report_wrap(page, 4, "  Recording overhead: ", line);
     size_t count = 0;
     for (size_t i = 0; i < findings->count; i++) {
         if (!is_shown(findings, i, count, how_many))
@@ -550,6 +588,8 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_real(json, "bound_share", finding->bound_share);
     prof_json_known(json, "alone_ns", finding->alone_ns);
     prof_json_real(json, "alone_share", finding->alone_share);
+    prof_json_known(json, "net_least_ns", finding->net_least_ns);
+    prof_json_known(json, "net_most_ns", finding->net_most_ns);
     prof_json_known(json, "whatif_ns", finding->whatif_ns);
     prof_json_known(json, "typical_ns", finding->typical_ns);
     prof_json_known(json, "typical_phase_ns", finding->typical_phase_ns);
@@ -569,6 +609,23 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     }
     prof_json_end(json);
     json_places(json, data, finding);
+    prof_json_end(json);
+}
+
+static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
+{
+    bool known = o->source != PROF_OVERHEAD_UNKNOWN;
+    prof_json_object(json, "overhead");
+    prof_json_string(json, "source", known ? "measured" : NULL);
+    prof_json_real(json, "ratio", known ? o->ratio : NAN);
+    prof_json_real(json, "low", known ? o->low : NAN);
+    prof_json_real(json, "high", known ? o->high : NAN);
+    prof_json_real(json, "recorded_ns", known ? o->recorded_ns : NAN);
+    prof_json_real(json, "unrecorded_ns", known ? o->bare_ns : NAN);
+    prof_json_int(json, "recorded_iterations", o->recorded);
+    prof_json_int(json, "unrecorded_iterations", o->unrecorded);
+    prof_json_int(json, "pauses", o->pauses);
+    prof_json_int(json, "pauses_used", o->pauses_used);
     prof_json_end(json);
 }
 
@@ -596,6 +653,7 @@ void prof_report_json_findings(struct prof_json *json, const struct prof_report_
         prof_json_end(json);
     }
     prof_json_end(json);
+    json_overhead(json, &findings->overhead);
     prof_json_object(json, "coverage");
     prof_json_int(json, "device_ns", findings->coverage.device_ns);
     prof_json_int(json, "analysed_ns", findings->coverage.analysed_ns);

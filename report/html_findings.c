@@ -167,6 +167,8 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     put_finding_row(out, "In PyTorch", finding->rule->pytorch);
     prof_report_finding_terms(finding, line, sizeof line);
     put_finding_row(out, "Bound", line);
+    prof_report_finding_net(finding, line, sizeof line);
+    put_finding_row(out, "Net", line);
     prof_report_finding_replay(finding, line, sizeof line);
     put_finding_row(out, "Replay", line);
     put_finding_numbers(out, finding);
@@ -208,6 +210,12 @@ void prof_html_put_findings(FILE *out, const struct prof_html_page *page)
         fputs(". What it saves is an upper bound; bounds add up to no more than that time. "
               "<code>perfkit explain RULE</code> shows how each is computed.</p>\n",
               out);
+    }
+    prof_report_overhead(findings, line, sizeof line);
+    if (line[0]) {
+        fputs("<p class=\"faint\">Recording overhead: ", out);
+        prof_html_text(out, line);
+        fputs(".</p>\n", out);
     }
     if (!findings->count)
         fputs("<p class=\"none\">No rule found anything worth 1 % of the time.</p>\n", out);

@@ -109,6 +109,13 @@ bool collector_traces(const char *domain);
  * without such an option. */
 bool collector_recording(void);
 
+/* In a pause of --overhead=measure: the page, which names the NVTX range that is recorded all the
+ * same, as it times the iterations. NULL: no pause now. */
+const struct control_page *collector_pause(void);
+
+/* Will there be such pauses? They are short, so what follows windows must follow at once. */
+bool collector_pauses(void);
+
 /* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the
  * last windows only, older times count as their oldest. */
 bool collector_recorded_at(uint64_t time);

@@ -17,8 +17,9 @@
 #include "libprof/base/clock.h"
 
 #define TICK_NS 100000000u
-#define NAMES_NS 1000000000u /* between two looks at the threads' names */
-#define LOW_WATER 32u        /* chunks kept free: 2 MiB */
+#define PAUSE_LOOK_NS 5000000u /* with pauses of --overhead=measure, which are short */
+#define NAMES_NS 1000000000u   /* between two looks at the threads' names */
+#define LOW_WATER 32u          /* chunks kept free: 2 MiB */
 #define GROW_STEP 32u
 #define HELPER_STACK_BYTES (1u << 20)
 #define MAX_SOURCES 8u
@@ -162,6 +163,8 @@ static void *helper(void *argument)
     prctl(PR_SET_NAME, "perfkit");
     atomic_store(&state->helper_runs, 1);
     uint64_t last_tick = prof_now_ns(), last_names = last_tick;
+    uint32_t every = collector_pauses() ? PAUSE_LOOK_NS : TICK_NS;
+    bool recording = collector_recording();
     while (atomic_load(&state->epoch) == epoch && !alone()) {
         uint32_t seen = atomic_load(&state->wake);
         core_death_look(state);
@@ -169,8 +172,10 @@ static void *helper(void *argument)
         uint64_t now = prof_now_ns();
         bool dying = state->death_end_ns != 0; /* a tick would be cut off in the middle of it */
         bool wanted = !dying && atomic_exchange(&state->tick_wanted, 0);
+        wanted |= !dying && collector_recording() != recording;
         if (wanted || (!dying && now - last_tick >= TICK_NS)) {
             last_tick = now;
+            recording = collector_recording();
             core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
                                  * know */
             atomic_store(&state->spool.header->heartbeat_ns, now);
@@ -180,7 +185,7 @@ static void *helper(void *argument)
                 core_threads_look(state);
             }
         }
-        struct timespec pause = {.tv_nsec = TICK_NS};
+        struct timespec pause = {.tv_nsec = every};
         syscall(SYS_futex, &state->wake, FUTEX_WAIT_PRIVATE, seen, &pause, NULL, 0);
     }
     atomic_store(&state->helper_runs, 0);

@@ -64,6 +64,19 @@ bool collector_recording(void)
            inside_now();
 }
 
+const struct control_page *collector_pause(void)
+{
+    const struct control_page *page = page_now();
+    uint64_t state = atomic_load_explicit(&page->state, memory_order_acquire);
+    bool paused = control_paused(page, state) && inside_now();
+    return paused && atomic_load_explicit(&page->has_iteration, memory_order_acquire) ? page : NULL;
+}
+
+bool collector_pauses(void)
+{
+    return page_now()->pauses;
+}
+
 /* ---- following the changes, under the lock --------------------------------------------------- */
 
 static uint64_t last_change(const struct core_state *state, uint64_t count)
@@ -82,7 +95,7 @@ static void emit_window(uint64_t time, bool open, uint32_t reason)
 {
     struct wire_window window = {
         .head = {sizeof window, WIRE_WINDOW, open,
-                 reason <= WIRE_WINDOW_RANGE ? reason : WIRE_WINDOW_UNKNOWN},
+                 reason <= WIRE_WINDOW_OVERHEAD ? reason : WIRE_WINDOW_UNKNOWN},
         .time = time,
     };
     collector_emit(&window);

@@ -212,9 +212,9 @@ void cuda_kinds_tick(bool last)
         apply_kinds(false);
     } else if (!closed_at) {
         closed_at = collector_now();
-    } else if (collector_now() - closed_at >= OFF_NS) {
-        apply_kinds(true);
     }
+    if (closed_at && (collector_pauses() || collector_now() - closed_at >= OFF_NS))
+        apply_kinds(true);
 }
 
 /* At exit, before CUPTI's own destructors: they free what a kind is switched with, and the process

@@ -38,23 +38,33 @@ void nvtx_capture_start(void)
     nvtx_capturing = true;
 }
 
-static bool opens_capture_range(int32_t type, const void *message)
+static bool message_matches(const char *given, size_t length, const char *text, bool numbered)
+{
+    size_t bytes = strlen(text);
+    if (length < bytes || memcmp(given, text, bytes) != 0 || (length == bytes) == numbered)
+        return false;
+    while (bytes < length && given[bytes] >= '0' && given[bytes] <= '9')
+        bytes++;
+    return bytes == length && (numbered || length == strlen(text));
+}
+
+bool nvtx_message_is(int32_t type, const void *message, const char *text, bool numbered)
 {
     struct nvtx_text wide;
     const struct nvtx_object *registered;
     bool same;
     switch (type) {
     case PK_NVTX_MESSAGE_ASCII:
-        return message && strcmp(message, wanted_name) == 0;
+        return message && message_matches(message, strlen(message), text, numbered);
     case PK_NVTX_MESSAGE_UNICODE:
         nvtx_narrow(&wide, message);
-        same = wide.text && wide.length == strlen(wanted_name) &&
-               memcmp(wide.text, wanted_name, wide.length) == 0;
+        same = wide.text && message_matches(wide.text, wide.length, text, numbered);
         nvtx_narrow_done(&wide);
         return same;
     case PK_NVTX_MESSAGE_REGISTERED:
         registered = nvtx_object_of(message, NVTX_STRING);
-        return registered && strcmp(registered->text, wanted_name) == 0;
+        return registered &&
+               message_matches(registered->text, strlen(registered->text), text, numbered);
     default:
         return false;
     }
@@ -64,7 +74,7 @@ bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const vo
 {
     if (!any_domain && strcmp(domain ? domain->text : "", wanted_domain) != 0)
         return false;
-    if (!opens_capture_range(type, message) || !nvtx_begin())
+    if (!nvtx_message_is(type, message, wanted_name, false) || !nvtx_begin())
         return false;
     collector_window(true, WIRE_WINDOW_RANGE);
     return true;
@@ -135,7 +145,7 @@ static void emit_end(enum wire_type type, uint32_t domain, uint64_t id, uint64_t
     collector_emit(&end);
 }
 
-/* The caller has called nvtx_records; `event` is NULL when that said no. */
+/* The caller has called nvtx_records_range; `event` is NULL when that said no. */
 int nvtx_push(struct nvtx_object *domain, const struct nvtx_event *event, bool captures)
 {
     bool kept = captures, recorded = event != NULL;

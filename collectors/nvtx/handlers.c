@@ -10,7 +10,7 @@
 /* Each fills *event and returns it, or NULL when it is not recorded. */
 static const struct nvtx_event *from_ascii(struct nvtx_event *event, const char *message)
 {
-    if (!nvtx_records())
+    if (!nvtx_records_range(NULL, PK_NVTX_MESSAGE_ASCII, message))
         return NULL;
     *event = (struct nvtx_event){.message = collector_text(message)};
     return event;
@@ -37,7 +37,7 @@ static uint32_t wide_id(const wchar_t *wide)
 
 static const struct nvtx_event *from_wide(struct nvtx_event *event, const wchar_t *message)
 {
-    if (!nvtx_records())
+    if (!nvtx_records_range(NULL, PK_NVTX_MESSAGE_UNICODE, message))
         return NULL;
     *event = (struct nvtx_event){.message = wide_id(message)};
     return event;
@@ -63,15 +63,16 @@ static const struct nvtx_event *from_attributes(struct nvtx_event *event,
                                                 struct nvtx_object *domain,
                                                 const struct pk_nvtx_event_attributes *given)
 {
-    if (!nvtx_records())
+    /* A size that was left 0 is a slip of the program; no revision was ever smaller than ours. */
+    struct pk_nvtx_event_attributes copy = {0};
+    size_t size = given && given->size && given->size < sizeof copy ? given->size : sizeof copy;
+    if (given)
+        memcpy(&copy, given, size);
+    if (!nvtx_records_range(domain, copy.message_type, copy.message.ascii))
         return NULL;
     *event = (struct nvtx_event){0};
     if (!given)
         return event;
-    /* A size that was left 0 is a slip of the program; no revision was ever smaller than ours. */
-    struct pk_nvtx_event_attributes copy = {0};
-    size_t size = given->size && given->size < sizeof copy ? given->size : sizeof copy;
-    memcpy(&copy, given, size);
     event->message = message_id(copy.message_type, copy.message);
     event->category = copy.category;
     event->has_color = copy.color_type == PK_NVTX_COLOR_ARGB;

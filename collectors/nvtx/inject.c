@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectors/nvtx/nvtx.h"
+#include "libprof/spool/control.h"
 
 static _Atomic uint32_t generation = 1; /* of the spool; +1 in every forked child with events */
 static _Atomic uint32_t greeted;        /* the last generation whose spool knows about us */
@@ -96,6 +97,15 @@ bool nvtx_begin(void)
 bool nvtx_records(void)
 {
     return nvtx_begin() && collector_recording();
+}
+
+bool nvtx_records_range(const struct nvtx_object *domain, int32_t type, const void *message)
+{
+    if (nvtx_records())
+        return true;
+    const struct control_page *page = nvtx_begin() ? collector_pause() : NULL;
+    return page && strcmp(domain ? domain->text : "", page->iteration_domain) == 0 &&
+           nvtx_message_is(type, message, page->iteration, page->numbered);
 }
 
 bool nvtx_wanted(void)

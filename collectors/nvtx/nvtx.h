@@ -114,6 +114,8 @@ void nvtx_capture_start(void); /* reads the option */
 /* Is this the range? Then its window is opened, before the range itself is recorded. `message` as
  * in event attributes, of `type` PK_NVTX_MESSAGE_*. */
 bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const void *message);
+/* Is `message` this text, or with `numbered` this text and a number? */
+bool nvtx_message_is(int32_t type, const void *message, const char *text, bool numbered);
 
 /* ---- inject.c -------------------------------------------------------------------------------- */
 
@@ -121,6 +123,8 @@ bool nvtx_capture_opens(const struct nvtx_object *domain, int32_t type, const vo
 bool nvtx_begin(void);
 /* The same, and a window is open: what begins now is recorded. */
 bool nvtx_records(void);
+/* Or the range is one that times the iterations in a pause. `message` as in event attributes. */
+bool nvtx_records_range(const struct nvtx_object *domain, int32_t type, const void *message);
 uint32_t nvtx_generation(void);
 bool nvtx_greeted(void); /* this generation's spool has had its first event */
 /* Before anything else of a module or extension; false = the user did not select NVTX. */

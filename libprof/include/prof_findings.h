@@ -203,6 +203,11 @@ struct prof_finding {
      * what another finding was given already. At least bound_ns; these do not add up. */
     int64_t alone_ns;
     double alone_share;
+    /* Where the recording overhead was measured: bound_ns of the program without it lies in
+     * [net_least_ns, net_most_ns]. The overhead lengthened the time in which the device waits for
+     * the host, by how much is known for all of it, and not for which part. PROF_UNKNOWN = not
+     * measured, or no such time is in the bound. */
+    int64_t net_least_ns, net_most_ns;
     int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */
@@ -230,6 +235,38 @@ struct prof_abstention {
 
 #define PROF_MISSING_WORK 0.01
 
+/* The NVTX range whose instances are the iterations of the main phase. */
+struct prof_iteration_range {
+    char name[256], domain[128]; /* domain "": the default one */
+    bool numbered;               /* a number follows the name: each instance has its own */
+    int64_t period_ns;           /* from one begin to the next, median */
+};
+
+/* PROF_NOTFOUND: no range repeats; PROF_INVALID: its name or domain is too long. */
+enum prof_status prof_iteration_range(struct prof_capture *capture,
+                                      const struct prof_filter *filter,
+                                      struct prof_iteration_range *range, struct prof_error *err);
+
+/* ---- what recording cost --------------------------------------------------------------------- */
+
+enum prof_overhead_source {
+    PROF_OVERHEAD_UNKNOWN,
+    PROF_OVERHEAD_MEASURED, /* in pauses, in which the program ran unrecorded (--overhead=measure)
+                             */
+};
+
+/* How much slower the iterations of the main phase are while they are recorded. Times of an
+ * iteration are from its begin to the next one's; medians within a stretch, geometric means over
+ * the pauses. */
+struct prof_overhead {
+    enum prof_overhead_source source; /* UNKNOWN: the figures up to bare_ns are 0 */
+    double ratio, low, high;          /* recorded / unrecorded; 95 % interval (Student's t over the
+                                         pauses, of the logarithm) */
+    double recorded_ns, bare_ns;      /* of an iteration */
+    int64_t recorded, unrecorded;     /* iterations compared */
+    int64_t pauses, pauses_used;      /* all; those with iterations inside and beside */
+};
+
 struct prof_waterfall;
 struct prof_findings {
     struct prof_finding *rows; /* by severity, faults before hints, those that name a cause before
@@ -248,6 +285,7 @@ struct prof_findings {
     const char *step_name; /* its NVTX range; NULL = none */
     int64_t window_ns;     /* analysed time of all of them */
     int64_t typical_ns;    /* of it, without what is due to single iterations */
+    struct prof_overhead overhead;
     struct prof_coverage coverage;
     double missing_share; /* of the devices' work, that was not recorded: from PROF_MISSING_WORK on
                              idle time is not judged */

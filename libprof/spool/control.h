@@ -37,6 +37,13 @@ struct control_page {
     uint32_t ring;   /* 1 = made with --ring: can keep what it holds */
     /* Counted by `perfkit ctl keep`; then by perfkit run how many of these are kept, or are not. */
     _Atomic uint32_t keeps, kept, unkept;
+    /* --overhead=measure: the NVTX range that is one iteration, which is recorded in pauses too:
+     * its name and its domain ("" = the default one). Written once, by perfkit run, before the
+     * first pause; the flag is stored last. */
+    char iteration[256], iteration_domain[128];
+    uint32_t numbered; /* 1 = a number follows the name: each instance has its own */
+    uint32_t pauses;   /* 1 = there will be pauses: processes look at the page often */
+    _Atomic uint32_t has_iteration;
 };
 _Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
 
@@ -52,6 +59,15 @@ static inline bool control_open(uint64_t state)
 static inline uint64_t control_generation(uint64_t state)
 {
     return state >> 1;
+}
+
+/* Closed, to time the program without recording. */
+static inline bool control_paused(const struct control_page *page, uint64_t state)
+{
+    return !control_open(state) &&
+           (atomic_load_explicit(&page->change[control_generation(state) % CONTROL_CHANGES],
+                                 memory_order_relaxed) &
+            255u) == WIRE_WINDOW_OVERHEAD;
 }
 
 /* How often it has been open, now included. */

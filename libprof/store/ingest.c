@@ -112,8 +112,7 @@ enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *sp
 
 /* ---- spools ---------------------------------------------------------------------------------- */
 
-/* All but its counts, which the trust block has at the end. */
-static void release_spool(struct ingest_spool *spool)
+static void spool_free(struct ingest_spool *spool)
 {
     for (size_t i = 0; i < spool->clocks.count; i++) {
         prof_clockmap_free(&spool->clocks.data[i].map);
@@ -146,7 +145,7 @@ static void release_spool(struct ingest_spool *spool)
     prof_array_free(&spool->unclaimed);
     prof_map_free(&spool->unclaimed_at);
     prof_spool_close(spool->reader);
-    spool->reader = NULL;
+    free(spool);
 }
 
 /* The reader is NULL when the file cannot be opened as a spool (yet). */
@@ -264,7 +263,8 @@ static enum prof_status commit(struct prof_ingest *ingest)
             prof_spool_recycle(spool->reader);
         spool->dirty = false;
         if (spool->finished && !spool->unlinked) {
-            release_spool(spool);
+            prof_spool_close(spool->reader);
+            spool->reader = NULL;
             unlink_spool(ingest, spool);
         }
     }
@@ -383,10 +383,8 @@ static void free_ingest_state(struct prof_ingest *ingest)
 {
     ingest_processes_close(ingest);
     ingest_lifecycle_close(ingest);
-    for (size_t i = 0; i < ingest->spools.count; i++) {
-        release_spool(ingest->spools.data[i]);
-        free(ingest->spools.data[i]);
-    }
+    for (size_t i = 0; i < ingest->spools.count; i++)
+        spool_free(ingest->spools.data[i]);
     prof_array_free(&ingest->spools);
     prof_names_free(&ingest->spool_names);
     prof_names_free(&ingest->strings);

@@ -373,7 +373,7 @@ START_TEST(hostile_page)
     uint64_t now = prof_now_ns();
     for (unsigned i = 0; i < seen->count; i++) {
         ck_assert_uint_le(seen->window[i].time, now);
-        ck_assert_uint_le(seen->window[i].head.aux, WIRE_WINDOW_RANGE);
+        ck_assert_uint_le(seen->window[i].head.aux, WIRE_WINDOW_OVERHEAD);
     }
     remove_folder();
 }

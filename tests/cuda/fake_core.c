@@ -163,6 +163,11 @@ bool collector_recorded_at(uint64_t time)
     return time >= core.window_from && time < core.window_to;
 }
 
+bool collector_pauses(void)
+{
+    return false;
+}
+
 void collector_window(bool open, enum wire_window_reason reason)
 {
     (void)open, (void)reason;

@@ -137,6 +137,11 @@ bool collector_recording(void)
     return !closed && (!atomic_load(&options) || atomic_load(&opened) > 0);
 }
 
+const struct control_page *collector_pause(void)
+{
+    return NULL;
+}
+
 void collector_window(bool open, enum wire_window_reason reason)
 {
     if (reason == WIRE_WINDOW_RANGE)

@@ -5,6 +5,7 @@
 #include "libprof/analysis/recorded.h"
 #include "libprof/analysis/roofline.h"
 #include "libprof/analysis/facts/facts.h"
+#include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/gpu/collective_name.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/command.h"
@@ -613,6 +614,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
         f->end_ns = scope.end_ns < f->end_ns ? scope.end_ns : f->end_ns;
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = recorded_stretches(f, err);
+        status = status ? status : prof_pauses_read(capture, &f->pauses, err);
         if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
             status = choose_kept_configs(f, err);
         if (!status)
@@ -647,6 +649,7 @@ void prof_facts_free(struct prof_facts *f)
     free(f->kept);
     prof_phases_free(&f->phases);
     prof_array_free(&f->recorded);
+    prof_array_free(&f->pauses);
     prof_range_index_close(&f->ranges);
     prof_texts_free(&f->range_texts);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)

@@ -146,6 +146,7 @@ struct prof_facts {
     struct prof_capture *capture;
     int64_t begin_ns, end_ns;       /* of what was selected */
     struct prof_intervals recorded; /* stretches of it that were recorded */
+    struct prof_intervals pauses;   /* of the run, in which it was timed without being recorded */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
 

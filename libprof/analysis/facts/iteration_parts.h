@@ -60,11 +60,29 @@ char *prof_range_path_label(const struct prof_range_paths *paths, uint32_t path)
  * PROF_NO_RANGE_PATH. */
 uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op *op);
 
-/* Ended: also outside of the analysed time, so that the choice does not depend on it. */
-static inline bool prof_range_is_instance(const struct prof_range_node *node)
+static inline bool prof_is_paused(const struct prof_facts *facts, int64_t begin, int64_t end)
 {
-    return node->end != INT64_MAX;
+    size_t begun = prof_intervals_begun(&facts->pauses, end - 1);
+    return begun && facts->pauses.data[begun - 1].end > begin;
 }
+
+/* Ended, and recorded whole: also outside of the analysed time, so that the choice does not
+ * depend on it. */
+static inline bool prof_range_is_instance(const struct prof_facts *facts,
+                                          const struct prof_range_node *node)
+{
+    return node->end != INT64_MAX && !prof_is_paused(facts, node->begin, node->end);
+}
+
+/* ---- what recording cost (overhead.c) -------------------------------------------------------- */
+
+/* The pauses of --overhead=measure, as a set. Free it also after a failure. */
+enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_intervals *pauses,
+                                  struct prof_error *err);
+
+/* From all iterations of one thread, in order of begin, in pauses too. False: out of memory. */
+bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
+                           const struct prof_intervals *pauses, struct prof_overhead *out);
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 

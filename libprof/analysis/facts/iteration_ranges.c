@@ -19,7 +19,7 @@
 
 struct candidate {
     uint32_t path;
-    PROF_ARRAY(struct prof_iteration) list;
+    PROF_ARRAY(struct prof_iteration) list, paused;
     int64_t begin, end;
     uint32_t cluster; /* index of the candidate that leads it */
     bool dropped;
@@ -264,14 +264,14 @@ static bool read_candidate_instances(struct search *s, struct prof_intervals *se
                 if (!path || s->paths->names[node->group].canonical != path->name)
                     continue;
                 const uint64_t *own = prof_map_get(&slot, at);
-                if (own && prof_range_is_instance(node)) {
-                    struct prof_iteration *one = prof_array_add(&s->candidates.data[*own].list);
-                    ok = one != NULL;
-                    if (one)
-                        *one = (struct prof_iteration){.begin = node->begin,
-                                                       .end = node->end,
-                                                       .thread = (uint32_t)thread->thread,
-                                                       .covered = INT64_MIN};
+                if (own && node->end != INT64_MAX) {
+                    struct candidate *c = &s->candidates.data[*own];
+                    struct prof_iteration one = {.begin = node->begin,
+                                                 .end = node->end,
+                                                 .thread = (uint32_t)thread->thread,
+                                                 .covered = INT64_MIN};
+                    ok = prof_range_is_instance(f, node) ? prof_array_push(&c->list, one)
+                                                         : prof_array_push(&c->paused, one);
                 } else if (!own && path->set_up && s->paths->names[node->group].set_up) {
                     ok = prof_intervals_add(set_up, node->begin, node->end);
                 }
@@ -408,6 +408,10 @@ static bool add_range_phase(struct search *s, struct prof_phases *phases,
     phase->iterations.list.count = c->list.count;
     phase->iterations.list.capacity = c->list.capacity;
     memset(&c->list, 0, sizeof c->list);
+    phase->paused.data = c->paused.data;
+    phase->paused.count = c->paused.count;
+    phase->paused.capacity = c->paused.capacity;
+    memset(&c->paused, 0, sizeof c->paused);
     return phase->label != NULL;
 }
 
@@ -464,8 +468,10 @@ bool prof_phases_by_ranges(struct prof_phases *phases, struct prof_range_paths *
     ok = ok && add_phases(&s, phases, filter != NULL);
     if (set_up->count)
         qsort(set_up->data, set_up->count, sizeof *set_up->data, prof_by_interval_begin);
-    for (size_t i = 0; i < s.candidates.count; i++)
+    for (size_t i = 0; i < s.candidates.count; i++) {
         prof_array_free(&s.candidates.data[i].list);
+        prof_array_free(&s.candidates.data[i].paused);
+    }
     prof_array_free(&s.candidates);
     return ok;
 }

@@ -107,7 +107,8 @@ static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f,
     }
     for (size_t i = 0; i < it->list.count; i++) {
         const struct prof_iteration one = it->list.data[i];
-        if (one.begin >= f->begin_ns && one.end <= f->end_ns)
+        if (one.begin >= f->begin_ns && one.end <= f->end_ns &&
+            !prof_is_paused(f, one.begin, one.end))
             it->list.data[kept++] = one;
     }
     it->list.count = kept;
@@ -149,6 +150,7 @@ static void free_phase(struct prof_phase *phase)
     prof_iterations_free(&phase->iterations);
     prof_array_free(&phase->intervals);
     prof_array_free(&phase->host);
+    prof_array_free(&phase->paused);
     free(phase->before);
     free(phase->label);
 }
@@ -162,6 +164,32 @@ static int by_phase_begin(const void *a, const void *b)
 {
     const struct prof_phase *x = a, *y = b;
     return PROF_COMPARE(x->begin, y->begin);
+}
+
+/* By the thread that has most iterations. */
+static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *f)
+{
+    const struct prof_iterations *it = &phase->iterations;
+    PROF_ARRAY(struct prof_iteration) all = {0};
+    size_t first = 0, most = 0;
+    bool ok = true;
+    for (size_t from = 0, to; f->pauses.count && from < it->list.count; from = to) {
+        to = prof_iterations_thread_end(it, from);
+        first = to - from > most ? from : first;
+        most = to - from > most ? to - from : most;
+    }
+    for (size_t i = 0; ok && i < most; i++)
+        ok = prof_array_push(&all, it->list.data[first + i]);
+    for (size_t i = 0; ok && most && i < phase->paused.count; i++) {
+        if (phase->paused.data[i].thread == it->list.data[first].thread)
+            ok = prof_array_push(&all, phase->paused.data[i]);
+    }
+    if (ok && all.count) {
+        qsort(all.data, all.count, sizeof *all.data, prof_by_thread_and_begin);
+        ok = prof_overhead_measure(all.data, all.count, &f->pauses, &phase->overhead);
+    }
+    prof_array_free(&all);
+    return ok;
 }
 
 /* Phases without analysed time (in another one's) go; the others in order of time. The main one has
@@ -316,10 +344,11 @@ enum prof_status prof_phases_find(struct prof_phases *phases, const struct prof_
         goto out;
     for (size_t p = 0; ok && p < phases->list.count; p++) {
         struct prof_phase *phase = &phases->list.data[p];
+        ok = measure_overhead(phase, f);
         if (phase->tiled)
             tile(&phase->iterations);
         keep_in_time(&phase->iterations, f, skip);
-        ok = index_threads(&phase->iterations, f);
+        ok = ok && index_threads(&phase->iterations, f);
     }
     ok = ok && prof_phases_intervals(phases, f, &set_up) && prof_phases_skipped(phases, &skipped);
     prof_intervals_normalise(&set_up);

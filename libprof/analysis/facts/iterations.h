@@ -60,6 +60,9 @@ struct prof_phase {
     int64_t *before;                 /* analysed time of the phase before each of them */
     int64_t begin, end, time_ns;     /* first begin, last end, analysed time */
     int64_t ops, device_ns;          /* device work that starts in them */
+    PROF_ARRAY(struct prof_iteration)
+    paused; /* instances that were timed only; none of the others */
+    struct prof_overhead overhead;
 };
 
 struct prof_phases {

@@ -220,6 +220,25 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
+/* What the recording overhead leaves of a bound; see prof_finding.net_least_ns. */
+static void set_net_bound(struct prof_draft *draft, const struct prof_facts *f)
+{
+    struct prof_finding *finding = &draft->finding;
+    const struct prof_overhead *overhead = &f->phase->overhead;
+    double all = 0, claimed = 0, window = (double)prof_facts_window_ns(f);
+    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++) {
+        all += (double)f->devices.data[draft->device].slice_ns[i];
+        claimed += (double)draft->claims[i];
+    }
+    if (overhead->source == PROF_OVERHEAD_UNKNOWN || claimed <= 0 || finding->alone_ns <= 0)
+        return;
+    double own = claimed * (double)finding->bound_ns / (double)finding->alone_ns;
+    double least = fmin(fmax(window * (1 - 1 / overhead->low), 0), all);
+    double most = fmin(fmax(window * (1 - 1 / overhead->high), 0), all);
+    finding->net_least_ns = (int64_t)fmax((double)finding->bound_ns - fmin(own, most), 0);
+    finding->net_most_ns = (int64_t)((double)finding->bound_ns - fmax(least - (all - own), 0));
+}
+
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
  */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
@@ -236,6 +255,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
         finding->phase = (size_t)(f->phase - f->phases.list.data);
+        finding->net_least_ns = finding->net_most_ns = PROF_UNKNOWN;
         const struct prof_finding *other = told_of_another(result, finding);
         if (draft->about_memory && f->phase != &f->phases.list.data[f->phases.main])
             continue; /* reported once */
@@ -249,6 +269,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->phases = 1;
         } else {
             price(draft, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
+            set_net_bound(draft, f);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
@@ -561,6 +582,8 @@ static enum prof_status findings_of(struct prof_capture *capture, const struct p
     result->begin_ns = facts->begin;
     result->steps = facts->steps;
     result->step_name = facts->step_name;
+    if (facts->phases.list.count)
+        result->overhead = facts->phases.list.data[facts->phases.main].overhead;
     result->missing_share = facts->missing_share;
     result->coverage = facts->phases.coverage;
     return status ? status : prof_place_lines(capture, result, err);

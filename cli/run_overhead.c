@@ -1,0 +1,162 @@
+/* perfkit run --overhead=measure: short pauses at random times in which nothing is recorded but the
+ * begin and end of iterations. What recording costs is the difference; libprof computes it
+ * (libprof/analysis/facts/overhead.c).
+ *
+ * What an iteration is follows from the capture as it is being written, by the same choice as in
+ * every report; until a range repeats there is no pause. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/run.h"
+#include "libprof/base/clock.h"
+#include "libprof/include/prof.h"
+
+#define SHARE 0.05          /* of the run that is not recorded */
+#define SETTLE_NS 25000000u /* lost at the begin of a pause, as in overhead.c */
+#define LEAST_PAUSE_NS 50000000u
+#define ITERATIONS 4.0 /* in a pause, at least */
+#define FIRST_LOOK_NS 500000000u
+#define LAST_LOOK_NS 60000000000u /* looks come twice as late each time */
+#define LOOK_BACK_NS 10000000000  /* a look reads so much of the capture */
+
+const char *const overhead_words[] = {"off", "measure", NULL};
+
+static bool check_overhead(struct run *run)
+{
+    const struct scope_options *scope = &run->options.scope;
+    if (run->options.overhead != OVERHEAD_MEASURE)
+        return true;
+    const char *other = scope->dormant       ? "--dormant"
+                        : scope->delay_ns    ? "--delay"
+                        : scope->duration_ns ? "--duration"
+                        : scope->range       ? "--capture-range"
+                                             : NULL;
+    if (other)
+        cli_say(run->name, "--overhead=measure and %s do not go together: both pause the recording",
+                other);
+    else if (!trace_names_domain(run->options.trace, "nvtx"))
+        cli_say(run->name, "--overhead=measure needs the NVTX source, which marks the iterations: "
+                           "add nvtx to --trace");
+    else
+        return true;
+    return false;
+}
+
+static bool note_overhead(const struct run *run, char *text, size_t size)
+{
+    snprintf(text, size,
+             "recorded with pauses, about %g %% of the time, to measure the recording "
+             "overhead: counts of the whole run leave them out",
+             100 * SHARE);
+    return run->options.overhead == OVERHEAD_MEASURE;
+}
+
+static void start_overhead(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    uint64_t now = prof_now_ns();
+    if (run->options.overhead != OVERHEAD_MEASURE)
+        return;
+    run->scope.control.page->pauses = 1;
+    own->random = now ^ (uint64_t)(uintptr_t)own;
+    own->look_every_ns = FIRST_LOOK_NS;
+    own->due_ns = now + FIRST_LOOK_NS;
+}
+
+/* xorshift64*, in [0, 1). */
+static double random_share(struct overhead *own)
+{
+    own->random ^= own->random >> 12;
+    own->random ^= own->random << 25;
+    own->random ^= own->random >> 27;
+    return (double)(own->random * 0x2545f4914f6cdd1dull >> 11) / 9007199254740992.0;
+}
+
+static void wait_for_pause(struct overhead *own, uint64_t now, double part)
+{
+    double gap = (double)own->pause_ns * (1 / SHARE - 1) * part * (0.5 + random_share(own));
+    own->due_ns = now + (uint64_t)gap;
+}
+
+/* Says once to the processes which range to go on recording. */
+static bool find_iteration(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    struct control_page *page = run->scope.control.page;
+    struct prof_iteration_range range;
+    struct prof_capture *capture;
+    int64_t now = (int64_t)(prof_now_ns() - page->start_ns);
+    struct prof_filter filter = {.begin_ns = now > LOOK_BACK_NS ? now - LOOK_BACK_NS : 0};
+    if (prof_open(run->output.live, &capture, NULL))
+        return false;
+    bool found = prof_iteration_range(capture, &filter, &range, NULL) == PROF_OK &&
+                 strlen(range.name) < sizeof page->iteration &&
+                 strlen(range.domain) < sizeof page->iteration_domain;
+    if (found) {
+        strcpy(page->iteration, range.name);
+        strcpy(page->iteration_domain, range.domain);
+        page->numbered = range.numbered;
+        atomic_store_explicit(&page->has_iteration, 1, memory_order_release);
+        double length = ITERATIONS * (double)range.period_ns;
+        own->pause_ns = SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
+    }
+    prof_close(capture);
+    return found;
+}
+
+static void look_for_iteration(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    bool found = find_iteration(run);
+    uint64_t now = prof_now_ns();
+    own->look_every_ns *= 2;
+    if (found)
+        wait_for_pause(own, now, 0.25);
+    else
+        own->due_ns = own->look_every_ns <= LAST_LOOK_NS ? now + own->look_every_ns : 0;
+}
+
+/* `perfkit ctl` may have closed the window meanwhile: then it is not ours to open. */
+static void change_pause(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    struct control *control = &run->scope.control;
+    uint64_t state = atomic_load(&control->page->state), changed = prof_now_ns();
+    bool ours = control_open(state) || control_paused(control->page, state);
+    if (ours && own->paused == control_open(state)) /* `perfkit ctl` opened it */
+        ours = false;
+    if (ours && control_set(control, own->paused, WIRE_WINDOW_OVERHEAD, &changed, NULL)) {
+        own->due_ns += 1000000; /* another writer has the lock */
+        return;
+    }
+    own->paused = ours && !own->paused;
+    if (own->paused)
+        own->due_ns = changed + own->pause_ns;
+    else
+        wait_for_pause(own, changed, 1);
+}
+
+int overhead_step(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    if (!own->due_ns)
+        return -1;
+    uint64_t now = prof_now_ns();
+    if (now >= own->due_ns && own->pause_ns)
+        change_pause(run);
+    else if (now >= own->due_ns)
+        look_for_iteration(run);
+    now = prof_now_ns();
+    return !own->due_ns        ? -1
+           : own->due_ns > now ? (int)((own->due_ns - now + 999999) / 1000000)
+                               : 1;
+}
+
+const struct run_feature run_overhead = {
+    .name = "overhead",
+    .check = check_overhead,
+    .note = note_overhead,
+    .start = start_overhead,
+};
