@@ -84,6 +84,14 @@ struct tui_column {
         .width = width_, __VA_ARGS__                                                               \
     }
 
+/* The columns of a view from a list of COLUMN(number, what TUI_COLUMN takes): a constant of each
+ * column's number, and the array. */
+#define TUI_COLUMN_NUMBER(number, ...) number,
+#define TUI_NUMBERED_COLUMN(number, ...) [number] = TUI_COLUMN(__VA_ARGS__),
+#define TUI_COLUMNS(name, LIST)                                                                    \
+    enum { LIST(TUI_COLUMN_NUMBER) };                                                              \
+    static const struct tui_column name[] = {LIST(TUI_NUMBERED_COLUMN)};
+
 struct tui_value {
     enum prof_report_kind kind; /* NONE: not known */
     bool blank;                 /* there is no such thing: nothing is drawn */

@@ -18,33 +18,19 @@ static int64_t tui_pid_of(const struct tui_model *model, int64_t process)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-enum {
-    S_NAME,
-    S_PID,
-    S_DEVICE,
-    S_SPARK,
-    S_BUSY,
-    S_KERNELS,
-    S_COPIES,
-    S_IDLE,
-    S_TIME,
-    S_PRIORITY,
-    S_API
-};
-
-static const struct tui_column stream_columns[] = {
-    [S_NAME] = TUI_COLUMN("stream", "Stream", NAME, 0, 0),
-    [S_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 1),
-    [S_DEVICE] = TUI_COLUMN("device", "device", WORD, 20, 3),
-    [S_SPARK] = TUI_COLUMN(NULL, "last minute", WORD, 30, 2, .spark = true),
-    [S_BUSY] = TUI_COLUMN("busy_share", "busy%", SHARE, 7, 0),
-    [S_KERNELS] = TUI_COLUMN("kernels_per_s", "kern/s", RATIO, 8, 0),
-    [S_COPIES] = TUI_COLUMN("memcpy_memset_per_s", "memcpy,set/s", RATIO, 12, 2),
-    [S_IDLE] = TUI_COLUMN("idle_s", "idle s", COUNT, 7, 0),
-    [S_TIME] = TUI_COLUMN("all_ns", "all time", NS, 9, 4),
-    [S_PRIORITY] = TUI_COLUMN("priority", "prio", NUMBER, 5, 6, .if_known = true),
-    [S_API] = TUI_COLUMN("api", "api", WORD, 8, 5),
-};
+#define STREAM_COLUMNS(COLUMN)                                                                     \
+    COLUMN(S_NAME, "stream", "Stream", NAME, 0, 0)                                                 \
+    COLUMN(S_PID, "pid", "pid", NUMBER, 8, 1)                                                      \
+    COLUMN(S_DEVICE, "device", "device", WORD, 20, 3)                                              \
+    COLUMN(S_SPARK, NULL, "last minute", WORD, 30, 2, .spark = true)                               \
+    COLUMN(S_BUSY, "busy_share", "busy%", SHARE, 7, 0)                                             \
+    COLUMN(S_KERNELS, "kernels_per_s", "kern/s", RATIO, 8, 0)                                      \
+    COLUMN(S_COPIES, "memcpy_memset_per_s", "memcpy,set/s", RATIO, 12, 2)                          \
+    COLUMN(S_IDLE, "idle_s", "idle s", COUNT, 7, 0)                                                \
+    COLUMN(S_TIME, "all_ns", "all time", NS, 9, 4)                                                 \
+    COLUMN(S_PRIORITY, "priority", "prio", NUMBER, 5, 6, .if_known = true)                         \
+    COLUMN(S_API, "api", "api", WORD, 8, 5)
+TUI_COLUMNS(stream_columns, STREAM_COLUMNS)
 
 void tui_stream_name(const struct tui_stream *stream, char *out, size_t size)
 {
@@ -134,39 +120,22 @@ void tui_fill_streams(struct tui_table *table, const struct tui_view_input *inpu
 
 /* ---- memcpys --------------------------------------------------------------------------------- */
 
-enum {
-    T_WAY,
-    T_KINDS,
-    T_COUNT,
-    T_BYTES,
-    T_BYTES_S,
-    T_RATE,
-    T_CEILING,
-    T_OF,
-    T_TIME,
-    T_RUN,
-    T_RUN_BYTES,
-    T_RUN_NS,
-    T_UNFINISHED,
-    T_SIZES
-};
-
-static const struct tui_column copy_columns[] = {
-    [T_WAY] = TUI_COLUMN("name", "Kind", WORD, 9, 0),
-    [T_KINDS] = TUI_COLUMN("memory", "memory", WORD, 19, 0),
-    [T_COUNT] = TUI_COLUMN("count_per_s", "count/s", RATIO, 8, 0),
-    [T_BYTES] = TUI_COLUMN("bytes", "bytes", BYTES, 9, 0),
-    [T_BYTES_S] = TUI_COLUMN("bytes_per_s", "of wall", RATE, 10, 3),
-    [T_RATE] = TUI_COLUMN("rate_bytes_per_s", "while running", RATE, 13, 0),
-    [T_CEILING] = TUI_COLUMN("ceiling_bytes_per_s", "ceiling", RATE, 10, 2, .if_known = true),
-    [T_OF] = TUI_COLUMN("ceiling_share", "of it", SHARE, 7, 1, .if_known = true),
-    [T_TIME] = TUI_COLUMN("total_ns", "time", NS, 9, 2),
-    [T_RUN] = TUI_COLUMN("all_count", "all", COUNT, 10, 4),
-    [T_RUN_BYTES] = TUI_COLUMN("all_bytes", "all bytes", BYTES, 10, 5),
-    [T_RUN_NS] = TUI_COLUMN("all_ns", "all time", NS, 9, 6),
-    [T_UNFINISHED] = TUI_COLUMN("unfinished", NULL, COUNT, 0, 0),
-    [T_SIZES] = TUI_COLUMN("sizes", "sizes <4K <64K <1M <16M <256M more", WORD, 36, 7),
-};
+#define COPY_COLUMNS(COLUMN)                                                                       \
+    COLUMN(T_WAY, "name", "Kind", WORD, 9, 0)                                                      \
+    COLUMN(T_KINDS, "memory", "memory", WORD, 19, 0)                                               \
+    COLUMN(T_COUNT, "count_per_s", "count/s", RATIO, 8, 0)                                         \
+    COLUMN(T_BYTES, "bytes", "bytes", BYTES, 9, 0)                                                 \
+    COLUMN(T_BYTES_S, "bytes_per_s", "of wall", RATE, 10, 3)                                       \
+    COLUMN(T_RATE, "rate_bytes_per_s", "while running", RATE, 13, 0)                               \
+    COLUMN(T_CEILING, "ceiling_bytes_per_s", "ceiling", RATE, 10, 2, .if_known = true)             \
+    COLUMN(T_OF, "ceiling_share", "of it", SHARE, 7, 1, .if_known = true)                          \
+    COLUMN(T_TIME, "total_ns", "time", NS, 9, 2)                                                   \
+    COLUMN(T_RUN, "all_count", "all", COUNT, 10, 4)                                                \
+    COLUMN(T_RUN_BYTES, "all_bytes", "all bytes", BYTES, 10, 5)                                    \
+    COLUMN(T_RUN_NS, "all_ns", "all time", NS, 9, 6)                                               \
+    COLUMN(T_UNFINISHED, "unfinished", NULL, COUNT, 0, 0)                                          \
+    COLUMN(T_SIZES, "sizes", "sizes <4K <64K <1M <16M <256M more", WORD, 36, 7)
+TUI_COLUMNS(copy_columns, COPY_COLUMNS)
 
 static double bytes_per_second_of(int64_t bytes, int64_t ns)
 {
@@ -213,41 +182,23 @@ void tui_fill_transfers(struct tui_table *table, const struct tui_view_input *in
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-enum {
-    P_COMMAND,
-    P_SHORT,
-    P_PID,
-    P_RANK,
-    P_LOCAL,
-    P_WORLD,
-    P_STATE,
-    P_TIME,
-    P_SHARE,
-    P_KERNELS,
-    P_COPIED,
-    P_LIVE,
-    P_HOST,
-    P_RUN_KERNELS,
-    P_RUN_NS
-};
-
-static const struct tui_column process_columns[] = {
-    [P_COMMAND] = TUI_COLUMN("name", NULL, WORD, 0, 0),
-    [P_SHORT] = TUI_COLUMN(NULL, "Process", NAME, 0, 0),
-    [P_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 0),
-    [P_RANK] = TUI_COLUMN("rank", "rank", NUMBER, 4, 0, .if_known = true),
-    [P_LOCAL] = TUI_COLUMN("local_rank", "local", NUMBER, 5, 6, .if_known = true),
-    [P_WORLD] = TUI_COLUMN("world_size", "of", NUMBER, 4, 2, .if_known = true),
-    [P_STATE] = TUI_COLUMN("state", "state", WORD, 11, 0),
-    [P_TIME] = TUI_COLUMN("kernel_ns", "kernels", NS, 9, 0),
-    [P_SHARE] = TUI_COLUMN("wall_share", "wall%", SHARE, 7, 0),
-    [P_KERNELS] = TUI_COLUMN("kernels_per_s", "kern/s", RATIO, 8, 1),
-    [P_COPIED] = TUI_COLUMN("memcpy_bytes", "memcpy", BYTES, 10, 3),
-    [P_LIVE] = TUI_COLUMN("live_bytes", "memory", BYTES, 10, 1),
-    [P_HOST] = TUI_COLUMN("host", "host", WORD, 14, 5, .if_known = true),
-    [P_RUN_KERNELS] = TUI_COLUMN("all_kernels", "all kernels", COUNT, 12, 6),
-    [P_RUN_NS] = TUI_COLUMN("all_kernel_ns", "all time", NS, 9, 7),
-};
+#define PROCESS_COLUMNS(COLUMN)                                                                    \
+    COLUMN(P_COMMAND, "name", NULL, WORD, 0, 0)                                                    \
+    COLUMN(P_SHORT, NULL, "Process", NAME, 0, 0)                                                   \
+    COLUMN(P_PID, "pid", "pid", NUMBER, 8, 0)                                                      \
+    COLUMN(P_RANK, "rank", "rank", NUMBER, 4, 0, .if_known = true)                                 \
+    COLUMN(P_LOCAL, "local_rank", "local", NUMBER, 5, 6, .if_known = true)                         \
+    COLUMN(P_WORLD, "world_size", "of", NUMBER, 4, 2, .if_known = true)                            \
+    COLUMN(P_STATE, "state", "state", WORD, 11, 0)                                                 \
+    COLUMN(P_TIME, "kernel_ns", "kernels", NS, 9, 0)                                               \
+    COLUMN(P_SHARE, "wall_share", "wall%", SHARE, 7, 0)                                            \
+    COLUMN(P_KERNELS, "kernels_per_s", "kern/s", RATIO, 8, 1)                                      \
+    COLUMN(P_COPIED, "memcpy_bytes", "memcpy", BYTES, 10, 3)                                       \
+    COLUMN(P_LIVE, "live_bytes", "memory", BYTES, 10, 1)                                           \
+    COLUMN(P_HOST, "host", "host", WORD, 14, 5, .if_known = true)                                  \
+    COLUMN(P_RUN_KERNELS, "all_kernels", "all kernels", COUNT, 12, 6)                              \
+    COLUMN(P_RUN_NS, "all_kernel_ns", "all time", NS, 9, 7)
+TUI_COLUMNS(process_columns, PROCESS_COLUMNS)
 
 static void add_process_state(struct tui_table *table, const struct prof_process *p)
 {
@@ -310,33 +261,19 @@ void tui_fill_processes(struct tui_table *table, const struct tui_view_input *in
 /* Live memory by process and kind, with what holds most of it; and the code that allocates, by call
  * path, which Enter shows, of the end of the capture that a look can afford. */
 
-enum {
-    M_WHAT,
-    M_PID,
-    M_LIVE,
-    M_COUNT,
-    M_PEAK,
-    M_PEAK_AT,
-    M_RATE,
-    M_BYTES_S,
-    M_ALL,
-    M_FREED,
-    M_WHERE
-};
-
-static const struct tui_column memory_columns[] = {
-    [M_WHAT] = TUI_COLUMN("name", "Memory", NAME, 32, 0),
-    [M_PID] = TUI_COLUMN("pid", "pid", NUMBER, 8, 0),
-    [M_LIVE] = TUI_COLUMN("live_bytes", "live", BYTES, 10, 0),
-    [M_COUNT] = TUI_COLUMN("live_count", "number", COUNT, 8, 1),
-    [M_PEAK] = TUI_COLUMN("peak_bytes", "peak", BYTES, 10, 0),
-    [M_PEAK_AT] = TUI_COLUMN("peak_ns", "at", NS, 9, 3),
-    [M_RATE] = TUI_COLUMN("count_per_s", "alloc/s", RATIO, 8, 0),
-    [M_BYTES_S] = TUI_COLUMN("bytes_per_s", "bytes/s", RATE, 10, 2),
-    [M_ALL] = TUI_COLUMN("count", "all", COUNT, 10, 4),
-    [M_FREED] = TUI_COLUMN("freed", "freed", COUNT, 10, 5),
-    [M_WHERE] = TUI_COLUMN("where", NULL, WORD, 0, 0),
-};
+#define MEMORY_COLUMNS(COLUMN)                                                                     \
+    COLUMN(M_WHAT, "name", "Memory", NAME, 32, 0)                                                  \
+    COLUMN(M_PID, "pid", "pid", NUMBER, 8, 0)                                                      \
+    COLUMN(M_LIVE, "live_bytes", "live", BYTES, 10, 0)                                             \
+    COLUMN(M_COUNT, "live_count", "number", COUNT, 8, 1)                                           \
+    COLUMN(M_PEAK, "peak_bytes", "peak", BYTES, 10, 0)                                             \
+    COLUMN(M_PEAK_AT, "peak_ns", "at", NS, 9, 3)                                                   \
+    COLUMN(M_RATE, "count_per_s", "alloc/s", RATIO, 8, 0)                                          \
+    COLUMN(M_BYTES_S, "bytes_per_s", "bytes/s", RATE, 10, 2)                                       \
+    COLUMN(M_ALL, "count", "all", COUNT, 10, 4)                                                    \
+    COLUMN(M_FREED, "freed", "freed", COUNT, 10, 5)                                                \
+    COLUMN(M_WHERE, "where", NULL, WORD, 0, 0)
+TUI_COLUMNS(memory_columns, MEMORY_COLUMNS)
 
 /* Live memory by the line that allocated it, where there are stacks; else each allocation by
  * itself. */
@@ -432,19 +369,17 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- by call path ---------------------------------------------------------------------------- */
 
-enum { A_PATH, A_KIND, A_HELD, A_SHARE, A_COUNT, A_BYTES, A_KEPT, A_GROWTH, A_VERDICT };
-
-static const struct tui_column path_columns[] = {
-    [A_PATH] = TUI_COLUMN("path", "allocated by", NAME, 0, 0),
-    [A_KIND] = TUI_COLUMN("kind", "memory", WORD, 14, 1),
-    [A_HELD] = TUI_COLUMN("held_bytes", "at peak", BYTES, 9, 0),
-    [A_SHARE] = TUI_COLUMN("held_share", "share", SHARE, 7, 1),
-    [A_COUNT] = TUI_COLUMN("count", "allocations", COUNT, 11, 3),
-    [A_BYTES] = TUI_COLUMN("bytes", "bytes", BYTES, 9, 4),
-    [A_KEPT] = TUI_COLUMN("kept_bytes", "alive", BYTES, 9, 1),
-    [A_GROWTH] = TUI_COLUMN("growth_bytes", "a step", BYTES, 9, 2),
-    [A_VERDICT] = TUI_COLUMN("verdict", "verdict", WORD, 7, 2),
-};
+#define PATH_COLUMNS(COLUMN)                                                                       \
+    COLUMN(A_PATH, "path", "allocated by", NAME, 0, 0)                                             \
+    COLUMN(A_KIND, "kind", "memory", WORD, 14, 1)                                                  \
+    COLUMN(A_HELD, "held_bytes", "at peak", BYTES, 9, 0)                                           \
+    COLUMN(A_SHARE, "held_share", "share", SHARE, 7, 1)                                            \
+    COLUMN(A_COUNT, "count", "allocations", COUNT, 11, 3)                                          \
+    COLUMN(A_BYTES, "bytes", "bytes", BYTES, 9, 4)                                                 \
+    COLUMN(A_KEPT, "kept_bytes", "alive", BYTES, 9, 1)                                             \
+    COLUMN(A_GROWTH, "growth_bytes", "growth", BYTES, 9, 2)                                        \
+    COLUMN(A_VERDICT, "verdict", "verdict", WORD, 7, 2)
+TUI_COLUMNS(path_columns, PATH_COLUMNS)
 
 #define MOST 200
 
@@ -483,6 +418,6 @@ void tui_fill_memory_paths(struct tui_table *table, const struct tui_view_input 
         tui_table_note(table, "%s found no room",
                        prof_counted(profile.failed, "allocation", "allocations").text);
     tui_table_note(table, "At peak: of what was allocated last%s. Alive: not freed so far",
-                   profile.steps ? "; a step: what each keeps" : "");
+                   profile.steps ? "; growth: what each iteration keeps" : "");
     prof_memory_profile_free(&profile);
 }

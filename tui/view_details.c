@@ -11,16 +11,14 @@
 
 /* ---- NVTX ranges ----------------------------------------------------------------------------- */
 
-enum { R_NAME, R_TOTAL, R_SHARE, R_SELF, R_COUNT, R_KERNELS };
-
-static const struct tui_column range_columns[] = {
-    [R_NAME] = TUI_COLUMN("name", "NVTX range", NAME, 0, 0),
-    [R_TOTAL] = TUI_COLUMN("gpu_ns", "GPU time", NS, 9, 0),
-    [R_SHARE] = TUI_COLUMN("gpu_share", "share", SHARE, 7, 0),
-    [R_SELF] = TUI_COLUMN("self_gpu_ns", "self", NS, 9, 0),
-    [R_COUNT] = TUI_COLUMN("operations", "operations", COUNT, 11, 1),
-    [R_KERNELS] = TUI_COLUMN("depth", NULL, COUNT, 0, 0),
-};
+#define RANGE_COLUMNS(COLUMN)                                                                      \
+    COLUMN(R_NAME, "name", "NVTX range", NAME, 0, 0)                                               \
+    COLUMN(R_TOTAL, "gpu_ns", "GPU time", NS, 9, 0)                                                \
+    COLUMN(R_SHARE, "gpu_share", "share", SHARE, 7, 0)                                             \
+    COLUMN(R_SELF, "self_gpu_ns", "self", NS, 9, 0)                                                \
+    COLUMN(R_COUNT, "operations", "operations", COUNT, 11, 1)                                      \
+    COLUMN(R_KERNELS, "depth", NULL, COUNT, 0, 0)
+TUI_COLUMNS(range_columns, RANGE_COLUMNS)
 
 struct tree {
     const struct prof_flame *flame;

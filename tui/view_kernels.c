@@ -8,49 +8,29 @@
 #include "libprof/include/prof_stack.h"
 #include "tui/views.h"
 
-enum {
-    NAME,
-    CALLS_S,
-    TOTAL,
-    GPU,
-    WALL,
-    MEAN,
-    P95,
-    SHAPE,
-    OCCUPANCY,
-    BOUND,
-    ROOF,
-    SPARK,
-    CALLS,
-    RUN_CALLS,
-    RUN_NS,
-    LEAST,
-    MOST,
-    CONFIGS,
-    REPORTED, /* and behind it: columns of the report's table (in_top) */
-    MAX_COLUMNS = REPORTED + 16
-};
+#define KERNEL_COLUMNS(COLUMN)                                                                     \
+    COLUMN(NAME, "name", "Kernel", NAME, 0, 0)                                                     \
+    COLUMN(CALLS_S, "count_per_s", "calls/s", RATIO, 8, 0)                                         \
+    COLUMN(TOTAL, "total_ns", "time", NS, 9, 0)                                                    \
+    COLUMN(GPU, "share", "kern%", SHARE, 7, 0)                                                     \
+    COLUMN(WALL, "wall_share", "wall%", SHARE, 7, 0)                                               \
+    COLUMN(MEAN, "average_ns", "mean", NS, 8, 0)                                                   \
+    COLUMN(P95, "p95_ns", "~p95", NS, 8, 1)                                                        \
+    COLUMN(SHAPE, "shape", "grid x block", WORD, 20, 3)                                            \
+    COLUMN(OCCUPANCY, "occupancy", "occ%", SHARE, 7, 4, .if_known = true)                          \
+    COLUMN(BOUND, "bound", "bound", WORD, 8, 4, .if_known = true)                                  \
+    COLUMN(ROOF, "roof_share", "roof%", SHARE, 7, 6, .if_known = true)                             \
+    COLUMN(SPARK, NULL, "last minute", WORD, 20, 5, .spark = true)                                 \
+    COLUMN(CALLS, "count", "calls", COUNT, 11, 2)                                                  \
+    COLUMN(RUN_CALLS, "all_count", "all calls", COUNT, 12, 6)                                      \
+    COLUMN(RUN_NS, "all_ns", "all time", NS, 9, 7)                                                 \
+    COLUMN(LEAST, "min_ns", "min", NS, 8, 8)                                                       \
+    COLUMN(MOST, "max_ns", "max", NS, 8, 9)                                                        \
+    COLUMN(CONFIGS, "configs", NULL, COUNT, 0, 0)
+TUI_COLUMNS(columns, KERNEL_COLUMNS)
 
-static const struct tui_column columns[REPORTED] = {
-    [NAME] = TUI_COLUMN("name", "Kernel", NAME, 0, 0),
-    [CALLS_S] = TUI_COLUMN("count_per_s", "calls/s", RATIO, 8, 0),
-    [TOTAL] = TUI_COLUMN("total_ns", "time", NS, 9, 0),
-    [GPU] = TUI_COLUMN("share", "kern%", SHARE, 7, 0),
-    [WALL] = TUI_COLUMN("wall_share", "wall%", SHARE, 7, 0),
-    [MEAN] = TUI_COLUMN("average_ns", "mean", NS, 8, 0),
-    [P95] = TUI_COLUMN("p95_ns", "~p95", NS, 8, 1),
-    [SHAPE] = TUI_COLUMN("shape", "grid x block", WORD, 20, 3),
-    [OCCUPANCY] = TUI_COLUMN("occupancy", "occ%", SHARE, 7, 4, .if_known = true),
-    [BOUND] = TUI_COLUMN("bound", "bound", WORD, 8, 4, .if_known = true),
-    [ROOF] = TUI_COLUMN("roof_share", "roof%", SHARE, 7, 6, .if_known = true),
-    [SPARK] = TUI_COLUMN(NULL, "last minute", WORD, 20, 5, .spark = true),
-    [CALLS] = TUI_COLUMN("count", "calls", COUNT, 11, 2),
-    [RUN_CALLS] = TUI_COLUMN("all_count", "all calls", COUNT, 12, 6),
-    [RUN_NS] = TUI_COLUMN("all_ns", "all time", NS, 9, 7),
-    [LEAST] = TUI_COLUMN("min_ns", "min", NS, 8, 8),
-    [MOST] = TUI_COLUMN("max_ns", "max", NS, 8, 9),
-    [CONFIGS] = TUI_COLUMN("configs", NULL, COUNT, 0, 0),
-};
+/* Behind them columns of the report's table (in_top). */
+enum { REPORTED = sizeof columns / sizeof *columns, MAX_COLUMNS = REPORTED + 16 };
 
 /* The columns above, and those that the kernels' table of a report says top has too: the last ones
  * of a narrow screen. Returns how many. */

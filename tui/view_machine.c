@@ -194,31 +194,18 @@ void tui_fill_devices(struct tui_table *table, const struct tui_view_input *inpu
 /* The host: where its threads are (samples of the processors), and which lines launch the devices'
  * work (call stacks). Of the end of the capture that a look can afford. */
 
-enum {
-    H_WHERE,
-    H_CPU,
-    H_SHARE,
-    H_IDLE,
-    H_BLOCKED,
-    H_WAITING,
-    H_LAUNCHED,
-    H_COUNT,
-    H_WORK,
-    H_THREADS
-};
-
-static const struct tui_column columns[] = {
-    [H_WHERE] = TUI_COLUMN("where", "Host", NAME, 26, 0),
-    [H_CPU] = TUI_COLUMN("running_ns", "cpu", NS, 8, 0, .if_known = true),
-    [H_SHARE] = TUI_COLUMN("cpu_share", "cpu%", SHARE, 7, 1, .if_known = true),
-    [H_IDLE] = TUI_COLUMN("idle_ns", "GPU idle", NS, 8, 0, .if_known = true),
-    [H_BLOCKED] = TUI_COLUMN("blocked_ns", "blocked", NS, 8, 2, .if_known = true),
-    [H_WAITING] = TUI_COLUMN("preempted_ns", "queued", NS, 8, 5, .if_known = true),
-    [H_LAUNCHED] = TUI_COLUMN("launched_ns", "launched", NS, 8, 0, .if_known = true),
-    [H_COUNT] = TUI_COLUMN("count", "operations", COUNT, 10, 4, .if_known = true),
-    [H_WORK] = TUI_COLUMN("most", "most of it", WORD, 24, 3, .if_known = true),
-    [H_THREADS] = TUI_COLUMN("thread", "threads", WORD, 9, 6, .if_known = true),
-};
+#define COLUMNS(COLUMN)                                                                            \
+    COLUMN(H_WHERE, "where", "Host", NAME, 26, 0)                                                  \
+    COLUMN(H_CPU, "running_ns", "cpu", NS, 8, 0, .if_known = true)                                 \
+    COLUMN(H_SHARE, "cpu_share", "cpu%", SHARE, 7, 1, .if_known = true)                            \
+    COLUMN(H_IDLE, "idle_ns", "GPU idle", NS, 8, 0, .if_known = true)                              \
+    COLUMN(H_BLOCKED, "blocked_ns", "blocked", NS, 8, 2, .if_known = true)                         \
+    COLUMN(H_WAITING, "preempted_ns", "queued", NS, 8, 5, .if_known = true)                        \
+    COLUMN(H_LAUNCHED, "launched_ns", "launched", NS, 8, 0, .if_known = true)                      \
+    COLUMN(H_COUNT, "count", "operations", COUNT, 10, 4, .if_known = true)                         \
+    COLUMN(H_WORK, "most", "most of it", WORD, 24, 3, .if_known = true)                            \
+    COLUMN(H_THREADS, "thread", "threads", WORD, 9, 6, .if_known = true)
+TUI_COLUMNS(columns, COLUMNS)
 
 #define MOST_ROWS 200
 
@@ -356,12 +343,10 @@ void tui_fill_host(struct tui_table *table, const struct tui_view_input *input)
 
 /* ---- health ---------------------------------------------------------------------------------- */
 
-enum { H_WHAT, H_VALUE };
-
-static const struct tui_column health_columns[] = {
-    [H_WHAT] = TUI_COLUMN("what", "Health", WORD, 30, 0),
-    [H_VALUE] = TUI_COLUMN("value", "", NAME, 0, 0),
-};
+#define HEALTH_COLUMNS(COLUMN)                                                                     \
+    COLUMN(H_WHAT, "what", "Health", WORD, 30, 0)                                                  \
+    COLUMN(H_VALUE, "value", "", NAME, 0, 0)
+TUI_COLUMNS(health_columns, HEALTH_COLUMNS)
 
 static void item(struct tui_table *table, enum tui_style style, const char *what, const char *value)
 {
