@@ -23,15 +23,9 @@ const struct prof_report_column prof_stat_nvtx_sum_columns[] = {
     STAT_TEXT("Range", range_line, range),
     {0}};
 
-#define BY_STYLE_COLUMNS                                                                           \
-    {                                                                                              \
-        STAT_TIMES("Instances", range_line, row), STAT_TEXT("Range", range_line, range),           \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-const struct prof_report_column prof_stat_nvtx_pushpop_sum_columns[] = BY_STYLE_COLUMNS;
-const struct prof_report_column prof_stat_nvtx_startend_sum_columns[] = BY_STYLE_COLUMNS;
+#define BY_STYLE STAT_TIMES("Instances", range_line, row), STAT_TEXT("Range", range_line, range)
+const struct prof_report_column prof_stat_nvtx_pushpop_sum_columns[] = {BY_STYLE, {0}};
+const struct prof_report_column prof_stat_nvtx_startend_sum_columns[] = {BY_STYLE, {0}};
 
 /* Bits of the styles that are listed. */
 enum { PUSH_POP = 1u << PROF_RANGE_PUSH_POP, START_END = 1u << PROF_RANGE_START_END };

@@ -18,6 +18,15 @@ static const struct prof_event *event_of(const void *row)
     return &((const struct event_line *)row)->event;
 }
 
+/* A computed value: an expression of `event`. */
+#define EVENT_CELL(name, ...)                                                                      \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        const struct prof_event *event = event_of(row);                                            \
+        (void)data;                                                                                \
+        return __VA_ARGS__;                                                                        \
+    }
+
 /* A number that a call and what it started on a device share. A capture keeps both in one row, so
  * the row's number is used for CUPTI's; work of a CUDA graph has that of the graph's launch. */
 static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t correlation)
@@ -32,29 +41,14 @@ static int64_t shared_number(enum prof_event_kind kind, int64_t id, int64_t corr
 
 /* ---- API calls ------------------------------------------------------------------------------- */
 
-static struct prof_report_value call_result(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    int64_t result = event_of(row)->result;
-    return prof_report_int(result == PROF_UNKNOWN ? 0 : result); /* only failures have one */
-}
-
-static struct prof_report_value call_number(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    const struct prof_event *e = event_of(row);
-    return prof_report_int(shared_number(e->record_kind, e->record_id, e->correlation));
-}
-
+/* Only failures have one. */
+EVENT_CELL(call_result, prof_report_int(event->result == PROF_UNKNOWN ? 0 : event->result))
+EVENT_CELL(call_number,
+           prof_report_int(shared_number(event->record_kind, event->record_id, event->correlation)))
 CELL(event_pid, prof_stat_pid(data, event_of(row)->process))
 CELL(event_tid, prof_stat_tid(data, event_of(row)->thread))
 
-static struct prof_report_value not_recorded(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    (void)row;
-    return (struct prof_report_value){0};
-}
+CELL(not_recorded, (struct prof_report_value){0})
 
 static struct prof_report_value trace_thread_name(const struct prof_report_data *data,
                                                   const void *row)
@@ -112,11 +106,7 @@ static struct prof_report_value config_number(const void *row, size_t offset)
 }
 
 #define CONFIG_COLUMN(name, member)                                                                \
-    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
-    {                                                                                              \
-        (void)data;                                                                                \
-        return config_number(row, offsetof(struct prof_config, member));                           \
-    }
+    CELL(name, config_number(row, offsetof(struct prof_config, member)))
 CONFIG_COLUMN(grid_x, grid[0])
 CONFIG_COLUMN(grid_y, grid[1])
 CONFIG_COLUMN(grid_z, grid[2])
@@ -162,12 +152,7 @@ static struct prof_report_value trace_memory_kind(int kind)
 CELL(source_memory, trace_memory_kind(event_of(row)->source_kind))
 CELL(target_memory, trace_memory_kind(event_of(row)->target_kind))
 
-static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    const char *device = ((const struct event_line *)row)->device;
-    return prof_report_text(*device ? device : NULL);
-}
+ROW_CELL(device_text, event_line, line, prof_report_text(*line->device ? line->device : NULL))
 
 /* A green context is in a column of its own, beside the one that it is a part of. */
 static struct prof_report_value context(const struct prof_report_data *data, const void *row)
