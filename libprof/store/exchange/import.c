@@ -124,8 +124,7 @@ static enum prof_status stage_trace(struct import *im)
     if (!status &&
         sqlite3_open_v2(im->stage, &stage, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = exchange_sql_fail(stage, "write", im->stage, im->err);
-    if (!status)
-        status = trace_stage(im->path, stage, im->options, im->err);
+    status = status ?: trace_stage(im->path, stage, im->options, im->err);
     if (sqlite3_close(stage) != SQLITE_OK && !status)
         status = prof_fail(im->err, PROF_IO, "cannot write %s", im->stage);
     return status;
@@ -344,16 +343,11 @@ static enum prof_status import_events(struct import *im)
     struct feed *feed = &im->feed;
     int64_t duration;
     enum prof_status status = nsys_views_make(im->source, "src", im->path, im->err);
-    if (!status)
-        status = find_times(im, &duration);
-    if (!status)
-        status = open_import_ingest(im);
-    if (!status)
-        status = feed_open(feed);
-    if (!status)
-        status = nsys_import_events(feed);
-    if (!status)
-        status = note_all_limits(im);
+    status = status ?: find_times(im, &duration);
+    status = status ?: open_import_ingest(im);
+    status = status ?: feed_open(feed);
+    status = status ?: nsys_import_events(feed);
+    status = status ?: note_all_limits(im);
     if (!status)
         status = foreign_finish(feed->ingest,
                                 duration >= 0 ? duration : feed->end_ns - feed->zero_ns, im->err);
@@ -367,10 +361,8 @@ static enum prof_status make_import(struct import *im, enum shape shape)
     enum prof_status status = shape == SHAPE_TRACE ? stage_trace(im) : PROF_OK;
     if (!status)
         status = attach(im, shape == SHAPE_TRACE ? im->stage : im->path);
-    if (!status)
-        status = exchange_temporary(im->output, &im->temporary, im->err);
-    if (!status)
-        status = prof_store_create(im->temporary, true, &im->store, im->err);
+    status = status ?: exchange_temporary(im->output, &im->temporary, im->err);
+    status = status ?: prof_store_create(im->temporary, true, &im->store, im->err);
     if (status)
         return status;
     im->feed = (struct feed){.source = im->source,
@@ -379,8 +371,7 @@ static enum prof_status make_import(struct import *im, enum shape shape)
                              .result = im->result,
                              .err = im->err};
     status = import_events(im);
-    if (!status)
-        status = prof_store_publish(im->store, im->err);
+    status = status ?: prof_store_publish(im->store, im->err);
     prof_store_close(im->store);
     im->store = NULL;
     return status ? status
@@ -407,10 +398,8 @@ enum prof_status prof_import(const char *path, const char *output,
     enum shape shape = SHAPE_NSYS;
     *result = (struct prof_exchange_result){0};
     enum prof_status status = sniff(&im, &shape);
-    if (!status)
-        status = exchange_output_free(output, path, options->overwrite, err);
-    if (!status)
-        status = make_import(&im, shape);
+    status = status ?: exchange_output_free(output, path, options->overwrite, err);
+    status = status ?: make_import(&im, shape);
     sqlite3_close(im.source);
     if (status)
         discard(im.temporary);

@@ -398,8 +398,8 @@ enum prof_status nsys_import_calls(struct feed *feed)
     struct meeting m = {.feed = feed};
     enum prof_status status =
         exchange_prepare(feed->source, feed->path, calls_sql, &m.calls, feed->err);
-    if (!status)
-        status = exchange_prepare(feed->source, feed->path, records_sql, &m.records, feed->err);
+    status =
+        status ?: exchange_prepare(feed->source, feed->path, records_sql, &m.records, feed->err);
     bool ok = !status && next_row_here(&m, m.calls, &m.call_here) &&
               next_row_here(&m, m.records, &m.record_here);
     while (ok && (m.call_here || m.record_here)) {

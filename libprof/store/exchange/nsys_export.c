@@ -307,8 +307,7 @@ static enum prof_status copy(struct export *e, const char *table, const char *se
     while (!status && (rc = sqlite3_step(from)) == SQLITE_ROW) {
         if (!to) {
             status = make_table(e, table_named(table));
-            if (!status)
-                status = prepare_insert(e, table, columns, &to);
+            status = status ?: prepare_insert(e, table, columns, &to);
             if (status)
                 break;
         }
@@ -475,31 +474,21 @@ static enum prof_status write_nsys_tables(struct export *e)
 {
     /* One read transaction: the rows of one moment, also of a capture that is being recorded. */
     enum prof_status status = run_export_sql(e, e->capture, "BEGIN");
-    if (!status)
-        status = number_devices(e);
-    if (!status)
-        status = run_export_sql(e, e->capture, maps_sql);
-    if (!status)
-        status = run_export_sql(e, e->capture, stack_tables);
-    if (!status)
-        status = name_kernels(e);
+    status = status ?: number_devices(e);
+    status = status ?: run_export_sql(e, e->capture, maps_sql);
+    status = status ?: run_export_sql(e, e->capture, stack_tables);
+    status = status ?: name_kernels(e);
     if (!status)
         status = run_export_sql(
             e, e->out,
             "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
-    if (!status)
-        status = write_enums(e);
-    if (!status)
-        status = copy_all(e);
-    if (!status)
-        status = copy_counters(e);
-    if (!status)
-        status = note_omissions(e);
-    if (!status)
-        status = write_description(e);
-    if (!status)
-        status = write_notes(e);
-    return status ? status : run_export_sql(e, e->out, "COMMIT");
+    status = status ?: write_enums(e);
+    status = status ?: copy_all(e);
+    status = status ?: copy_counters(e);
+    status = status ?: note_omissions(e);
+    status = status ?: write_description(e);
+    status = status ?: write_notes(e);
+    return status ?: run_export_sql(e, e->out, "COMMIT");
 }
 
 enum prof_status prof_export_nsys(const char *path, const char *output,
@@ -511,10 +500,8 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
     char *temporary = NULL;
     *result = (struct prof_exchange_result){0};
     enum prof_status status = prof_store_open(path, &e.store, err);
-    if (!status)
-        status = exchange_output_free(output, path, options->overwrite, err);
-    if (!status)
-        status = exchange_temporary(output, &temporary, err);
+    status = status ?: exchange_output_free(output, path, options->overwrite, err);
+    status = status ?: exchange_temporary(output, &temporary, err);
     if (status)
         goto out;
     e.capture = prof_store_db(e.store);
@@ -522,14 +509,11 @@ enum prof_status prof_export_nsys(const char *path, const char *output,
     exchange_watch(e.capture, &e.watch);
     if (sqlite3_open_v2(temporary, &e.out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         status = fail_writing(&e);
-    if (!status)
-        status = write_nsys_tables(&e);
+    status = status ?: write_nsys_tables(&e);
     if (sqlite3_close(e.out) != SQLITE_OK && !status)
         status = prof_fail(err, PROF_IO, "cannot write %s", output);
-    if (!status)
-        status = exchange_sync(temporary, output, err);
-    if (!status)
-        status = exchange_put(temporary, output, options->overwrite, err);
+    status = status ?: exchange_sync(temporary, output, err);
+    status = status ?: exchange_put(temporary, output, options->overwrite, err);
     if (status)
         unlink(temporary);
 out:

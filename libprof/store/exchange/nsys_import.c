@@ -224,8 +224,7 @@ enum prof_status nsys_import_events(struct feed *feed)
     enum prof_status status = nsys_import_calls(feed);
     for (size_t i = 0; !status && i < sizeof rest / sizeof *rest; i++)
         status = nsys_each(feed, rest[i].sql, rest[i].row);
-    if (!status)
-        status = nsys_import_ranges(feed);
+    status = status ?: nsys_import_ranges(feed);
     /* Last, when it is known which threads had events. */
     if (!status)
         status = nsys_each(

@@ -18,20 +18,19 @@ const struct nsys_table nsys_tables[] = {
      ", demangledName INTEGER, shortName INTEGER, mangledName INTEGER, launchType INTEGER, "
      "cacheConfig INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ "
      "INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
-     "dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER, localMemoryTotal INTEGER, "
-     "gridId INTEGER, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
-     "sharedMemoryLimitConfig INTEGER, qmdBulkReleaseDone INTEGER, qmdPreexitDone INTEGER, "
-     "qmdLastCtaDone INTEGER, graphId INTEGER, clusterX INTEGER, clusterY INTEGER, clusterZ "
-     "INTEGER, clusterSchedulingPolicy INTEGER, maxPotentialClusterSize INTEGER, "
-     "maxActiveClusters INTEGER, sharedMemoryRequestedPercentage INTEGER, "
-     "tensorSizeMinusOneElements TEXT",
+     "dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER, localMemoryTotal INTEGER, gridId "
+     "INTEGER, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER, "
+     "qmdBulkReleaseDone INTEGER, qmdPreexitDone INTEGER, qmdLastCtaDone INTEGER, graphId INTEGER, "
+     "clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER, clusterSchedulingPolicy INTEGER, "
+     "maxPotentialClusterSize INTEGER, maxActiveClusters INTEGER, sharedMemoryRequestedPercentage "
+     "INTEGER, tensorSizeMinusOneElements TEXT",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
      GPU_HEAD
      ", bytes INTEGER, copyKind INTEGER, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind "
      "INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId "
-     "INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, "
-     "copyCount INTEGER",
+     "INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, copyCount "
+     "INTEGER",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMSET",
      GPU_HEAD ", value INTEGER, bytes INTEGER, graphNodeId INTEGER, memKind INTEGER", true},
@@ -61,10 +60,10 @@ const struct nsys_table nsys_tables[] = {
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, address INTEGER, pc "
      "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, "
-     "correlationId "
-     "INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold "
-     "INTEGER, localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER, "
-     "importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER",
+     "correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, "
+     "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, "
+     "localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, "
+     "importedMemoryPoolProcessId INTEGER",
      false},
     {"CUDA_GPU_MEMORY_POOL_EVENTS",
      "start INTEGER, globalPid INTEGER, deviceId INTEGER, address INTEGER, operationType INTEGER, "
@@ -82,12 +81,9 @@ const struct nsys_table nsys_tables[] = {
      false},
     {"NVTX_EVENTS",
      "start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, color "
-     "INTEGER, "
-     "text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, "
-     "uint64Value "
-     "INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, "
-     "floatValue "
-     "REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT",
+     "INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId "
+     "INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, "
+     "int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT",
      true},
     {"GPU_METRICS",
      "rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER",
@@ -98,28 +94,22 @@ const struct nsys_table nsys_tables[] = {
     {"ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER", true},
     {"TARGET_INFO_GPU",
      "vmId INTEGER, id INTEGER, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize "
-     "INTEGER, "
-     "totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, pwGpuId "
-     "INTEGER, "
-     "uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, ctxswDevPath TEXT, ctrlDevPath "
-     "TEXT, "
-     "revision INTEGER, nodeMask INTEGER, constantMemory INTEGER, maxIPC INTEGER, "
-     "maxRegistersPerBlock "
-     "INTEGER, maxShmemPerBlock INTEGER, maxShmemPerBlockOptin INTEGER, maxShmemPerSm INTEGER, "
-     "maxRegistersPerSm INTEGER, threadsPerWarp INTEGER, asyncEngines INTEGER, maxWarpsPerSm "
-     "INTEGER, "
-     "maxBlocksPerSm INTEGER, maxThreadsPerBlock INTEGER, maxBlockDimX INTEGER, maxBlockDimY "
-     "INTEGER, "
-     "maxBlockDimZ INTEGER, maxGridDimX INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, "
-     "computeMajor "
-     "INTEGER, computeMinor INTEGER, smMajor INTEGER, smMinor INTEGER",
+     "INTEGER, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, "
+     "pwGpuId INTEGER, uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, ctxswDevPath "
+     "TEXT, ctrlDevPath TEXT, revision INTEGER, nodeMask INTEGER, constantMemory INTEGER, maxIPC "
+     "INTEGER, maxRegistersPerBlock INTEGER, maxShmemPerBlock INTEGER, maxShmemPerBlockOptin "
+     "INTEGER, maxShmemPerSm INTEGER, maxRegistersPerSm INTEGER, threadsPerWarp INTEGER, "
+     "asyncEngines INTEGER, maxWarpsPerSm INTEGER, maxBlocksPerSm INTEGER, maxThreadsPerBlock "
+     "INTEGER, maxBlockDimX INTEGER, maxBlockDimY INTEGER, maxBlockDimZ INTEGER, maxGridDimX "
+     "INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, computeMajor INTEGER, computeMinor "
+     "INTEGER, smMajor INTEGER, smMinor INTEGER",
      true},
     {"TARGET_INFO_CUDA_DEVICE",
      "gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT, numMultiprocessors INTEGER", true},
     {"TARGET_INFO_CUDA_CONTEXT_INFO",
      "nullStreamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, deviceId INTEGER, "
-     "contextId "
-     "INTEGER, parentContextId INTEGER, isGreenContext INTEGER, numMultiprocessors INTEGER",
+     "contextId INTEGER, parentContextId INTEGER, isGreenContext INTEGER, numMultiprocessors "
+     "INTEGER",
      true},
     {"TARGET_INFO_CUDA_STREAM",
      "streamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, contextId INTEGER, priority "
@@ -133,43 +123,31 @@ const struct nsys_table nsys_tables[] = {
      true},
     {"DIAGNOSTIC_EVENT",
      "timestamp INTEGER, timestampType INTEGER, source INTEGER, severity INTEGER, text TEXT, "
-     "globalPid "
-     "INTEGER",
+     "globalPid INTEGER",
      true},
     {"META_DATA_CAPTURE", "name TEXT, value TEXT", true},
     {"META_DATA_EXPORT", "name TEXT, value TEXT", true},
     {0},
 };
 
-#define MEMCPY(id, name, label)                                                                    \
+#define ENUM(type, id, name, label)                                                                \
     {                                                                                              \
-        "ENUM_CUDA_MEMCPY_OPER", id, "CUDA_MEMCPY_KIND_" name, label                               \
+        type, id, name, label                                                                      \
     }
+#define MEMCPY(id, name, label) ENUM("ENUM_CUDA_MEMCPY_OPER", id, "CUDA_MEMCPY_KIND_" name, label)
 #define MEMORY(id, name, label)                                                                    \
-    {                                                                                              \
-        "ENUM_CUDA_MEM_KIND", id, "CUDA_MEMOPR_MEMORY_KIND_" name, label                           \
-    }
+    ENUM("ENUM_CUDA_MEM_KIND", id, "CUDA_MEMOPR_MEMORY_KIND_" name, label)
 #define LAUNCH(id, name, label)                                                                    \
-    {                                                                                              \
-        "ENUM_CUDA_KERNEL_LAUNCH_TYPE", id, "CUDA_KERNEL_LAUNCH_TYPE_" name, label                 \
-    }
+    ENUM("ENUM_CUDA_KERNEL_LAUNCH_TYPE", id, "CUDA_KERNEL_LAUNCH_TYPE_" name, label)
 #define SYNC(id, name, label)                                                                      \
-    {                                                                                              \
-        "ENUM_CUPTI_SYNC_TYPE", id, "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_" name, label             \
-    }
+    ENUM("ENUM_CUPTI_SYNC_TYPE", id, "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_" name, label)
 #define STREAM(id, name, label)                                                                    \
-    {                                                                                              \
-        "ENUM_CUPTI_STREAM_TYPE", id, "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_" name, label             \
-    }
+    ENUM("ENUM_CUPTI_STREAM_TYPE", id, "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_" name, label)
 #define MIGRATION(id, name, label)                                                                 \
-    {                                                                                              \
-        "ENUM_CUDA_UNIF_MEM_MIGRATION", id, "CUDA_UNIFIED_MEMORY_MIGRATION_CAUSE_" name, label     \
-    }
+    ENUM("ENUM_CUDA_UNIF_MEM_MIGRATION", id, "CUDA_UNIFIED_MEMORY_MIGRATION_CAUSE_" name, label)
 #define ACCESS(id, name, label)                                                                    \
-    {                                                                                              \
-        "ENUM_CUDA_UNIF_MEM_ACCESS_TYPE", id, "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_" name,   \
-            label                                                                                  \
-    }
+    ENUM("ENUM_CUDA_UNIF_MEM_ACCESS_TYPE", id, "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_" name,  \
+         label)
 
 const struct nsys_enum nsys_enums[] = {
     MEMCPY(0, "UNKNOWN", "Unknown"),
@@ -198,12 +176,12 @@ const struct nsys_enum nsys_enums[] = {
     LAUNCH(1, "REGULAR", "Regular"),
     LAUNCH(2, "COOPERATIVE_SINGLE_DEVICE", "Coop Single Device"),
     LAUNCH(3, "COOPERATIVE_MULTI_DEVICE", "Coop Multi Device"),
-    {"ENUM_CUDA_FUNC_CACHE_CONFIG", 0, "CU_FUNC_CACHE_PREFER_NONE", "None"},
-    {"ENUM_CUDA_FUNC_CACHE_CONFIG", 1, "CU_FUNC_CACHE_PREFER_SHARED", "Shared"},
-    {"ENUM_CUDA_FUNC_CACHE_CONFIG", 2, "CU_FUNC_CACHE_PREFER_L1", "L1"},
-    {"ENUM_CUDA_FUNC_CACHE_CONFIG", 3, "CU_FUNC_CACHE_PREFER_EQUAL", "Equal"},
-    {"ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG", 0, "CUDA_SHARED_MEM_LIMIT_DEFAULT", "Default"},
-    {"ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG", 1, "CUDA_SHARED_MEM_LIMIT_OPTIN", "Opt in"},
+    ENUM("ENUM_CUDA_FUNC_CACHE_CONFIG", 0, "CU_FUNC_CACHE_PREFER_NONE", "None"),
+    ENUM("ENUM_CUDA_FUNC_CACHE_CONFIG", 1, "CU_FUNC_CACHE_PREFER_SHARED", "Shared"),
+    ENUM("ENUM_CUDA_FUNC_CACHE_CONFIG", 2, "CU_FUNC_CACHE_PREFER_L1", "L1"),
+    ENUM("ENUM_CUDA_FUNC_CACHE_CONFIG", 3, "CU_FUNC_CACHE_PREFER_EQUAL", "Equal"),
+    ENUM("ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG", 0, "CUDA_SHARED_MEM_LIMIT_DEFAULT", "Default"),
+    ENUM("ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG", 1, "CUDA_SHARED_MEM_LIMIT_OPTIN", "Opt in"),
     SYNC(0, "UNKNOWN", "Unknown"),
     SYNC(1, "EVENT_SYNCHRONIZE", "Event sync"),
     SYNC(2, "STREAM_WAIT_EVENT", "Stream wait sync"),
@@ -213,28 +191,33 @@ const struct nsys_enum nsys_enums[] = {
     STREAM(1, "DEFAULT", "Default stream"),
     STREAM(2, "NON_BLOCKING", "Non-blocking stream"),
     STREAM(3, "NULL", "Null stream"),
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 0, "OVERHEAD_UNDEFINED", "Undefined"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 1, "OVERHEAD_UNKNOWN", "Unknown"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 2, "OVERHEAD_DRIVER_COMPILER", "Driver JIT compiler (CUDA)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 3, "OVERHEAD_CUPTI_BUFFER_FLUSH", "Buffer flush (Profiler)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 4, "OVERHEAD_CUPTI_INSTRUMENTATION", "Instrumentation (Profiler)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 5, "OVERHEAD_CUPTI_RESOURCE",
-     "Resource creation/destruction (Profiler)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 6, "OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING",
-     "Runtime module loading (CUDA)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 7, "OVERHEAD_LAZY_FUNCTION_LOADING",
-     "Lazy function loading (CUDA)"},
-    {"ENUM_CUPTI_OVERHEAD_TYPE", 8, "OVERHEAD_COMMAND_BUFFER_FULL", "Command buffer full (CUDA)"},
-    {"ENUM_CUDA_DEV_MEM_EVENT_OPER", 0, "CUDA_DEV_MEM_EVENT_OPR_ALLOCATION", "Allocation"},
-    {"ENUM_CUDA_DEV_MEM_EVENT_OPER", 1, "CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION", "Deallocation"},
-    {"ENUM_CUDA_MEMPOOL_TYPE", 0, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID", "Invalid"},
-    {"ENUM_CUDA_MEMPOOL_TYPE", 1, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL", "Local"},
-    {"ENUM_CUDA_MEMPOOL_TYPE", 2, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED", "Imported"},
-    {"ENUM_CUDA_MEMPOOL_OPER", 0, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_INVALID", "Invalid"},
-    {"ENUM_CUDA_MEMPOOL_OPER", 1, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_CREATED", "Created"},
-    {"ENUM_CUDA_MEMPOOL_OPER", 2, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED",
-     "Destroyed"},
-    {"ENUM_CUDA_MEMPOOL_OPER", 3, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED", "Trimmed"},
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 0, "OVERHEAD_UNDEFINED", "Undefined"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 1, "OVERHEAD_UNKNOWN", "Unknown"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 2, "OVERHEAD_DRIVER_COMPILER", "Driver JIT compiler (CUDA)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 3, "OVERHEAD_CUPTI_BUFFER_FLUSH", "Buffer flush (Profiler)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 4, "OVERHEAD_CUPTI_INSTRUMENTATION",
+         "Instrumentation (Profiler)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 5, "OVERHEAD_CUPTI_RESOURCE",
+         "Resource creation/destruction (Profiler)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 6, "OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING",
+         "Runtime module loading (CUDA)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 7, "OVERHEAD_LAZY_FUNCTION_LOADING",
+         "Lazy function loading (CUDA)"),
+    ENUM("ENUM_CUPTI_OVERHEAD_TYPE", 8, "OVERHEAD_COMMAND_BUFFER_FULL",
+         "Command buffer full (CUDA)"),
+    ENUM("ENUM_CUDA_DEV_MEM_EVENT_OPER", 0, "CUDA_DEV_MEM_EVENT_OPR_ALLOCATION", "Allocation"),
+    ENUM("ENUM_CUDA_DEV_MEM_EVENT_OPER", 1, "CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION", "Deallocation"),
+    ENUM("ENUM_CUDA_MEMPOOL_TYPE", 0, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID", "Invalid"),
+    ENUM("ENUM_CUDA_MEMPOOL_TYPE", 1, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL", "Local"),
+    ENUM("ENUM_CUDA_MEMPOOL_TYPE", 2, "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED", "Imported"),
+    ENUM("ENUM_CUDA_MEMPOOL_OPER", 0, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_INVALID",
+         "Invalid"),
+    ENUM("ENUM_CUDA_MEMPOOL_OPER", 1, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_CREATED",
+         "Created"),
+    ENUM("ENUM_CUDA_MEMPOOL_OPER", 2, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED",
+         "Destroyed"),
+    ENUM("ENUM_CUDA_MEMPOOL_OPER", 3, "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED",
+         "Trimmed"),
     MIGRATION(0, "UNKNOWN", "Unknown"),
     MIGRATION(1, "USER", "User prefetch"),
     MIGRATION(2, "COHERENCE", "Page fault"),
@@ -246,28 +229,28 @@ const struct nsys_enum nsys_enums[] = {
     ACCESS(2, "WRITE", "Write"),
     ACCESS(3, "ATOMIC", "Atomic"),
     ACCESS(4, "PREFETCH", "Prefetch"),
-    {"ENUM_NSYS_EVENT_CLASS", 0, "TRACE_PROCESS_EVENT_CUDA_RUNTIME", "CUDA runtime"},
-    {"ENUM_NSYS_EVENT_CLASS", 1, "TRACE_PROCESS_EVENT_CUDA_DRIVER", "CUDA driver"},
-    {"ENUM_NSYS_EVENT_CLASS", 77, "TRACE_PROCESS_EVENT_CUDA_GRAPH_NODE_CREATION",
-     "CUDA graph node creation"},
-    {"ENUM_NSYS_EVENT_CLASS", 102, "TRACE_PROCESS_EVENT_CUDA_JIT", "CUDA JIT"},
-    {"ENUM_NSYS_EVENT_CLASS", 103, "TRACE_PROCESS_EVENT_CUDA_OVERHEAD", "CUDA overhead"},
-    {"ENUM_NSYS_EVENT_TYPE", 33, "NvtxCategory", "NvtxCategory"},
-    {"ENUM_NSYS_EVENT_TYPE", 34, "NvtxMark", "NvtxMark"},
-    {"ENUM_NSYS_EVENT_TYPE", 59, "NvtxPushPopRange", "NvtxPushPopRange"},
-    {"ENUM_NSYS_EVENT_TYPE", 60, "NvtxStartEndRange", "NvtxStartEndRange"},
-    {"ENUM_NSYS_EVENT_TYPE", 75, "NvtxDomainCreate", "NvtxDomainCreate"},
-    {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 0, "UnknownLevel", "Unknown"},
-    {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 1, "Info", "Info"},
-    {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 2, "Warning", "Warning"},
-    {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 3, "Error", "Error"},
-    {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 4, "Verbose", "Verbose"},
-    {"ENUM_DIAGNOSTIC_SOURCE_TYPE", 0, "UnknownSource", "Unknown source"},
-    {"ENUM_DIAGNOSTIC_SOURCE_TYPE", 1, "Injection", "Injection"},
-    {"ENUM_DIAGNOSTIC_SOURCE_TYPE", 2, "Daemon", "Daemon"},
-    {"ENUM_DIAGNOSTIC_SOURCE_TYPE", 3, "Analysis", "Analysis"},
-    {"ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 0, "UnknownTimestamp", "Unknown timestamp"},
-    {"ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 1, "TargetTimestamp", "Target timestamp"},
-    {"ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 2, "HostTimestamp", "Host timestamp"},
+    ENUM("ENUM_NSYS_EVENT_CLASS", 0, "TRACE_PROCESS_EVENT_CUDA_RUNTIME", "CUDA runtime"),
+    ENUM("ENUM_NSYS_EVENT_CLASS", 1, "TRACE_PROCESS_EVENT_CUDA_DRIVER", "CUDA driver"),
+    ENUM("ENUM_NSYS_EVENT_CLASS", 77, "TRACE_PROCESS_EVENT_CUDA_GRAPH_NODE_CREATION",
+         "CUDA graph node creation"),
+    ENUM("ENUM_NSYS_EVENT_CLASS", 102, "TRACE_PROCESS_EVENT_CUDA_JIT", "CUDA JIT"),
+    ENUM("ENUM_NSYS_EVENT_CLASS", 103, "TRACE_PROCESS_EVENT_CUDA_OVERHEAD", "CUDA overhead"),
+    ENUM("ENUM_NSYS_EVENT_TYPE", 33, "NvtxCategory", "NvtxCategory"),
+    ENUM("ENUM_NSYS_EVENT_TYPE", 34, "NvtxMark", "NvtxMark"),
+    ENUM("ENUM_NSYS_EVENT_TYPE", 59, "NvtxPushPopRange", "NvtxPushPopRange"),
+    ENUM("ENUM_NSYS_EVENT_TYPE", 60, "NvtxStartEndRange", "NvtxStartEndRange"),
+    ENUM("ENUM_NSYS_EVENT_TYPE", 75, "NvtxDomainCreate", "NvtxDomainCreate"),
+    ENUM("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 0, "UnknownLevel", "Unknown"),
+    ENUM("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 1, "Info", "Info"),
+    ENUM("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 2, "Warning", "Warning"),
+    ENUM("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 3, "Error", "Error"),
+    ENUM("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", 4, "Verbose", "Verbose"),
+    ENUM("ENUM_DIAGNOSTIC_SOURCE_TYPE", 0, "UnknownSource", "Unknown source"),
+    ENUM("ENUM_DIAGNOSTIC_SOURCE_TYPE", 1, "Injection", "Injection"),
+    ENUM("ENUM_DIAGNOSTIC_SOURCE_TYPE", 2, "Daemon", "Daemon"),
+    ENUM("ENUM_DIAGNOSTIC_SOURCE_TYPE", 3, "Analysis", "Analysis"),
+    ENUM("ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 0, "UnknownTimestamp", "Unknown timestamp"),
+    ENUM("ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 1, "TargetTimestamp", "Target timestamp"),
+    ENUM("ENUM_DIAGNOSTIC_TIMESTAMP_SOURCE", 2, "HostTimestamp", "Host timestamp"),
     {0},
 };

@@ -216,7 +216,6 @@ enum prof_status nsys_views_make(sqlite3 *db, const char *schema, const char *pa
     if (!status && sqlite3_exec(db, sql, NULL, NULL, NULL))
         status = exchange_sql_fail(db, "read", path, err);
     sqlite3_free(sql);
-    if (!status)
-        status = check_version(db, path, err);
-    return status ? status : check_required(db, schema, path, err);
+    status = status ?: check_version(db, path, err);
+    return status ?: check_required(db, schema, path, err);
 }

@@ -168,7 +168,7 @@ static enum prof_status write_parquet_row(struct table_export *t)
         else
             room = write_parquet_part(t, c, source->kind, source->column);
         if (status || !room)
-            return status ? status : prof_fail(t->e->err, PROF_NOMEM, "out of memory");
+            return status ?: prof_fail(t->e->err, PROF_NOMEM, "out of memory");
     }
     t->e->result->rows++;
     return parquet_row(t->file, t->e->err);
@@ -190,8 +190,7 @@ static enum prof_status prepare_rows(struct table_export *t, const struct prof_t
     fprintf(out, " FROM \"%s\"", table->name);
     if (!prof_close_stream(out))
         status = prof_fail(t->e->err, PROF_NOMEM, "out of memory");
-    if (!status)
-        status = exchange_prepare(t->e->capture, t->e->path, text, &t->rows, t->e->err);
+    status = status ?: exchange_prepare(t->e->capture, t->e->path, text, &t->rows, t->e->err);
     free(text);
     for (size_t c = 0; !status && c < t->plan.count; c++)
         if (t->plan.sources[c].lookup)
@@ -232,10 +231,8 @@ static enum prof_status export_table(struct export *e, const struct prof_table *
     if (!parquet_plan(table, &t.plan))
         return prof_fail(e->err, PROF_INVALID, "table %s has too many columns", table->name);
     enum prof_status status = prepare_rows(&t, table);
-    if (!status)
-        status = open_parquet_file(&t, table);
-    if (!status)
-        status = copy_rows(&t);
+    status = status ?: open_parquet_file(&t, table);
+    status = status ?: copy_rows(&t);
     if (!status) {
         status = parquet_close(t.file, e->err);
         t.file = NULL;
@@ -269,7 +266,7 @@ static enum prof_status write_parquet_tables(struct export *e)
                                   : fail_parquet_reading(e);
     for (const struct prof_table *table = prof_tables; !status && table->name; table++)
         status = export_table(e, table);
-    return status ? status : note_changes(e);
+    return status ?: note_changes(e);
 }
 
 /* The folder's name without what would make a folder inside it of the temporary one. */
@@ -292,20 +289,16 @@ enum prof_status prof_export_parquet(const char *path, const char *output,
                        .err = err};
     *result = (struct prof_exchange_result){0};
     enum prof_status status = e.output ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
-    if (!status)
-        status = prof_store_open(path, &e.store, err);
-    if (!status)
-        status = folder_free(e.output, SUFFIX, options->overwrite, err);
-    if (!status)
-        status = folder_temporary(e.output, &e.temporary, err);
+    status = status ?: prof_store_open(path, &e.store, err);
+    status = status ?: folder_free(e.output, SUFFIX, options->overwrite, err);
+    status = status ?: folder_temporary(e.output, &e.temporary, err);
     if (!status) {
         e.capture = prof_store_db(e.store);
         e.watch = (struct exchange_watch){options, result};
         exchange_watch(e.capture, &e.watch);
         status = write_parquet_tables(&e);
     }
-    if (!status)
-        status = folder_put(e.temporary, e.output, SUFFIX, err);
+    status = status ?: folder_put(e.temporary, e.output, SUFFIX, err);
     if (status)
         folder_remove(e.temporary, SUFFIX);
     prof_store_close(e.store);

@@ -183,8 +183,7 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
         yajl_config(s.parser, yajl_allow_partial_values, 1);
         status = read_pieces(&s, sink);
     }
-    if (!status)
-        status = finish_trace(&s, sink);
+    status = status ?: finish_trace(&s, sink);
     if (s.parser)
         yajl_free(s.parser);
     if (s.file)

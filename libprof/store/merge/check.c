@@ -299,16 +299,16 @@ static enum prof_status check_state(struct merge *m, struct merge_input *in)
 enum prof_status merge_check(struct merge *m)
 {
     enum prof_status status = refuse_mixture(m);
-    status = status ? status : leave_out_copies(m);
+    status = status ?: leave_out_copies(m);
     for (size_t i = 0; !status && i < m->count; i++) {
         struct merge_input *in = &m->inputs[i];
         if (in->gone)
             continue;
         status = check_state(m, in);
-        status = status ? status : note_file_ranks(m, in);
+        status = status ?: note_file_ranks(m, in);
     }
-    status = status ? status : check_ranks(m);
-    status = status ? status : check_alike(m, offsetof(struct merge_input, job), "jobs");
+    status = status ?: check_ranks(m);
+    status = status ?: check_alike(m, offsetof(struct merge_input, job), "jobs");
     return status ? status
                   : check_alike(m, offsetof(struct merge_input, version), "versions of perfkit");
 }

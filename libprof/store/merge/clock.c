@@ -238,8 +238,8 @@ enum prof_status merge_clocks(struct merge *m)
 {
     struct groups groups = {0};
     enum prof_status status = make_groups(m, &groups);
-    status = status ? status : find_reference(m, &groups);
-    status = status ? status : align_all(m, &groups);
+    status = status ?: find_reference(m, &groups);
+    status = status ?: align_all(m, &groups);
     if (!status) {
         find_zero(m, &groups);
         for (size_t i = 0; i < m->count; i++) {

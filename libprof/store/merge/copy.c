@@ -325,7 +325,7 @@ static enum prof_status copy_table_row(struct copy *c, struct merge_input *in)
     enum prof_status status = merge_look_up(c->m);
     if (!status && !strcmp(name, "merged_part") && !in->merged)
         return write_part(c->m, in, c->number);
-    status = status ? status : copy_input(c, in);
+    status = status ?: copy_input(c, in);
     if (!status && !strcmp(name, "process"))
         status = fill_processes(c->m, in, c->number);
     if (!status && !strcmp(name, "capture_health") && in->part)

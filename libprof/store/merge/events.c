@@ -362,7 +362,7 @@ static enum prof_status merge_all(struct events *e)
         if (e->count)
             sift_source_down(e, 0);
     }
-    return status ? status : flush_merged_rows(e);
+    return status ?: flush_merged_rows(e);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -450,8 +450,8 @@ enum prof_status merge_events(struct merge *m, int table)
         files += m->inputs[i].db != NULL;
     e.row_bytes = sizeof(struct merge_row) + (size_t)e.table->columns * sizeof(int64_t);
     enum prof_status status = prepare_events(&e);
-    status = status ? status : open_sources(&e, files);
-    status = status ? status : merge_all(&e);
+    status = status ?: open_sources(&e, files);
+    status = status ?: merge_all(&e);
     if (!status && e.stream >= 0)
         status = merge_flush_sums(m, e.sum);
     for (size_t i = 0; i < e.count; i++)

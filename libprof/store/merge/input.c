@@ -102,7 +102,7 @@ enum prof_status merge_input_open(struct merge_input *in, struct prof_error *err
     if (!status && !in->described) {
         in->described = true;
         status = read_capture(in, err);
-        status = status ? status : read_processes(in, err);
+        status = status ?: read_processes(in, err);
     }
     if (status)
         merge_input_close(in);

@@ -81,7 +81,7 @@ static enum prof_status describe_all(struct merge *m)
     for (size_t i = 0; !status && i < m->count; i++) {
         status = describe_input(m, &m->inputs[i]);
         readable += !m->inputs[i].gone;
-        status = status ? status : merge_look_up(m);
+        status = status ?: merge_look_up(m);
     }
     if (!status && !readable)
         return prof_fail(m->err, PROF_CORRUPT, "none of the files can be read: %s",
@@ -125,8 +125,8 @@ static enum prof_status merge_tables(struct merge *m)
         else if (way != MERGE_LEAVE)
             status = merge_copy(m, table);
     }
-    status = status ? status : merge_sums(m);
-    return status ? status : merge_finish_parts(m);
+    status = status ?: merge_sums(m);
+    return status ?: merge_finish_parts(m);
 }
 
 static enum prof_status check_reads(struct merge *m)
@@ -150,9 +150,9 @@ static enum prof_status merge_into(struct merge *m, const char *path, bool last)
     m->rollup.last = 0;
     m->sums = last;
     enum prof_status status = create_output(m, path, &store);
-    status = status ? status : open_inputs(m);
-    status = status ? status : merge_tables(m);
-    status = status ? status : check_reads(m);
+    status = status ?: open_inputs(m);
+    status = status ?: merge_tables(m);
+    status = status ?: check_reads(m);
     for (size_t i = 0; i < m->count; i++)
         merge_input_close(&m->inputs[i]);
     if (!status && last)
@@ -252,7 +252,7 @@ static enum prof_status write_result(struct merge *m, const char *temporary)
 {
     struct passing passing = {0};
     enum prof_status status = merge_in_passes(m, &passing);
-    status = status ? status : merge_into(m, temporary, true);
+    status = status ?: merge_into(m, temporary, true);
     passing_free(&passing);
     m->inputs = m->all;
     m->count = m->all_count;
@@ -289,18 +289,18 @@ static enum prof_status make_merged_file(struct merge *m)
 {
     char *temporary = NULL;
     enum prof_status status = output_free(m);
-    status = status ? status : describe_all(m);
-    status = status ? status : merge_check(m);
-    status = status ? status : merge_clocks(m);
+    status = status ?: describe_all(m);
+    status = status ?: merge_check(m);
+    status = status ?: merge_clocks(m);
     if (!status && m->options->summary &&
         !merge_note(m, PROF_HEALTH_part_summary,
                     "no single events, as requested: only what each kernel took in each second"))
         status = prof_fail(m->err, PROF_NOMEM, "out of memory");
-    status = status ? status : exchange_temporary(m->output, &temporary, m->err);
+    status = status ?: exchange_temporary(m->output, &temporary, m->err);
     if (status)
         return status;
     status = write_result(m, temporary);
-    status = status ? status : exchange_sync(temporary, m->output, m->err);
+    status = status ?: exchange_sync(temporary, m->output, m->err);
     status =
         status ? status : exchange_put(temporary, m->output, m->options->file.overwrite, m->err);
     if (status)
@@ -319,7 +319,7 @@ enum prof_status prof_merge(const char *const *paths, size_t count, const char *
         return prof_fail(err, PROF_NOMEM, "out of memory");
     *m = (struct merge){.options = options, .result = result, .err = err, .output = output};
     enum prof_status status = begin_merge(m, paths, count);
-    status = status ? status : make_merged_file(m);
+    status = status ?: make_merged_file(m);
     for (size_t i = 0; i < m->all_count; i++)
         merge_input_free(&m->all[i]);
     free(m->all);

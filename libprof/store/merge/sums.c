@@ -98,8 +98,7 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
         else if (m->rollup.list.count >= ROLLUP_MOST)
             status = merge_flush_sums(m, insert);
     }
-    if (!status)
-        status = merge_flush_sums(m, insert);
+    status = status ?: merge_flush_sums(m, insert);
     rollup_sums_free(&m->rollup);
     merge_input_end(in, row);
     return status;
@@ -117,7 +116,7 @@ enum prof_status merge_sums(struct merge *m)
             status = sum_kernels(m, in, insert);
         else if (in->db && (m->options->summary || in->passing || !has_kernels(in)))
             status = copy_sums(m, in, insert);
-        status = status ? status : merge_look_up(m);
+        status = status ?: merge_look_up(m);
     }
     sqlite3_finalize(insert);
     return status;

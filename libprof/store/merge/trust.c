@@ -199,7 +199,7 @@ enum prof_status merge_write_lines(struct merge *m)
                                      : prof_fail(m->err, PROF_NOMEM, "out of memory");
         free(note);
     }
-    status = status ? status : write_parts(m, sql);
+    status = status ?: write_parts(m, sql);
     sqlite3_finalize(sql);
     return status;
 }
