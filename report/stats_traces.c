@@ -152,7 +152,12 @@ static struct prof_report_value trace_memory_kind(int kind)
 CELL(source_memory, trace_memory_kind(event_of(row)->source_kind))
 CELL(target_memory, trace_memory_kind(event_of(row)->target_kind))
 
-ROW_CELL(device_text, event_line, line, prof_report_text(*line->device ? line->device : NULL))
+static struct prof_report_value device_text(const struct prof_report_data *data, const void *row)
+{
+    const char *device = ((const struct event_line *)row)->device;
+    (void)data;
+    return prof_report_text(*device ? device : NULL);
+}
 
 /* A green context is in a column of its own, beside the one that it is a part of. */
 static struct prof_report_value context(const struct prof_report_data *data, const void *row)
