@@ -191,17 +191,9 @@ static int list(struct call *call)
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
-static struct prof_report_value session_runs(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int((int64_t)((const struct prof_baseline_session *)row)->run_count);
-}
+CELL(session_runs, prof_report_int((int64_t)((const struct prof_baseline_session *)row)->run_count))
 
-static struct prof_report_value run_bytes(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int((int64_t)strlen(((const struct prof_baseline_run *)row)->metrics));
-}
+CELL(run_bytes, prof_report_int((int64_t)strlen(((const struct prof_baseline_run *)row)->metrics)))
 
 #define SESSION_COLUMNS                                                                            \
     INT64("session", "Session", NUMBER, 1, prof_baseline_session, id),                             \

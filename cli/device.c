@@ -309,23 +309,11 @@ static struct prof_report_value ceiling_unit(const struct prof_report_data *data
     return prof_report_text(units[((const struct ceiling_pair *)row)->kind.unit]);
 }
 
-static struct prof_report_value device_number(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_int(((const struct device_entry *)row)->nth);
-}
+CELL(device_number, prof_report_int(((const struct device_entry *)row)->nth))
 
-static struct prof_report_value remark_name(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(((const struct device_remark *)row)->name);
-}
+CELL(remark_name, prof_report_text(((const struct device_remark *)row)->name))
 
-static struct prof_report_value remark_text(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(((const struct device_remark *)row)->text);
-}
+CELL(remark_text, prof_report_text(((const struct device_remark *)row)->text))
 
 static const struct prof_report_column ceiling_columns[] = {
     STRING("name", "Ceiling", WORD, 1, ceiling_pair, kind.name),

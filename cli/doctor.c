@@ -239,24 +239,11 @@ static const struct cli_option doctor_options[] = {
     {0},
 };
 
-static struct prof_report_value check_level(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(levels[((const struct doctor_line *)row)->level].word);
-}
+CELL(check_level, prof_report_text(levels[((const struct doctor_line *)row)->level].word))
 
-static struct prof_report_value check_text(const struct prof_report_data *data, const void *row)
-{
-    (void)data;
-    return prof_report_text(((const struct doctor_line *)row)->text);
-}
+CELL(check_text, prof_report_text(((const struct doctor_line *)row)->text))
 
-static struct prof_report_value check_remedy(const struct prof_report_data *data, const void *row)
-{
-    const struct doctor_line *line = row;
-    (void)data;
-    return prof_report_text(line->remedy[0] ? line->remedy : NULL);
-}
+ROW_CELL(check_remedy, doctor_line, line, prof_report_text(line->remedy[0] ? line->remedy : NULL))
 
 static const struct prof_report_column check_columns[] = {
     STRING("group", "Group", WORD, 1, doctor_line, group),

@@ -81,6 +81,15 @@ static inline struct prof_report_value prof_report_pid(const struct prof_report_
         return __VA_ARGS__;                                                                        \
     }
 
+/* The same of a row of this struct, by a name for it. */
+#define ROW_CELL(name, type, variable, ...)                                                        \
+    static struct prof_report_value name(const struct prof_report_data *data, const void *row)     \
+    {                                                                                              \
+        const struct type *variable = row;                                                         \
+        (void)data, (void)variable;                                                                \
+        return __VA_ARGS__;                                                                        \
+    }
+
 /* The rows of a table: an array of the report's data, and how many. */
 #define TABLE_ROWS(name, first, number)                                                            \
     static const void *name##_rows(const struct prof_report_data *data, size_t *count)             \

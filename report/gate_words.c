@@ -118,12 +118,25 @@ struct prof_text prof_gate_time_change(const struct prof_compared *row)
     return prof_gate_percent(row->effect);
 }
 
+/* What the times of a row are of; NULL: of an iteration. */
+static const char *event_word(const struct prof_compared *row)
+{
+    const char *name = row->cand_name ? row->cand_name : row->base_name;
+    switch (row->family) {
+    case PROF_METRIC_KERNEL:
+        return "launch";
+    case PROF_METRIC_COPY:
+        return name && !strncmp(name, "memset", 6) ? "memset" : "memcpy";
+    case PROF_METRIC_RANGE:
+        return "range";
+    default:
+        return NULL;
+    }
+}
+
 struct prof_text prof_gate_events(const struct prof_compared *row)
 {
-    const char *what = row->family == PROF_METRIC_KERNEL  ? "launch"
-                       : row->family == PROF_METRIC_COPY  ? "copy"
-                       : row->family == PROF_METRIC_RANGE ? "range"
-                                                          : NULL;
+    const char *what = event_word(row);
     struct prof_text text = {""};
     double base = row->base_count, cand = row->cand_count;
     if (!what || (isnan(base) && isnan(cand)))
@@ -134,11 +147,9 @@ struct prof_text prof_gate_events(const struct prof_compared *row)
     bool single = !strcmp(last_text.text, "1");
     char all[128];
     snprintf(all, sizeof all, "%s%s%s %s", one ? "" : count_text(base).text, one ? "" : " -> ",
-             last_text.text,
-             single                              ? what
-             : row->family == PROF_METRIC_KERNEL ? "launches"
-             : row->family == PROF_METRIC_COPY   ? "copies"
-                                                 : "ranges");
+             last_text.text, what);
+    if (!single)
+        strcat(all, row->family == PROF_METRIC_KERNEL ? "es" : "s");
     snprintf(text.text, sizeof text.text, "%.39s", all);
     return text;
 }
@@ -283,13 +294,10 @@ static struct prof_text typical_text(const struct prof_compared *row, double val
 /* What is judged: of a typical launch, without its outliers. */
 static void put_typical(FILE *out, const struct prof_compared *row)
 {
-    const char *what = row->family == PROF_METRIC_KERNEL  ? "a typical launch"
-                       : row->family == PROF_METRIC_COPY  ? "a typical copy"
-                       : row->family == PROF_METRIC_RANGE ? "a typical range"
-                                                          : NULL;
+    const char *what = event_word(row);
     if (!what || !isfinite(row->base_typical) || !isfinite(row->cand_typical))
         return;
-    fprintf(out, "; %s %s -> %s, %s", what, typical_text(row, row->base_typical).text,
+    fprintf(out, "; a typical %s %s -> %s, %s", what, typical_text(row, row->base_typical).text,
             typical_text(row, row->cand_typical).text,
             prof_gate_percent(row->cand_typical / row->base_typical - 1).text);
     put_interval(out, row);

@@ -196,21 +196,13 @@ static struct prof_report_value rank_pid(const struct prof_report_data *data, ui
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static struct prof_report_value rank_cause(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_rank_row *rank = row;
-    (void)data;
-    return prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL);
-}
+ROW_CELL(rank_cause, prof_rank_row, rank,
+         prof_report_text(rank->last_count ? prof_rank_cause_text(rank->cause) : NULL))
 
 CELL(rank_device, prof_report_device_name(data, ((const struct prof_rank_row *)row)->device))
 
-static struct prof_report_value slow_ns(const struct prof_report_data *data, const void *row)
-{
-    const struct prof_rank_row *rank = row;
-    (void)data;
-    return prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN);
-}
+ROW_CELL(slow_ns, prof_rank_row, rank,
+         prof_report_int(rank->slow_kernel ? rank->slow_kernel_ns : PROF_UNKNOWN))
 
 /* How long it waited, and which rank came last, is known of operations that were found on other
  * ranks too; a rank without any has no share in them either. */
@@ -318,13 +310,8 @@ const struct prof_report_table prof_report_ranks_table = {
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-static struct prof_report_value collective_communicator(const struct prof_report_data *data,
-                                                        const void *row)
-{
-    const struct prof_collective_row *collective = row;
-    (void)data;
-    return prof_report_text(collective->has_communicator ? collective->communicator_text : NULL);
-}
+ROW_CELL(collective_communicator, prof_collective_row, collective,
+         prof_report_text(collective->has_communicator ? collective->communicator_text : NULL))
 
 static const struct prof_report_column collective_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_collective_row, duration_ns.sum),

@@ -173,21 +173,11 @@ const struct prof_report_table prof_report_kernels_table = {
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 /* Kind 0 is "not known"; a fill has no source. */
-static struct prof_report_value transfer_source(const struct prof_report_data *data,
-                                                const void *row)
-{
-    const struct prof_transfer_row *transfer = row;
-    (void)data;
-    return prof_report_text(transfer->source_kind > 0 ? transfer->source_text : NULL);
-}
+ROW_CELL(transfer_source, prof_transfer_row, transfer,
+         prof_report_text(transfer->source_kind > 0 ? transfer->source_text : NULL))
 
-static struct prof_report_value transfer_target(const struct prof_report_data *data,
-                                                const void *row)
-{
-    const struct prof_transfer_row *transfer = row;
-    (void)data;
-    return prof_report_text(transfer->target_kind > 0 ? transfer->target_text : NULL);
-}
+ROW_CELL(transfer_target, prof_transfer_row, transfer,
+         prof_report_text(transfer->target_kind > 0 ? transfer->target_text : NULL))
 
 static const struct prof_report_column transfer_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_transfer_row, duration_ns.sum),

@@ -109,50 +109,30 @@ static uint8_t copy_memory_kind(uint32_t kind)
     return kind <= WIRE_MEMORY_MANAGED_STATIC ? (uint8_t)kind : WIRE_MEMORY_UNKNOWN;
 }
 
+/* A copy between devices is a longer record, which begins alike. */
 static void on_memcpy_record(const void *at)
 {
     const struct record_copy *record = at;
-    uint64_t correlation = cuda_correlation(record->correlation);
+    const struct record_peer_copy *peer = record->kind == CUPTI_ACTIVITY_KIND_MEMCPY2 ? at : NULL;
+    uint64_t correlation = cuda_correlation(peer ? peer->correlation : record->correlation);
     if (!cuda_calls_recorded(correlation, record->start))
         return;
     struct wire_transfer out = {
         .head = {sizeof out, WIRE_TRANSFER,
-                 launched_by(has_launched_by ? record->device_launched : 0),
+                 launched_by(has_launched_by && !peer ? record->device_launched : 0),
                  cuda_stream(record->context, record->stream, record->device)},
         .correlation = correlation,
         .times = times(record->start, record->end),
         .bytes = record->bytes,
-        .graph_node = record->graph_node,
+        .graph_node = peer ? peer->graph_node : record->graph_node,
         .copy_kind = copy_kind(record->copy_kind),
         .source_kind = copy_memory_kind(record->source_kind),
         .target_kind = copy_memory_kind(record->target_kind),
         .blocking = !(record->flags & 1),
     };
-    count_batched(out.correlation, out.graph_node, WIRE_COUNT_TRANSFER_CALLED);
-    collector_emit(&out);
-}
-
-static void on_peer_copy_record(const void *at)
-{
-    const struct record_peer_copy *record = at;
-    uint64_t correlation = cuda_correlation(record->correlation);
-    if (!cuda_calls_recorded(correlation, record->start))
-        return;
-    uint32_t other =
-        record->source_device == record->device ? record->target_device : record->source_device;
-    struct wire_transfer out = {
-        .head = {sizeof out, WIRE_TRANSFER, 0,
-                 cuda_stream(record->context, record->stream, record->device)},
-        .correlation = correlation,
-        .times = times(record->start, record->end),
-        .bytes = record->bytes,
-        .graph_node = record->graph_node,
-        .copy_kind = copy_kind(record->copy_kind),
-        .source_kind = copy_memory_kind(record->source_kind),
-        .target_kind = copy_memory_kind(record->target_kind),
-        .blocking = !(record->flags & 1),
-        .peer_device = cuda_device(other),
-    };
+    if (peer)
+        out.peer_device = cuda_device(peer->source_device == peer->device ? peer->target_device
+                                                                          : peer->source_device);
     count_batched(out.correlation, out.graph_node, WIRE_COUNT_TRANSFER_CALLED);
     collector_emit(&out);
 }
@@ -333,7 +313,7 @@ const struct cuda_kind cuda_kinds[] = {
     KIND(KERNEL, NEVER, 0, WORK, on_kernel_record),
     KIND(CONCURRENT_KERNEL, WINDOW, 0, WORK, on_kernel_record),
     KIND(MEMCPY, WINDOW, 0, WORK, on_memcpy_record),
-    KIND(MEMCPY2, WINDOW, 0, WORK, on_peer_copy_record),
+    KIND(MEMCPY2, WINDOW, 0, WORK, on_memcpy_record),
     KIND(MEMSET, WINDOW, 0, WORK, on_memset_record),
     KIND(MEMORY2, WINDOW, 0, WORK, cuda_memory_record),
     KIND(MEMORY_POOL, WINDOW, 0, WORK, cuda_pool_record),

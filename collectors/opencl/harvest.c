@@ -45,8 +45,7 @@ void ocl_harvest_close(void)
     atomic_store(&driver_gone, true);
 }
 
-/* ---- which thread harvests
- * -------------------------------------------------------------------------- */
+/* ---- which thread harvests ------------------------------------------------------------------- */
 
 /* The other harvester only polls, so it needs microseconds; but on a busy machine it may have lost
  * its processor in the middle of them. Given up when it sits in a callback of the program. */

@@ -177,11 +177,11 @@ static void end_launch(struct ocl_command *command, cl_int result, uint32_t conf
     ocl_end(command, result, &record, false);
 }
 
-static void end_kernel(struct ocl_command *command, cl_int result, cl_kernel handle,
-                       cl_uint dimensions, const size_t *global, const size_t *local)
+static cl_int end_kernel(struct ocl_command *command, cl_int result, cl_kernel handle,
+                         cl_uint dimensions, const size_t *global, const size_t *local)
 {
     if (!command->call.on)
-        return;
+        return result;
     int saved = errno;
     uint32_t config = 0;
     if (result == CL_SUCCESS) {
@@ -191,35 +191,20 @@ static void end_kernel(struct ocl_command *command, cl_int result, cl_kernel han
     }
     end_launch(command, result, config);
     errno = saved;
+    return result;
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-cl_int CL_API_CALL ocl_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
-                                              cl_uint dimensions, const size_t *offset,
-                                              const size_t *global, const size_t *local,
-                                              cl_uint waits, const cl_event *wait_list,
-                                              cl_event *event)
-{
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueNDRangeKernel, queue, event);
-    cl_int result = OCL_TIMED(&command.call, clEnqueueNDRangeKernel, queue, kernel, dimensions,
-                              offset, global, local, waits, wait_list, command.event);
-    end_kernel(&command, result, kernel, dimensions, global, local);
-    return result;
-}
+OCL_COMMAND(clEnqueueNDRangeKernel,
+            (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+             const size_t *global, const size_t *local, OCL_WAITS),
+            (queue, kernel, dimensions, offset, global, local),
+            end_kernel(&command, result, kernel, dimensions, global, local))
 
-cl_int CL_API_CALL ocl_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint waits,
-                                     const cl_event *wait_list, cl_event *event)
-{
-    static const size_t one[3] = {1, 1, 1};
-    struct ocl_command command;
-    ocl_begin(&command, OCL_clEnqueueTask, queue, event);
-    cl_int result =
-        OCL_TIMED(&command.call, clEnqueueTask, queue, kernel, waits, wait_list, command.event);
-    end_kernel(&command, result, kernel, 1, one, one);
-    return result;
-}
+static const size_t one[3] = {1, 1, 1};
+OCL_COMMAND(clEnqueueTask, (cl_command_queue queue, cl_kernel kernel, OCL_WAITS), (queue, kernel),
+            end_kernel(&command, result, kernel, 1, one, one))
 
 cl_int CL_API_CALL ocl_clEnqueueNativeKernel(cl_command_queue queue,
                                              void(CL_CALLBACK *function)(void *), void *arguments,

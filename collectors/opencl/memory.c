@@ -154,8 +154,8 @@ static void watch_memory_object(cl_mem memory, cl_mem made_from, uint64_t id)
 }
 
 /* A new object: define it and watch for its end. */
-static void record_allocation_start(const struct ocl_call *call, cl_context context, cl_mem memory,
-                                    cl_mem made_from, cl_int result, const void *address,
+static void record_allocation_start(const struct ocl_call *call, cl_int result, cl_mem memory,
+                                    cl_context context, cl_mem made_from, const void *address,
                                     uint64_t bytes, enum wire_memory_kind kind)
 {
     if (!call->live)
@@ -197,137 +197,77 @@ static uint64_t image_bytes(const struct ocl_call *call, cl_mem image, const cl_
     return ocl_mem_size(image);
 }
 
+static cl_context context_of_object(const struct ocl_call *call, cl_mem memory)
+{
+    cl_context context = NULL;
+    if (call->on && memory)
+        OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, sizeof context, &context, NULL);
+    return context;
+}
+
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-cl_mem CL_API_CALL ocl_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes,
-                                      void *host, cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateBuffer);
-    cl_mem memory = OCL_TIMED(&call, clCreateBuffer, context, flags, bytes, host, &result);
-    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host), bytes,
-                            buffer_kind(flags));
-    if (error)
-        *error = result;
-    return memory;
-}
+/* The wrapper of a function that makes a memory object: its parameters, its arguments but for the
+ * error's place, and what record_allocation_start takes of the result, with `call` and `memory`. */
+#define CREATES(function, parameters, arguments, ...)                                              \
+    cl_mem CL_API_CALL ocl_##function parameters                                                   \
+    {                                                                                              \
+        struct ocl_call call;                                                                      \
+        cl_int result = CL_SUCCESS;                                                                \
+        ocl_call_begin(&call, OCL_##function);                                                     \
+        cl_mem memory = OCL_TIMED(&call, function, OCL_LIST arguments, &result);                   \
+        record_allocation_start(&call, result, memory, __VA_ARGS__);                               \
+        if (error)                                                                                 \
+            *error = result;                                                                       \
+        return memory;                                                                             \
+    }
 
-cl_mem CL_API_CALL ocl_clCreateBufferWithProperties(cl_context context,
-                                                    const cl_mem_properties *properties,
-                                                    cl_mem_flags flags, size_t bytes, void *host,
-                                                    cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateBufferWithProperties);
-    cl_mem memory = OCL_TIMED(&call, clCreateBufferWithProperties, context, properties, flags,
-                              bytes, host, &result);
-    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host), bytes,
-                            buffer_kind(flags));
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateBuffer,
+        (cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error),
+        (context, flags, bytes, host), context, NULL, host_address(flags, host), bytes,
+        buffer_kind(flags))
 
-cl_mem CL_API_CALL ocl_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
-                                         cl_buffer_create_type type, const void *about,
-                                         cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateSubBuffer);
-    cl_mem memory = OCL_TIMED(&call, clCreateSubBuffer, buffer, flags, type, about, &result);
-    cl_context context = NULL;
-    if (call.on && memory)
-        OCL_CALL(clGetMemObjectInfo, memory, CL_MEM_CONTEXT, sizeof context, &context, NULL);
-    record_allocation_start(&call, context, memory, buffer, result, NULL, 0, WIRE_MEMORY_DEVICE);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateBufferWithProperties,
+        (cl_context context, const cl_mem_properties *properties, cl_mem_flags flags, size_t bytes,
+         void *host, cl_int *error),
+        (context, properties, flags, bytes, host), context, NULL, host_address(flags, host), bytes,
+        buffer_kind(flags))
 
-cl_mem CL_API_CALL ocl_clCreateImage(cl_context context, cl_mem_flags flags,
-                                     const cl_image_format *format, const cl_image_desc *desc,
-                                     void *host, cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateImage);
-    cl_mem memory = OCL_TIMED(&call, clCreateImage, context, flags, format, desc, host, &result);
-    record_allocation_start(&call, context, memory, desc ? desc->mem_object : NULL, result,
-                            host_address(flags, host), image_bytes(&call, memory, desc),
-                            WIRE_MEMORY_ARRAY);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateSubBuffer,
+        (cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type, const void *about,
+         cl_int *error),
+        (buffer, flags, type, about), context_of_object(&call, memory), buffer, NULL, 0,
+        WIRE_MEMORY_DEVICE)
 
-cl_mem CL_API_CALL ocl_clCreateImageWithProperties(
-    cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
-    const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateImageWithProperties);
-    cl_mem memory = OCL_TIMED(&call, clCreateImageWithProperties, context, properties, flags,
-                              format, desc, host, &result);
-    record_allocation_start(&call, context, memory, desc ? desc->mem_object : NULL, result,
-                            host_address(flags, host), image_bytes(&call, memory, desc),
-                            WIRE_MEMORY_ARRAY);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateImage,
+        (cl_context context, cl_mem_flags flags, const cl_image_format *format,
+         const cl_image_desc *desc, void *host, cl_int *error),
+        (context, flags, format, desc, host), context, desc ? desc->mem_object : NULL,
+        host_address(flags, host), image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY)
 
-cl_mem CL_API_CALL ocl_clCreateImage2D(cl_context context, cl_mem_flags flags,
-                                       const cl_image_format *format, size_t width, size_t height,
-                                       size_t row, void *host, cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateImage2D);
-    cl_mem memory = OCL_TIMED(&call, clCreateImage2D, context, flags, format, width, height, row,
-                              host, &result);
-    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host),
-                            image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateImageWithProperties,
+        (cl_context context, const cl_mem_properties *properties, cl_mem_flags flags,
+         const cl_image_format *format, const cl_image_desc *desc, void *host, cl_int *error),
+        (context, properties, flags, format, desc, host), context, desc ? desc->mem_object : NULL,
+        host_address(flags, host), image_bytes(&call, memory, desc), WIRE_MEMORY_ARRAY)
 
-cl_mem CL_API_CALL ocl_clCreateImage3D(cl_context context, cl_mem_flags flags,
-                                       const cl_image_format *format, size_t width, size_t height,
-                                       size_t depth, size_t row, size_t slice, void *host,
-                                       cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreateImage3D);
-    cl_mem memory = OCL_TIMED(&call, clCreateImage3D, context, flags, format, width, height, depth,
-                              row, slice, host, &result);
-    record_allocation_start(&call, context, memory, NULL, result, host_address(flags, host),
-                            image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateImage2D,
+        (cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
+         size_t height, size_t row, void *host, cl_int *error),
+        (context, flags, format, width, height, row, host), context, NULL,
+        host_address(flags, host), image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY)
 
-cl_mem CL_API_CALL ocl_clCreatePipe(cl_context context, cl_mem_flags flags, cl_uint packet,
-                                    cl_uint packets, const cl_pipe_properties *properties,
-                                    cl_int *error)
-{
-    struct ocl_call call;
-    cl_int result = CL_SUCCESS;
-    ocl_call_begin(&call, OCL_clCreatePipe);
-    cl_mem memory =
-        OCL_TIMED(&call, clCreatePipe, context, flags, packet, packets, properties, &result);
-    record_allocation_start(&call, context, memory, NULL, result, NULL, (uint64_t)packet * packets,
-                            WIRE_MEMORY_DEVICE);
-    if (error)
-        *error = result;
-    return memory;
-}
+CREATES(clCreateImage3D,
+        (cl_context context, cl_mem_flags flags, const cl_image_format *format, size_t width,
+         size_t height, size_t depth, size_t row, size_t slice, void *host, cl_int *error),
+        (context, flags, format, width, height, depth, row, slice, host), context, NULL,
+        host_address(flags, host), image_bytes(&call, memory, NULL), WIRE_MEMORY_ARRAY)
+
+CREATES(clCreatePipe,
+        (cl_context context, cl_mem_flags flags, cl_uint packet, cl_uint packets,
+         const cl_pipe_properties *properties, cl_int *error),
+        (context, flags, packet, packets, properties), context, NULL, NULL,
+        (uint64_t)packet *packets, WIRE_MEMORY_DEVICE)
 
 cl_int CL_API_CALL ocl_clRetainMemObject(cl_mem memory)
 {

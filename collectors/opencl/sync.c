@@ -77,59 +77,42 @@ cl_int CL_API_CALL ocl_clFlush(cl_command_queue handle)
     return result;
 }
 
-/* The body of a call that is recorded on its own. */
-#define PLAIN(function, ...)                                                                       \
-    do {                                                                                           \
+/* The wrapper of a call that is recorded on its own, by its parameters and its arguments. */
+#define PLAIN(function, parameters, ...)                                                           \
+    cl_int CL_API_CALL ocl_##function parameters                                                   \
+    {                                                                                              \
         struct ocl_call call;                                                                      \
         ocl_call_begin(&call, OCL_##function);                                                     \
         cl_int result = OCL_TIMED(&call, function, __VA_ARGS__);                                   \
         ocl_call_end(&call, result, WIRE_EXPECTS_NONE);                                            \
         return result;                                                                             \
-    } while (0)
+    }
 
-cl_int CL_API_CALL ocl_clEnqueueMarker(cl_command_queue queue, cl_event *event)
-{
-    PLAIN(clEnqueueMarker, queue, event);
-}
+PLAIN(clEnqueueMarker, (cl_command_queue queue, cl_event *event), queue, event)
 
-cl_int CL_API_CALL ocl_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits,
-                                                   const cl_event *wait_list, cl_event *event)
-{
-    PLAIN(clEnqueueMarkerWithWaitList, queue, waits, wait_list, event);
-}
+PLAIN(clEnqueueMarkerWithWaitList,
+      (cl_command_queue queue, cl_uint waits, const cl_event *wait_list, cl_event *event), queue,
+      waits, wait_list, event)
 
-cl_int CL_API_CALL ocl_clEnqueueBarrier(cl_command_queue queue)
-{
-    PLAIN(clEnqueueBarrier, queue);
-}
+PLAIN(clEnqueueBarrier, (cl_command_queue queue), queue)
 
-cl_int CL_API_CALL ocl_clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits,
-                                                    const cl_event *wait_list, cl_event *event)
-{
-    PLAIN(clEnqueueBarrierWithWaitList, queue, waits, wait_list, event);
-}
+PLAIN(clEnqueueBarrierWithWaitList,
+      (cl_command_queue queue, cl_uint waits, const cl_event *wait_list, cl_event *event), queue,
+      waits, wait_list, event)
 
-cl_int CL_API_CALL ocl_clEnqueueWaitForEvents(cl_command_queue queue, cl_uint waits,
-                                              const cl_event *wait_list)
-{
-    PLAIN(clEnqueueWaitForEvents, queue, waits, wait_list);
-}
+PLAIN(clEnqueueWaitForEvents, (cl_command_queue queue, cl_uint waits, const cl_event *wait_list),
+      queue, waits, wait_list)
 
-cl_int CL_API_CALL ocl_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *list,
-                                      const char *options,
-                                      void(CL_CALLBACK *notify)(cl_program, void *), void *data)
-{
-    PLAIN(clBuildProgram, program, count, list, options, notify, data);
-}
+PLAIN(clBuildProgram,
+      (cl_program program, cl_uint count, const cl_device_id *list, const char *options,
+       void(CL_CALLBACK *notify)(cl_program, void *), void *data),
+      program, count, list, options, notify, data)
 
-cl_int CL_API_CALL ocl_clCompileProgram(cl_program program, cl_uint count, const cl_device_id *list,
-                                        const char *options, cl_uint headers,
-                                        const cl_program *header_list, const char **header_names,
-                                        void(CL_CALLBACK *notify)(cl_program, void *), void *data)
-{
-    PLAIN(clCompileProgram, program, count, list, options, headers, header_list, header_names,
-          notify, data);
-}
+PLAIN(clCompileProgram,
+      (cl_program program, cl_uint count, const cl_device_id *list, const char *options,
+       cl_uint headers, const cl_program *header_list, const char **header_names,
+       void(CL_CALLBACK *notify)(cl_program, void *), void *data),
+      program, count, list, options, headers, header_list, header_names, notify, data)
 
 cl_program CL_API_CALL ocl_clLinkProgram(cl_context context, cl_uint count,
                                          const cl_device_id *list, const char *options,
@@ -149,24 +132,18 @@ cl_program CL_API_CALL ocl_clLinkProgram(cl_context context, cl_uint count,
 }
 
 /* Not recorded; a signal that ends the process inside them must find that we know (harvest.c). */
-cl_int CL_API_CALL ocl_clRetainEvent(cl_event event)
-{
-    return OCL_CALL(clRetainEvent, event);
-}
+#define PASSED(function, parameters, ...)                                                          \
+    cl_int CL_API_CALL ocl_##function parameters                                                   \
+    {                                                                                              \
+        return OCL_CALL(function, __VA_ARGS__);                                                    \
+    }
+PASSED(clRetainEvent, (cl_event event), event)
 
-cl_int CL_API_CALL ocl_clReleaseEvent(cl_event event)
-{
-    return OCL_CALL(clReleaseEvent, event);
-}
+PASSED(clReleaseEvent, (cl_event event), event)
 
-cl_int CL_API_CALL ocl_clSetEventCallback(cl_event event, cl_int status,
-                                          void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
-                                          void *data)
-{
-    return OCL_CALL(clSetEventCallback, event, status, notify, data);
-}
+PASSED(clSetEventCallback,
+       (cl_event event, cl_int status, void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
+        void *data),
+       event, status, notify, data)
 
-cl_int CL_API_CALL ocl_clSetUserEventStatus(cl_event event, cl_int status)
-{
-    return OCL_CALL(clSetUserEventStatus, event, status);
-}
+PASSED(clSetUserEventStatus, (cl_event event, cl_int status), event, status)

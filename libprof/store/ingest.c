@@ -112,7 +112,8 @@ enum prof_status ingest_feed(struct prof_ingest *ingest, struct ingest_spool *sp
 
 /* ---- spools ---------------------------------------------------------------------------------- */
 
-static void spool_free(struct ingest_spool *spool)
+/* All but its counts, which the trust block has at the end. */
+static void release_spool(struct ingest_spool *spool)
 {
     for (size_t i = 0; i < spool->clocks.count; i++) {
         prof_clockmap_free(&spool->clocks.data[i].map);
@@ -145,7 +146,7 @@ static void spool_free(struct ingest_spool *spool)
     prof_array_free(&spool->unclaimed);
     prof_map_free(&spool->unclaimed_at);
     prof_spool_close(spool->reader);
-    free(spool);
+    spool->reader = NULL;
 }
 
 /* The reader is NULL when the file cannot be opened as a spool (yet). */
@@ -263,8 +264,7 @@ static enum prof_status commit(struct prof_ingest *ingest)
             prof_spool_recycle(spool->reader);
         spool->dirty = false;
         if (spool->finished && !spool->unlinked) {
-            prof_spool_close(spool->reader);
-            spool->reader = NULL;
+            release_spool(spool);
             unlink_spool(ingest, spool);
         }
     }
@@ -383,8 +383,10 @@ static void free_ingest_state(struct prof_ingest *ingest)
 {
     ingest_processes_close(ingest);
     ingest_lifecycle_close(ingest);
-    for (size_t i = 0; i < ingest->spools.count; i++)
-        spool_free(ingest->spools.data[i]);
+    for (size_t i = 0; i < ingest->spools.count; i++) {
+        release_spool(ingest->spools.data[i]);
+        free(ingest->spools.data[i]);
+    }
     prof_array_free(&ingest->spools);
     prof_names_free(&ingest->spool_names);
     prof_names_free(&ingest->strings);

@@ -219,13 +219,24 @@ enum prof_status ingest_images_load(struct prof_ingest *ingest)
     return ingest_query_end(ingest, row, status);
 }
 
+static void release_image(struct ingest_image *image)
+{
+    prof_array_free(&image->objects);
+    prof_array_free(&image->live);
+    prof_names_free(&image->known);
+}
+
+void ingest_image_forget(struct prof_ingest *ingest, int64_t process)
+{
+    const uint64_t *at = prof_map_get(&ingest->image_at, (uint64_t)process);
+    if (at)
+        release_image(&ingest->images.data[*at]);
+}
+
 void ingest_images_free(struct prof_ingest *ingest)
 {
-    for (size_t i = 0; i < ingest->images.count; i++) {
-        prof_array_free(&ingest->images.data[i].objects);
-        prof_array_free(&ingest->images.data[i].live);
-        prof_names_free(&ingest->images.data[i].known);
-    }
+    for (size_t i = 0; i < ingest->images.count; i++)
+        release_image(&ingest->images.data[i]);
     prof_array_free(&ingest->images);
     prof_map_free(&ingest->image_at);
 }

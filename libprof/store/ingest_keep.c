@@ -17,7 +17,8 @@
 #include "libprof/gpu/range_name.h"
 #include "libprof/store/ingest_private.h"
 
-#define LEAST_JUDGED 32u     /* before these nothing is slow: warm-up is no news */
+#define WARM_UP 32u          /* the first ones, which say nothing of the others */
+#define LEAST_JUDGED 32u     /* after them; before there are so many nothing is slow */
 #define JUDGED_AGAIN 16u     /* the threshold is computed anew after so many more */
 #define MOST_DETECTORS 4096u /* 2 KiB each; further ranges are not judged */
 #define LATE_NS 100000000u   /* a record may be that late */
@@ -122,6 +123,8 @@ static void compute_threshold(const struct ingest_ring *ring, struct ingest_dete
 static bool judge_duration(const struct ingest_ring *ring, struct ingest_detector *detector,
                            uint64_t duration)
 {
+    if (detector->seen++ < WARM_UP)
+        return false;
     if (detector->count >= LEAST_JUDGED && detector->count % JUDGED_AGAIN == 0)
         compute_threshold(ring, detector);
     bool slow = detector->count >= LEAST_JUDGED && duration > detector->threshold;

@@ -178,7 +178,7 @@ struct ingest_mark {
 struct ingest_detector {
     uint64_t recent[INGEST_JUDGED];
     uint64_t usual, threshold;
-    uint64_t count; /* in all */
+    uint64_t seen, count; /* in all, in `recent` */
 };
 
 struct ingest_ring {
@@ -385,6 +385,8 @@ enum prof_status ingest_modules(struct prof_ingest *ingest, struct ingest_spool 
 const struct ingest_object *ingest_object_at(struct prof_ingest *ingest, int64_t process,
                                              uint64_t address);
 enum prof_status ingest_images_load(struct prof_ingest *ingest);
+/* The process ended long ago. */
+void ingest_image_forget(struct prof_ingest *ingest, int64_t process);
 void ingest_images_free(struct prof_ingest *ingest);
 
 /* ingest_define.c */

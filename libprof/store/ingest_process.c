@@ -75,8 +75,7 @@ static pid_t pid_in_space(uint32_t pid, uint64_t space)
     return found;
 }
 
-/* ---- processes
- * ----------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 void ingest_processes_close(struct prof_ingest *ingest)
 {

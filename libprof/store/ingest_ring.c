@@ -155,6 +155,9 @@ static enum prof_status write_begin(struct prof_ingest *ingest, int64_t cut)
         "spool "
         "NOT NULL AND start<?1 AND id NOT IN (SELECT process FROM recording WHERE start=0 AND "
         "reason=" RING_REASON ")",
+        /* what was read to its end goes on nowhere */
+        "DELETE FROM ingest_map WHERE spool IN (SELECT id FROM ingest_spool WHERE finished)",
+        "DELETE FROM ingest_cursor WHERE spool IN (SELECT id FROM ingest_spool WHERE finished)",
         /* nothing refers to the object files of a process that is that long gone */
         "DELETE FROM module WHERE process IN (SELECT id FROM process WHERE \"end\"<?1 AND id NOT "
         "IN "
@@ -162,6 +165,11 @@ static enum prof_status write_begin(struct prof_ingest *ingest, int64_t cut)
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         PROF_TRY(run_ring(ingest, sqlite3_mprintf("%s", texts[i]), cut, 0));
+    for (size_t i = 0; i < ingest->processes.count; i++) {
+        const struct ingest_process *process = &ingest->processes.data[i];
+        if (process->gone && process->end_ns && process->end_ns < ingest->zero_ns + (uint64_t)cut)
+            ingest_image_forget(ingest, process->row);
+    }
     return PROF_OK;
 }
 

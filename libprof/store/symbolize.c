@@ -102,8 +102,7 @@ static enum prof_status query_symbol_number(struct work *w, const char *sql, int
     return check_symbol_sql(w, sqlite3_finalize(row));
 }
 
-/* ---- what to look up
- * ----------------------------------------------------------------------------- */
+/* ---- what to look up ------------------------------------------------------------------------- */
 
 /* The number of a source, made when new; UINT32_MAX: out of memory. Its texts are those from
  * `texts` on, and go when it is known. */

@@ -1,5 +1,4 @@
 /* Ports of the network out of a made /sys/class. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "libprof/gpu/network.h"
+#include "tests/check_main.h"
 
 static char root[] = "/tmp/check-network-XXXXXX";
 
@@ -102,16 +102,4 @@ START_TEST(ports_and_what_they_carried)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("network");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, ports_and_what_they_carried);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("network", ports_and_what_they_carried)

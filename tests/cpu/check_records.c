@@ -17,7 +17,7 @@
 #define CLOCK_EVENT 1u
 #define SWITCH_EVENT 2u
 #define PID 4100000u /* above the kernel's limit: no such process */
-#define NUMBER(sql) run_number(&scene.run, sql)
+#define SCENE_NUMBER(sql) run_number(&scene.run, sql)
 
 struct scene {
     struct run run;
@@ -198,22 +198,24 @@ START_TEST(samples_become_rows)
     give_sample(PID, PID, 40, CLOCK_EVENT, PERF_RECORD_MISC_USER, NULL, 0); /* no stack */
     give_sample(0, 0, 50, CLOCK_EVENT, PERF_RECORD_MISC_KERNEL, NULL, 0);   /* the idle task */
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 4);
-    ck_assert_int_eq(NUMBER("SELECT sum(weight) FROM cpu_sample WHERE duration IS NULL"),
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 4);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT sum(weight) FROM cpu_sample WHERE duration IS NULL"),
                      4 * PERIOD);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=1 AND cpu=3"), 3);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=4"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(DISTINCT stack) FROM cpu_sample"), 2);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE stack IS NULL"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=1 AND cpu=3"), 3);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE kind=4"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(DISTINCT stack) FROM cpu_sample"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE stack IS NULL"), 1);
     /* the instruction itself, callers inside theirs */
-    ck_assert_int_eq(NUMBER("SELECT f.address FROM cpu_sample c JOIN stack s ON s.id=c.stack "
-                            "JOIN frame f ON f.id=s.frame WHERE c.kind=1"),
+    ck_assert_int_eq(SCENE_NUMBER("SELECT f.address FROM cpu_sample c JOIN stack s ON s.id=c.stack "
+                                  "JOIN frame f ON f.id=s.frame WHERE c.kind=1"),
                      0x401000);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame WHERE address IN (4202500,4206600)"), 2);
-    ck_assert_int_eq(NUMBER("SELECT max(depth) FROM stack"), 3);
-    ck_assert_int_eq(NUMBER("SELECT segment FROM module WHERE path='/nowhere/program'"), 0x1000);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE pid=4100000"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM thread WHERE tid IN (4100000,4100001)"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM frame WHERE address IN (4202500,4206600)"),
+                     2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT max(depth) FROM stack"), 3);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT segment FROM module WHERE path='/nowhere/program'"),
+                     0x1000);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM process WHERE pid=4100000"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM thread WHERE tid IN (4100000,4100001)"), 2);
     run_done(&scene.run);
 }
 END_TEST
@@ -227,9 +229,9 @@ START_TEST(a_known_process_keeps_its_row)
     give_sample((uint32_t)scene.run.target, (uint32_t)scene.run.target, 20, CLOCK_EVENT,
                 PERF_RECORD_MISC_USER, NULL, 0);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM thread"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM process"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM thread"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 2);
     ck_assert_str_eq(run_text(&scene.run, "SELECT end_reason FROM process"), "exit");
     run_done(&scene.run);
 }
@@ -245,14 +247,15 @@ START_TEST(a_long_sleep_is_a_row)
     sleeps(PID, 100, 100 + 50 * (uint64_t)PERIOD, false);
     sleeps(PID, 60 * (uint64_t)PERIOD, 64 * (uint64_t)PERIOD, true);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 2);
-    ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample WHERE kind=2"), 50 * PERIOD);
-    ck_assert_int_eq(NUMBER("SELECT weight BETWEEN 49000000 AND 51000000 AND weight % 1000000 = 0 "
-                            "FROM cpu_sample WHERE kind=2"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT stack NOT NULL FROM cpu_sample WHERE kind=2"), 1);
-    ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample WHERE kind=3"), 4 * PERIOD);
-    ck_assert_int_eq(NUMBER("SELECT stack IS NULL FROM cpu_sample WHERE kind=3"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT duration FROM cpu_sample WHERE kind=2"), 50 * PERIOD);
+    ck_assert_int_eq(
+        SCENE_NUMBER("SELECT weight BETWEEN 49000000 AND 51000000 AND weight % 1000000 = 0 "
+                     "FROM cpu_sample WHERE kind=2"),
+        1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT stack NOT NULL FROM cpu_sample WHERE kind=2"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT duration FROM cpu_sample WHERE kind=3"), 4 * PERIOD);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT stack IS NULL FROM cpu_sample WHERE kind=3"), 1);
     run_done(&scene.run);
 }
 END_TEST
@@ -263,11 +266,11 @@ START_TEST(short_sleeps_add_up)
     for (uint64_t i = 0; i < 10000; i++)
         sleeps(PID, i * 20000, i * 20000 + 10000, false);
     end();
-    int64_t rows = NUMBER("SELECT count(*) FROM cpu_sample");
+    int64_t rows = SCENE_NUMBER("SELECT count(*) FROM cpu_sample");
     ck_assert_int_ge(rows, 99); /* 100 ms in all, in periods of 1 ms */
     ck_assert_int_le(rows, 101);
-    ck_assert_int_eq(NUMBER("SELECT sum(weight) FROM cpu_sample"), rows * PERIOD);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE duration != 10000"), 0);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT sum(weight) FROM cpu_sample"), rows * PERIOD);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE duration != 10000"), 0);
     run_done(&scene.run);
 }
 END_TEST
@@ -280,8 +283,8 @@ START_TEST(who_sleeps_at_the_end_is_told)
     give_task(PERF_RECORD_EXIT, PID, PID, PID + 1, 10); /* this one is gone */
     cpu_records_end(&scene.records, scene.zero + 7 * (uint64_t)PERIOD);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
-    ck_assert_int_eq(NUMBER("SELECT duration FROM cpu_sample"), 7 * PERIOD);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT duration FROM cpu_sample"), 7 * PERIOD);
     run_done(&scene.run);
 }
 END_TEST
@@ -301,9 +304,9 @@ START_TEST(an_end_that_was_lost_is_no_sleep)
     ck_assert_uint_eq(cpu_tasks_forget_gone(&scene.records.tasks), 0);
     cpu_records_end(&scene.records, scene.zero + 7 * (uint64_t)PERIOD);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
-    ck_assert_int_eq(NUMBER("SELECT p.pid FROM cpu_sample s JOIN thread t ON t.id = s.thread "
-                            "JOIN process p ON p.id = t.process"),
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT p.pid FROM cpu_sample s JOIN thread t ON t.id = s.thread "
+                                  "JOIN process p ON p.id = t.process"),
                      own);
     run_done(&scene.run);
 }
@@ -329,7 +332,7 @@ START_TEST(exec_of_another_thread_loses_no_end)
     ck_assert_uint_eq(scene.records.tasks.threads.count, 0);
     ck_assert_uint_eq(scene.records.tasks.processes.count, 0);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 1);
     run_done(&scene.run);
 }
 END_TEST
@@ -352,7 +355,7 @@ START_TEST(a_stack_of_no_bytes)
     give(&made, scene.zero);
     sleeps(PID, 0, 5 * PERIOD, false);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample WHERE stack NOT NULL"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample WHERE stack NOT NULL"), 1);
     run_done(&scene.run);
 }
 END_TEST
@@ -372,8 +375,9 @@ START_TEST(children_share_and_programs_replace)
     give_sample(PID + 5, PID + 5, 6, CLOCK_EVENT, PERF_RECORD_MISC_USER, chain, 2);
     give_task(PERF_RECORD_EXIT, PID + 5, PID, PID + 5, 7);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE pid=4100005"), 2);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE pid=4100000"), 0); /* no sample */
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM process WHERE pid=4100005"), 2);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM process WHERE pid=4100000"),
+                     0); /* no sample */
     ck_assert_str_eq(
         run_text(&scene.run, "SELECT group_concat(birth||' '||command) FROM (SELECT * FROM process "
                              "WHERE pid=4100005 ORDER BY start)"),
@@ -400,7 +404,7 @@ START_TEST(windows_leave_out)
         give_sample(PID, PID, at, CLOCK_EVENT, PERF_RECORD_MISC_USER, NULL, 0);
     sleeps(PID, 260, 20 * PERIOD, false);
     end();
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM cpu_sample"), 1);
+    ck_assert_int_eq(SCENE_NUMBER("SELECT count(*) FROM cpu_sample"), 1);
     run_done(&scene.run);
 }
 END_TEST

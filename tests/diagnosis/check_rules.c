@@ -140,13 +140,14 @@ START_TEST(small_copies_are_counted_by_size)
 END_TEST
 
 /* Kernels that follow each other in every step are a chain of each, also where the host was once
- * late with one of them. */
+ * late with one of them, and where the device takes its time to the next one that is queued. */
 START_TEST(a_late_kernel_breaks_no_chain)
 {
     struct scene s;
     struct prof_findings findings;
     int configs[4];
     scene_open(&s, "cuda", "gpu");
+    s.gap_ns = _i ? 30 * US : 1 * US;
     for (int i = 0; i < 4; i++)
         configs[i] = scene_config(&s, (const char *[]){"a", "b", "c", "d"}[i], 13200, 256, 32);
     for (int i = 0; i < STEPS; i++) {
@@ -651,7 +652,7 @@ int main(void)
     tcase_add_loop_test(each, it_speaks_on_the_fault_only, 0, (int)program_count);
     tcase_add_test(all, a_kernel_is_paid_for_once);
     tcase_add_test(all, small_copies_are_counted_by_size);
-    tcase_add_test(all, a_late_kernel_breaks_no_chain);
+    tcase_add_loop_test(all, a_late_kernel_breaks_no_chain, 0, 2);
     tcase_add_test(all, steps_alone_are_judged);
     tcase_add_test(all, phases_are_analysed_apart);
     tcase_add_loop_test(all, a_rule_has_one_severity, 0, sizeof savings / sizeof savings[0]);

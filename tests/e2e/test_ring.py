@@ -108,6 +108,43 @@ class Ring(e2e.Case):
         self.assertEqual(report.status, 0, report.err)
         self.assertEqual(json.loads(report.out)["trust"]["windows"], 1)
 
+    def test_sums_are_bounded(self):
+        """Of very many rows the older half gets longer periods, and where these do not help, loses
+        the names; nothing is lost of the counts."""
+        program = self.ring("--ring=1s")
+        self.steps(program, 1, 0)
+        db = sqlite3.connect(program.capture, timeout=e2e.TIMEOUT)
+        with db:
+            for name in ("n % 3", "n"):
+                db.execute("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < "
+                           "260000) INSERT INTO ring_rollup(start, duration, kind, name, count, sum) "
+                           "SELECT n * 10000000000, 10000000000, 9, %s, 1, 2 FROM c" % name)
+        db.close()
+        count = "SELECT count(*) FROM ring_rollup WHERE kind = 9"
+        while self.live(program, count) >= 500000:
+            self.steps(program, 20, 1)
+        self.steps(program, 20, 1)
+        db = self.end(program)
+        self.assertEqual(self.one(db, "SELECT sum(count), sum(sum) FROM ring_rollup WHERE kind = 9"),
+                         (520000, 1040000))
+        self.assertGreater(self.one(db, "SELECT max(duration) FROM ring_rollup"), 10**10)
+        self.assertEqual(self.sums(db, 6), program.steps)
+
+    def test_forked_children_leave(self):
+        """What is kept of a child that ended does not stay for ever."""
+        program = self.ring("--ring=1s", "--ring-keep=slow")
+        for _ in range(3):
+            self.go(program, "crash")
+        read = "SELECT count(*) FROM ingest_spool WHERE finished"
+        positions = ("SELECT count(*) FROM ingest_cursor WHERE spool IN (SELECT id FROM ingest_spool "
+                     "WHERE finished)")
+        while self.live(program, read) < 3 or self.live(program, positions):
+            self.steps(program, 20, 1)
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM process WHERE birth = 'fork'"), 3)
+        self.assertEqual(self.sums(db, 6), program.steps + 3)
+
     def test_nothing_leaves_a_long_ring(self):
         program = self.ring()
         self.steps(program, 20, 0)

@@ -1,13 +1,9 @@
 /* Records that become a row each: graphs, events, pools, managed memory, JIT, overhead, recording
- * windows; names given by handle and by the kernel; the kernel filter; what is said of a process
- * that was killed; records as an older writer made them. */
-#include <check.h>
+ * windows; names given by handle and by the kernel; the kernel filter; records as an older writer
+ * made them. */
 #include <math.h>
 #include <pthread.h>
-#include <regex.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,25 +11,8 @@
 
 #include "libprof/base/clock.h"
 #include "libprof/store/store.h"
+#include "tests/check_main.h"
 #include "tests/ingest/harness.h"
-
-#define NUMBER(sql) run_number(&run, sql)
-#define CASE(body)                                                                                 \
-    struct run run;                                                                                \
-    run_prepare(&run, NULL);                                                                       \
-    run_start(&run, body, NULL);                                                                   \
-    run_ingest(&run, 1000)
-
-static void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint32_t config)
-{
-    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                 .correlation = correlation,
-                                 .times = {0, 0, at, at + 100},
-                                 .config = config};
-    emit_call(correlation, at - 50, at - 20, collector_text("launch"), WIRE_EXPECTS_ONE,
-              WIRE_CLASS_LAUNCH);
-    collector_emit(&kernel);
-}
 
 /* ---- a row each ------------------------------------------------------------------------------ */
 
@@ -200,69 +179,51 @@ static void activities(void *unused)
 
 START_TEST(every_record_has_its_row)
 {
+    static const char *const one_row[] = {
+        "graph_launch g JOIN api_call a USING(correlation) WHERE g.duration=500 AND g.graph=5 AND "
+        "g.queue_delay=20 AND g.submit_delay=10 AND a.start < g.start",
+        "graph_node n JOIN graph_node o ON n.original=o.node WHERE n.node=12 AND n.graph=5 AND "
+        "o.graph=4 AND o.original IS NULL AND o.class=1 AND o.thread NOT NULL",
+        "exact_count", /* neither NaN nor nobody's */
+        "exact_count e JOIN launch_config c ON c.id=e.config JOIN string s ON s.id=c.name WHERE "
+        "s.value='measured' AND c.grid_x=7 AND e.value=3e15 AND e.name='fp32_fma' AND "
+        "e.unit='instruction' AND e.correlation=5 AND e.metric='sm__ffma.sum' AND e.start>0 AND "
+        "e.stream NOT NULL",
+        "overhead WHERE kind=7 AND duration=700 AND thread NOT NULL AND stream NOT NULL AND "
+        "correlation=3",
+        "overhead WHERE kind=2 AND duration=0 AND thread IS NULL AND process=1",
+        "sync s JOIN event_record e USING(recorded) WHERE e.start NOT NULL",
+        "memory_pool WHERE operation=1 AND bytes IS NULL AND used_bytes IS NULL AND kept_bytes IS "
+        "NULL AND thread NOT NULL",
+        "memory_pool WHERE operation=3 AND bytes=1048576 AND used_bytes=0 AND kept_bytes=0 AND "
+        "device=1",
+        "migration WHERE kind=1 AND bytes=65536 AND duration=30 AND source IS NULL AND target=1 "
+        "AND cause=2",
+        "migration WHERE kind=4 AND faults=9 AND bytes IS NULL",
+        "migration WHERE kind=3 AND faults=1 AND duration IS NULL",
+        "jit j JOIN string s ON s.id=j.path WHERE s.value='/cache/1' AND operation=3 AND input=1 "
+        "AND duration=5000",
+        "decompression d JOIN jit j USING (start) WHERE stream=1 AND d.duration=70 AND bytes=4096 "
+        "AND operations=3 AND d.correlation IS NULL",
+        "context g JOIN context p ON g.parent=p.id WHERE g.green=1 AND g.units=16 AND p.green IS "
+        "NULL AND p.units IS NULL",
+    };
     CASE(activities);
-    ck_assert_int_eq(
-        NUMBER("SELECT count(*) FROM graph_launch g JOIN api_call a USING(correlation) "
-               "WHERE g.duration=500 AND g.graph=5 AND g.queue_delay=20 AND "
-               "g.submit_delay=10 AND a.start < g.start"),
-        1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM graph_node n JOIN graph_node o ON "
-                            "n.original=o.node WHERE n.node=12 AND n.graph=5 AND o.graph=4 AND "
-                            "o.original IS NULL AND o.class=1 AND o.thread NOT NULL"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count"), 1); /* neither NaN nor nobody's */
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM exact_count e JOIN launch_config c "
-                            "ON c.id=e.config JOIN string s ON s.id=c.name "
-                            "WHERE s.value='measured' AND c.grid_x=7 AND e.value=3e15 AND "
-                            "e.name='fp32_fma' AND e.unit='instruction' AND e.correlation=5 AND "
-                            "e.metric='sm__ffma.sum' AND e.start>0 AND e.stream NOT NULL"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=7 AND duration=700 AND "
-                            "thread NOT NULL AND stream NOT NULL AND correlation=3"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM overhead WHERE kind=2 AND duration=0 AND "
-                            "thread IS NULL AND process=1"),
-                     1);
+    for (size_t i = 0; i < sizeof one_row / sizeof one_row[0]; i++) {
+        char sql[512];
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", one_row[i]);
+        ck_assert_msg(NUMBER(sql) == 1, "%s", sql);
+    }
     ck_assert_int_eq(NUMBER("SELECT count(start)=1 AND count(*)=2 FROM event_record WHERE event=2 "
                             "AND correlation=4"),
                      1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM sync s JOIN event_record e USING(recorded) WHERE "
-                            "e.start NOT NULL"),
-                     1);
     ck_assert_int_eq(
-        NUMBER("SELECT count(*) FROM memory_pool WHERE operation=1 AND bytes IS NULL AND "
-               "used_bytes IS NULL AND kept_bytes IS NULL AND thread NOT NULL"),
-        1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM memory_pool WHERE operation=3 AND bytes=1048576 "
-                            "AND used_bytes=0 AND kept_bytes=0 AND device=1"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=1 AND bytes=65536 AND "
-                            "duration=30 AND source IS NULL AND target=1 AND cause=2"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=4 AND faults=9 AND "
-                            "bytes IS NULL"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM migration WHERE kind=3 AND faults=1 AND "
-                            "duration IS NULL"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM jit j JOIN string s ON s.id=j.path WHERE "
-                            "s.value='/cache/1' AND operation=3 AND input=1 AND duration=5000"),
-                     1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM decompression d JOIN jit j USING (start) WHERE "
-                            "stream=1 AND d.duration=70 AND bytes=4096 AND operations=3 AND "
-                            "d.correlation IS NULL"),
-                     1);
-    ck_assert_int_eq(
-        NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 "
-               "AND min(result)=2 AND count(thread)=2 AND min(device)=1 AND "
-               "min(context)=1 AND min(kind)=3 AND min(source)=1 "
-               "FROM allocation_failure"),
+        NUMBER("SELECT count(*)=2 AND count(bytes)=1 AND max(bytes)=9223372036854775807 AND "
+               "min(result)=2 AND count(thread)=2 AND min(device)=1 AND min(context)=1 AND "
+               "min(kind)=3 AND min(source)=1 FROM allocation_failure"),
         1);
     ck_assert_int_eq(NUMBER("SELECT max(start)-min(start) FROM recording"), 1000);
     ck_assert_int_eq(NUMBER("SELECT sum(begins)=1 AND min(reason)=2 FROM recording"), 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM context g JOIN context p ON g.parent=p.id WHERE "
-                            "g.green=1 AND g.units=16 AND p.green IS NULL AND p.units IS NULL"),
-                     1);
     ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE item='outside'"), 3);
     ck_assert_str_eq(run_text(&run,
                               "SELECT group_concat(item||' '||value) FROM capture_health WHERE "
@@ -439,7 +400,6 @@ START_TEST(kernels_are_filtered_by_readable_name)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_all"), 4);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM launch_config"), 1);
     ck_assert_int_eq(NUMBER("SELECT sum(count) FROM rollup"), 4);
-#define LAUNCH(item) "SELECT value FROM capture_health WHERE subject='launch' AND item='" item "'"
     ck_assert_int_eq(NUMBER(LAUNCH("called")), 10);
     ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 4);
     ck_assert_int_eq(NUMBER(LAUNCH("filtered")), 6);
@@ -466,230 +426,6 @@ START_TEST(a_bad_filter_is_refused)
         ck_assert_ptr_nonnull(strstr(err.message, bad[i]));
         run_done(&run);
     }
-}
-END_TEST
-
-/* ---- killed ---------------------------------------------------------------------------------- */
-
-static void is_killed(void *unused)
-{
-    (void)unused;
-    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
-    usleep(300000); /* the helper thread has asked for device records by now */
-    uint64_t t = prof_now_ns();
-    for (uint64_t i = 1; i <= 5; i++)
-        emit_launch(i, t + i * 1000, stream, config);
-    emit_call(6, t, t + 1, collector_text("launch"), WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
-    collector_count(WIRE_COUNT_LAUNCH_CALLED, 1); /* one whose call did not come either */
-    raise(SIGKILL);
-}
-
-START_TEST(what_a_killed_process_may_lack)
-{
-    CASE(is_killed);
-    char note[256];
-    unsigned window, launches;
-    ck_assert_int_eq(
-        NUMBER("SELECT value FROM capture_health WHERE subject='end' AND item='signal'"), SIGKILL);
-    snprintf(note, sizeof note, "%s",
-             run_text(&run, "SELECT note FROM capture_health WHERE subject='risk'"));
-    ck_assert_msg(sscanf(note,
-                         "device records of its last %u ms may be missing; "
-                         "%u launches are known to have none",
-                         &window, &launches) == 2,
-                  "%s", note);
-    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='risk'"), 2);
-    ck_assert_uint_eq(launches, 2);
-    /* No older than the process, and told of the last fetch, not of its start. */
-    ck_assert_int_lt(window, NUMBER("SELECT (end-start)/1000000 FROM process") - 150);
-    run_done(&run);
-}
-END_TEST
-
-static void is_killed_without_device_work(void *unused)
-{
-    (void)unused;
-    emit_mark(1, collector_text("mark"));
-    raise(SIGKILL);
-}
-
-START_TEST(what_a_killed_process_without_device_work_cannot_lack)
-{
-    CASE(is_killed_without_device_work);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM marker"), 1);
-    ck_assert_str_eq(run_text(&run, "SELECT note FROM capture_health WHERE subject='end'"),
-                     "killed by a signal");
-    run_done(&run);
-}
-END_TEST
-
-/* Device records come from another thread than calls: the last call of a killed process may lack.
- */
-static void uncalled(void *end)
-{
-    uint64_t t = prof_now_ns();
-    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
-    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                 .correlation = 7,
-                                 .times = {0, 0, t, t + 10},
-                                 .config = config};
-    emit_launch(1, t, stream, config);
-    emit_launch(2, t, stream, config);
-    collector_emit(&kernel);
-    if (end)
-        raise(SIGKILL);
-}
-
-START_TEST(a_record_without_its_call)
-{
-    static int killed;
-    for (unsigned i = 0; i < 2; i++) {
-        struct run run;
-        run_prepare(&run, NULL);
-        run_start(&run, uncalled, i ? &killed : NULL);
-        run_ingest(&run, 1000);
-        ck_assert_int_eq(NUMBER(LAUNCH("called")), 2);
-        ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 3);
-        /* In a process that told all it had, it is one too many. */
-        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), i ? 0 : -1);
-        ck_assert_int_eq(NUMBER("SELECT coalesce((" LAUNCH("uncalled") "),-5)"), i ? 1 : -5);
-        run_done(&run);
-    }
-}
-END_TEST
-
-/* A call is counted when it begins and recorded when it returns. */
-static void within_a_call(void *calls)
-{
-    emit_launch(1, prof_now_ns(), define_stream(0), define_config("k", 1, 1));
-    collector_count(WIRE_COUNT_LAUNCH_CALLED, *(const unsigned *)calls);
-    if (*(const unsigned *)calls != 3)
-        raise(SIGKILL);
-}
-
-/* pipes[0]: the child goes on until the test closes it. pipes[2]: the child has made its calls. */
-static void with_a_child_that_goes_on(void *argument)
-{
-    const int *pipes = argument;
-    char byte = 0;
-    if (fork() == 0) {
-        close(pipes[1]);
-        emit_launch(1, prof_now_ns(), define_stream(0), define_config("k", 1, 1));
-        collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
-        ssize_t n = write(pipes[3], &byte, 1);
-        while (n == 1 && read(pipes[0], &byte, 1) > 0)
-            ;
-        _exit(0);
-    }
-    ck_assert_int_eq(read(pipes[2], &byte, 1), 1);
-}
-
-/* The last of three launches has its device record and no call, the second a call and no record:
- * the sums agree, and still one record lacks. */
-static void between_calls(void *unused)
-{
-    (void)unused;
-    uint64_t t = prof_now_ns();
-    uint32_t stream = define_stream(0), config = define_config("k", 1, 1);
-    emit_launch(1, t, stream, config);
-    emit_call(2, t, t + 1, collector_text("launch"), WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
-    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                 .correlation = 3,
-                                 .config = config};
-    usleep(50000);
-    kernel.times.start = prof_now_ns(); /* of another queue: that it is newer tells nothing */
-    kernel.times.end = kernel.times.start + 100;
-    collector_emit(&kernel);
-    raise(SIGKILL);
-}
-
-START_TEST(a_record_without_a_call_hides_no_loss)
-{
-    struct run run;
-    run_prepare(&run, NULL);
-    run_start(&run, between_calls, NULL);
-    run_ingest(&run, 1000);
-    ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 2);
-    ck_assert_int_eq(NUMBER(LAUNCH("unanswered")), 1);
-    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject = 'risk'"), 1);
-    unsigned window = 0;
-    sscanf(run_text(&run, "SELECT note FROM capture_health WHERE subject = 'risk'"),
-           "device records of its last %u ms", &window);
-    ck_assert_uint_ge(window, 50);
-    run_done(&run);
-}
-END_TEST
-
-/* As with --wait=primary: what its last calls did is not fetched when the capture is closed. */
-START_TEST(a_process_that_goes_on_is_at_risk)
-{
-    struct run run;
-    int pipes[4];
-    ck_assert_int_eq(pipe(pipes), 0);
-    ck_assert_int_eq(pipe(pipes + 2), 0);
-    run_prepare(&run, NULL);
-    run_start(&run, with_a_child_that_goes_on, pipes);
-    run_ingest(&run, 1000);
-    for (int i = 0; i < 4; i++)
-        close(pipes[i]);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM process WHERE end_reason = 'running'"), 1);
-    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject = 'risk'"), 1);
-    run_done(&run);
-}
-END_TEST
-
-START_TEST(killed_within_a_call)
-{
-    static const struct {
-        unsigned calls, outstanding, remainder;
-    } cases[] = {{1, 1, 0}, {2, 0, 2} /* of one thread: one too many */, {3, 0, 3} /* it ended */};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct run run;
-        unsigned calls = cases[i].calls;
-        run_prepare(&run, NULL);
-        run_start(&run, within_a_call, &calls);
-        run_ingest(&run, 1000);
-        ck_assert_int_eq(NUMBER(LAUNCH("called")), (int)(1 + calls));
-        ck_assert_int_eq(NUMBER(LAUNCH("outstanding")), (int)cases[i].outstanding);
-        ck_assert_int_eq(run_number(&run, "SELECT total(value) FROM capture_health WHERE item = "
-                                          "'unreturned'"),
-                         (int)cases[i].outstanding);
-        ck_assert_int_eq(NUMBER(LAUNCH("remainder")), (int)cases[i].remainder);
-        run_done(&run);
-    }
-}
-END_TEST
-
-/* perfkit was killed too, and comes back when all is over: it cannot know when. */
-START_TEST(what_is_said_when_nobody_watched)
-{
-    struct run run;
-    struct prof_error err = {0};
-    struct prof_store *store;
-    struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test",
-                                      .start_mono_ns = prof_now_ns() - 1000000000u};
-    run_prepare(&run, NULL);
-    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
-    run_start(&run, is_killed, NULL);
-    while (access(run.directory, F_OK) == 0 && prof_ingest_step(ingest, NULL, &err) == PROF_OK &&
-           run_number(&run, "SELECT count(*) FROM process WHERE spool NOT NULL") == 0)
-        usleep(1000);
-    prof_ingest_close(ingest);
-    waitpid(run.target, &run.wait_status, 0);
-    usleep(50000);
-    ck_assert_int_eq(prof_ingest_open(store, run.directory, NULL, &ingest, &err), PROF_OK);
-    ck_assert_int_eq(prof_ingest_finish(ingest, "recovered", false, &err), PROF_OK);
-    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
-    prof_ingest_close(ingest);
-    prof_store_close(store);
-    ck_assert_int_eq(NUMBER("SELECT end IS NULL AND end_reason='unseen' FROM process"), 1);
-    ck_assert_int_eq(
-        NUMBER("SELECT note LIKE '%since they were last fetched may be missing; 2 launches"
-               " are%' FROM capture_health WHERE subject='risk'"),
-        1);
-    run_done(&run);
 }
 END_TEST
 
@@ -733,28 +469,6 @@ START_TEST(records_of_other_versions)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("activity");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, every_record_has_its_row);
-    tcase_add_test(core, names_by_handle);
-    tcase_add_test(core, names_of_threads);
-    tcase_add_test(core, kernels_are_filtered_by_readable_name);
-    tcase_add_test(core, a_bad_filter_is_refused);
-    tcase_add_test(core, what_a_killed_process_may_lack);
-    tcase_add_test(core, what_a_killed_process_without_device_work_cannot_lack);
-    tcase_add_test(core, a_record_without_its_call);
-    tcase_add_test(core, killed_within_a_call);
-    tcase_add_test(core, a_process_that_goes_on_is_at_risk);
-    tcase_add_test(core, a_record_without_a_call_hides_no_loss);
-    tcase_add_test(core, what_is_said_when_nobody_watched);
-    tcase_add_test(core, records_of_other_versions);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("activity", every_record_has_its_row, names_by_handle, names_of_threads,
+           kernels_are_filtered_by_readable_name, a_bad_filter_is_refused,
+           records_of_other_versions)

@@ -15,10 +15,10 @@ static const char uuid[] = "GPU-11111111-2222-3333-4444-555555555555";
 static void one_device(void *unused)
 {
     (void)unused;
-    struct wire_device device = {.head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU,
-                                          collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA,
-                                 .uuid = collector_text(uuid)};
+    struct wire_device device = {
+        .head = {sizeof device, WIRE_DEVICE, WIRE_DEVICE_GPU, collector_new_id()},
+        .source = WIRE_SOURCE_CUDA,
+        .uuid = collector_text(uuid)};
     collector_define(&device);
     emit_mark(1, collector_text("there"));
 }
@@ -73,7 +73,8 @@ START_TEST(samples_of_known_devices)
                                     "FROM device_memory"),
                      "400 300,500 n/a,600 n/a,700 0");
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM device_memory m JOIN device d ON "
-                                      "d.id = m.device WHERE total = 1000 AND m.start > 0"), 4);
+                                      "d.id = m.device WHERE total = 1000 AND m.start > 0"),
+                     4);
     ck_assert_str_eq(run_text(&run, "SELECT group_concat(sm_mhz||' '||sm_max_mhz||' '||ifnull("
                                     "memory_mhz, 'n/a')||' '||power_mw||' '||power_limit_mw||' '||"
                                     "ifnull(temperature, 'n/a')||' '||reasons) FROM device_clock"),

@@ -1,7 +1,6 @@
 /* How records become rows: halves that arrive in any order, those whose other half never comes,
  * failed and captured calls, graph launches, clocks that drift, allocations and frees out of order,
  * ranges. One target program per case; the database is asked. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +8,8 @@
 #include <unistd.h>
 
 #include "libprof/base/clock.h"
+#include "tests/check_main.h"
 #include "tests/ingest/harness.h"
-
-#define NUMBER(sql) run_number(&run, sql)
-#define CASE(body)                                                                                 \
-    struct run run;                                                                                \
-    CASE_AGAIN(body)
-#define CASE_AGAIN(body)                                                                           \
-    run_prepare(&run, NULL);                                                                       \
-    run_start(&run, body, NULL);                                                                   \
-    run_ingest(&run, 1000)
 
 static void emit_kernel(uint64_t correlation, uint32_t stream, uint32_t config, uint8_t flags,
                         uint64_t start, uint64_t end)
@@ -97,7 +88,6 @@ START_TEST(halves_find_each_other)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_call"), 2);
     ck_assert_int_eq(NUMBER("SELECT result FROM api_call WHERE result NOT NULL"), -52);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_all"), 10);
-#define LAUNCH(item) "SELECT value FROM capture_health WHERE subject='launch' AND item='" item "'"
     ck_assert_int_eq(NUMBER(LAUNCH("called")), 11);
     ck_assert_int_eq(NUMBER(LAUNCH("recorded")), 7);
     ck_assert_int_eq(NUMBER(LAUNCH("failed")), 1);
@@ -431,7 +421,7 @@ START_TEST(each_process_has_its_own_rank)
     ck_assert_str_eq(run_text(&run, "SELECT job FROM process"), "4711");
     run_done(&run);
     clearenv();
-    CASE_AGAIN(any_order);
+    CASE_AGAIN(any_order, NULL);
     ck_assert_int_eq(NUMBER("SELECT rank IS NULL AND local_rank IS NULL AND world_size IS NULL "
                             "AND job IS NULL FROM process"),
                      1);
@@ -439,23 +429,7 @@ START_TEST(each_process_has_its_own_rank)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("ingest");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, halves_find_each_other);
-    tcase_add_test(core, graph_launches_have_many_kernels);
-    tcase_add_test(core, a_wait_inside_a_copy_stands_alone);
-    tcase_add_test(core, frees_find_their_allocation);
-    tcase_add_test(core, device_clocks_are_converted);
-    tcase_add_test(core, ranges_close_in_their_domain);
-    tcase_add_test(core, ranges_that_are_never_closed);
-    tcase_add_test(core, each_process_has_its_own_rank);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("ingest", halves_find_each_other, graph_launches_have_many_kernels,
+           a_wait_inside_a_copy_stands_alone, frees_find_their_allocation,
+           device_clocks_are_converted, ranges_close_in_their_domain, ranges_that_are_never_closed,
+           each_process_has_its_own_rank)

@@ -1,5 +1,4 @@
 /* Who is which rank, where a program told NCCL and no launcher told the process. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "libprof/store/ingest_private.h"
 #include "libprof/store/store.h"
+#include "tests/check_main.h"
 
 static char path[] = "/tmp/check-rank-XXXXXX";
 static struct prof_store *store;
@@ -150,19 +150,5 @@ START_TEST(what_leaves_doubt)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("nccl_rank");
-    TCase *core = tcase_create("core");
-    tcase_set_timeout(core, 300);
-    tcase_add_test(core, without_a_launcher);
-    tcase_add_test(core, a_launcher_that_started_them_all_at_once);
-    tcase_add_test(core, a_launcher_that_knows);
-    tcase_add_test(core, what_leaves_doubt);
-    suite_add_tcase(suite, core);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_MAIN("nccl_rank", without_a_launcher, a_launcher_that_started_them_all_at_once,
+           a_launcher_that_knows, what_leaves_doubt)

@@ -13,7 +13,6 @@
 #include "tests/ingest/harness.h"
 
 #define VERSION 0x030bu
-#define NUMBER(sql) run_number(&run, sql)
 #define TEXT(sql) run_text(&run, sql)
 #define PYTHON(code, offset)                                                                       \
     ((uint64_t)WIRE_ENTRY_PYTHON << WIRE_ENTRY_SHIFT | (uint64_t)(code) << 32 | (uint32_t)(offset))

@@ -1,6 +1,6 @@
-/* perfkit dies: killed by SIGKILL at random moments while it ingests, then the capture is finished by
- * another. Each record must be there exactly once. Also a disk that fills up and gets room again, and
- * a spool that was cut short. */
+/* perfkit dies: killed by SIGKILL at random moments while it ingests, then the capture is finished
+ * by another. Each record must be there exactly once. Also a disk that fills up and gets room
+ * again, and a spool that was cut short. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +23,13 @@
 static void named_stream(uint32_t native, const char *text)
 {
     struct wire_handle handle = {.head = {sizeof handle, WIRE_HANDLE, 0, WIRE_NAMED_CUDA_STREAM},
-                                 .handle = 4096, .context = 1, .stream = native};
+                                 .handle = 4096,
+                                 .context = 1,
+                                 .stream = native};
     collector_define(&handle);
     struct wire_name name = {.head = {sizeof name, WIRE_NAME, 0, WIRE_NAMED_CUDA_STREAM},
-                             .object = 4096, .name = collector_text(text)};
+                             .object = 4096,
+                             .name = collector_text(text)};
     collector_define(&name);
 }
 
@@ -35,12 +38,15 @@ static void described_stream(uint32_t native)
     static uint32_t context;
     if (!context) {
         struct wire_context made = {.head = {sizeof made, WIRE_CONTEXT, 0, collector_new_id()},
-                                    .source = WIRE_SOURCE_CUDA, .native = 1};
+                                    .source = WIRE_SOURCE_CUDA,
+                                    .native = 1};
         collector_define(&made);
         context = made.head.aux;
     }
     struct wire_stream stream = {.head = {sizeof stream, WIRE_STREAM, 0, collector_new_id()},
-                                 .source = WIRE_SOURCE_CUDA, .context = context, .native = native};
+                                 .source = WIRE_SOURCE_CUDA,
+                                 .context = context,
+                                 .native = native};
     collector_define(&stream);
 }
 
@@ -58,7 +64,8 @@ static void name_streams(uint32_t i)
         described_stream(i);
 }
 
-/* Every launch has a stack: of 20 callers, each with two places that call. Sent once, at its first use. */
+/* Every launch has a stack: of 20 callers, each with two places that call. Sent once, at its first
+ * use. */
 static uint32_t stack_of(uint64_t i)
 {
     uint32_t id = (uint32_t)(i % 40 + 1);
@@ -81,12 +88,14 @@ static void launches(void *argument)
     for (uint64_t i = 1; i <= LAUNCHES; i++) {
         uint64_t now = prof_now_ns();
         if (i % 10 == 1) {
-            struct wire_range push = {.head = {sizeof push, WIRE_RANGE_PUSH, 0, 0}, .time = now,
+            struct wire_range push = {.head = {sizeof push, WIRE_RANGE_PUSH, 0, 0},
+                                      .time = now,
                                       .message = collector_text("step")};
             collector_count(WIRE_COUNT_RANGE_PUSHED, 1);
             collector_emit(&push);
-            struct wire_field field = {.head = {sizeof field, WIRE_FIELD, WIRE_PAYLOAD_U64,
-                                                collector_text("first")}, .value = i};
+            struct wire_field field = {
+                .head = {sizeof field, WIRE_FIELD, WIRE_PAYLOAD_U64, collector_text("first")},
+                .value = i};
             collector_emit(&field);
         }
         snprintf(name, sizeof name, "kernel_%llu", (unsigned long long)(i % 7));
@@ -106,21 +115,26 @@ static void launches(void *argument)
         }
         if (i % 50 == 0) {
             /* A node that no call claims waits to the end, as does a name without its object. */
-            struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, 1, 0},
-                                           .time = 1, .node = i, .graph = 1};
+            struct wire_graph_node node = {
+                .head = {sizeof node, WIRE_GRAPH_NODE, 1, 0}, .time = 1, .node = i, .graph = 1};
             collector_emit(&node);
             name_streams((uint32_t)i);
             struct wire_overhead overhead = {.head = {sizeof overhead, WIRE_OVERHEAD, 0, 0},
-                                             .start = now, .end = now + 1, .kind = 2};
+                                             .start = now,
+                                             .end = now + 1,
+                                             .kind = 2};
             collector_emit(&overhead);
         }
         if (i % 100 == 0) {
             struct wire_alloc alloc = {.head = {sizeof alloc, WIRE_ALLOC, WIRE_SOURCE_OPENCL, 0},
-                                       .time = now, .id = i, .bytes = i};
+                                       .time = now,
+                                       .id = i,
+                                       .bytes = i};
             collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
             collector_emit(&alloc);
             struct wire_free gone = {.head = {sizeof gone, WIRE_FREE, WIRE_SOURCE_OPENCL, 0},
-                                     .time = now, .id = i - 1000};
+                                     .time = now,
+                                     .id = i - 1000};
             if (i > 1000) {
                 collector_count(WIRE_COUNT_FREE_CALLED, 1);
                 collector_emit(&gone);
@@ -147,38 +161,48 @@ static void check_capture(const struct run *run)
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM api_call"), 0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range"), LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range WHERE duration IS NULL"), 0);
-    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT value) FROM range_field"), LAUNCHES / 10);
+    ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT value) FROM range_field"),
+                     LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM range_field"), LAUNCHES / 10);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation"), LAUNCHES / 100);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM graph_node"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT node) FROM graph_node"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM overhead"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM object_name WHERE name='unused' "
-                                     "AND handle=4096"), LAUNCHES / 50);
+                                     "AND handle=4096"),
+                     LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM object_name"), LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM stream WHERE name='stream '||native AND "
-                                     "api='cuda'"), LAUNCHES / 50);
+                                     "api='cuda'"),
+                     LAUNCHES / 50);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM allocation WHERE end IS NULL"), 10);
     ck_assert_int_eq(run_number(run, "SELECT sum(count) FROM rollup"), LAUNCHES - 64);
     ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT value) FROM string"), 0);
     ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT name||'/'||grid_x) FROM "
-                                     "launch_config"), 0);
+                                     "launch_config"),
+                     0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel k LEFT JOIN launch_config c ON "
-                                     "k.config=c.id WHERE c.name IS NULL"), 0);
+                                     "k.config=c.id WHERE c.name IS NULL"),
+                     0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM process"), 1);
-    ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT path||address) FROM module"), 0);
+    ck_assert_int_eq(run_number(run, "SELECT count(*)-count(DISTINCT path||address) FROM module"),
+                     0);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM thread"), 1);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM stack"), 40 + 21 + 1);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM frame"), 40 + 21 + 1);
     ck_assert_int_eq(run_number(run, "SELECT count(*) FROM frame WHERE module IS NULL"), 40);
-    ck_assert_int_eq(run_number(run, "SELECT count(*) FROM kernel k JOIN stack s ON s.id=k.stack JOIN "
-                                     "frame f ON f.id=s.frame WHERE depth=3 AND f.address BETWEEN "
-                                     "0x500000 AND 0x500027"), LAUNCHES);
+    ck_assert_int_eq(run_number(run,
+                                "SELECT count(*) FROM kernel k JOIN stack s ON s.id=k.stack JOIN "
+                                "frame f ON f.id=s.frame WHERE depth=3 AND f.address BETWEEN "
+                                "0x500000 AND 0x500027"),
+                     LAUNCHES);
     ck_assert_int_eq(run_number(run, "SELECT count(DISTINCT stack) FROM kernel"), 40);
     ck_assert_int_eq(run_number(run, "SELECT sum(abs(value)) FROM capture_health WHERE "
-                                     "item='remainder'"), 0);
+                                     "item='remainder'"),
+                     0);
     ck_assert_int_eq(run_number(run, "SELECT value FROM capture_health WHERE subject='launch' AND "
-                                     "item='outstanding'"), 64);
+                                     "item='outstanding'"),
+                     64);
 }
 
 /* The ingest as a process of its own, so that it can be killed. */
@@ -191,7 +215,8 @@ static pid_t start_ingest(struct run *run, bool first)
     struct prof_error err;
     struct prof_store *store;
     struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    struct prof_ingest_about about = {.command = "test",
+                                      .start_mono_ns = prof_now_ns() - 1000000000u};
     enum prof_status status = first ? prof_store_create(run->capture, true, &store, &err)
                                     : prof_store_reopen(run->capture, &store, &err);
     if (status == PROF_OK)
@@ -218,7 +243,8 @@ static void finish(struct run *run)
     ck_assert_msg(prof_store_reopen(run->capture, &store, &err) == PROF_OK, "%s", err.message);
     ck_assert_msg(prof_ingest_open(store, run->directory, NULL, &ingest, &err) == PROF_OK, "%s",
                   err.message);
-    ck_assert_msg(prof_ingest_finish(ingest, "recovered", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "recovered", false, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_msg(prof_store_publish(store, &err) == PROF_OK, "%s", err.message);
     prof_ingest_close(ingest);
     /* A second recover has nothing to do and says so. */
@@ -232,7 +258,8 @@ static struct prof_ingest *start_ingest_of_ended(struct run *run, void (*body)(v
 {
     struct prof_error err = {0};
     struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    struct prof_ingest_about about = {.command = "test",
+                                      .start_mono_ns = prof_now_ns() - 1000000000u};
     run_prepare(run, NULL);
     run_start(run, body, data);
     waitpid(run->target, &run->wait_status, 0);
@@ -263,7 +290,8 @@ START_TEST(killed_at_random_moments)
             kill(ingest, SIGKILL);
             int status;
             waitpid(ingest, &status, 0);
-            ck_assert_msg(WIFSIGNALED(status), "the ingest failed by itself: %d", WEXITSTATUS(status));
+            ck_assert_msg(WIFSIGNALED(status), "the ingest failed by itself: %d",
+                          WEXITSTATUS(status));
             kills++;
             ingest = start_ingest(&run, false);
         }
@@ -287,7 +315,8 @@ START_TEST(a_full_disk_loses_nothing)
     struct prof_error err = {0};
     struct prof_store *store;
     struct prof_ingest *ingest;
-    struct prof_ingest_about about = {.command = "test", .start_mono_ns = prof_now_ns() - 1000000000u};
+    struct prof_ingest_about about = {.command = "test",
+                                      .start_mono_ns = prof_now_ns() - 1000000000u};
     ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
     ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
     sqlite3 *db = prof_store_db(store);
@@ -304,7 +333,8 @@ START_TEST(a_full_disk_loses_nothing)
     }
     sqlite3_exec(db, "PRAGMA max_page_count=1000000", NULL, NULL, NULL);
     ck_assert_int_gt(failures, 0);
-    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_ingest_close(ingest);
     prof_store_close(store);
@@ -333,14 +363,16 @@ START_TEST(finishing_can_be_tried_again)
         ck_assert_int_ne(prof_ingest_finish(ingest, "complete", false, &err), PROF_OK);
     ck_assert_str_eq(run_text(&run, "SELECT state FROM capture"), "closing");
     sqlite3_set_authorizer(prof_store_db(store), NULL, NULL);
-    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_ingest_close(ingest);
     prof_store_close(store);
     check_capture(&run);
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE subject='end'"), 1);
-    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'ingest%'"),
-                     0);
+    ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM capture_health WHERE subject='end'"),
+                     1);
+    ck_assert_int_eq(
+        run_number(&run, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'ingest%'"), 0);
     run_done(&run);
 }
 END_TEST
@@ -352,7 +384,8 @@ static void some_launches(void *argument)
     define_module("/bin/made-up", "abcd", 0x400000, 0x100000);
     for (uint64_t i = 1; i <= 5; i++) {
         struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
-                                     .times = {i * 100, i * 100 + 50}, .correlation = i,
+                                     .times = {i * 100, i * 100 + 50},
+                                     .correlation = i,
                                      .config = define_config("kernel", (uint32_t)i, 64)};
         emit_call(i, i * 100, i * 100 + 10, api, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
         collector_emit(&kernel);
@@ -374,11 +407,12 @@ START_TEST(an_unreadable_directory_is_named)
     ck_assert_int_ge(file, 0);
     close(file);
     ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_IO);
-    ck_assert_msg(strstr(err.message, run.directory) && strstr(err.message, strerror(ENOTDIR)), "%s",
-                  err.message);
+    ck_assert_msg(strstr(err.message, run.directory) && strstr(err.message, strerror(ENOTDIR)),
+                  "%s", err.message);
     unlink(run.directory);
     ck_assert_int_eq(rename(aside, run.directory), 0);
-    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s", err.message);
+    ck_assert_msg(prof_ingest_finish(ingest, "complete", false, &err) == PROF_OK, "%s",
+                  err.message);
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_ingest_close(ingest);
     prof_store_close(store);
@@ -408,15 +442,20 @@ static char *census(const struct run *run)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     ck_assert_int_eq(sqlite3_open(run->capture, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT m.name, p.name FROM sqlite_schema m JOIN "
-                                            "pragma_table_info(m.name) p WHERE m.type = 'table' "
-                                            "ORDER BY 1, 2", -1, &row, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(db,
+                                        "SELECT m.name, p.name FROM sqlite_schema m JOIN "
+                                        "pragma_table_info(m.name) p WHERE m.type = 'table' "
+                                        "ORDER BY 1, 2",
+                                        -1, &row, NULL),
+                     SQLITE_OK);
     while (sqlite3_step(row) == SQLITE_ROW) {
         const char *table = (const char *)sqlite3_column_text(row, 0);
         const char *column = (const char *)sqlite3_column_text(row, 1);
         char sql[256];
-        snprintf(sql, sizeof sql, "SELECT printf('%%d, %%d NULL', count(*), count(*) - "
-                                  "count(\"%s\")) FROM \"%s\"", column, table);
+        snprintf(sql, sizeof sql,
+                 "SELECT printf('%%d, %%d NULL', count(*), count(*) - "
+                 "count(\"%s\")) FROM \"%s\"",
+                 column, table);
         fprintf(out, "%s.%s: %s\n", table, column, run_text(run, sql));
     }
     sqlite3_finalize(row);

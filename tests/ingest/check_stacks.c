@@ -1,5 +1,5 @@
-/* Stacks on their way into the file: what they share is there once, addresses belong to the object that
- * was at their place then, and broken records do no harm. */
+/* Stacks on their way into the file: what they share is there once, addresses belong to the object
+ * that was at their place then, and broken records do no harm. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,6 @@
 #include "tests/check_main.h"
 #include "tests/ingest/harness.h"
 
-#define NUMBER(sql) run_number(&run, sql)
-#define CASE(body)                                                                                 \
-    struct run run;                                                                                \
-    run_prepare(&run, NULL);                                                                       \
-    run_start(&run, body, NULL);                                                                   \
-    run_ingest(&run, 1000)
 #define PC(address) ((uint64_t)WIRE_ENTRY_PC << WIRE_ENTRY_SHIFT | (address))
 
 static void call_with(uint32_t stack)
@@ -45,11 +39,17 @@ static void three_stacks(void *unused)
     for (uint32_t i = 1; i <= 4; i++)
         call_with(i);
     struct wire_alloc alloc = {.head = {sizeof alloc, WIRE_ALLOC, WIRE_SOURCE_OPENCL, 0},
-                               .time = prof_now_ns(), .id = 1, .bytes = 64, .stack = 2};
+                               .time = prof_now_ns(),
+                               .id = 1,
+                               .bytes = 64,
+                               .stack = 2};
     collector_count(WIRE_COUNT_ALLOC_CALLED, 1);
     collector_emit(&alloc);
     struct wire_graph_node node = {.head = {sizeof node, WIRE_GRAPH_NODE, 1, 0},
-                                   .time = prof_now_ns(), .node = 1, .graph = 1, .stack = 3};
+                                   .time = prof_now_ns(),
+                                   .node = 1,
+                                   .graph = 1,
+                                   .stack = 3};
     collector_emit(&node);
 }
 
@@ -60,17 +60,22 @@ START_TEST(what_stacks_share_is_there_once)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame"), 4);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM stack WHERE parent>=id"), 0);
     ck_assert_int_eq(NUMBER("SELECT count(DISTINCT stack) FROM api_call"), 3);
-    ck_assert_int_eq(NUMBER("SELECT x.stack=y.stack FROM api_call x, api_call y WHERE x.id=1 AND y.id=4"),
-                     1);
+    ck_assert_int_eq(
+        NUMBER("SELECT x.stack=y.stack FROM api_call x, api_call y WHERE x.id=1 AND y.id=4"), 1);
     /* Return addresses less one, sampled ones as they are. */
-    ck_assert_int_eq(NUMBER("SELECT offset FROM api_call a JOIN stack s ON s.id=a.stack JOIN frame f "
-                            "ON f.id=s.frame WHERE a.id=1"), 0x10);
-    ck_assert_int_eq(NUMBER("SELECT offset FROM stack s JOIN frame f ON f.id=s.frame WHERE depth=1"),
-                     0x30);
+    ck_assert_int_eq(
+        NUMBER("SELECT offset FROM api_call a JOIN stack s ON s.id=a.stack JOIN frame f "
+               "ON f.id=s.frame WHERE a.id=1"),
+        0x10);
+    ck_assert_int_eq(
+        NUMBER("SELECT offset FROM stack s JOIN frame f ON f.id=s.frame WHERE depth=1"), 0x30);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame f JOIN module m ON m.id=f.module WHERE "
-                            "path='/lib/two.so'"), 2);
-    ck_assert_int_eq(NUMBER("SELECT a.stack=c.stack FROM allocation a, api_call c WHERE c.id=2"), 1);
-    ck_assert_int_eq(NUMBER("SELECT n.stack=c.stack FROM graph_node n, api_call c WHERE c.id=3"), 1);
+                            "path='/lib/two.so'"),
+                     2);
+    ck_assert_int_eq(NUMBER("SELECT a.stack=c.stack FROM allocation a, api_call c WHERE c.id=2"),
+                     1);
+    ck_assert_int_eq(NUMBER("SELECT n.stack=c.stack FROM graph_node n, api_call c WHERE c.id=3"),
+                     1);
     run_done(&run);
 }
 END_TEST
@@ -90,7 +95,8 @@ static void reloads(void *unused)
     define_module("/lib/first.so", "33", 0x30000, 0x1000); /* built anew */
     define_stack(4, place, 1, 0);
     struct wire_module gone = {.head = {sizeof gone, WIRE_MODULE, WIRE_MODULE_UNLOADED, 0},
-                               .time = prof_now_ns(), .address = 0x30000};
+                               .time = prof_now_ns(),
+                               .address = 0x30000};
     collector_define(&gone);
     define_stack(5, place, 1, 0);
     for (uint32_t i = 1; i <= 5; i++)
@@ -108,11 +114,12 @@ START_TEST(an_address_is_of_what_was_there_then)
     ck_assert_str_eq(BUILD_ID(3), "11");
     ck_assert_str_eq(BUILD_ID(4), "33");
     ck_assert_str_eq(BUILD_ID(5), "");
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM module WHERE path LIKE '/lib/%.so' AND bytes<8193"),
-                     3);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*) FROM module WHERE path LIKE '/lib/%.so' AND bytes<8193"), 3);
     ck_assert_int_eq(NUMBER("SELECT build_id='33' FROM module WHERE end NOT NULL"), 1);
     ck_assert_int_eq(NUMBER("SELECT x.stack=y.stack FROM api_call x, api_call y WHERE x.id=1 AND "
-                            "y.id=3"), 1);
+                            "y.id=3"),
+                     1);
     run_done(&run);
 }
 END_TEST
@@ -149,8 +156,10 @@ START_TEST(broken_records_do_no_harm)
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM api_call WHERE stack NOT NULL"), 3);
     /* 510 entries, and what stands for the callers that are missing */
     ck_assert_int_eq(NUMBER("SELECT max(depth) FROM stack"), (int64_t)WIRE_STACK_ENTRIES + 1);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM stack s JOIN frame f ON f.id=s.frame WHERE kind=0 "
-                            "AND parent IS NULL AND depth=1"), 1);
+    ck_assert_int_eq(
+        NUMBER("SELECT count(*) FROM stack s JOIN frame f ON f.id=s.frame WHERE kind=0 "
+               "AND parent IS NULL AND depth=1"),
+        1);
     ck_assert_str_eq(run_text(&run, "PRAGMA integrity_check"), "ok");
     run_done(&run);
 }
@@ -199,13 +208,15 @@ START_TEST(stacks_of_perfkit_itself)
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_ingest_close(ingest);
     prof_store_close(store);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM module"), 2); /* the segment is part of the whole */
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM module"),
+                     2); /* the segment is part of the whole */
     ck_assert_int_eq(NUMBER("SELECT segment FROM module WHERE path='/lib/b.so'"), 0x5000);
     ck_assert_int_eq(NUMBER("SELECT offset FROM frame WHERE address=0x102010 AND module"), 0x2010);
     ck_assert_int_eq(NUMBER("SELECT offset FROM frame WHERE address=0x202004 AND module"), 4);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame WHERE process=78 AND module NOT NULL"), 0);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM frame WHERE kind=3 AND module IS NULL AND "
-                            "address=-4096"), 2);
+                            "address=-4096"),
+                     2);
     run_done(&run);
 }
 END_TEST

@@ -75,6 +75,7 @@ void run_ingest(struct run *run, unsigned pause_us)
         .start_mono_ns = prof_now_ns() - 1000000000u,
         .start_realtime_ns = prof_clock_ns(CLOCK_REALTIME),
         .start_raw_ns = prof_clock_ns(CLOCK_MONOTONIC_RAW),
+        .ring = run->ring,
     };
     ck_assert_msg(prof_store_create(run->capture, false, &store, &err) == PROF_OK, "%s",
                   err.message);
@@ -211,6 +212,17 @@ void define_module(const char *path, const char *build_id, uint64_t address, uin
                                  .path = collector_text(path),
                                  .build_id = collector_text(build_id)};
     collector_define(&module);
+}
+
+void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint32_t config)
+{
+    struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, WIRE_OPENCL, stream},
+                                 .correlation = correlation,
+                                 .times = {0, 0, at, at + 100},
+                                 .config = config};
+    emit_call(correlation, at - 50, at - 20, collector_text("launch"), WIRE_EXPECTS_ONE,
+              WIRE_CLASS_LAUNCH);
+    collector_emit(&kernel);
 }
 
 uint32_t define_stream(uint32_t clock)

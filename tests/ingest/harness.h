@@ -16,6 +16,7 @@ struct run {
     char capture[96];   /* capture file */
     pid_t target;
     int wait_status;
+    const struct prof_ingest_ring *ring; /* NULL = all rows stay; set after run_prepare */
 };
 
 /* Make the folders and the environment. */
@@ -37,6 +38,18 @@ const char *run_text(const struct run *run, const char *sql);
 
 void run_done(struct run *run);
 
+/* Of a test with one `run`: a target that runs body(argument), ingested. */
+#define CASE_AGAIN(body, argument)                                                                 \
+    run_prepare(&run, NULL);                                                                       \
+    run_start(&run, body, argument);                                                               \
+    run_ingest(&run, 1000)
+#define CASE_OF(body, argument)                                                                    \
+    struct run run;                                                                                \
+    CASE_AGAIN(body, argument)
+#define CASE(body) CASE_OF(body, NULL)
+#define NUMBER(sql) run_number(&run, sql)
+#define LAUNCH(item) "SELECT value FROM capture_health WHERE subject='launch' AND item='" item "'"
+
 /* Records of tests */
 void emit_mark(uint64_t payload, uint32_t message);
 void emit_call(uint64_t correlation, uint64_t start, uint64_t end, uint32_t name,
@@ -47,6 +60,8 @@ void emit_call_from(uint64_t correlation, uint64_t start, uint64_t end, uint32_t
 /* Entries innermost first. */
 void define_stack(uint32_t id, const uint64_t *entries, uint32_t count, uint8_t flags);
 void define_module(const char *path, const char *build_id, uint64_t address, uint64_t bytes);
+/* A kernel with the call that launched it. */
+void emit_launch(uint64_t correlation, uint64_t at, uint32_t stream, uint32_t config);
 uint32_t define_stream(uint32_t clock);
 uint32_t define_config(const char *name, uint32_t grid, uint32_t block);
 

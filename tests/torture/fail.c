@@ -89,8 +89,7 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
     if (!real)                                                                                     \
     real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-/* ---- where a call comes from
- * --------------------------------------------------------------------- */
+/* ---- where a call comes from ----------------------------------------------------------------- */
 
 static int note_module(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -266,6 +265,23 @@ static bool fails(enum kind kind, const char *what, const void *caller, int *err
             return error_;                                                                         \
     } while (0)
 
+/* A call that is handed on as it is. */
+#define PASS(kind, result_type, failed, name, parameters, arguments)                               \
+    result_type name parameters                                                                    \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        FAIL(kind, #name, failed);                                                                 \
+        return real arguments;                                                                     \
+    }
+/* The same, of a call that returns its error. */
+#define PASS_CODE(kind, name, parameters, arguments)                                               \
+    int name parameters                                                                            \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        FAIL_CODE(kind, #name);                                                                    \
+        return real arguments;                                                                     \
+    }
+
 static int (*main_of_program)(int, char **, char **);
 
 static int counted_main(int argc, char **argv, char **envp)
@@ -292,8 +308,7 @@ __attribute__((constructor)) static void early(void)
         table = NULL;
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *malloc(size_t size)
 {
@@ -330,15 +345,12 @@ int posix_memalign(void **result, size_t alignment, size_t size)
     return 0;
 }
 
-#define MMAP_AS(name)                                                                              \
-    void *name(void *at, size_t size, int protection, int flags, int fd, off_t offset)             \
-    {                                                                                              \
-        REAL(name);                                                                                \
-        FAIL(MMAP, "mmap", MAP_FAILED);                                                            \
-        return real(at, size, protection, flags, fd, offset);                                      \
-    }
-MMAP_AS(mmap)
-MMAP_AS(mmap64)
+PASS(MMAP, void *, MAP_FAILED, mmap,
+     (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+     (at, size, protection, flags, fd, offset))
+PASS(MMAP, void *, MAP_FAILED, mmap64,
+     (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+     (at, size, protection, flags, fd, offset))
 
 void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
@@ -351,58 +363,28 @@ void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     return real(old, old_size, size, flags, at);
 }
 
-/* ---- descriptors
- * ---------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static mode_t mode_of(int flags, va_list arguments)
 {
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
 
-#define OPEN_AS(name)                                                                              \
-    int name(const char *path, int flags, ...)                                                     \
-    {                                                                                              \
-        REAL(name);                                                                                \
-        va_list arguments;                                                                         \
-        va_start(arguments, flags);                                                                \
-        mode_t mode = mode_of(flags, arguments);                                                   \
-        va_end(arguments);                                                                         \
-        FAIL(OPEN, flags &O_CREAT ? "open to create" : "open", -1);                                \
-        return real(path, flags, mode);                                                            \
-    }
-OPEN_AS(open)
-OPEN_AS(open64)
-
-#define OPENAT_AS(name)                                                                            \
-    int name(int folder, const char *path, int flags, ...)                                         \
-    {                                                                                              \
-        REAL(name);                                                                                \
-        va_list arguments;                                                                         \
-        va_start(arguments, flags);                                                                \
-        mode_t mode = mode_of(flags, arguments);                                                   \
-        va_end(arguments);                                                                         \
-        FAIL(OPEN, flags &O_CREAT ? "openat to create" : "openat", -1);                            \
-        return real(folder, path, flags, mode);                                                    \
-    }
-OPENAT_AS(openat)
-OPENAT_AS(openat64)
-
-/* A call that is handed on as it is. */
-#define PASS(kind, result_type, failed, name, parameters, arguments)                               \
-    result_type name parameters                                                                    \
-    {                                                                                              \
-        REAL(name);                                                                                \
-        FAIL(kind, #name, failed);                                                                 \
-        return real arguments;                                                                     \
-    }
-/* The same, of a call that returns its error. */
-#define PASS_CODE(kind, name, parameters, arguments)                                               \
+#define OPEN_AS(name, what, parameters, arguments)                                                 \
     int name parameters                                                                            \
     {                                                                                              \
         REAL(name);                                                                                \
-        FAIL_CODE(kind, #name);                                                                    \
+        va_list list;                                                                              \
+        va_start(list, flags);                                                                     \
+        mode_t mode = mode_of(flags, list);                                                        \
+        va_end(list);                                                                              \
+        FAIL(OPEN, flags &O_CREAT ? what " to create" : what, -1);                                 \
         return real arguments;                                                                     \
     }
+OPEN_AS(open, "open", (const char *path, int flags, ...), (path, flags, mode))
+OPEN_AS(open64, "open", (const char *path, int flags, ...), (path, flags, mode))
+OPEN_AS(openat, "openat", (int at, const char *path, int flags, ...), (at, path, flags, mode))
+OPEN_AS(openat64, "openat", (int at, const char *path, int flags, ...), (at, path, flags, mode))
 
 PASS(OPEN, FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode))
 PASS(OPEN, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, mode))
@@ -467,8 +449,7 @@ PASS(STAT, int, -1, fstatat, (int fd, const char *path, struct stat *info, int f
 PASS(STAT, ssize_t, -1, readlink, (const char *path, char *to, size_t size), (path, to, size))
 PASS(STAT, char *, NULL, realpath, (const char *path, char *to), (path, to))
 
-/* ---- processes and threads
- * ------------------------------------------------------------------------ */
+/* ---- processes and threads ------------------------------------------------------------------- */
 
 PASS(CLONE, pid_t, -1, fork, (void), ())
 PASS(CLONE, FILE *, NULL, popen, (const char *line, const char *mode), (line, mode))
@@ -476,20 +457,18 @@ PASS_CODE(CLONE, pthread_create,
           (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *),
            void *data),
           (thread, attributes, start, data))
-PASS_CODE(CLONE, posix_spawn,
-          (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,
-           const posix_spawnattr_t *attributes, char *const *argv, char *const *envp),
-          (pid, path, actions, attributes, argv, envp))
-PASS_CODE(CLONE, posix_spawnp,
-          (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,
-           const posix_spawnattr_t *attributes, char *const *argv, char *const *envp),
-          (pid, path, actions, attributes, argv, envp))
+#define SPAWN(name)                                                                                \
+    PASS_CODE(CLONE, name,                                                                         \
+              (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,           \
+               const posix_spawnattr_t *attributes, char *const *argv, char *const *envp),         \
+              (pid, path, actions, attributes, argv, envp))
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
 PASS_CODE(MALLOC, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end))
 PASS(MALLOC, int, -1, setenv, (const char *name, const char *value, int replace),
      (name, value, replace))
 
-/* ---- stdio: where a stream's buffer goes to the system
- * --------------------------------------------- */
+/* ---- stdio: where a stream's buffer goes to the system --------------------------------------- */
 
 static int full_now(FILE *file, int *kept)
 {
@@ -534,65 +513,29 @@ static bool has_descriptor(FILE *file)
     return yes;
 }
 
-/* `will_write`: this call reaches the system. */
-#define STREAM(name, file, will_write, type, call)                                                 \
-    do {                                                                                           \
-        int error_, kept_;                                                                         \
-        if (!(will_write) || !has_descriptor(file) ||                                              \
-            !fails(WRITE, name, __builtin_return_address(0), &error_))                             \
-            return call;                                                                           \
-        int fd_ = full_now(file, &kept_);                                                          \
-        type result_ = call;                                                                       \
-        as_before(fd_, kept_);                                                                     \
-        return result_;                                                                            \
-    } while (0)
-
-size_t fwrite(const void *data, size_t size, size_t count, FILE *file)
-{
-    REAL(fwrite);
-    STREAM("fwrite", file, overflows(file, size * count), size_t, real(data, size, count, file));
-}
-
-int fputs(const char *text, FILE *file)
-{
-    REAL(fputs);
-    STREAM("fputs", file, overflows(file, strlen(text)), int, real(text, file));
-}
-
-int fputc(int c, FILE *file)
-{
-    REAL(fputc);
-    STREAM("fputc", file, overflows(file, 1), int, real(c, file));
-}
-
-int putc(int c, FILE *file)
-{
-    REAL(putc);
-    STREAM("putc", file, overflows(file, 1), int, real(c, file));
-}
-
-int puts(const char *text)
-{
-    REAL(puts);
-    STREAM("puts", stdout, overflows(stdout, strlen(text) + 1), int, real(text));
-}
-
-int putchar(int c)
-{
-    REAL(putchar);
-    STREAM("putchar", stdout, overflows(stdout, 1), int, real(c));
-}
-
-int vfprintf(FILE *file, const char *format, va_list arguments)
-{
-    REAL(vfprintf);
-    va_list again;
-    va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    STREAM("vfprintf", file, overflows(file, length > 0 ? (size_t)length : 0), int,
-           real(file, format, arguments));
-}
+/* A call that writes to `file`, where it reaches the system. */
+#define STREAM(type, name, parameters, arguments, file, reaches)                                   \
+    type name parameters                                                                           \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        int error, kept;                                                                           \
+        if (!(reaches) || !has_descriptor(file) ||                                                 \
+            !fails(WRITE, #name, __builtin_return_address(0), &error))                             \
+            return real arguments;                                                                 \
+        int fd = full_now(file, &kept);                                                            \
+        type result = real arguments;                                                              \
+        as_before(fd, kept);                                                                       \
+        return result;                                                                             \
+    }
+STREAM(size_t, fwrite, (const void *data, size_t size, size_t count, FILE *file),
+       (data, size, count, file), file, overflows(file, size *count))
+STREAM(int, fputs, (const char *text, FILE *file), (text, file), file,
+       overflows(file, strlen(text)))
+STREAM(int, fputc, (int c, FILE *file), (c, file), file, overflows(file, 1))
+STREAM(int, putc, (int c, FILE *file), (c, file), file, overflows(file, 1))
+STREAM(int, puts, (const char *text), (text), stdout, overflows(stdout, strlen(text) + 1))
+STREAM(int, putchar, (int c), (c), stdout, overflows(stdout, 1))
+STREAM(int, fflush, (FILE * file), (file), file, file &&__fpending(file) > 0)
 
 static int print(FILE *file, const char *format, va_list arguments, const void *caller)
 {
@@ -608,6 +551,11 @@ static int print(FILE *file, const char *format, va_list arguments, const void *
     int result = real(file, format, arguments);
     as_before(fd, kept);
     return result;
+}
+
+int vfprintf(FILE *file, const char *format, va_list arguments)
+{
+    return print(file, format, arguments, __builtin_return_address(0));
 }
 
 int fprintf(FILE *file, const char *format, ...)
@@ -628,12 +576,6 @@ int printf(const char *format, ...)
     return result;
 }
 
-int fflush(FILE *file)
-{
-    REAL(fflush);
-    STREAM("fflush", file, file && __fpending(file) > 0, int, real(file));
-}
-
 int fclose(FILE *file)
 {
     REAL(fclose);
@@ -642,16 +584,14 @@ int fclose(FILE *file)
     int error, kept;
     if (!fails(WRITE, "fclose", __builtin_return_address(0), &error))
         return real(file);
-    int fd = full_now(file, &kept), result = real(file);
-    int saved = errno;
+    full_now(file, &kept);
+    int result = real(file), saved = errno;
     close(kept);
-    (void)fd;
     errno = saved;
     return result;
 }
 
-/* ---- SQLite: what perfkit itself asks of it
- * --------------------------------------------------------- */
+/* ---- SQLite: what perfkit itself asks of it -------------------------------------------------- */
 
 static _Thread_local sqlite3 *failed_db;
 static _Thread_local sqlite3_stmt *failed_statement;
@@ -688,38 +628,28 @@ int sqlite3_step(sqlite3_stmt *statement)
     return real(statement);
 }
 
-int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int size, sqlite3_stmt **statement,
-                       const char **tail)
-{
-    REAL(sqlite3_prepare_v2);
-    *statement = NULL;
-    SQL_CALL("sqlite3_prepare", db, NULL);
-    return real(db, sql, size, statement, tail);
-}
-
-int sqlite3_prepare_v3(sqlite3 *db, const char *sql, int size, unsigned flags,
-                       sqlite3_stmt **statement, const char **tail)
-{
-    REAL(sqlite3_prepare_v3);
-    *statement = NULL;
-    SQL_CALL("sqlite3_prepare", db, NULL);
-    return real(db, sql, size, flags, statement, tail);
-}
-
-int sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **),
-                 void *data, char **message)
-{
-    REAL(sqlite3_exec);
-    SQL_CALL("sqlite3_exec", db, NULL);
-    return real(db, sql, row, data, message);
-}
-
-int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *name, int mode, int *frames, int *done)
-{
-    REAL(sqlite3_wal_checkpoint_v2);
-    SQL_CALL("checkpoint", db, NULL);
-    return real(db, name, mode, frames, done);
-}
+#define SQL_PASS(name, what, start, parameters, arguments)                                         \
+    int name parameters                                                                            \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        start;                                                                                     \
+        SQL_CALL(what, db, NULL);                                                                  \
+        return real arguments;                                                                     \
+    }
+SQL_PASS(sqlite3_prepare_v2, "sqlite3_prepare", *statement = NULL,
+         (sqlite3 * db, const char *sql, int size, sqlite3_stmt **statement, const char **tail),
+         (db, sql, size, statement, tail))
+SQL_PASS(sqlite3_prepare_v3, "sqlite3_prepare", *statement = NULL,
+         (sqlite3 * db, const char *sql, int size, unsigned flags, sqlite3_stmt **statement,
+          const char **tail),
+         (db, sql, size, flags, statement, tail))
+SQL_PASS(sqlite3_exec, "sqlite3_exec", ,
+         (sqlite3 * db, const char *sql, int (*row)(void *, int, char **, char **), void *data,
+          char **message),
+         (db, sql, row, data, message))
+SQL_PASS(sqlite3_wal_checkpoint_v2, "checkpoint", ,
+         (sqlite3 * db, const char *name, int mode, int *frames, int *done),
+         (db, name, mode, frames, done))
 
 static int end_statement(sqlite3_stmt *statement, int (*real)(sqlite3_stmt *))
 {
@@ -731,39 +661,23 @@ static int end_statement(sqlite3_stmt *statement, int (*real)(sqlite3_stmt *))
     return failed ? fail_sql(db, NULL, failed_code) : code;
 }
 
-int sqlite3_reset(sqlite3_stmt *statement)
-{
-    REAL(sqlite3_reset);
-    return end_statement(statement, real);
-}
+#define SQL_END(name)                                                                              \
+    int name(sqlite3_stmt *statement)                                                              \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        return end_statement(statement, real);                                                     \
+    }
+SQL_END(sqlite3_reset)
+SQL_END(sqlite3_finalize)
 
-int sqlite3_finalize(sqlite3_stmt *statement)
-{
-    REAL(sqlite3_finalize);
-    return end_statement(statement, real);
-}
-
-int sqlite3_errcode(sqlite3 *db)
-{
-    REAL(sqlite3_errcode);
-    return db && db == failed_db ? failed_code & 0xff : real(db);
-}
-
-int sqlite3_extended_errcode(sqlite3 *db)
-{
-    REAL(sqlite3_extended_errcode);
-    return db && db == failed_db ? failed_code : real(db);
-}
-
-int sqlite3_system_errno(sqlite3 *db)
-{
-    REAL(sqlite3_system_errno);
-    return db && db == failed_db ? EIO : real(db);
-}
-
-const char *sqlite3_errmsg(sqlite3 *db)
-{
-    REAL(sqlite3_errmsg);
-    const char *(*text_of)(int) = (const char *(*)(int))dlsym(RTLD_NEXT, "sqlite3_errstr");
-    return db && db == failed_db ? text_of(failed_code) : real(db);
-}
+#define SQL_ERROR(type, name, failure)                                                             \
+    type name(sqlite3 *db)                                                                         \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        return db && db == failed_db ? failure : real(db);                                         \
+    }
+SQL_ERROR(int, sqlite3_errcode, failed_code & 0xff)
+SQL_ERROR(int, sqlite3_extended_errcode, failed_code)
+SQL_ERROR(int, sqlite3_system_errno, EIO)
+SQL_ERROR(const char *, sqlite3_errmsg,
+          ((const char *(*)(int))dlsym(RTLD_NEXT, "sqlite3_errstr"))(failed_code))

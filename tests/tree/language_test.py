@@ -97,7 +97,7 @@ def comment_faults(path, text):
     for match in COMMENT.finditer(text):
         if match.group(1):
             continue
-        if re.fullmatch(r"/\* ---.*-\n \*/", match.group(0), re.DOTALL):
+        if re.fullmatch(r"/\* ---[^\n]*\n[-*/\s]*", match.group(0)):
             yield "%s:%d: the title of a section is one line" % (path, text.count("\n", 0, match.start()) + 1)
         comment = re.sub(r"\s*\n\s*\*?\s*", " ", match.group(0))
         for word, instead in FORBIDDEN_IN_COMMENTS:

@@ -104,8 +104,9 @@ static void begin_chain(struct chain *chain, const struct prof_op *op, const cha
     *chain = fresh;
 }
 
-/* Of each kernel that follows another in a stream, how often it does, and how often within
- * SHORT_NS: by both shapes. What most do decides, so that one that is late breaks no chain. */
+/* Of each kernel that follows another in a stream, how often it does, and how often it was queued
+ * by then or comes within SHORT_NS: by both shapes. What most do decides, so that one that is late
+ * breaks no chain. */
 static bool read_neighbours(const struct prof_judge *judge, const unsigned char *classes,
                             struct prof_map *neighbours)
 {
@@ -122,7 +123,9 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
         if (fusible && last.duration && last.stream == op->stream) {
             uint64_t key = (uint64_t)last.shape << 32 | op->shape;
             const uint64_t *known = prof_map_get(neighbours, key);
-            bool near = prof_subtract(op->start, last.start + last.duration) <= SHORT_NS;
+            int64_t end = last.start + last.duration;
+            bool near = prof_subtract(op->start, end) <= SHORT_NS ||
+                        (op->call != PROF_UNKNOWN && op->call <= end);
             ok = prof_map_put(neighbours, key, (known ? *known : 0) + ((uint64_t)near << 32) + 1);
         }
         last = fusible ? *op : (struct prof_op){0};
@@ -263,24 +266,23 @@ static void fusion_candidate(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_fusion[] = {
-    {.page =
-         {.id = "fusion-candidate",
-          .title = "Neighbouring kernels that could be one",
-          .fires =
-              "At least three chains of three or more different kernels that follow each "
-              "other in one stream, mostly within 20 us, each with declared or counted work below "
-              "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
-          .why = "Each kernel writes its result to memory and the next one reads it back; "
-                 "kernels that do little else spend their time on that and on starting.",
-          .fix = "Compute the chain in one kernel, element by element.",
-          .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-          .opencl = "One kernel.",
-          .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
-          .bound = "For each chain, the sum of its kernels without the longest one, and, where "
-                   "work was declared, the idle time between them or, if longer, the host's "
-                   "from launch to launch.",
-          .limits = "That one kernel reads what the one before wrote is not seen.",
-          .needs = "kernels; declared work or counters make it certain"},
+    {.page = {.id = "fusion-candidate",
+              .title = "Neighbouring kernels that could be one",
+              .fires = "At least three chains of three or more different kernels that follow each "
+                       "other in one stream, mostly queued or within 20 us, each with declared or "
+                       "counted work below "
+                       "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
+              .why = "Each kernel writes its result to memory and the next one reads it back; "
+                     "kernels that do little else spend their time on that and on starting.",
+              .fix = "Compute the chain in one kernel, element by element.",
+              .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
+              .opencl = "One kernel.",
+              .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
+              .bound = "For each chain, the sum of its kernels without the longest one, and, where "
+                       "work was declared, the idle time between them or, if longer, the host's "
+                       "from launch to launch.",
+              .limits = "That one kernel reads what the one before wrote is not seen.",
+              .needs = "kernels; declared work or counters make it certain"},
      .judge = fusion_candidate},
     {.judge = NULL},
 };

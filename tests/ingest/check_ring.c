@@ -1,0 +1,192 @@
+/* What is slow in a recording with --ring, and what is not: iterations and collectives of made up
+ * lengths, thousands of them, whose times lie ahead of the clock so that nothing depends on it. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "libprof/base/clock.h"
+#include "tests/ingest/harness.h"
+
+#define MS 1000000ull
+#define NUMBER(sql) run_number(&run, sql)
+#define ALL_REASONS ((1u << PROF_RING_SIGNAL) - 1)
+
+/* A program's iterations. */
+struct iterations {
+    const char *name;
+    int count;
+    uint64_t usual_ns;
+    double jitter;    /* share of the usual length, evenly */
+    double tail;      /* so much longer are the longest of those ... */
+    int tail_every;   /* ... that come every so often; 0 = none */
+    int slow_every;   /* 0 = none */
+    uint64_t slow_ns; /* in all */
+    int warm_up;      /* of five times the usual length, before */
+};
+
+static uint64_t random_state = 88172645463325252ull;
+
+static double random_share(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (double)(random_state >> 11) / 9007199254740992.0;
+}
+
+static void emit_iterations(void *argument)
+{
+    const struct iterations *it = argument;
+    uint64_t at = prof_now_ns() + 3600000 * MS;
+    for (int i = -it->warm_up; i < it->count; i++) {
+        uint64_t length = (uint64_t)((double)it->usual_ns * (1 + it->jitter * random_share()));
+        if (i < 0)
+            length *= 5;
+        else if (it->slow_every && i % it->slow_every == it->slow_every - 1)
+            length = it->slow_ns;
+        else if (it->tail_every && i % it->tail_every == 0)
+            length += (uint64_t)((double)it->usual_ns * it->tail * random_share());
+        struct wire_range push = {
+            .head = {sizeof push, WIRE_RANGE_PUSH, 0, 0},
+            .time = at,
+            .message = collector_text(it->name),
+        };
+        struct wire_range_end pop = {.head = {sizeof pop, WIRE_RANGE_POP, 0, 0},
+                                     .time = at + length};
+        collector_emit(&push);
+        collector_emit(&pop);
+        at = pop.time + 10000;
+    }
+}
+
+static int64_t count_triggers(const struct iterations *it, const struct prof_ingest_ring *ring)
+{
+    struct run run;
+    run_prepare(&run, NULL);
+    run.ring = ring;
+    run_start(&run, emit_iterations, (void *)(uintptr_t)it);
+    run_ingest(&run, 1000);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range"), it->count + it->warm_up);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM ring_trigger WHERE reason<>'slow' OR thread IS "
+                            "NULL OR name IS NULL OR duration<=threshold OR usual>threshold"),
+                     0);
+    int64_t count = NUMBER("SELECT count(*) FROM ring_trigger");
+    run_done(&run);
+    return count;
+}
+
+static const struct prof_ingest_ring by_default = {.ns = 3600000 * MS, .reasons = ALL_REASONS};
+
+/* Of ten thousand that scatter as iterations do none is slow. */
+START_TEST(normal_iterations)
+{
+    static const struct iterations programs[] = {
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 0, 0, 10},           /* steady, with a tail */
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 20, 0, 0, 0},            /* short */
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 0, 0, 40}, /* long */
+        {"batch", 10000, 100 * MS, 1.5, 0, 0, 0, 0, 0},            /* of all lengths */
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        ck_assert_int_eq(count_triggers(&programs[i], &by_default), 0);
+}
+END_TEST
+
+/* All of a hundred slow ones are. */
+START_TEST(slow_iterations)
+{
+    static const struct iterations programs[] = {
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 100, 80 * MS, 10},
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 40, 100, 60 * MS, 0},
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 100, 3000 * MS, 0},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        ck_assert_int_eq(count_triggers(&programs[i], &by_default), 100);
+}
+END_TEST
+
+START_TEST(thresholds_and_names_are_as_given)
+{
+    struct prof_ingest_ring ring = by_default;
+    struct iterations it = {"step", 1000, MS, 0.1, 0, 0, 100, 5 * MS, 0};
+    ck_assert_int_eq(count_triggers(&it, &ring), 0); /* 4 ms more are nothing */
+    ring.times = 3;
+    ck_assert_int_eq(count_triggers(&it, &ring), 10);
+    ring.times = 6;
+    ck_assert_int_eq(count_triggers(&it, &ring), 0);
+    ring.times = 1;
+    ring.sigmas = 1000;
+    ck_assert_int_eq(count_triggers(&it, &ring), 0);
+    ring = by_default;
+    it.slow_ns = 100 * MS;
+    it.name = "request";
+    ck_assert_int_eq(count_triggers(&it, &ring), 0);
+    ring.iteration = "request";
+    ck_assert_int_eq(count_triggers(&it, &ring), 10);
+    ring.iteration = "request@other";
+    ck_assert_int_eq(count_triggers(&it, &ring), 0);
+    ring.iteration = NULL;
+    ring.reasons = 1u << PROF_RING_END;
+    it.name = "step";
+    ck_assert_int_eq(count_triggers(&it, &ring), 0);
+}
+END_TEST
+
+/* A launch of 2 ms each 3 ms; of each kernel one takes 200 ms. */
+static void emit_collectives(void *unused)
+{
+    (void)unused;
+    uint64_t at = prof_now_ns();
+    uint32_t stream = define_stream(0), launch = collector_text("cudaLaunchKernel");
+    uint32_t configs[] = {define_config("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 24, 512),
+                          define_config("gemm", 24, 512)};
+    for (unsigned i = 0; i < 2000; i++) {
+        uint64_t length = i / 2 == 700 ? 200 * MS : 2 * MS + i % 7 * 1000;
+        struct wire_kernel kernel = {.head = {sizeof kernel, WIRE_KERNEL, 0, stream},
+                                     .correlation = i + 1,
+                                     .times = {0, 0, at + 5000, at + 5000 + length},
+                                     .config = configs[i % 2]};
+        collector_count(WIRE_COUNT_LAUNCH_CALLED, 1);
+        emit_call(i + 1, at, at + 4000, launch, WIRE_EXPECTS_ONE, WIRE_CLASS_LAUNCH);
+        collector_emit(&kernel);
+        at += length + MS;
+    }
+}
+
+START_TEST(late_collectives)
+{
+    struct run run;
+    run_prepare(&run, NULL);
+    run.ring = &by_default;
+    run_start(&run, emit_collectives, NULL);
+    run_ingest(&run, 1000);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM kernel"), 2000);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM ring_trigger"), 1);
+    ck_assert_str_eq(run_text(&run, "SELECT reason FROM ring_trigger"), "collective");
+    ck_assert_int_eq(NUMBER("SELECT duration FROM ring_trigger"), 200 * MS);
+    /* What the ring still had is summed up at the end. */
+    ck_assert_int_eq(NUMBER("SELECT sum(count) FROM ring_rollup WHERE kind=1"), 2000);
+    ck_assert_int_eq(NUMBER("SELECT sum(count) FROM ring_rollup WHERE kind=5"), 2000);
+    ck_assert_int_eq(NUMBER("SELECT count(DISTINCT name) FROM ring_rollup WHERE kind=1"), 2);
+    ck_assert_int_eq(NUMBER("SELECT sum(sum) FROM ring_rollup WHERE kind=1") -
+                         NUMBER("SELECT sum(duration) FROM kernel"),
+                     0);
+    ck_assert_int_eq(NUMBER("SELECT max(max) FROM ring_rollup WHERE kind=1"), 200 * MS);
+    run_done(&run);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ring");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
+    tcase_add_test(core, normal_iterations);
+    tcase_add_test(core, slow_iterations);
+    tcase_add_test(core, thresholds_and_names_are_as_given);
+    tcase_add_test(core, late_collectives);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
