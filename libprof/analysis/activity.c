@@ -110,11 +110,7 @@ enum prof_status prof_activity_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_activity_summary_free(struct prof_activity_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_activity_summary){0};
-}
+PROF_FREE_ROWS(prof_activity_summary)
 
 /* ---- unified memory by address --------------------------------------------------------------- */
 
@@ -218,8 +214,4 @@ enum prof_status prof_migration_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_migration_summary_free(struct prof_migration_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_migration_summary){0};
-}
+PROF_FREE_ROWS(prof_migration_summary)

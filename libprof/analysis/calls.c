@@ -133,11 +133,7 @@ enum prof_status prof_api_summary(struct prof_capture *capture, const struct pro
     return status;
 }
 
-void prof_api_summary_free(struct prof_api_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_api_summary){0};
-}
+PROF_FREE_ROWS(prof_api_summary)
 
 enum prof_status prof_sync_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_sync_summary *result, struct prof_error *err)
@@ -151,8 +147,4 @@ enum prof_status prof_sync_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_sync_summary_free(struct prof_sync_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_sync_summary){0};
-}
+PROF_FREE_ROWS(prof_sync_summary)

@@ -148,4 +148,12 @@ const char *prof_category_name(const struct prof_capture *capture, int64_t proce
 
 enum prof_status prof_out_of_memory(struct prof_error *err);
 
+/* Defines NAME_free of a result whose one allocation are its rows. */
+#define PROF_FREE_ROWS(name)                                                                       \
+    void name##_free(struct name *result)                                                          \
+    {                                                                                              \
+        free(result->rows);                                                                        \
+        *result = (struct name){0};                                                                \
+    }
+
 #endif

@@ -122,11 +122,7 @@ enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceiling
     return PROF_OK;
 }
 
-void prof_ceilings_free(struct prof_ceilings *result)
-{
-    free(result->rows);
-    *result = (struct prof_ceilings){0};
-}
+PROF_FREE_ROWS(prof_ceilings)
 
 const struct prof_ceiling *prof_ceiling_find(const struct prof_ceilings *ceilings, int64_t device,
                                              enum prof_ceiling_kind kind)

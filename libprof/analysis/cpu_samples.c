@@ -164,24 +164,16 @@ struct work {
     struct prof_map thread_at;
 };
 
+/* Of a kind that the file knows. */
 static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
 {
-    switch (kind) {
-    case WIRE_CPU_USER:
-        *state = PROF_CPU_USER;
-        return true;
-    case WIRE_CPU_KERNEL:
-        *state = PROF_CPU_KERNEL;
-        return true;
-    case WIRE_CPU_BLOCKED:
-        *state = PROF_CPU_BLOCKED;
-        return true;
-    case WIRE_CPU_PREEMPTED:
-        *state = PROF_CPU_PREEMPTED;
-        return true;
-    default:
-        return false;
-    }
+    static const enum prof_cpu_state states[] = {[WIRE_CPU_USER] = PROF_CPU_USER,
+                                                 [WIRE_CPU_KERNEL] = PROF_CPU_KERNEL,
+                                                 [WIRE_CPU_BLOCKED] = PROF_CPU_BLOCKED,
+                                                 [WIRE_CPU_PREEMPTED] = PROF_CPU_PREEMPTED};
+    bool known = kind >= WIRE_CPU_USER && kind < (int64_t)(sizeof states / sizeof *states);
+    *state = known ? states[kind] : PROF_CPU_USER;
+    return known;
 }
 
 /* What of the sample's weight lies in idle time. */

@@ -162,11 +162,7 @@ enum prof_status prof_exact(struct prof_capture *capture, struct prof_exact *res
     return status;
 }
 
-void prof_exact_free(struct prof_exact *result)
-{
-    free(result->rows);
-    *result = (struct prof_exact){0};
-}
+PROF_FREE_ROWS(prof_exact)
 
 static int by_config(const void *key, const void *element)
 {

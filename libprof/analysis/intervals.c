@@ -134,35 +134,20 @@ static void advance_sweep(struct prof_sweep *s, int64_t until)
     }
 }
 
-static void sift_end_down(int64_t *heap, size_t count, size_t at)
+static bool is_earlier(const int64_t *a, const int64_t *b)
 {
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= count)
-            return;
-        if (child + 1 < count && heap[child + 1] < heap[child])
-            child++;
-        if (heap[at] <= heap[child])
-            return;
-        int64_t swap = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swap;
-        at = child;
-    }
+    return *a < *b;
 }
 
 static bool start_running(struct prof_sweep *s, int64_t begin, int64_t end)
 {
     while (s->running && s->ends[0] <= begin) {
-        s->ends[0] = s->ends[--s->running];
-        sift_end_down(s->ends, s->running, 0);
+        int64_t last = s->ends[--s->running];
+        PROF_HEAP_SINK(s->ends, s->running, last, is_earlier);
     }
     if (!prof_array_room(&s->ends, &s->capacity, s->running + 1, sizeof *s->ends))
         return false;
-    size_t at = s->running++;
-    for (; at && s->ends[(at - 1) / 2] > end; at = (at - 1) / 2)
-        s->ends[at] = s->ends[(at - 1) / 2];
-    s->ends[at] = end;
+    PROF_HEAP_PUSH(s->ends, s->running, end, is_earlier);
     if (s->running > s->most_running)
         s->most_running = s->running;
     return true;

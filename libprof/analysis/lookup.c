@@ -1,5 +1,5 @@
 /* The small tables of a capture in memory: one loader per table, driven by SELECTs whose columns
- * stand in the order of the reading code below. Names are resolved here once, so that the analyses
+ * are the rows of the tables below. Names are resolved here once, so that the analyses
  * deal in pointers. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,258 +13,209 @@
 struct reader {
     struct prof_capture *capture;
     sqlite3_stmt *row;
-    int column; /* next to read */
-    bool failed;
+    bool failed; /* out of memory */
 };
 
-static int64_t next_int(struct reader *r)
-{
-    return prof_column_int(r->row, r->column++);
-}
+/* ---- columns --------------------------------------------------------------------------------- */
 
-/* A size, a count or a rate; what no device has is not known, so that the analyses may multiply. */
-#define MOST INT32_MAX
-#define MOST_BYTES (INT64_C(1) << 53)
-static int64_t next_number(struct reader *r, int64_t most)
-{
-    int64_t value = next_int(r);
-    return value < 0 || value > most ? PROF_UNKNOWN : value;
-}
+enum column_type {
+    ID,    /* 0 where it is NULL */
+    INT,   /* PROF_UNKNOWN where it is NULL, as all below */
+    SMALL, /* a size, a count or a rate; what no device has is not known, so that the analyses */
+    LARGE, /* may multiply: up to INT32_MAX, or 2^53 */
+    SPAN,  /* not below 0 */
+    TEXT,
+    FLAG,
+    KNOWN, /* a flag: not NULL */
+};
 
-static int64_t next_id(struct reader *r)
-{
-    return prof_column_id(r->row, r->column++);
-}
+struct column {
+    const char *name;
+    enum column_type type;
+    size_t at; /* offset in the row's struct */
+};
 
-static bool next_flag(struct reader *r)
-{
-    return sqlite3_column_int64(r->row, r->column++) != 0;
-}
+/* clang-format off */
+#define MEMBER(type, member) {#member, type, offsetof(struct ROW, member)}
+#define AS(name, type, member) {name, type, offsetof(struct ROW, member)}
+#define ENDS(list) list, sizeof list / sizeof list[0]
 
-static const char *next_text(struct reader *r)
+struct category {
+    int64_t process, domain, category;
+    const char *name;
+};
+
+#define ROW prof_process
+static const struct column process_columns[] = {
+    MEMBER(ID, id), MEMBER(INT, pid), MEMBER(INT, parent_pid), MEMBER(TEXT, command),
+    MEMBER(TEXT, birth), AS("start", INT, start_ns), AS("\"end\"", INT, end_ns),
+    MEMBER(TEXT, end_reason), MEMBER(INT, exit_status), MEMBER(INT, exit_signal),
+    MEMBER(TEXT, host), MEMBER(INT, rank), AS("spool", KNOWN, has_events), MEMBER(INT, local_rank),
+    MEMBER(INT, world_size), MEMBER(TEXT, job), MEMBER(TEXT, boot_id)};
+#undef ROW
+#define ROW prof_thread
+static const struct column thread_columns[] = {
+    MEMBER(ID, id), MEMBER(ID, process), MEMBER(INT, tid), MEMBER(TEXT, name)};
+#undef ROW
+#define ROW prof_device
+static const struct column device_columns[] = {
+    MEMBER(ID, id), AS("id", ID, physical), MEMBER(ID, process), MEMBER(TEXT, api),
+    MEMBER(INT, ordinal), MEMBER(TEXT, name), MEMBER(TEXT, vendor), MEMBER(TEXT, driver),
+    MEMBER(TEXT, uuid), MEMBER(TEXT, kind), MEMBER(SMALL, integrated), MEMBER(SMALL, compute_major),
+    MEMBER(SMALL, compute_minor), MEMBER(SMALL, units), MEMBER(SMALL, warp),
+    MEMBER(SMALL, clock_khz), MEMBER(SMALL, memory_clock_khz), MEMBER(SMALL, memory_bus_bits),
+    MEMBER(LARGE, memory_bytes), MEMBER(LARGE, memory_bandwidth), MEMBER(LARGE, l2_bytes),
+    MEMBER(SMALL, shared_per_unit_bytes), MEMBER(SMALL, shared_per_block_bytes),
+    MEMBER(SMALL, registers_per_unit), MEMBER(SMALL, max_threads_per_unit),
+    MEMBER(SMALL, max_block), MEMBER(TEXT, label)};
+#undef ROW
+#define ROW prof_context
+static const struct column context_columns[] = {
+    MEMBER(ID, id), MEMBER(ID, process), MEMBER(ID, device), MEMBER(TEXT, api), MEMBER(INT, native),
+    MEMBER(TEXT, name), MEMBER(FLAG, green), MEMBER(ID, parent), MEMBER(INT, units)};
+#undef ROW
+#define ROW prof_stream
+static const struct column stream_columns[] = {
+    MEMBER(ID, id), MEMBER(ID, process), MEMBER(ID, device), MEMBER(ID, context), MEMBER(TEXT, api),
+    MEMBER(INT, native), MEMBER(TEXT, name), MEMBER(INT, priority), MEMBER(FLAG, is_default),
+    MEMBER(FLAG, out_of_order), MEMBER(FLAG, non_blocking), MEMBER(TEXT, clock)};
+#undef ROW
+#define ROW prof_config /* a grid may count work-items */
+static const struct column config_columns[] = {
+    MEMBER(ID, id), AS("grid_x", LARGE, grid[0]), AS("grid_y", LARGE, grid[1]),
+    AS("grid_z", LARGE, grid[2]), AS("block_x", SMALL, block[0]), AS("block_y", SMALL, block[1]),
+    AS("block_z", SMALL, block[2]), AS("cluster_x", SMALL, cluster[0]),
+    AS("cluster_y", SMALL, cluster[1]), AS("cluster_z", SMALL, cluster[2]),
+    MEMBER(SMALL, registers), MEMBER(SMALL, shared_static), MEMBER(SMALL, shared_dynamic),
+    MEMBER(SMALL, local_bytes), MEMBER(FLAG, ragged)};
+#undef ROW
+#define ROW category
+static const struct column category_columns[] = {
+    MEMBER(ID, process), MEMBER(ID, domain), MEMBER(ID, category), MEMBER(TEXT, name)};
+#undef ROW
+#define ROW prof_info
+static const struct column info_columns[] = {
+    AS("state", TEXT, state_text), MEMBER(TEXT, perfkit_version), MEMBER(TEXT, command),
+    MEMBER(TEXT, directory), MEMBER(TEXT, host), MEMBER(TEXT, boot_id), MEMBER(TEXT, kernel),
+    MEMBER(TEXT, cpu), MEMBER(INT, cpu_count), MEMBER(INT, start_realtime_ns),
+    MEMBER(INT, start_mono_ns), AS("duration", SPAN, duration_ns), MEMBER(INT, exit_status),
+    MEMBER(INT, exit_signal), MEMBER(TEXT, trace), MEMBER(TEXT, spool), MEMBER(TEXT, kernel_filter),
+    AS("state = 'merged' AND EXISTS(SELECT 1 FROM capture_health "
+       "WHERE code = 'part_summary')", FLAG, summary)};
+/* clang-format on */
+enum { CONFIG_NAME = sizeof config_columns / sizeof config_columns[0], CONFIG_DEMANGLED };
+
+static const char *read_column_text(struct reader *r, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(r->row, r->column);
-    size_t length = (size_t)sqlite3_column_bytes(r->row, r->column++);
+    const char *text = (const char *)sqlite3_column_text(r->row, column);
     if (!text)
         return NULL;
-    const char *copy = prof_arena_copy(&r->capture->lookup_texts, text, length);
+    const char *copy = prof_arena_copy(&r->capture->lookup_texts, text,
+                                       (size_t)sqlite3_column_bytes(r->row, column));
     r->failed |= !copy;
     return copy;
 }
 
-static bool read_process(struct reader *r)
+static void read_columns(struct reader *r, const struct column *columns, size_t count, void *row)
 {
-    struct prof_process *p = prof_array_add(&r->capture->processes);
-    if (!p)
-        return false;
-    p->id = next_id(r);
-    p->pid = next_int(r);
-    p->parent_pid = next_int(r);
-    p->command = next_text(r);
-    p->birth = next_text(r);
-    p->start_ns = next_int(r);
-    p->end_ns = next_int(r);
-    p->end_reason = next_text(r);
-    p->exit_status = next_int(r);
-    p->exit_signal = next_int(r);
-    p->host = next_text(r);
-    if (!p->host)
-        p->host = r->capture->info.host;
-    p->rank = next_int(r);
-    p->has_events = sqlite3_column_type(r->row, r->column++) != SQLITE_NULL;
-    p->local_rank = next_int(r);
-    p->world_size = next_int(r);
-    p->job = next_text(r);
-    p->boot_id = next_text(r);
-    if (!p->boot_id)
-        p->boot_id = r->capture->info.boot_id;
-    return true;
+    for (int i = 0; i < (int)count; i++) {
+        void *member = (char *)row + columns[i].at;
+        int64_t value = prof_column_int(r->row, i);
+        switch (columns[i].type) {
+        case TEXT:
+            *(const char **)member = read_column_text(r, i);
+            break;
+        case FLAG:
+        case KNOWN:
+            *(bool *)member = value != PROF_UNKNOWN && (value != 0 || columns[i].type == KNOWN);
+            break;
+        case ID:
+            *(int64_t *)member = prof_column_id(r->row, i);
+            break;
+        case SMALL:
+        case LARGE:
+            if (value > (columns[i].type == SMALL ? INT32_MAX : INT64_C(1) << 53))
+                value = PROF_UNKNOWN;
+            /* fallthrough */
+        case SPAN:
+            value = prof_size(value);
+            /* fallthrough */
+        case INT:
+            *(int64_t *)member = value;
+        }
+    }
 }
 
-static bool read_thread(struct reader *r)
+/* Every number that a device or a launch may not have. */
+static void forget_numbers(const struct column *columns, size_t count, void *row)
 {
-    struct prof_thread *t = prof_array_add(&r->capture->threads);
-    if (!t)
-        return false;
-    t->id = next_id(r);
-    t->process = next_id(r);
-    t->tid = next_int(r);
-    t->name = next_text(r);
-    return true;
-}
-
-/* Its numbers but the ordinal, in the order of their columns. */
-enum { DEVICE_NUMBERS = 16 };
-static void device_numbers(struct prof_device *d, int64_t *numbers[DEVICE_NUMBERS])
-{
-    int64_t *const all[DEVICE_NUMBERS] = {
-        &d->integrated,
-        &d->compute_major,
-        &d->compute_minor,
-        &d->units,
-        &d->warp,
-        &d->clock_khz,
-        &d->memory_clock_khz,
-        &d->memory_bus_bits,
-        &d->memory_bytes,
-        &d->memory_bandwidth,
-        &d->l2_bytes,
-        &d->shared_per_unit_bytes,
-        &d->shared_per_block_bytes,
-        &d->registers_per_unit,
-        &d->max_threads_per_unit,
-        &d->max_block,
-    };
-    memcpy(numbers, all, sizeof all);
+    for (size_t i = 0; i < count; i++)
+        if (columns[i].type == SMALL || columns[i].type == LARGE)
+            *(int64_t *)(void *)((char *)row + columns[i].at) = PROF_UNKNOWN;
 }
 
 void prof_device_unknown(struct prof_device *device)
 {
-    int64_t *numbers[DEVICE_NUMBERS];
     *device = (struct prof_device){.ordinal = PROF_UNKNOWN};
-    device_numbers(device, numbers);
-    for (size_t i = 0; i < DEVICE_NUMBERS; i++)
-        *numbers[i] = PROF_UNKNOWN;
+    forget_numbers(ENDS(device_columns), device);
 }
 
-static bool read_device(struct reader *r)
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static bool finish_process(struct reader *r, void *row)
 {
-    struct prof_device *d = prof_array_add(&r->capture->devices);
-    if (!d)
-        return false;
-    d->id = d->physical = next_id(r);
-    d->process = next_id(r);
-    d->api = next_text(r);
-    d->ordinal = next_int(r);
-    d->name = next_text(r);
-    d->vendor = next_text(r);
-    d->driver = next_text(r);
-    d->uuid = next_text(r);
-    d->kind = next_text(r);
-    int64_t *numbers[DEVICE_NUMBERS];
-    device_numbers(d, numbers);
-    for (size_t i = 0; i < DEVICE_NUMBERS; i++) {
-        bool bytes = numbers[i] == &d->memory_bytes || numbers[i] == &d->memory_bandwidth ||
-                     numbers[i] == &d->l2_bytes;
-        *numbers[i] = next_number(r, bytes ? MOST_BYTES : MOST);
-    }
-    d->label = next_text(r);
+    struct prof_process *p = row;
+    p->host = p->host ? p->host : r->capture->info.host;
+    p->boot_id = p->boot_id ? p->boot_id : r->capture->info.boot_id;
     return true;
 }
 
-static bool read_context(struct reader *r)
+static bool finish_config(struct reader *r, void *row)
 {
-    struct prof_context *c = prof_array_add(&r->capture->contexts);
-    if (!c)
-        return false;
-    c->id = next_id(r);
-    c->process = next_id(r);
-    c->device = next_id(r);
-    c->api = next_text(r);
-    c->native = next_int(r);
-    c->name = next_text(r);
-    c->green = next_flag(r);
-    c->parent = next_id(r);
-    c->units = next_int(r);
-    return true;
-}
-
-static bool read_stream(struct reader *r)
-{
-    struct prof_stream *s = prof_array_add(&r->capture->streams);
-    if (!s)
-        return false;
-    s->id = next_id(r);
-    s->process = next_id(r);
-    s->device = next_id(r);
-    s->context = next_id(r);
-    s->api = next_text(r);
-    s->native = next_int(r);
-    s->name = next_text(r);
-    s->priority = next_int(r);
-    s->is_default = next_flag(r);
-    s->out_of_order = next_flag(r);
-    s->non_blocking = next_flag(r);
-    s->clock = next_text(r);
-    return true;
-}
-
-static bool read_config(struct reader *r)
-{
-    struct prof_config *c = prof_array_add(&r->capture->configs);
-    if (!c)
-        return false;
-    c->id = next_id(r);
-    int64_t name = next_id(r), demangled = next_id(r);
-    c->full_name = prof_string(r->capture, name, NULL);
+    struct prof_config *c = row;
+    int64_t demangled = prof_column_id(r->row, CONFIG_DEMANGLED);
+    c->full_name = prof_string(r->capture, prof_column_id(r->row, CONFIG_NAME), NULL);
     c->name = demangled ? prof_string(r->capture, demangled, NULL) : NULL;
-    if (!c->name)
-        c->name = c->full_name;
-    int64_t *const numbers[] = {
-        &c->grid[0],       &c->grid[1],        &c->grid[2],    &c->block[0],   &c->block[1],
-        &c->block[2],      &c->cluster[0],     &c->cluster[1], &c->cluster[2], &c->registers,
-        &c->shared_static, &c->shared_dynamic, &c->local_bytes};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        *numbers[i] = next_number(r, i < 3 ? MOST_BYTES : MOST); /* a grid may count work-items */
-    c->ragged = next_flag(r);
+    c->name = c->name ? c->name : c->full_name;
     return true;
 }
 
-struct category_key {
-    int64_t process, domain, category;
-};
-
-static bool read_category(struct reader *r)
+static bool finish_category(struct reader *r, void *row)
 {
-    struct category_key key;
-    key.process = next_id(r);
-    key.domain = next_id(r);
-    key.category = next_id(r);
-    const char **slot = prof_array_add(&r->capture->category_texts);
-    if (!slot)
-        return false;
-    *slot = next_text(r);
-    return prof_names_put(&r->capture->categories, (const char *)&key, sizeof key,
+    const struct category *c = row;
+    return prof_array_push(&r->capture->category_texts, c->name) &&
+           prof_names_put(&r->capture->categories, (const char *)c, offsetof(struct category, name),
                           (uint32_t)(r->capture->category_texts.count - 1));
 }
 
 const char *prof_category_name(const struct prof_capture *capture, int64_t process, int64_t domain,
                                int64_t category)
 {
-    struct category_key key = {process, domain, category};
-    uint32_t *at = prof_names_get(&capture->categories, (const char *)&key, sizeof key);
+    struct category key = {process, domain, category, NULL};
+    uint32_t *at =
+        prof_names_get(&capture->categories, (const char *)&key, offsetof(struct category, name));
     return at ? capture->category_texts.data[*at] : NULL;
 }
 
-static const struct {
-    const char *sql;
-    bool (*read)(struct reader *);
+#define LIST(list, type) offsetof(struct prof_capture, list), sizeof(struct type)
+#define NO_LIST SIZE_MAX
+
+static const struct table {
+    const char *name;
+    const struct column *columns;
+    size_t count, list, bytes; /* where in prof_capture the array of rows is */
+    bool (*finish)(struct reader *r, void *row);
 } tables[] = {
-    {"SELECT id, pid, parent_pid, command, birth, start, \"end\", end_reason, exit_status, "
-     "exit_signal, host, rank, spool, local_rank, world_size, job, boot_id FROM process ORDER BY "
-     "id",
-     read_process},
-    {"SELECT id, process, tid, name FROM thread ORDER BY id", read_thread},
-    {"SELECT id, process, api, ordinal, name, vendor, driver, uuid, kind, integrated, "
-     "compute_major, compute_minor, units, warp, clock_khz, memory_clock_khz, memory_bus_bits, "
-     "memory_bytes, memory_bandwidth, l2_bytes, shared_per_unit_bytes, shared_per_block_bytes, "
-     "registers_per_unit, max_threads_per_unit, max_block, label FROM device ORDER BY id",
-     read_device},
-    {"SELECT id, process, device, api, native, name, green, parent, units FROM context ORDER BY id",
-     read_context},
-    {"SELECT id, process, device, context, api, native, name, priority, is_default, out_of_order, "
-     "non_blocking, clock FROM stream ORDER BY id",
-     read_stream},
-    {NULL, read_config}, /* see configs_sql */
-    {"SELECT process, domain, category, name FROM category ORDER BY id", read_category},
+    {"process", ENDS(process_columns), LIST(processes, prof_process), finish_process},
+    {"thread", ENDS(thread_columns), LIST(threads, prof_thread), NULL},
+    {"device", ENDS(device_columns), LIST(devices, prof_device), NULL},
+    {"context", ENDS(context_columns), LIST(contexts, prof_context), NULL},
+    {"stream", ENDS(stream_columns), LIST(streams, prof_stream), NULL},
+    {"launch_config", ENDS(config_columns), LIST(configs, prof_config), finish_config},
+    {"category", ENDS(category_columns), NO_LIST, sizeof(struct category), finish_category},
 };
 
 /* ---- more launch configurations than are kept apart ------------------------------------------ */
-
-#define CONFIGS                                                                                    \
-    "SELECT id, name, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, "   \
-    "cluster_y, cluster_z, registers, shared_static, shared_dynamic, local_bytes, ragged "         \
-    "FROM launch_config "
 
 static int64_t ask_number(struct prof_capture *capture, const char *sql)
 {
@@ -296,15 +247,15 @@ static bool choose_common_configs(struct prof_capture *capture)
     return sqlite3_exec(capture->db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* The statement that reads the configurations. */
-static const char *configs_sql(struct prof_capture *capture)
+/* Which of the configurations are read. */
+static const char *kept_configs(struct prof_capture *capture)
 {
     if (!capture->has_other_configs &&
         (ask_number(capture, "SELECT count(*) FROM launch_config") <= PROF_MOST_CONFIGS ||
          !choose_common_configs(capture)))
-        return CONFIGS "ORDER BY id";
+        return "";
     capture->has_other_configs = true;
-    return CONFIGS "WHERE id IN (SELECT id FROM temp.kept_config) ORDER BY id";
+    return "WHERE id IN (SELECT id FROM temp.kept_config) ";
 }
 
 /* Behind all others, as its number is. */
@@ -321,12 +272,7 @@ static bool add_other_configs(struct prof_capture *capture)
         return false;
     *c = (struct prof_config){.id = PROF_OTHER_CONFIGS};
     c->name = c->full_name = prof_arena_copy(&capture->lookup_texts, name, (size_t)length);
-    int64_t *const numbers[] = {
-        &c->grid[0],       &c->grid[1],        &c->grid[2],    &c->block[0],   &c->block[1],
-        &c->block[2],      &c->cluster[0],     &c->cluster[1], &c->cluster[2], &c->registers,
-        &c->shared_static, &c->shared_dynamic, &c->local_bytes};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        *numbers[i] = PROF_UNKNOWN;
+    forget_numbers(ENDS(config_columns), c);
     return c->name != NULL;
 }
 
@@ -360,32 +306,48 @@ static int64_t file_bytes(const char *path)
     return bytes;
 }
 
-static void read_info(struct reader *r)
+/* The rows of a table, or the first one into `into`. */
+static enum prof_status load_table(struct reader *r, const struct table *table, void *into,
+                                   struct prof_error *err)
 {
-    struct prof_info *info = &r->capture->info;
-    info->state_text = next_text(r);
-    info->state = parse_state(info->state_text);
-    info->perfkit_version = next_text(r);
-    info->command = next_text(r);
-    info->directory = next_text(r);
-    info->host = next_text(r);
-    info->boot_id = next_text(r);
-    info->kernel = next_text(r);
-    info->cpu = next_text(r);
-    info->cpu_count = next_int(r);
-    info->start_realtime_ns = next_int(r);
-    info->start_mono_ns = next_int(r);
-    info->duration_ns = prof_size(next_int(r));
-    info->exit_status = next_int(r);
-    info->exit_signal = next_int(r);
-    info->trace = next_text(r);
-    info->spool = next_text(r);
-    info->kernel_filter = next_text(r);
-    info->summary = next_int(r) == 1;
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    bool config = table->columns == config_columns;
+    for (size_t i = 0; i < table->count; i++)
+        sqlite3_str_appendf(sql, "%s%s", i ? ", " : "SELECT ", table->columns[i].name);
+    sqlite3_str_appendf(sql, "%s FROM %s %sORDER BY id", config ? ", name, demangled" : "",
+                        table->name, config ? kept_configs(r->capture) : "");
+    char *text = sqlite3_str_finish(sql);
+    enum prof_status status =
+        text ? prof_query(r->capture, text, &r->row, err) : prof_out_of_memory(err);
+    sqlite3_free(text);
+    if (status)
+        return status;
+    struct {
+        char *data;
+        size_t count, capacity;
+    } *list = into ? NULL : (void *)((char *)r->capture + table->list);
+    struct category category;
+    while (!r->failed && prof_row(r->row)) {
+        void *row = into;
+        if (!row && table->list == NO_LIST)
+            row = &category;
+        else if (!row &&
+                 prof_array_room(&list->data, &list->capacity, list->count + 1, table->bytes))
+            row = memset(list->data + list->count++ * table->bytes, 0, table->bytes);
+        r->failed |= !row;
+        if (row)
+            read_columns(r, table->columns, table->count, row);
+        if (row && table->finish)
+            r->failed |= !table->finish(r, row);
+        if (into)
+            break;
+    }
+    return prof_query_end(r->capture, r->row, err);
 }
 
 static enum prof_status load_info(struct reader *r, struct prof_error *err)
 {
+    static const struct table table = {"capture", ENDS(info_columns), NO_LIST, 0, NULL};
     struct prof_info *info = &r->capture->info;
     *info = (struct prof_info){
         .path = prof_store_path(r->capture->store),
@@ -398,21 +360,9 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
         .exit_status = PROF_UNKNOWN,
         .exit_signal = PROF_UNKNOWN,
     };
-    enum prof_status status =
-        prof_query(r->capture,
-                   "SELECT state, perfkit_version, command, directory, host, "
-                   "boot_id, kernel, cpu, cpu_count, start_realtime_ns, "
-                   "start_mono_ns, duration, exit_status, exit_signal, trace, "
-                   "spool, kernel_filter, state = 'merged' AND EXISTS(SELECT 1 FROM "
-                   "capture_health WHERE code = 'part_summary') "
-                   "FROM capture ORDER BY id LIMIT 1",
-                   &r->row, err);
-    if (status)
-        return status;
-    r->column = 0;
-    if (prof_row(r->row))
-        read_info(r);
-    return prof_query_end(r->capture, r->row, err);
+    enum prof_status status = load_table(r, &table, info, err);
+    info->state = parse_state(info->state_text);
+    return status;
 }
 
 enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_error *err)
@@ -422,17 +372,8 @@ enum prof_status prof_load_lookups(struct prof_capture *capture, struct prof_err
     if (status)
         return status;
     status = load_info(&r, err);
-    for (size_t i = 0; !status && i < sizeof tables / sizeof tables[0]; i++) {
-        const char *sql = tables[i].sql ? tables[i].sql : configs_sql(capture);
-        status = prof_query(capture, sql, &r.row, err);
-        if (status)
-            break;
-        while (!r.failed && prof_row(r.row)) {
-            r.column = 0;
-            r.failed |= !tables[i].read(&r);
-        }
-        status = prof_query_end(capture, r.row, err);
-    }
+    for (size_t i = 0; !status && i < sizeof tables / sizeof tables[0]; i++)
+        status = load_table(&r, &tables[i], NULL, err);
     if (!status && capture->has_other_configs)
         r.failed |= !add_other_configs(capture);
     prof_end(capture);

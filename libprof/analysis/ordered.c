@@ -228,33 +228,11 @@ enum prof_status prof_ordered_open(struct prof_capture *capture,
     return status;
 }
 
-static void sift_row_down(struct prof_ordered_row *heap, size_t count)
-{
-    struct prof_ordered_row moving = heap[0];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= count)
-            break;
-        if (child + 1 < count && before(&heap[child + 1], &heap[child]))
-            child++;
-        if (!before(&heap[child], &moving))
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = moving;
-}
-
 static bool push_row(struct prof_ordered *o, const struct prof_ordered_row *row)
 {
     if (!prof_array_reserve(&o->heap, 1))
         return false;
-    struct prof_ordered_row *heap = o->heap.data;
-    size_t at = o->heap.count++;
-    for (; at && before(row, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = *row;
+    PROF_HEAP_PUSH(o->heap.data, o->heap.count, *row, before);
     return true;
 }
 
@@ -333,9 +311,8 @@ const struct prof_ordered_row *prof_ordered_next(struct prof_ordered *o)
         o->current = o->late.data[o->late_at++];
     } else if (o->heap.count) {
         o->current = o->heap.data[0];
-        o->heap.data[0] = o->heap.data[--o->heap.count];
-        if (o->heap.count)
-            sift_row_down(o->heap.data, o->heap.count);
+        struct prof_ordered_row last = o->heap.data[--o->heap.count];
+        PROF_HEAP_SINK(o->heap.data, o->heap.count, last, before);
     } else {
         return NULL;
     }

@@ -217,11 +217,7 @@ enum prof_status prof_pytorch_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_pytorch_summary_free(struct prof_pytorch_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_pytorch_summary){0};
-}
+PROF_FREE_ROWS(prof_pytorch_summary)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 

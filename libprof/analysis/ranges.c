@@ -7,15 +7,15 @@
 #include "libprof/analysis/group.h"
 #include "libprof/base/saturate.h"
 
-struct group {
-    int64_t open, self_ns;
-    int64_t kernels, kernel_ns, memcpys, memsets, memcpy_memset_ns;
-    struct prof_gather duration;
-};
-
-/* Device work of the calls made directly inside one range. */
+/* Device work of the calls made inside a range. */
 struct device_work {
     int64_t kernels, kernel_ns, memcpys, memsets, memcpy_memset_ns;
+};
+
+struct group {
+    int64_t open, self_ns;
+    struct device_work work;
+    struct prof_gather duration;
 };
 
 struct work {
@@ -27,6 +27,15 @@ struct work {
     struct prof_range_index index;
     struct device_work *device; /* per range of the index */
 };
+
+static void add_device_work(struct device_work *sum, const struct device_work *more)
+{
+    sum->kernels += more->kernels;
+    sum->kernel_ns = prof_add(sum->kernel_ns, more->kernel_ns);
+    sum->memcpys += more->memcpys;
+    sum->memsets += more->memsets;
+    sum->memcpy_memset_ns = prof_add(sum->memcpy_memset_ns, more->memcpy_memset_ns);
+}
 
 static bool add_range_operation(void *user, const struct prof_event_row *op)
 {
@@ -69,12 +78,7 @@ static void sum_range_work(struct work *w)
         int64_t length = length_of(node);
         bool counted = prof_scope_time(&w->scope, node->begin);
         if (node->parent != PROF_NO_RANGE) {
-            struct device_work *up = &w->device[node->parent];
-            up->kernels += mine->kernels;
-            up->kernel_ns = prof_add(up->kernel_ns, mine->kernel_ns);
-            up->memcpys += mine->memcpys;
-            up->memsets += mine->memsets;
-            up->memcpy_memset_ns = prof_add(up->memcpy_memset_ns, mine->memcpy_memset_ns);
+            add_device_work(&w->device[node->parent], mine);
             const struct prof_range_node *parent = &w->index.nodes.data[node->parent];
             struct group *outer = &w->groups[parent->group];
             if (length != PROF_UNKNOWN && parent->end != INT64_MAX &&
@@ -83,11 +87,7 @@ static void sum_range_work(struct work *w)
         }
         if (!counted)
             continue;
-        g->kernels += mine->kernels;
-        g->kernel_ns = prof_add(g->kernel_ns, mine->kernel_ns);
-        g->memcpys += mine->memcpys;
-        g->memsets += mine->memsets;
-        g->memcpy_memset_ns = prof_add(g->memcpy_memset_ns, mine->memcpy_memset_ns);
+        add_device_work(&g->work, mine);
         if (length == PROF_UNKNOWN) {
             g->open++;
         } else {
@@ -129,11 +129,11 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
             .duration_ns = prof_gather_result(&g->duration),
             .open = g->open,
             .self_ns = g->self_ns,
-            .kernels = g->kernels,
-            .kernel_ns = g->kernel_ns,
-            .memcpys = g->memcpys,
-            .memsets = g->memsets,
-            .memcpy_memset_ns = g->memcpy_memset_ns,
+            .kernels = g->work.kernels,
+            .kernel_ns = g->work.kernel_ns,
+            .memcpys = g->work.memcpys,
+            .memsets = g->work.memsets,
+            .memcpy_memset_ns = g->work.memcpy_memset_ns,
         };
         result->ranges += r->duration_ns.count + r->open;
         result->open += r->open;
@@ -195,8 +195,4 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     return status;
 }
 
-void prof_range_summary_free(struct prof_range_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_range_summary){0};
-}
+PROF_FREE_ROWS(prof_range_summary)

@@ -8,7 +8,7 @@
 
 struct work {
     struct prof_capture *capture;
-    PROF_ARRAY(struct prof_recorded_span) spans;
+    struct prof_intervals spans;
     bool *marked;                /* per process of the capture */
     int64_t end;                 /* of the capture */
     int64_t process, open_since; /* whose marks are read; PROF_UNKNOWN = not recording */
@@ -28,10 +28,7 @@ static int64_t process_end(const struct work *w, const struct prof_process *p)
 
 static void add_recorded_span(struct work *w, int64_t begin, int64_t end)
 {
-    struct prof_recorded_span *span = end > begin ? prof_array_add(&w->spans) : NULL;
-    if (span)
-        *span = (struct prof_recorded_span){begin, end};
-    w->out_of_memory |= end > begin && !span;
+    w->out_of_memory |= !prof_intervals_add(&w->spans, begin, end);
 }
 
 static void close_process(struct work *w)
@@ -60,29 +57,6 @@ static void add_mark(struct work *w, int64_t process, int64_t time, bool begins)
         w->open_since = PROF_UNKNOWN;
     }
     w->first = false;
-}
-
-static int by_recorded_begin(const void *a, const void *b)
-{
-    const struct prof_recorded_span *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
-
-/* In place: what overlaps or touches becomes one. */
-static void unite(struct work *w)
-{
-    size_t kept = 0;
-    if (w->spans.count)
-        qsort(w->spans.data, w->spans.count, sizeof *w->spans.data, by_recorded_begin);
-    for (size_t i = 0; i < w->spans.count; i++) {
-        struct prof_recorded_span span = w->spans.data[i];
-        struct prof_recorded_span *last = kept ? &w->spans.data[kept - 1] : NULL;
-        if (!last || span.begin > last->end)
-            w->spans.data[kept++] = span;
-        else if (span.end > last->end)
-            last->end = span.end;
-    }
-    w->spans.count = kept;
 }
 
 enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
@@ -115,11 +89,8 @@ enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorde
     }
     if (!status && w.out_of_memory)
         status = prof_out_of_memory(err);
-    unite(&w);
-    result->in_part = marks != 0;
-    result->spans.data = w.spans.data;
-    result->spans.count = w.spans.count;
-    result->spans.capacity = w.spans.capacity;
+    prof_intervals_normalise(&w.spans);
+    *result = (struct prof_recorded){marks != 0, w.spans};
     free(w.marked);
     return status;
 }
@@ -135,7 +106,7 @@ int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin
     if (!recorded->in_part)
         return end > begin ? prof_subtract(end, begin) : 0;
     for (size_t i = 0; i < recorded->spans.count; i++) {
-        struct prof_recorded_span span = recorded->spans.data[i];
+        struct prof_interval span = recorded->spans.data[i];
         int64_t from = span.begin > begin ? span.begin : begin;
         int64_t to = span.end < end ? span.end : end;
         if (to > from)

@@ -3,16 +3,12 @@
 #define PERFKIT_ANALYSIS_RECORDED_H
 
 #include "libprof/analysis/capture.h"
+#include "libprof/analysis/intervals.h"
 
-struct prof_recorded_span {
-    int64_t begin, end;
-};
-
-/* Stretches of time in which at least one process with events was being recorded: rising, apart
- * from each other. */
+/* The set of times in which at least one process with events was being recorded. */
 struct prof_recorded {
     bool in_part; /* there are marks; else it was recorded all the time and there are no spans */
-    PROF_ARRAY(struct prof_recorded_span) spans;
+    struct prof_intervals spans;
 };
 
 /* Read the marks; few, so each user reads them anew. Free the result also after a failure. */

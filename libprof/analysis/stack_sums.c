@@ -110,11 +110,7 @@ enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_
     return status;
 }
 
-void prof_line_sums_free(struct prof_line_sums *result)
-{
-    free(result->rows);
-    *result = (struct prof_line_sums){0};
-}
+PROF_FREE_ROWS(prof_line_sums)
 
 /* ---- by kernel ------------------------------------------------------------------------------- */
 

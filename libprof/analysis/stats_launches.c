@@ -203,8 +203,4 @@ enum prof_status prof_launch_summary(struct prof_capture *capture, const struct 
     return status;
 }
 
-void prof_launch_summary_free(struct prof_launch_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_launch_summary){0};
-}
+PROF_FREE_ROWS(prof_launch_summary)

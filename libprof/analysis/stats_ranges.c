@@ -169,11 +169,7 @@ enum prof_status prof_range_instances(struct prof_capture *capture,
     return status;
 }
 
-void prof_range_instances_free(struct prof_range_instances *result)
-{
-    free(result->rows);
-    *result = (struct prof_range_instances){0};
-}
+PROF_FREE_ROWS(prof_range_instances)
 
 /* ---- projections by name --------------------------------------------------------------------- */
 
@@ -272,11 +268,7 @@ enum prof_status prof_projection_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_projection_summary_free(struct prof_projection_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_projection_summary){0};
-}
+PROF_FREE_ROWS(prof_projection_summary)
 
 /* ---- kernels by range ------------------------------------------------------------------------ */
 
@@ -437,8 +429,4 @@ enum prof_status prof_range_kernel_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_range_kernel_summary_free(struct prof_range_kernel_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_range_kernel_summary){0};
-}
+PROF_FREE_ROWS(prof_range_kernel_summary)

@@ -238,11 +238,7 @@ enum prof_status prof_operation_summary(struct prof_capture *capture,
     return status;
 }
 
-void prof_operation_summary_free(struct prof_operation_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_operation_summary){0};
-}
+PROF_FREE_ROWS(prof_operation_summary)
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
@@ -295,14 +291,5 @@ enum prof_status prof_size_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_size_summary_free(struct prof_size_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_size_summary){0};
-}
-
-void prof_transfer_summary_free(struct prof_transfer_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_transfer_summary){0};
-}
+PROF_FREE_ROWS(prof_size_summary)
+PROF_FREE_ROWS(prof_transfer_summary)

@@ -115,16 +115,10 @@ static void add_total(struct work *w, const struct prof_balance *b)
     }
     if (b->called == PROF_UNKNOWN)
         return;
-    total->called = prof_add(total->called, b->called);
-    total->recorded = prof_add(total->recorded, b->recorded);
-    total->failed = prof_add(total->failed, b->failed);
-    total->captured = prof_add(total->captured, b->captured);
-    total->dropped = prof_add(total->dropped, b->dropped);
-    total->outstanding = prof_add(total->outstanding, b->outstanding);
-    total->filtered = prof_add(total->filtered, b->filtered);
-    total->uncalled = prof_add(total->uncalled, b->uncalled);
-    total->unanswered = prof_add(total->unanswered, b->unanswered);
-    total->unreturned = prof_add(total->unreturned, b->unreturned);
+    for (size_t i = 0; i < ITEMS; i++) {
+        int64_t *sum = (int64_t *)(void *)((char *)total + items[i].offset);
+        *sum = prof_add(*sum, *(const int64_t *)(const void *)((const char *)b + items[i].offset));
+    }
     close_balance(total);
 }
 

@@ -83,6 +83,28 @@ static inline int prof_ascending_double(const void *a, const void *b)
     return PROF_COMPARE(*(const double *)a, *(const double *)b);
 }
 
+/* A heap: an array whose first element comes before all others, by before(a, b) of two addresses.
+ * PUSH makes `value` one more of them, there is room for it; SINK puts it in the place of the
+ * first, where `count` may have been lowered by one to take that out. */
+#define PROF_HEAP_PUSH(heap, count, value, before)                                                 \
+    do {                                                                                           \
+        size_t at_ = (count)++;                                                                    \
+        for (; at_ && before(&(value), &(heap)[(at_ - 1) / 2]); at_ = (at_ - 1) / 2)               \
+            (heap)[at_] = (heap)[(at_ - 1) / 2];                                                   \
+        (heap)[at_] = (value);                                                                     \
+    } while (0)
+#define PROF_HEAP_SINK(heap, count, value, before)                                                 \
+    do {                                                                                           \
+        size_t at_ = 0;                                                                            \
+        for (size_t next_; (next_ = 2 * at_ + 1) < (count); at_ = next_) {                         \
+            next_ += next_ + 1 < (count) && before(&(heap)[next_ + 1], &(heap)[next_]);            \
+            if (!before(&(heap)[next_], &(value)))                                                 \
+                break;                                                                             \
+            (heap)[at_] = (heap)[next_];                                                           \
+        }                                                                                          \
+        (heap)[at_] = (value);                                                                     \
+    } while (0)
+
 /* Index of an id in a list sorted by id (first member int64_t id), or SIZE_MAX. Ids are normally
  * 1, 2, 3 ...: tried first. */
 static inline size_t prof_find_id(const void *list, size_t count, size_t element, int64_t id)

@@ -540,17 +540,12 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
     struct prof_recorded recorded;
     struct prof_intervals asked = {.data = &(struct prof_interval){f->begin_ns, f->end_ns},
                                    .count = 1};
-    struct prof_intervals spans = {0};
     enum prof_status status = prof_recorded(f->capture, &recorded, err);
-    bool ok = true;
-    for (size_t i = 0; !status && ok && recorded.in_part && i < recorded.spans.count; i++)
-        ok = prof_intervals_add(&spans, recorded.spans.data[i].begin, recorded.spans.data[i].end);
-    prof_intervals_normalise(&spans);
-    if (!status && ok)
-        ok = prof_intervals_intersection(&asked, recorded.in_part ? &spans : &asked, &f->recorded);
+    if (!status && !prof_intervals_intersection(&asked, recorded.in_part ? &recorded.spans : &asked,
+                                                &f->recorded))
+        status = prof_out_of_memory(err);
     prof_recorded_free(&recorded);
-    prof_array_free(&spans);
-    return status || ok ? status : prof_out_of_memory(err);
+    return status;
 }
 
 /* Sums of everything stay below this, so that no rule has to watch for overflow; a real run would
@@ -560,25 +555,9 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
 /* What is known of another phase goes. */
 static void clear_phase(struct prof_facts *f)
 {
-    for (size_t i = 0; i < f->shapes.count; i++) {
-        const struct prof_shape whole = f->shapes.data[i];
-        f->shapes.data[i] = (struct prof_shape){
-            .kind = whole.kind,
-            .config = whole.config,
-            .copy_kind = whole.copy_kind,
-            .source_kind = whole.source_kind,
-            .target_kind = whole.target_kind,
-            .waits = whole.waits,
-            .in_graph = whole.in_graph,
-            .collective = whole.collective,
-            .bytes = whole.bytes,
-            .api_name = whole.api_name,
-            .device = whole.device,
-            .first_call_ns = whole.first_call_ns,
-            .last_call_ns = whole.last_call_ns,
-            .total = whole.total,
-        };
-    }
+    size_t known = offsetof(struct prof_shape, count); /* what is not of the window stands before */
+    for (size_t i = 0; i < f->shapes.count; i++)
+        memset((char *)&f->shapes.data[i] + known, 0, sizeof f->shapes.data[i] - known);
     for (size_t i = 0; i < f->devices.count; i++) {
         const struct prof_device_facts whole = f->devices.data[i];
         f->devices.data[i] = (struct prof_device_facts){.id = whole.id, .device = whole.device};

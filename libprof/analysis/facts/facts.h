@@ -56,9 +56,10 @@ struct prof_shape {
     bool in_graph;   /* runs as a node of a graph */
     bool collective; /* a kernel that moves data between ranks, or waits for them */
     int64_t bytes;
-    int64_t api_name; /* string id, 0 = not known */
-    uint32_t device;  /* index into facts.devices */
-    /* Within the window: */
+    int64_t api_name;                           /* string id, 0 = not known */
+    uint32_t device;                            /* index into facts.devices */
+    int64_t first_call_ns, last_call_ns, total; /* of all that are in the capture; how many */
+    /* Within the window, from `count` on: */
     int64_t count, sum_ns, min_ns;
     int64_t alone_ns; /* device time that is this shape's: kernels: no other kernel began before;
                          copies: no kernel runs either */
@@ -67,9 +68,7 @@ struct prof_shape {
     int64_t catch_up_ns; /* likewise launching, later: until work is queued again, of those whose
                             calls wait */
     int64_t call_ns;     /* host time in their calls */
-    int64_t first_call_ns, last_call_ns; /* over the whole capture */
-    int64_t total;                       /* likewise: how many */
-    uint32_t runs, longest_run;          /* times that its kernel follows itself; most in a row */
+    uint32_t runs, longest_run; /* times that its kernel follows itself; most in a row */
     uint32_t turns;    /* that it comes in turn with another one; in a row they count as one */
     uint32_t awaited;  /* that the host waited next for the device, with nothing else launched */
     uint32_t packable; /* copies that follow one of the same direction, with no kernel in between */

@@ -37,21 +37,9 @@ struct work {
 
 /* ---- gaps: the largest `gap_room`, as a heap with the smallest on top ------------------------ */
 
-static void gap_down(struct prof_gap *heap, size_t count, size_t at)
+static bool is_shorter(const struct prof_gap *a, const struct prof_gap *b)
 {
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= count)
-            return;
-        if (child + 1 < count && heap[child + 1].duration_ns < heap[child].duration_ns)
-            child++;
-        if (heap[at].duration_ns <= heap[child].duration_ns)
-            return;
-        struct prof_gap swap = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swap;
-        at = child;
-    }
+    return a->duration_ns < b->duration_ns;
 }
 
 static void add_device_gap(struct device *d, struct prof_gap gap)
@@ -59,17 +47,10 @@ static void add_device_gap(struct device *d, struct prof_gap gap)
     struct prof_utilisation_row *r = &d->row;
     r->gap_count++;
     r->gap_ns = prof_add(r->gap_ns, gap.duration_ns);
-    if (!d->gap_room)
-        return;
-    if (r->gaps_listed < d->gap_room) {
-        size_t at = r->gaps_listed++;
-        for (; at && r->gaps[(at - 1) / 2].duration_ns > gap.duration_ns; at = (at - 1) / 2)
-            r->gaps[at] = r->gaps[(at - 1) / 2];
-        r->gaps[at] = gap;
-    } else if (gap.duration_ns > r->gaps[0].duration_ns) {
-        r->gaps[0] = gap;
-        gap_down(r->gaps, r->gaps_listed, 0);
-    }
+    if (r->gaps_listed < d->gap_room)
+        PROF_HEAP_PUSH(r->gaps, r->gaps_listed, gap, is_shorter);
+    else if (d->gap_room && is_shorter(&r->gaps[0], &gap))
+        PROF_HEAP_SINK(r->gaps, r->gaps_listed, gap, is_shorter);
 }
 
 /* Idle from `begin` to `end`; where nothing was recorded it is not known. */
@@ -80,7 +61,7 @@ static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t befor
         return;
     }
     for (size_t i = 0; i < d->recorded->spans.count; i++) {
-        struct prof_recorded_span span = d->recorded->spans.data[i];
+        struct prof_interval span = d->recorded->spans.data[i];
         int64_t from = span.begin > begin ? span.begin : begin;
         int64_t to = span.end < end ? span.end : end;
         if (to > from)

@@ -81,31 +81,9 @@ static enum prof_status walk_close(struct walk *w, struct prof_error *err)
     return status;
 }
 
-static bool push_alive(struct walk *w, struct pending p)
+static bool ends_before(const struct pending *a, const struct pending *b)
 {
-    if (!prof_array_reserve(&w->alive, 1))
-        return false;
-    struct pending *heap = w->alive.data;
-    size_t at = w->alive.count++;
-    for (; at && heap[(at - 1) / 2].end_ns > p.end_ns; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = p;
-    return true;
-}
-
-static struct pending pop_alive(struct walk *w)
-{
-    struct pending *heap = w->alive.data, top = heap[0], moving = heap[--w->alive.count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < w->alive.count; at = child) {
-        if (child + 1 < w->alive.count && heap[child + 1].end_ns < heap[child].end_ns)
-            child++;
-        if (moving.end_ns <= heap[child].end_ns)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moving;
-    return top;
+    return a->end_ns < b->end_ns;
 }
 
 /* The next change; at one moment frees come before allocations. *made: it is an allocation, then in
@@ -115,7 +93,8 @@ static bool next_change(struct walk *w, struct change *change, struct prof_alloc
 {
     *is_made = false;
     if (w->alive.count && (!w->has_next || w->alive.data[0].end_ns <= w->next.start_ns)) {
-        struct pending p = pop_alive(w);
+        struct pending p = w->alive.data[0], last = w->alive.data[--w->alive.count];
+        PROF_HEAP_SINK(w->alive.data, w->alive.count, last, ends_before);
         *change = (struct change){p.end_ns, -p.bytes, p.kind};
         return true;
     }
@@ -125,10 +104,11 @@ static bool next_change(struct walk *w, struct change *change, struct prof_alloc
     *is_made = true;
     if (made->end_ns != PROF_UNKNOWN) {
         int64_t end = made->end_ns < made->start_ns ? made->start_ns : made->end_ns;
-        if (!push_alive(w, (struct pending){end, made->bytes, made->kind})) {
-            *failed = true;
+        struct pending p = {end, made->bytes, made->kind};
+        *failed = !prof_array_reserve(&w->alive, 1);
+        if (*failed)
             return false;
-        }
+        PROF_HEAP_PUSH(w->alive.data, w->alive.count, p, ends_before);
     }
     *change = (struct change){made->start_ns, made->bytes, made->kind};
     fetch(w);
@@ -180,25 +160,10 @@ static bool smaller(const struct prof_allocation *a, const struct prof_allocatio
 static void list_leak(struct prof_memory_summary *result, size_t limit,
                       const struct prof_allocation *a)
 {
-    struct prof_allocation *heap = result->leaks;
-    size_t at;
-    if (result->leak_count < limit) {
-        for (at = result->leak_count++; at && smaller(a, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-            heap[at] = heap[(at - 1) / 2];
-        heap[at] = *a;
-        return;
-    }
-    if (!limit || !smaller(&heap[0], a))
-        return;
-    at = 0;
-    for (size_t child; (child = 2 * at + 1) < limit; at = child) {
-        if (child + 1 < limit && smaller(&heap[child + 1], &heap[child]))
-            child++;
-        if (!smaller(&heap[child], a))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = *a;
+    if (result->leak_count < limit)
+        PROF_HEAP_PUSH(result->leaks, result->leak_count, *a, smaller);
+    else if (limit && smaller(&result->leaks[0], a))
+        PROF_HEAP_SINK(result->leaks, limit, *a, smaller);
 }
 
 static int largest_allocation(const void *a, const void *b)
@@ -469,11 +434,7 @@ enum prof_status prof_memory_alive(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_alive_free(struct prof_alive *result)
-{
-    free(result->rows);
-    *result = (struct prof_alive){0};
-}
+PROF_FREE_ROWS(prof_alive)
 
 /* ---- pools, out of the records of what happened to them -------------------------------------- */
 
@@ -582,8 +543,4 @@ enum prof_status prof_pool_summary(struct prof_capture *capture, const struct pr
     return status;
 }
 
-void prof_pool_summary_free(struct prof_pool_summary *result)
-{
-    free(result->rows);
-    *result = (struct prof_pool_summary){0};
-}
+PROF_FREE_ROWS(prof_pool_summary)
