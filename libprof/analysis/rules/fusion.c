@@ -231,13 +231,13 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     int64_t dispatch = judge->device->slice_ns[PROF_SLICE_DISPATCH];
     dispatch = all->gap_ns < dispatch ? all->gap_ns : dispatch;
     /* Where no work was declared, what is between them is the launch rules'. */
-    int64_t launch = all->gap_ns - dispatch;
-    launch = all->declared && all->host_ns > launch ? all->host_ns : launch;
-    struct speed_up gain = speed_up_of(judge, all, dispatch + launch);
+    int64_t between = all->declared && all->host_ns > all->gap_ns ? all->host_ns : all->gap_ns;
+    int64_t launch = between - dispatch;
+    struct speed_up gain = speed_up_of(judge, all, between);
     struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
     prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
                  {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
-                 {"between_ns", (double)(dispatch + launch)}, {"share", gain.share},
+                 {"between_ns", (double)between}, {"share", gain.share},
                  {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
     claim_links(judge, draft, all);
     if (all->declared) {
