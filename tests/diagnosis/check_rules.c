@@ -8,6 +8,15 @@
 #include "tests/check_main.h"
 #include "tests/diagnosis/programs.h"
 
+static double number_of(const struct prof_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->number_count; i++) {
+        if (!strcmp(finding->numbers[i].name, name))
+            return finding->numbers[i].value;
+    }
+    return -1;
+}
+
 START_TEST(it_speaks_on_the_fault_only)
 {
     const struct program *program = &programs[_i];
@@ -187,6 +196,92 @@ START_TEST(an_interpreters_way_is_launching)
     ck_assert_int_eq(starvation != NULL, _i);
     ck_assert_int_eq(strstr(graph->seen, " of Python") != NULL, !_i);
     ck_assert(!_i == (graph->bound_share > 0.5));
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* A device that takes 7 us from one kernel to the next does so too where the host is a little too
+ * slow for it: launching costs what comes on top. */
+START_TEST(the_devices_own_way_is_no_launching)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "opencl", "gpu");
+    int brief = scene_config(&s, "brief", 264, 256, 32),
+        lasts = scene_config(&s, "long", 264, 256, 32);
+    s.gap_ns = 7 * US;
+    s.launch_ns = _i ? 8400 : 7600;
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, lasts, 300 * US);
+        for (int k = 0; k < 20; k++) /* queued */
+            scene_kernel(&s, 0, brief, 1 * US);
+        scene_sync(&s);
+        for (int k = 0; k < 40; k++)
+            scene_kernel(&s, 0, brief, 1 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "launch-bound");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_double_lt(number_of(finding, "idle_ns"), 1.5 * US * number_of(finding, "kernels"));
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* What fusing saves between kernels: the idle time there or the host's from launch to launch. */
+START_TEST(a_chain_is_paid_for_its_longer_way)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config[4];
+    static const char *const names[] = {"add", "scale", "shift", "gelu"};
+    for (int k = 0; k < 4; k++)
+        config[k] = scene_config(&s, names[k], 264, 256, 32);
+    s.gap_ns = 2 * US;
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 4; k++) {
+            scene_push(&s, "launch");
+            scene_kernel(&s, 0, config[k], 15 * US);
+            scene_pop(&s);
+            scene_work(&s, 1e6, 64e6);
+        }
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "fusion-candidate");
+    ck_assert_ptr_nonnull(finding);
+    double chains = number_of(finding, "chains");
+    ck_assert_double_eq(number_of(finding, "between_ns"), chains * 3 * (double)s.launch_ns);
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* A kernel more or less at an end of the window is no other number of kernels. */
+START_TEST(kernels_per_iteration_are_those_of_most)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "brief", 264, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = i == 5; k < 20; k++)
+            scene_kernel(&s, 0, config, 1500);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "graph-candidate");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_double_eq(number_of(finding, "kernels_per_iteration"), 20);
     findings_check(&findings);
     scene_done(capture, &findings);
 }
@@ -659,6 +754,9 @@ int main(void)
     tcase_add_test(all, a_small_part_is_info);
     tcase_add_test(all, a_readbacks_wait_is_no_sync_stall);
     tcase_add_loop_test(all, idle_time_between_steps_is_told, 0, 2);
+    tcase_add_loop_test(all, the_devices_own_way_is_no_launching, 0, 2);
+    tcase_add_test(all, a_chain_is_paid_for_its_longer_way);
+    tcase_add_test(all, kernels_per_iteration_are_those_of_most);
     tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
     tcase_add_test(all, phases_leak_one_at_a_time);
     tcase_add_loop_test(all, a_kernels_start_stays, 0, 2);

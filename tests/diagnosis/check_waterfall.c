@@ -136,6 +136,33 @@ START_TEST(a_wait_costs_until_the_host_is_ahead)
 }
 END_TEST
 
+/* A kernel that had come to the device before it was idle waits for the device, also where the host
+ * is only a little ahead: the way there is what launches on an idle device take. */
+START_TEST(what_has_arrived_is_queued)
+{
+    enum { ALONE = 8, ROW = 10 };
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "brief", 8, 256, 32);
+    s.gap_ns = 7 * US;
+    for (int i = 0; i < ALONE; i++) { /* each 1 us from the end of its call of 4 us to its start */
+        scene_kernel(&s, 0, config, 1 * US);
+        scene_host(&s, 100 * US);
+    }
+    for (int i = 0; i < ROW; i++)
+        scene_kernel(&s, 0, config, 1 * US);
+    load(&s, &capture, &f);
+    const struct prof_device_facts *d = &f.devices.data[0];
+    ck_assert_int_eq(d->launch_way_ns, 1100);
+    /* Of the row, the first one finds the device idle, and the next one arrives 3.1 us after it. */
+    ck_assert_int_eq(d->slice_ns[PROF_SLICE_DISPATCH], 7 * US - 3100 + (ROW - 2) * 7 * US);
+    ck_assert_int_eq(sum_of(d), f.end - f.begin);
+    unload(capture, &f);
+}
+END_TEST
+
 /* Whatever a program does, the states add up and a replay takes as long. */
 START_TEST(states_add_up_and_the_replay_reproduces)
 {
@@ -371,6 +398,7 @@ int main(void)
     tcase_add_test(all, each_instant_has_its_state);
     tcase_add_test(all, what_the_host_does_between_calls);
     tcase_add_test(all, a_wait_costs_until_the_host_is_ahead);
+    tcase_add_test(all, what_has_arrived_is_queued);
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
     tcase_add_loop_test(all, counts_do_not_follow_the_device, 0, 2);

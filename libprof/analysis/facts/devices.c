@@ -1,6 +1,7 @@
 /* What belongs to each device where a run has several, or several processes: the host calls that
- * can stand in its way, and how many iterations it takes part in. A call means the devices that its
- * thread launches on; one of a thread that launches nothing means those of its process. */
+ * can stand in its way, how many iterations it takes part in, and what a launch takes. A call means
+ * the devices that its thread launches on; one of a thread that launches nothing means those of its
+ * process. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,107 @@ bool prof_facts_devices(struct prof_facts *f)
     prof_map_free(&reach.launches);
     free(means);
     return ok;
+}
+
+/* ---- ways ------------------------------------------------------------------------------------ */
+
+/* What a device and its driver take for each kernel, whatever the program does: the same in all
+ * phases, and the more exact the more kernels there are. */
+
+#define LONGEST_WAY_NS 10000 /* from a call to an idle device; longer ones waited for something */
+#define WAY_STEP_NS 100
+#define WAYS (LONGEST_WAY_NS / WAY_STEP_NS)
+#define GAP_PARTS 16 /* an octave */
+#define GAPS (64 * GAP_PARTS)
+#define LEAST_WAYS 4 /* of fewer nothing is known */
+#define LEAST_GAPS 16
+
+struct ways {
+    int64_t busy_until;
+    uint32_t last_stream;
+    uint32_t way[WAYS], gap[GAPS]; /* how many */
+};
+
+static size_t gap_bucket(int64_t gap)
+{
+    int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
+    size_t part = bits >= 4 ? (size_t)((gap >> (bits - 4)) % GAP_PARTS) : 0;
+    return (size_t)bits * GAP_PARTS + part;
+}
+
+static void count_way(struct ways *ways, const struct prof_op *op)
+{
+    int64_t way = prof_subtract(op->start, prof_add(op->call, op->call_duration));
+    way = way < 0 ? 0 : way / WAY_STEP_NS;
+    if (op->call > ways->busy_until)
+        ways->way[way < WAYS ? way : WAYS - 1]++;
+}
+
+static void count_gap(struct ways *ways, const struct prof_op *op, int64_t way_ns)
+{
+    int64_t there = prof_add(prof_add(op->call, op->call_duration), way_ns);
+    if (there <= ways->busy_until && ways->busy_until < op->start &&
+        op->stream == ways->last_stream)
+        ways->gap[gap_bucket(op->start - ways->busy_until)]++;
+}
+
+/* The bucket in which the first `percent` of those counted end; `count` where fewer than `least`
+ * were. */
+static size_t bucket_at(const uint32_t *buckets, size_t count, uint64_t percent, uint64_t least)
+{
+    uint64_t total = 0, seen = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++)
+        total += buckets[i];
+    if (total < least)
+        return count;
+    while ((seen += buckets[at]) * 100 < total * percent)
+        at++;
+    return at;
+}
+
+/* Once over all kernels for the ways of launches, then for the gaps. */
+static void count_kernels(const struct prof_facts *f, struct ways *all, bool gaps)
+{
+    struct prof_op_walk walk = {0};
+    const struct prof_op *op;
+    enum prof_op_kind kind;
+    while ((op = prof_facts_next(f, &walk, &kind))) {
+        const struct prof_shape *shape = &f->shapes.data[op->shape];
+        struct ways *ways = &all[shape->device];
+        int64_t end = prof_add(op->start, op->duration);
+        bool launched = kind == PROF_OP_KERNEL && !shape->in_graph && op->call != PROF_UNKNOWN &&
+                        op->call_duration;
+        if (launched && gaps)
+            count_gap(ways, op, f->devices.data[shape->device].launch_way_ns);
+        else if (launched)
+            count_way(ways, op);
+        ways->busy_until = end > ways->busy_until ? end : ways->busy_until;
+        ways->last_stream = op->stream;
+    }
+}
+
+bool prof_facts_ways(struct prof_facts *f)
+{
+    struct ways *all = calloc(f->devices.count + 1, sizeof *all);
+    if (!all)
+        return false;
+    count_kernels(f, all, false);
+    for (size_t i = 0; i < f->devices.count; i++) {
+        size_t at = bucket_at(all[i].way, WAYS, 90, LEAST_WAYS);
+        f->devices.data[i].launch_way_ns =
+            at < WAYS ? (int64_t)(at + 1) * WAY_STEP_NS : LONGEST_WAY_NS;
+        all[i].busy_until = 0;
+    }
+    count_kernels(f, all, true);
+    for (size_t i = 0; i < f->devices.count; i++) {
+        size_t at = bucket_at(all[i].gap, GAPS, 10, LEAST_GAPS);
+        uint64_t parts = GAP_PARTS + at % GAP_PARTS;
+        f->devices.data[i].dispatch_floor_ns =
+            at < GAPS ? (int64_t)((parts << (at / GAP_PARTS)) / GAP_PARTS) : 0;
+    }
+    free(all);
+    return true;
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------- */

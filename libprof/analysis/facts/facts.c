@@ -560,7 +560,12 @@ static void clear_phase(struct prof_facts *f)
         memset((char *)&f->shapes.data[i] + known, 0, sizeof f->shapes.data[i] - known);
     for (size_t i = 0; i < f->devices.count; i++) {
         const struct prof_device_facts whole = f->devices.data[i];
-        f->devices.data[i] = (struct prof_device_facts){.id = whole.id, .device = whole.device};
+        f->devices.data[i] = (struct prof_device_facts){
+            .id = whole.id,
+            .device = whole.device,
+            .launch_way_ns = whole.launch_way_ns,
+            .dispatch_floor_ns = whole.dispatch_floor_ns,
+        };
     }
     prof_map_clear(&f->launchers);
 }
@@ -604,6 +609,8 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     f->impossible = f->total_ns > MOST || f->total_bytes > MOST || f->end_ns > MOST;
     if (status || f->impossible)
         return status;
+    if (!prof_facts_ways(f))
+        return prof_out_of_memory(err);
     status = prof_phases_find(&f->phases, f, filter, err);
     if (status)
         return status;

@@ -119,8 +119,11 @@ struct prof_device_facts {
     int64_t beside_alloc_ns[PROF_SLICES]; /* idle time of the gaps that have some of
                                              PROF_SLICE_ALLOC: without it they were none */
     int64_t woken_ns; /* of PROF_SLICE_SYNC, after waits from which the host went to other work */
-    int64_t dispatch_floor_ns; /* 10th percentile of the gaps before work that was queued */
-    size_t streams;            /* with kernels in the window */
+    /* Of the whole capture: what nine of ten launches on an idle device take from the end of the
+     * call to the start of the kernel, and the tenth percentile of the gaps before kernels that had
+     * come to the device before it was idle; 0 = too few had. */
+    int64_t launch_way_ns, dispatch_floor_ns;
+    size_t streams;   /* with kernels in the window */
     int64_t brief_ns; /* of PROF_SLICE_HOST, in pauses below PROF_BRIEF_NS between two kernels in
                          which the host made no call that takes its time */
     int64_t
@@ -200,6 +203,7 @@ void prof_facts_free(struct prof_facts *facts);
 enum prof_status prof_facts_phase(struct prof_facts *facts, size_t phase, struct prof_error *err);
 
 /* Parts of the loading. */
+bool prof_facts_ways(struct prof_facts *facts); /* before any phase */
 bool prof_facts_waterfall(struct prof_facts *facts);
 bool prof_facts_devices(struct prof_facts *facts); /* after the waterfall */
 enum prof_status prof_facts_missing(struct prof_facts *facts, struct prof_error *err);

@@ -127,13 +127,8 @@ static bool typical_idle_finish(const struct typical_idle *idle,
 /* Shorter pauses of the host between two launches are what launching costs it: the program's own
  * way to the call. */
 #define BETWEEN_LAUNCHES_NS 20000
-/* Work that starts so soon after its call was not queued: it was started as soon as it came,
- * however long the device had been idle. The way from a call to the device takes some microseconds.
- */
-#define ON_ITS_WAY_NS 10000
 /* Host calls looked at per gap; more of them in one gap are the same mixture. */
 #define CALLS_PER_GAP 64
-#define FLOOR_BUCKETS 256
 #define NOT_BEHIND UINT32_MAX
 #define NO_SHAPE UINT32_MAX
 #define BEHIND_A_WAIT (UINT32_MAX - 1)
@@ -153,12 +148,11 @@ struct sweep {
     uint32_t as_before[PERIODS];      /* kernels in a row that are what was 1, 2 before them */
     bool waited;                      /* the host waited since the operation before */
     uint32_t behind; /* shape whose call the host waited in, or a wait; nothing was queued since */
-    int64_t launching;              /* since then, but for the first launch */
-    int64_t stood, lead;            /* ns in the last wait; in the one that `behind` names */
-    int64_t last_call;              /* when the latest of the operations so far was launched */
-    int64_t gap[PROF_SLICES];       /* the idle time being reported */
-    int64_t woken;                  /* of its PROF_SLICE_SYNC, after the wait */
-    uint32_t floors[FLOOR_BUCKETS]; /* gaps before queued work, by size */
+    int64_t launching;        /* since then, but for the first launch */
+    int64_t stood, lead;      /* ns in the last wait; in the one that `behind` names */
+    int64_t last_call;        /* when the latest of the operations so far was launched */
+    int64_t gap[PROF_SLICES]; /* the idle time being reported */
+    int64_t woken;            /* of its PROF_SLICE_SYNC, after the wait */
     struct prof_map streams;
     struct typical_idle *idle;
 };
@@ -370,14 +364,6 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
     spend_between(w, s, begin, end, op);
 }
 
-static void note_floor(struct sweep *s, int64_t gap)
-{
-    int bits = 63 - __builtin_clzll((uint64_t)gap | 1);
-    size_t part = bits >= 2 ? (size_t)((gap >> (bits - 2)) & 3) : 0;
-    size_t bucket = (size_t)bits * 4 + part;
-    s->floors[bucket < FLOOR_BUCKETS ? bucket : FLOOR_BUCKETS - 1]++;
-}
-
 static void begin_gap(struct sweep *s)
 {
     memset(s->gap, 0, sizeof s->gap);
@@ -451,31 +437,35 @@ static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
     }
 }
 
+/* When work that was launched before the device was idle had come to it: until then launching held
+ * it up, from then on the device did, however close behind the device the host is. */
+static int64_t arrival_of(const struct sweep *s, const struct prof_op *op, int64_t begin,
+                          int64_t end)
+{
+    if (op->call == PROF_UNKNOWN || !op->call_duration)
+        return begin;
+    int64_t there = prof_add(prof_add(op->call, op->call_duration), s->facts->launch_way_ns);
+    return there < begin ? begin : there < end ? there : end;
+}
+
 static void spend_idle(struct work *w, struct sweep *s, const struct prof_op *op)
 {
     const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
     int64_t begin = s->done, end = op->start;
     if (within(w->facts, s, begin, end))
         s->facts->gaps++;
-    bool known = op->call != PROF_UNKNOWN;
-    bool on_its_way =
-        known && op->call_duration && end - op->call - op->call_duration < ON_ITS_WAY_NS;
-    if (op->call <= begin && on_its_way) {
-        spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, begin, end, op,
-              op->shape);
+    enum prof_slice slice = shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH;
+    if (op->call != PROF_UNKNOWN && op->call > begin) {
+        spend_host(w, s, begin, op->call, op);
+        spend(w, s, slice, op->call, end, op, op->shape);
         return;
     }
-    if (!known || op->call <= begin) {
-        bool other = s->last_stream && s->last_stream != op->stream;
-        if (begin >= w->facts->begin)
-            note_floor(s, end - begin);
+    int64_t there = arrival_of(s, op, begin, end);
+    bool other = s->last_stream && s->last_stream != op->stream;
+    if (there == begin)
         note_queued(w, s);
-        spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, begin, end, op, op->shape);
-        return;
-    }
-    spend_host(w, s, begin, op->call, op);
-    spend(w, s, shape->waits ? PROF_SLICE_COPY_CALL : PROF_SLICE_LAUNCH, op->call, end, op,
-          op->shape);
+    spend(w, s, slice, begin, there, op, op->shape);
+    spend(w, s, other ? PROF_SLICE_DEPENDENCY : PROF_SLICE_DISPATCH, there, end, op, op->shape);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -573,19 +563,6 @@ static bool sweep_operation(struct work *w, const struct prof_op *op)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static int64_t floor_of(const struct sweep *s)
-{
-    uint64_t total = 0, seen = 0;
-    for (size_t i = 0; i < FLOOR_BUCKETS; i++)
-        total += s->floors[i];
-    for (size_t i = 0; total && i < FLOOR_BUCKETS; i++) {
-        seen += s->floors[i];
-        if (seen * 10 >= total)
-            return (int64_t)(((4u + i % 4) << (i / 4)) >> 2);
-    }
-    return 0;
-}
-
 static bool finish_device_sweep(struct work *w, struct sweep *s)
 {
     const struct prof_intervals *all = &w->facts->phase->intervals;
@@ -593,7 +570,6 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
     advance_busy_time(w, s, INT64_MAX);
     if (all->count)
         spend_tail(w, s, all->data[all->count - 1]);
-    s->facts->dispatch_floor_ns = floor_of(s);
     s->facts->streams = s->streams.count;
     prof_map_free(&s->streams);
     bool ok = typical_idle_finish(s->idle, s->facts->slice_ns, s->facts->typical_ns);
