@@ -254,6 +254,7 @@ struct ring_watch {
     uint64_t bytes;                         /* of them */
     uint32_t asked;                         /* control_page.keeps that were answered to */
     unsigned signals, unkept;
+    char why[512]; /* the first one was not kept */
 };
 
 #define WATCHED_DEVICES 16

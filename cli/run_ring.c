@@ -99,7 +99,7 @@ static bool name_window(const struct run *run, int64_t number, char live[PATH_MA
             snprintf(more, sizeof more, "-%u", i);
         if (snprintf(final, PATH_MAX, "%.*s-keep-%lld%s.sqlite", (int)base, whole,
                      (long long)number, more) >= PATH_MAX ||
-            snprintf(live, PATH_MAX, "%.*s%s.part",
+            snprintf(live, PATH_MAX, "%.*s%s.new",
                      run->output.network ? (int)(slash - run->output.live) : 0, run->output.live,
                      run->output.network ? strrchr(final, '/') : final) >= PATH_MAX)
             return false;
@@ -180,8 +180,10 @@ static void keep_window(struct run *run, int64_t number)
                   "--ring-rotate deletes the oldest)",
                   prof_bytes_of((int64_t)ring->bytes).text);
     }
-    if (status && !ring->unkept++)
+    if (status && !ring->unkept++) {
+        snprintf(ring->why, sizeof ring->why, "%s", err.message);
         cli_say(run->name, "%s", err.message);
+    }
     struct control_page *page = run->scope.control.page;
     atomic_store(status ? &page->unkept : &page->kept, ring->asked);
 }
@@ -205,10 +207,10 @@ static void step_ring(struct run *run)
 static void stop_ring(struct run *run, bool ran)
 {
     struct ring_watch *ring = &run->ring;
-    char note[160];
+    char note[sizeof ring->why + 80];
     if (ran && ring->unkept) {
-        snprintf(note, sizeof note, "%u times a window was to be kept and was not (--ring-limit)",
-                 ring->unkept);
+        snprintf(note, sizeof note, "%u time%s a window was to be kept and was not: %s",
+                 ring->unkept, ring->unkept == 1 ? "" : "s", ring->why);
         prof_ingest_note(run->ingest, PROF_HEALTH_ring_unkept, NULL, note, NULL);
     }
     for (size_t i = 0; i < ring->windows.count; i++)

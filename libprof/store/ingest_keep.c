@@ -351,8 +351,9 @@ static enum prof_status copy_capture(struct prof_ingest *ingest, const char *pat
             sqlite3_exec(db, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF", NULL, NULL, NULL);
     sqlite3_backup *backup = code ? NULL : sqlite3_backup_init(db, "main", ingest->db, "main");
     if (backup) {
-        sqlite3_backup_step(backup, -1);
+        int step = sqlite3_backup_step(backup, -1);
         code = sqlite3_backup_finish(backup);
+        code = code || step == SQLITE_DONE ? code : step; /* BUSY is no failure to SQLite */
     }
     if (!code && !backup)
         code = sqlite3_errcode(db);

@@ -418,6 +418,34 @@ class RunPlain(Run):
     options = []
 
 
+class RunRing(RunPlain):
+    """With --ring, of which a copy is kept while the program runs: it is whole, or it is not there."""
+    name = "run --ring"
+    options = ["--ring=6s"]  # a copy half a second after the signal
+
+    def command(self, session, folder):
+        return ["sh", "-c", 'kill -USR2 $PPID; "$@"; status=$?; sleep 0.8; exit $status', "sh",
+                *super().command(session, folder)]
+
+    def start(self, session, folder, table):
+        if table:
+            return super().start(session, folder, table)
+        os.mkdir(os.path.join(folder, "spool"))  # no perfkit: the signal would go elsewhere
+        return Outcome(*session.run(RunPlain.command(self, session, folder), folder), {})
+
+    def check_capture(self, session, folder, done, ours, point):
+        faults = super().check_capture(session, folder, done, ours, point)
+        for name in os.listdir(folder):
+            if name.endswith((".part", ".new")) and point.place.what != "unlink":
+                faults.append("left behind: " + name)
+            if "-keep-" not in name or not name.endswith(".sqlite"):
+                continue
+            status, out, err = session.run([session.perfkit, "report", "--json", name], folder)
+            if status != 0 or json.loads(out)["capture"]["state"] != "complete":
+                faults.append("%s is not whole: %s, %r" % (name, status, err))
+        return faults
+
+
 class Recover(Run):
     """`perfkit recover` of a run whose perfkit was killed at its end."""
     name = "recover"
@@ -475,6 +503,7 @@ COMMANDS = [
     Reader("merge", ["merge", "a.sqlite", "b.sqlite", "-o", "merged.out"]),
     Recover(),
     RunPlain(),
+    RunRing(),
     Run(),
 ]
 
