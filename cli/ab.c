@@ -37,11 +37,10 @@ static const struct cli_option options_table[] = {
      .argument = "CMD",
      .text = "the command that is compared with it"},
     CLI_OPTION(options, runs, "runs", 'n', COUNT, "N", "runs of each", .fallback = "5"),
-    CLI_OPTION(
-        options, max_runs, "max-runs", 0, COUNT, "N",
-        "when nothing can be decided, and so many runs of each may do it, make them and compare "
-        "all together",
-        .fallback = "as --runs"),
+    CLI_OPTION(options, max_runs, "max-runs", 0, COUNT, "N",
+               "when nothing can be decided, and so many runs of each may do it, make them and "
+               "compare all together",
+               .fallback = "as --runs"),
     CLI_OPTION(options, warmup, "warmup", 'w', TEXT, "N",
                "runs of each before, which are not recorded; 0 = none", .fallback = "1"),
     CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR",
@@ -191,13 +190,12 @@ const struct cli_command ab_command = {
     .name = "ab",
     .summary = "run two commands in turns and compare the second with the first",
     .operands = "",
-    .text =
-        "Records both commands N times in the order ABBA BAAB ..., so that drift falls on both "
-        "alike, and compares the second with the first as perfkit gate does, with each run as a "
-        "unit. The honest comparison for a CI job that can build both versions; no baseline is "
-        "needed. With --max-runs it is decided twice where need be, at half the risk of a false "
-        "alarm each time. A command that does not end with 0 ends the comparison. What the "
-        "commands print goes to standard error.",
+    .text = "Records both commands N times in the order ABBA BAAB ..., so that drift falls on both "
+            "alike, and compares the second with the first as perfkit gate does, with each run as "
+            "a unit. The honest comparison for a CI job that can build both versions; no baseline "
+            "is needed. With --max-runs it is decided twice where need be, at half the risk of a "
+            "false alarm each time. A command that does not end with 0 ends the comparison. What "
+            "the commands print goes to standard error.",
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,

@@ -31,10 +31,9 @@ static const struct cli_option options_table[] = {
                .fallback = "perfkit.gate of this folder or project"),
     CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
-    CLI_OPTION(
-        options, label, "label", 'l', TEXT, "TEXT",
-        "save: name of the session, as the number of a CI job; with the same label again the "
-        "runs join it"),
+    CLI_OPTION(options, label, "label", 'l', TEXT, "TEXT",
+               "save: name of the session, as the number of a CI job; with the same label again "
+               "the runs join it"),
     CLI_OPTION(options, keep, "keep", 'k', COUNT, "N", "rm: keep the last N sessions"),
     CLI_FORCE_ROW(options, force, "export: replace the file if it exists"),
     CLI_QUIET_ROW(options, quiet, "print only errors"),
@@ -48,8 +47,7 @@ static const struct cli_text_row examples[] = {
      "One session of two runs."},
     {"perfkit baseline rm main --keep 50", "Forget all but the last 50 sessions."},
     {"perfkit baseline export main main.json", "Hand it to another machine of the same kind."},
-    {"perfkit baseline import main.json", "Add its sessions here; those that are there stay "
-                                          "once."},
+    {"perfkit baseline import main.json", "Add its sessions here; those that are there stay once."},
     {0},
 };
 
@@ -489,9 +487,8 @@ static int find_verb(const char *word)
             return i;
     const char *near = cli_nearest(word, verb_at, verbs);
     cli_say("baseline",
-            "'%s' is not something to do: %s%s%suse save, list, show, rm, export or "
-            "import",
-            word, near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
+            "'%s' is not something to do: %s%s%suse save, list, show, rm, export or import", word,
+            near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
     return -1;
 }
 
@@ -528,13 +525,11 @@ const struct cli_command baseline_command = {
     .name = "baseline",
     .summary = "keep what runs were like, for perfkit gate",
     .operands = "save|list|show|rm|export|import [NAME] [FILE...]",
-    .text =
-        "A baseline is a named history of sessions; each save adds one, of one or several runs. "
-        "Kept are a run's metrics and its environment, not its capture: up to some hundred "
-        "kilobytes. The gate "
-        "learns from the spread between sessions how noisy each metric is; with about ten it "
-        "compares times well. Several jobs may save at once. Only complete captures are taken, and "
-        "the same capture counts once.",
+    .text = "A baseline is a named history of sessions; each save adds one, of one or several "
+            "runs. Kept are a run's metrics and its environment, not its capture: up to some "
+            "hundred kilobytes. The gate learns from the spread between sessions how noisy each "
+            "metric is; with about ten it compares times well. Several jobs may save at once. Only "
+            "complete captures are taken, and the same capture counts once.",
     .options = options_table,
     .examples = examples,
     .statuses = statuses,

@@ -317,8 +317,8 @@ static int keep_ring(const struct cli_command *command, struct control *control)
             break;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
-    cli_say(command->name, "not kept: perfkit run says why; if it has ended, its capture has what "
-                           "the ring held");
+    cli_say(command->name,
+            "not kept: perfkit run says why; if it has ended, its capture has what the ring held");
     return CLI_FAILED;
 }
 
@@ -367,13 +367,12 @@ const struct cli_command ctl_command = {
     .summary = "start and stop the recording of a running program",
     .operands = "start|stop|keep|status [FILE|PID]",
     .text =
-        "Talks to a running `perfkit run` of this user: `start` begins to record (after "
-        "--dormant, or after a stop), `stop` ends it while the program runs on, `keep` copies what "
-        "a recording with --ring holds into a capture of its own, `status` says the state. The "
-        "capture is named by its file, by the pid of the program or by that "
-        "of perfkit run; without a name the only one that runs is meant. start and stop return "
-        "when every process of the program has followed; what it had begun is recorded to its "
-        "end.",
+        "Talks to a running `perfkit run` of this user: `start` begins to record (after --dormant, "
+        "or after a stop), `stop` ends it while the program runs on, `keep` copies what a "
+        "recording with --ring holds into a capture of its own, `status` says the state. The "
+        "capture is named by its file, by the pid of the program or by that of perfkit run; "
+        "without a name the only one that runs is meant. start and stop return when every process "
+        "of the program has followed; what it had begun is recorded to its end.",
     .options = ctl_options,
     .examples = ctl_examples,
     .operand = CLI_FILE,

@@ -24,9 +24,9 @@ struct device_options {
 };
 
 static const struct cli_option device_options[] = {
-    CLI_OPTION(device_options, measure, "measure", 0, FLAG, NULL,
-               "measure what the devices can do, and keep it: a GPU takes about 50 s, on an idle "
-               "machine"),
+    CLI_OPTION(
+        device_options, measure, "measure", 0, FLAG, NULL,
+        "measure what the devices can do, and keep it: a GPU takes about 50 s, on an idle machine"),
     CLI_OPTION(device_options, only, "only", 0, TEXT, "NAME,...",
                "measure these ceilings only; the others are kept as they are"),
     CLI_OPTION(device_options, against_libraries, "against-libraries", 0, FLAG, NULL,
@@ -481,13 +481,12 @@ const struct cli_command device_command = {
     .name = "device",
     .summary = "list the devices and what they can do; measure it",
     .operands = "[DEVICE...]",
-    .text =
-        "Lists CUDA and OpenCL devices and the processor (named cuda:0, opencl:0, cpu:0; without "
-        "the number all of that kind) with their attributes and ceilings: bandwidth of memory, "
-        "cache and link, arithmetic by precision, cost of a launch. Theoretical ones follow from "
-        "the attributes; --measure finds out what can be reached, by small kernels. It is kept "
-        "per device and driver version, and `perfkit run` writes it into the captures that use "
-        "the device, for the roofline.",
+    .text = "Lists CUDA and OpenCL devices and the processor (named cuda:0, opencl:0, cpu:0; "
+            "without the number all of that kind) with their attributes and ceilings: bandwidth of "
+            "memory, cache and link, arithmetic by precision, cost of a launch. Theoretical ones "
+            "follow from the attributes; --measure finds out what can be reached, by small "
+            "kernels. It is kept per device and driver version, and `perfkit run` writes it into "
+            "the captures that use the device, for the roofline.",
     .options = device_options,
     .examples = device_examples,
     .statuses = device_statuses,

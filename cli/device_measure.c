@@ -29,8 +29,7 @@ static enum prof_status find_tool(char out[PATH_MAX], struct prof_error *err)
         return PROF_OK;
     return prof_fail(err, PROF_NOTFOUND,
                      MEASURE_PROGRAM " is not beside this perfkit: build it (ninja " MEASURE_PROGRAM
-                                     ") or install "
-                                     "perfkit again");
+                                     ") or install perfkit again");
 }
 
 static enum prof_status start_ceiling_tool(const struct device_entry *entry,

@@ -24,10 +24,9 @@ static const struct cli_option options_table[] = {
     CLI_OPTION(options, top, "top", 'n', COUNT, "N", "rows of each list at most"),
     CLI_ITERATION_ROW(options, iteration),
     CLI_SKIP_ROW(options, skip),
-    CLI_OPTION(
-        options, flamegraph, "flamegraph", 0, FILE, "OUT",
-        "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else is "
-        "printed then; `-` is standard output"),
+    CLI_OPTION(options, flamegraph, "flamegraph", 0, FILE, "OUT",
+               "stacks with both times, `stack A B`, for flamegraph.pl and its kin; nothing else "
+               "is printed then; `-` is standard output"),
     CLI_QUIET_ROW(options, quiet, "print no notes, only errors"),
     {0},
 };
@@ -157,10 +156,9 @@ const struct cli_command diff_command = {
     .operands = "A B",
     .text =
         "Compares two captures metric by metric, as perfkit gate does but without a verdict: how "
-        "much time moved per kernel and NVTX range, which counts and bytes differ, which "
-        "kernels were added, removed or renamed. One run against one run says what happened in "
-        "these two runs, not that it will happen again: for that there are perfkit ab and "
-        "perfkit gate.",
+        "much time moved per kernel and NVTX range, which counts and bytes differ, which kernels "
+        "were added, removed or renamed. One run against one run says what happened in these two "
+        "runs, not that it will happen again: for that there are perfkit ab and perfkit gate.",
     .options = options_table,
     .examples = examples,
     .operand = CLI_FILE,

@@ -96,10 +96,9 @@ static void check_shm(struct doctor *doctor)
     double bytes = (double)info.f_bavail * (double)info.f_frsize;
     bool small = bytes < 256.0 * 1024 * 1024;
     doctor_add(doctor, "system", "/dev/shm", small ? DOCTOR_WARN : DOCTOR_OK,
-               small
-                   ? "give it more (mount -o remount,size=1G /dev/shm; docker run --shm-size=1g); "
-                     "until then the spool goes to TMPDIR or /tmp"
-                   : NULL,
+               small ? "give it more (mount -o remount,size=1G /dev/shm; docker run "
+                       "--shm-size=1g); until then the spool goes to TMPDIR or /tmp"
+                     : NULL,
                "%s free", prof_bytes(bytes).text);
 }
 

@@ -109,8 +109,7 @@ static void probe_cupti(void *context, char *reply, size_t size)
     }
     if (!library) {
         snprintf(reply, size,
-                 "!not found by the loader, in CUDA_HOME, /usr/local/cuda or the "
-                 "Python packages");
+                 "!not found by the loader, in CUDA_HOME, /usr/local/cuda or the Python packages");
         return;
     }
     uint32_t version = 0;
@@ -189,8 +188,8 @@ void doctor_cuda(struct doctor *doctor)
                "%s", reply[0] == '!' ? reply + 1 : reply);
     if (!PERFKIT_HAVE_CUDA) {
         doctor_add(doctor, "cuda", "collector", DOCTOR_FAIL,
-                   "build again with cuda.h and cupti.h: set CUDA_HOME to a toolkit, then "
-                   "cmake -DPERFKIT_CUDA_COLLECTOR=ON",
+                   "build again with cuda.h and cupti.h: set CUDA_HOME to a toolkit, then cmake "
+                   "-DPERFKIT_CUDA_COLLECTOR=ON",
                    "this perfkit is built without the CUDA collector");
         return;
     }

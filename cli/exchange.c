@@ -141,11 +141,10 @@ static const char *const shapes[] = {"nsys", "parquet", NULL};
 static exchange_call *const calls[] = {prof_export_nsys, prof_export_parquet};
 
 static const struct cli_option export_options[] = {
-    CLI_OPTION(
-        export_options, shape, "to", 0, CHOICE, "SHAPE",
-        "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder with a "
-        "file for each table, for DuckDB, Spark and others",
-        .words = shapes, .fallback = "nsys"),
+    CLI_OPTION(export_options, shape, "to", 0, CHOICE, "SHAPE",
+               "nsys: the SQLite file that `nsys export` makes, schema 3.25; parquet: a folder "
+               "with a file for each table, for DuckDB, Spark and others",
+               .words = shapes, .fallback = "nsys"),
     CLI_OPTION(export_options, output, "output", 'o', FILE, "OUT",
                "file or folder to write; instead of the operand OUT"),
     CLI_FORCE_ROW(export_options, force,
@@ -201,10 +200,9 @@ const struct cli_command export_command = {
     .summary = "write a capture in the shape of another tool's files",
     .operands = "[FILE] OUT",
     .text = "Writes what a capture holds into a file, or a folder of files, of its own that other "
-            "tools can open. Without FILE: the "
-            "newest capture of the current folder. What the format cannot hold is left out, with a "
-            "note. "
-            "Traces and profiles for viewers are made by `perfkit report`.",
+            "tools can open. Without FILE: the newest capture of the current folder. What the "
+            "format cannot hold is left out, with a note. Traces and profiles for viewers are made "
+            "by `perfkit report`.",
     .options = export_options,
     .examples = export_examples,
     .operand = CLI_FILE,
@@ -256,10 +254,9 @@ const struct cli_command import_command = {
     .summary = "make a capture of another tool's file",
     .operands = "FILE -o OUT",
     .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any "
-            "other, .json or "
-            ".json.gz) and writes a capture. Reports and findings work on it as on one that was "
-            "recorded. What the "
-            "source does not contain is not available, and the trust block says so.",
+            "other, .json or .json.gz) and writes a capture. Reports and findings work on it as on "
+            "one that was recorded. What the source does not contain is not available, and the "
+            "trust block says so.",
     .options = import_options,
     .examples = import_examples,
     .operand = CLI_FILE,
@@ -283,10 +280,9 @@ struct merge_options {
 
 static const struct cli_option merge_options[] = {
     CLI_OPTION(merge_options, output, "output", 'o', FILE, "OUT", "capture to write (needed)"),
-    CLI_OPTION(
-        merge_options, summary, "summary", 's', FLAG, NULL,
-        "no events: only what each kernel took in each second, processes and the trust block; "
-        "for very many ranks"),
+    CLI_OPTION(merge_options, summary, "summary", 's', FLAG, NULL,
+               "no events: only what each kernel took in each second, processes and the trust "
+               "block; for very many ranks"),
     CLI_OPTION(merge_options, subset, "subset", 0, FLAG, NULL,
                "ranks that none of the files has are left out on purpose"),
     CLI_FORCE_ROW(merge_options, force, "replace the file if it exists"),
@@ -306,9 +302,8 @@ static const struct cli_text_row merge_statuses[] = {
     {"1", "OUT could not be written; nothing is there."},
     {"2", "Wrong usage, or a file that is no capture, or not of a version that this perfkit reads; "
           "nothing was written."},
-    {"3",
-     "OUT was written and is incomplete: a rank is in no file, or a file was damaged, cut short "
-     "or not finished. Standard error and the capture's trust block name it."},
+    {"3", "OUT was written and is incomplete: a rank is in no file, or a file was damaged, cut "
+          "short or not finished. Standard error and the capture's trust block name it."},
     {0},
 };
 
@@ -460,13 +455,12 @@ const struct cli_command merge_command = {
     .name = "merge",
     .summary = "make one capture of those of a distributed run",
     .operands = "FILE... -o OUT",
-    .text =
-        "Reads the captures that the processes or hosts of one run wrote and makes one of them, on "
-        "which everything works as on any other. Times are brought to one clock: exactly for "
-        "files of one host, by the ends of collectives between hosts, else by the wall clock; the "
-        "error is printed and kept (table merged_part).\n\n"
-        "A file that is cut short is left out, one that is damaged is read as far as it goes, one "
-        "that is given twice counts once, a rank that no file has is named.",
+    .text = "Reads the captures that the processes or hosts of one run wrote and makes one of "
+            "them, on which everything works as on any other. Times are brought to one clock: "
+            "exactly for files of one host, by the ends of collectives between hosts, else by the "
+            "wall clock; the error is printed and kept (table merged_part).\n\n"
+            "A file that is cut short is left out, one that is damaged is read as far as it goes, "
+            "one that is given twice counts once, a rank that no file has is named.",
     .options = merge_options,
     .examples = merge_examples,
     .statuses = merge_statuses,

@@ -195,11 +195,10 @@ const struct cli_command explain_command = {
     .name = "explain",
     .summary = "say what a finding means and how its saving is computed",
     .operands = "[RULE]",
-    .text =
-        "Prints the page of a rule: when it fires, why that is slow, what to change and with "
-        "which calls, how the upper bound of the gain is computed, and what the rule cannot see. "
-        "The line `bound` of a report is that sum with the capture's figures. Without a rule: the "
-        "list of rules.",
+    .text = "Prints the page of a rule: when it fires, why that is slow, what to change and with "
+            "which calls, how the upper bound of the gain is computed, and what the rule cannot "
+            "see. The line `bound` of a report is that sum with the capture's figures. Without a "
+            "rule: the list of rules.",
     .options = explain_options,
     .examples = explain_examples,
     .most = 1,

@@ -84,9 +84,9 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
     }
     closedir(dir);
     if (!out[0])
-        return prof_fail(err, PROF_NOTFOUND,
-                         "no capture in this folder: name one, or record with perfkit run -- "
-                         "COMMAND");
+        return prof_fail(
+            err, PROF_NOTFOUND,
+            "no capture in this folder: name one, or record with perfkit run -- COMMAND");
     return PROF_OK;
 }
 
@@ -320,14 +320,12 @@ static enum prof_status by_file(const char *file, struct ctl_target *target, str
         return status;
     const struct prof_info *info = prof_info(capture);
     if (info->state != PROF_STATE_RECORDING)
-        status = prof_fail(err, PROF_NOTFOUND,
-                           "%s is finished: only a capture that is being recorded can be "
-                           "controlled",
-                           file);
+        status = prof_fail(
+            err, PROF_NOTFOUND,
+            "%s is finished: only a capture that is being recorded can be controlled", file);
     else if (!info->spool || !use_spool_folder(target, info->spool))
         status = prof_fail(err, PROF_NOTFOUND,
-                           "no process of this user records into %s: `perfkit recover` "
-                           "finishes it",
+                           "no process of this user records into %s: `perfkit recover` finishes it",
                            file);
     prof_close(capture);
     return status;

@@ -219,11 +219,10 @@ static const struct cli_option options_table[] = {
     CLI_OPTION(options, sessions, "sessions", 0, COUNT, "N",
                "use the last N sessions of the baseline", .fallback = "20"),
     GATE_JUDGE_ROWS(options, gate),
-    CLI_OPTION(
-        options, rerun, "rerun", 0, TEXT, "CMD",
-        "when nothing can be decided, record CMD (for the shell) again and compare all together; "
-        "without FILE the first run too",
-        .group = "More runs"),
+    CLI_OPTION(options, rerun, "rerun", 0, TEXT, "CMD",
+               "when nothing can be decided, record CMD (for the shell) again and compare all "
+               "together; without FILE the first run too",
+               .group = "More runs"),
     CLI_OPTION(options, max_units, "max-units", 0, COUNT, "N", "runs of the candidate at most",
                .fallback = "3"),
     CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR", "keep the captures of --rerun there"),
@@ -232,8 +231,8 @@ static const struct cli_option options_table[] = {
 };
 
 static const struct cli_text_row examples[] = {
-    {"perfkit gate --baseline main run.sqlite", "Compare one run: exact metrics fail, times end in "
-                                                "SUSPECT at most."},
+    {"perfkit gate --baseline main run.sqlite",
+     "Compare one run: exact metrics fail, times end in SUSPECT at most."},
     {"perfkit gate -b main --rerun ./bench --max-units 5 --junit gate.xml",
      "Record, compare, record more when in doubt; leave a file for the CI service."},
     {"perfkit gate -b main run-?.sqlite --github --markdown gate.md",
@@ -420,13 +419,12 @@ const struct cli_command gate_command = {
     .name = "gate",
     .summary = "compare runs with a baseline, for CI",
     .operands = "[FILE...]",
-    .text =
-        "Compares captures with a baseline. Counts and bytes are compared exactly; times "
-        "statistically, with the spread between the baseline's sessions as the measure of noise: a "
-        "difference is a regression only when noise does not explain it, and a result that noise "
-        "hides is called undecided, not passed. Each FILE is one run; with fewer than three, times "
-        "end in SUSPECT at most. docs/guide/gate.md explains verdicts, configuration and use in "
-        "CI.",
+    .text = "Compares captures with a baseline. Counts and bytes are compared exactly; times "
+            "statistically, with the spread between the baseline's sessions as the measure of "
+            "noise: a difference is a regression only when noise does not explain it, and a result "
+            "that noise hides is called undecided, not passed. Each FILE is one run; with fewer "
+            "than three, times end in SUSPECT at most. docs/guide/gate.md explains verdicts, "
+            "configuration and use in CI.",
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,

@@ -328,10 +328,9 @@ static enum prof_status set_override(const struct maker *m, const struct key_row
         return set_action(m, s, override);
     case KEY_MATCH:
         if (!fits_any_family(s->text))
-            return fail_setting(
-                m, s->line,
-                "'match' fits no metric: it begins with one, as in \"kernel:gemm*\", or "
-                "with \"*:\" for all (docs/guide/gate.md)");
+            return fail_setting(m, s->line,
+                                "'match' fits no metric: it begins with one, as in "
+                                "\"kernel:gemm*\", or with \"*:\" for all (docs/guide/gate.md)");
         override->match = keep_config_text(m->config, s->text);
         return override->match ? PROF_OK : prof_fail(m->err, PROF_NOMEM, "out of memory");
     case KEY_REASON:
@@ -447,8 +446,7 @@ static enum prof_status check_sections(const struct maker *m)
         if ((place == IN_OVERRIDE || place == IN_IGNORE) && !section->repeated)
             return fail_setting(
                 m, section->line,
-                "write [[override]] and [[ignore]] with two brackets each: there may be "
-                "several");
+                "write [[override]] and [[ignore]] with two brackets each: there may be several");
         if (place == IN_FAMILY && section->repeated)
             return fail_setting(m, section->line,
                                 "a section of a metric has one bracket: [kernel]");

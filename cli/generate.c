@@ -147,12 +147,10 @@ static void man_overview(FILE *out)
           ".SH SYNOPSIS\n\\fBperfkit\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
           "[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n",
           out);
-    put_line(
-        out,
-        "perfkit records what a program does on a GPU (kernels, memcpys, memsets, allocations, API "
-        "calls, NVTX ranges), keeps it in one SQLite file and says what to fix. It reads "
-        "CUDA through CUPTI, OpenCL through a layer, and NVTX through its injection "
-        "interface; the program needs no change.");
+    put_line(out, "perfkit records what a program does on a GPU (kernels, memcpys, memsets, "
+                  "allocations, API calls, NVTX ranges), keeps it in one SQLite file and says what "
+                  "to fix. It reads CUDA through CUPTI, OpenCL through a layer, and NVTX through "
+                  "its injection interface; the program needs no change.");
     fputs(".SH COMMANDS\n", out);
     for (const struct cli_command *const *c = cli_commands(); *c; c++) {
         fprintf(out, ".TP\n\\fBperfkit\\-%s\\fR(1)\n", (*c)->name);

@@ -79,10 +79,11 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
     if (given && *given) {
         if (realpath(given, out) && access(out, R_OK) == 0)
             return PROF_OK;
-        return prof_fail_errno(err, PROF_NOTFOUND,
-                               "PERFKIT_COLLECTOR names %s, which cannot be read (unset it, or "
-                               "give the path of " NAME ")",
-                               given);
+        return prof_fail_errno(
+            err, PROF_NOTFOUND,
+            "PERFKIT_COLLECTOR names %s, which cannot be read (unset it, or give the path of " NAME
+            ")",
+            given);
     }
     char place[PATH_MAX];
     if (beside_self(places, place)) {
@@ -95,7 +96,7 @@ enum prof_status collector_path(char out[PATH_MAX], struct prof_error *err)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot look for the collector beside %s", place);
     return prof_fail(err, PROF_NOTFOUND,
                      "the collector " NAME " is not beside this perfkit (%s/../lib): install "
-                     "perfkit again, or name it with PERFKIT_COLLECTOR",
+                                           "perfkit again, or name it with PERFKIT_COLLECTOR",
                      place);
 }
 

@@ -96,8 +96,8 @@ static const struct cli_command help_command = {
     .name = "help",
     .summary = "show the commands, or the options of one command",
     .operands = "[COMMAND]",
-    .text = "Without a command: the list of commands. With one: what `perfkit COMMAND --help` "
-            "prints.",
+    .text =
+        "Without a command: the list of commands. With one: what `perfkit COMMAND --help` prints.",
     .options = no_options,
     .most = 1,
     .usage_status = CLI_USAGE,

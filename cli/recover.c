@@ -126,10 +126,9 @@ static enum prof_status start_anew(struct recover *recover, struct prof_error *e
         return status;
     status = prof_ingest_open(recover->store, recover->spool.path, &about, &recover->ingest, err);
     if (!status)
-        status = prof_ingest_note(recover->ingest, PROF_HEALTH_collector_note, "recover",
-                                  "the file written before was gone; only what was still in the "
-                                  "spools is here",
-                                  err);
+        status = prof_ingest_note(
+            recover->ingest, PROF_HEALTH_collector_note, "recover",
+            "the file written before was gone; only what was still in the spools is here", err);
     return status;
 }
 
@@ -187,12 +186,11 @@ static bool catch_up(struct recover *recover)
         if (recover->options.wait && !recover->progress.records)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
     } while (!interrupted);
-    cli_say(
-        recover->name,
-        "%u process%s of the program still run%s and record into %s; what they did so far is in "
-        "%s: end them first, or take over with --wait, or finish now with --force",
-        recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
-        recover->spool.path, recover->capture.live);
+    cli_say(recover->name,
+            "%u process%s of the program still run%s and record into %s; what they did so far is "
+            "in %s: end them first, or take over with --wait, or finish now with --force",
+            recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
+            recover->spool.path, recover->capture.live);
     return false;
 }
 

@@ -66,19 +66,15 @@ static const struct cli_option report_options[] = {
                "the same in Perfetto's own format: smaller, faster, exact; OUT.gz is compressed"),
     CLI_OPTION(report_options, flamegraph, "flamegraph", 0, FILE, "OUT",
                "folded stacks (host stack; NVTX ranges; API call; kernel) for flame graph tools"),
-    CLI_OPTION(
-        report_options, weight, "weight", 0, CHOICE, "BY",
-        "what --flamegraph weighs stacks by: time on the device; time of kernels alone; bytes "
-        "of memcpys and memsets; count of operations; idle, the time that the device had "
-        "waited for "
-        "them; bytes held at the peak of memory; bytes allocated; of --cpu-sample the "
-        "threads' time "
-        "on cpu or blocked",
-        .fallback = "time", .words = weight_words),
-    CLI_OPTION(
-        report_options, speedscope, "speedscope", 0, FILE, "OUT",
-        "the same stacks for speedscope, by time, bytes, number and idle time, and the host by "
-        "its samples, with source lines"),
+    CLI_OPTION(report_options, weight, "weight", 0, CHOICE, "BY",
+               "what --flamegraph weighs stacks by: time on the device; time of kernels alone; "
+               "bytes of memcpys and memsets; count of operations; idle, the time that the device "
+               "had waited for them; bytes held at the peak of memory; bytes allocated; of "
+               "--cpu-sample the threads' time on cpu or blocked",
+               .fallback = "time", .words = weight_words),
+    CLI_OPTION(report_options, speedscope, "speedscope", 0, FILE, "OUT",
+               "the same stacks for speedscope, by time, bytes, number and idle time, and the host "
+               "by its samples, with source lines"),
     CLI_OPTION(report_options, pprof, "pprof", 0, FILE, "OUT",
                "the same for pprof, compressed (OUT.pb.gz)"),
     CLI_OPTION(report_options, prometheus, "prometheus", 0, FILE, "OUT",
@@ -106,10 +102,9 @@ static const struct cli_text_row report_examples[] = {
      "Which rank waited for which, and what collectives cost."},
     {"perfkit report train.sqlite --memory", "What holds the memory, and whether it leaks."},
     {"perfkit report train.sqlite --nvtx step --from 10",
-     "Only device work launched in steps, from ten seconds "
-     "after the start."},
-    {"perfkit report train.sqlite --format csv --top 10", "The ten first rows of each table, for a "
-                                                          "spreadsheet."},
+     "Only device work launched in steps, from ten seconds after the start."},
+    {"perfkit report train.sqlite --format csv --top 10",
+     "The ten first rows of each table, for a spreadsheet."},
     {0},
 };
 
@@ -400,8 +395,8 @@ static bool options_agree(const char *command, const struct report_options *args
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         any_file |= files[i].path != NULL;
     if (list && any_file)
-        cli_say(command, "--stats list only lists names: write the files with a command of their "
-                         "own");
+        cli_say(command,
+                "--stats list only lists names: write the files with a command of their own");
     else if (list && cli_filter_any(&args->filter))
         cli_say(command,
                 "--stats list only lists names, which are those of every part of a capture");

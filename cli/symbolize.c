@@ -80,10 +80,9 @@ struct symbolize_options {
 };
 
 static const struct cli_option symbolize_options[] = {
-    CLI_OPTION(
-        symbolize_options, folders, "debug-dir", 'd', FOLDER, "DIR",
-        "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's own "
-        "path, or DIR and its name; several folders are separated by ':'"),
+    CLI_OPTION(symbolize_options, folders, "debug-dir", 'd', FOLDER, "DIR",
+               "look here for debug files first: DIR/.build-id/ab/cdef.debug, DIR and the object's "
+               "own path, or DIR and its name; several folders are separated by ':'"),
     CLI_QUIET_ROW(symbolize_options, quiet, "print no summary, only errors"),
     {0},
 };
@@ -225,17 +224,14 @@ const struct cli_command symbolize_command = {
     .name = "symbolize",
     .summary = "name the functions of a capture's host stacks, again",
     .operands = "[FILE]",
-    .text =
-        "Looks up functions, inlined functions, files and lines of the stacks that `perfkit run "
-        "--stacks` took, as `perfkit run` does at its end: useful when debug files came later. "
-        "Without FILE: the newest capture of the current folder.\n\n"
-        "Names come from the object files that the program had, identified by their build ids: a "
-        "file "
-        "that "
-        "was built anew since is refused. Debug files are found by build id or .gnu_debuglink, in "
-        "--debug-dir, beside the object, in /usr/lib/debug and in debuginfod's cache. Names that "
-        "cannot be found again are kept as they are. The column `symbols` of the table `module` "
-        "says for each file what was found, or why nothing.",
+    .text = "Looks up functions, inlined functions, files and lines of the stacks that `perfkit "
+            "run --stacks` took, as `perfkit run` does at its end: useful when debug files came "
+            "later. Without FILE: the newest capture of the current folder.\n\n"
+            "Names come from the object files that the program had, identified by their build ids: "
+            "a file that was built anew since is refused. Debug files are found by build id or "
+            ".gnu_debuglink, in --debug-dir, beside the object, in /usr/lib/debug and in "
+            "debuginfod's cache. Names that cannot be found again are kept as they are. The column "
+            "`symbols` of the table `module` says for each file what was found, or why nothing.",
     .options = symbolize_options,
     .examples = symbolize_examples,
     .operand = CLI_FILE,

@@ -39,16 +39,14 @@ static const struct cli_option top_options[] = {
     CLI_OPTION(top_options, count, "count", 'n', COUNT, "N", "end after so many objects"),
     CLI_OPTION(top_options, rows, "rows", 0, COUNT, "N", "rows of the table that --once prints",
                .fallback = "40"),
-    CLI_OPTION(
-        top_options, view, "view", 0, TEXT, "NAME[,NAME...]",
-        "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, host; "
-        "with --json several, or all",
-        .fallback = "kernels", .group = "What is shown"),
-    CLI_OPTION(
-        top_options, window, "window", 0, TEXT, "TIME",
-        "what rates and shares are of: the last whole seconds, up to 60, or all. Without it 10s "
-        "while it is recorded, all of a finished capture",
-        .words = windows),
+    CLI_OPTION(top_options, view, "view", 0, TEXT, "NAME[,NAME...]",
+               "kernels, streams, transfers, memory, ranges, processes, findings, devices, health, "
+               "host; with --json several, or all",
+               .fallback = "kernels", .group = "What is shown"),
+    CLI_OPTION(top_options, window, "window", 0, TEXT, "TIME",
+               "what rates and shares are of: the last whole seconds, up to 60, or all. Without it "
+               "10s while it is recorded, all of a finished capture",
+               .words = windows),
     CLI_OPTION(top_options, interval, "delay", 'd', TIME, "TIME",
                "between two refreshes, at least 100ms", .fallback = "1s"),
     CLI_ITERATION_ROW(top_options, iteration),
@@ -198,10 +196,9 @@ static enum prof_status on_screen(struct tui_app *app, const struct top_options 
     (void)app;
     (void)options;
     (void)ended_by;
-    return prof_fail(
-        err, PROF_UNSUPPORTED,
-        "this perfkit was built without ncurses: use --once or --json, or build it with "
-        "libncurses-dev");
+    return prof_fail(err, PROF_UNSUPPORTED,
+                     "this perfkit was built without ncurses: use --once or --json, or build it "
+                     "with libncurses-dev");
 #endif
 }
 
@@ -252,11 +249,10 @@ static void leave_program(const struct cli_command *command, struct top_capture 
         cli_say(command->name, "the program was interrupted; its capture is %s", capture->path);
         return;
     }
-    cli_say(
-        command->name,
-        "the program runs on (perfkit run is process %ld); its capture is %s, what it prints is in "
-        "%s",
-        (long)capture->recorder, capture->path, capture->output);
+    cli_say(command->name,
+            "the program runs on (perfkit run is process %ld); its capture is %s, what it prints "
+            "is in %s",
+            (long)capture->recorder, capture->path, capture->output);
 }
 
 /* In a finished capture: while it is recorded, the range may be yet to come, and the view of
@@ -399,12 +395,11 @@ const struct cli_command top_command = {
     .summary = "watch what a program does on its GPUs, live",
     .operands = "[FILE | -- COMMAND [ARG...]]",
     .text = "Shows kernels, streams, memcpys, memsets, memory, NVTX ranges, processes, findings, "
-            "devices and the "
-            "health of the recording, of a capture that is being recorded or of a finished one. "
-            "Without a file: of the program that `perfkit run` is recording. With a command: "
-            "starts it under `perfkit run`, with what it prints in a file. F1 in it explains the "
-            "keys. Watching does not change what is recorded, and leaving it leaves the program "
-            "alone.",
+            "devices and the health of the recording, of a capture that is being recorded or of a "
+            "finished one. Without a file: of the program that `perfkit run` is recording. With a "
+            "command: starts it under `perfkit run`, with what it prints in a file. F1 in it "
+            "explains the keys. Watching does not change what is recorded, and leaving it leaves "
+            "the program alone.",
     .options = top_options,
     .examples = top_examples,
     .variables = top_variables,

@@ -340,8 +340,7 @@ static void about_idle_time(const struct prof_report_data *data, struct steps *s
     if (row->kernel_ns > 0 && row->memcpy_memset_ns > row->kernel_ns)
         add(steps,
             "%s spent more time on memcpy and memset (%s) than on kernels (%s), %s of it while "
-            "kernels "
-            "ran.",
+            "kernels ran.",
             label, prof_duration_ns(row->memcpy_memset_ns).text,
             prof_duration_ns(row->kernel_ns).text, prof_duration_ns(row->overlap_ns).text);
 }

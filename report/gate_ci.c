@@ -118,10 +118,10 @@ static struct totals count_cases(const struct prof_comparison *c, bool exact)
 static void put_suite(FILE *out, const struct prof_comparison *c, bool exact)
 {
     struct totals totals = count_cases(c, exact);
-    fprintf(out,
-            "  <testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
-            "skipped=\"%zu\">\n",
-            exact ? "counts and bytes" : "times", totals.cases, totals.failed, totals.skipped);
+    fprintf(
+        out,
+        "  <testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+        exact ? "counts and bytes" : "times", totals.cases, totals.failed, totals.skipped);
     for (size_t i = 0; i < c->count; i++)
         if (is_case(&c->rows[i]) && prof_metric_info(c->rows[i].family)->exact == exact)
             put_case(out, c, &c->rows[i]);

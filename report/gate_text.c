@@ -80,12 +80,11 @@ static void put_sides(const struct prof_report_output *o, const struct prof_gate
     }
     if (!isnan(c->shift))
         put_item(o, "Shift",
-                 prof_gate_format("%s is common to all device times, of which %s is taken for "
-                                  "noise%s%s",
-                                  prof_gate_percent(c->shift).text,
-                                  prof_gate_percent(c->shift_removed).text,
-                                  c->overdispersion > 1 ? "; errors are multiplied by " : "",
-                                  c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : ""));
+                 prof_gate_format(
+                     "%s is common to all device times, of which %s is taken for noise%s%s",
+                     prof_gate_percent(c->shift).text, prof_gate_percent(c->shift_removed).text,
+                     c->overdispersion > 1 ? "; errors are multiplied by " : "",
+                     c->overdispersion > 1 ? prof_ratio(c->overdispersion).text : ""));
     if (!c->times_refused)
         put_item(o, "Note", prof_gate_copy(c->note));
     for (size_t i = 0; i < report->note_count; i++)

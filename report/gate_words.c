@@ -512,8 +512,8 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
         fprintf(text.out, "the slowdown that would be found is not known: %s", why_no_verdict(c));
     else
         fprintf(text.out,
-                "smallest slowdown that would be found: %s of wall time, %s in the median "
-                "of the others",
+                "smallest slowdown that would be found: %s of wall time, %s in the median of the "
+                "others",
                 wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
                 others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
     return end_text(&text);

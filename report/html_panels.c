@@ -129,8 +129,9 @@ static void put_slice_row(FILE *out, const struct prof_waterfall *row, enum prof
 {
     double share = slice_share(row, slice, window);
     fprintf(out,
-            "<tr><th scope=\"row\" class=\"left\"><span class=\"legend slice-%s\"></span>%s</th>"
-            "<td>%s</td><td class=\"share\"><span class=\"fill\" style=\"width:",
+            "<tr><th scope=\"row\" class=\"left\"><span class=\"legend "
+            "slice-%s\"></span>%s</th><td>%s</td><td class=\"share\"><span class=\"fill\" "
+            "style=\"width:",
             prof_slice_name(slice), prof_slice_text(slice), prof_duration_ns(row->ns[slice]).text);
     prof_html_real(out, share * 96);
     fprintf(out, "%%\"></span><span class=\"figure\">%s</span></td></tr>\n",
@@ -151,12 +152,11 @@ static void put_device_waterfall(FILE *out, const struct prof_report_data *data,
         fputs(", ", out);
         prof_html_text(out, device->name);
     }
-    fprintf(
-        out,
-        ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th>"
-        "<th scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" class=\"plain\">Share</th>"
-        "</tr></thead><tbody>\n",
-        prof_duration_ns(window).text);
+    fprintf(out,
+            ": %s</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">State</th><th "
+            "scope=\"col\" class=\"plain\">Time</th><th scope=\"col\" "
+            "class=\"plain\">Share</th></tr></thead><tbody>\n",
+            prof_duration_ns(window).text);
     for (enum prof_slice i = 0; i < PROF_SLICES; i++)
         if (row->ns[i] > 0)
             put_slice_row(out, row, i, window);
@@ -170,8 +170,7 @@ void prof_html_put_waterfall(FILE *out, const struct prof_html_page *page)
         return;
     fputs("<h3 id=\"waterfall\">Where the device's time went</h3>\n"
           "<p class=\"faint\">Each instant of the analysed interval has one state: busy by what "
-          "ran, "
-          "idle by what the host did until the next operation came.</p>\n",
+          "ran, idle by what the host did until the next operation came.</p>\n",
           out);
     for (size_t i = 0; i < findings->waterfall_count; i++)
         put_device_waterfall(out, page->data, i);
@@ -208,14 +207,13 @@ static int64_t remaining_time(int64_t ns, int64_t less)
 
 static void put_bars(FILE *out, const struct prof_ranks *ranks)
 {
-    fputs("<h3 id=\"rank-time\">Where each rank's time went</h3>\n<p class=\"faint\">"
-          "<span class=\"legend slice-kernel\"></span>computing <span class=\"legend "
-          "slice-copy_other\">"
-          "</span>copying <span class=\"legend slice-exchange\"></span>in collectives that nothing "
-          "covers "
-          "<span class=\"legend slice-wait\"></span>of that, waiting for other ranks; the rest is "
-          "idle</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
-          out);
+    fputs(
+        "<h3 id=\"rank-time\">Where each rank's time went</h3>\n<p class=\"faint\"><span "
+        "class=\"legend slice-kernel\"></span>computing <span class=\"legend "
+        "slice-copy_other\"></span>copying <span class=\"legend slice-exchange\"></span>in "
+        "collectives that nothing covers <span class=\"legend slice-wait\"></span>of that, waiting "
+        "for other ranks; the rest is idle</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
+        out);
     for (size_t i = 0; i < ranks->count && i < RANKS; i++) {
         const struct prof_rank_row *row = &ranks->rows[i];
         put_rank_name(out, row);
@@ -260,15 +258,12 @@ static void put_iterations(FILE *out, const struct prof_ranks *ranks)
         most = waiting_share(&ranks->iterations[i]) > most ? waiting_share(&ranks->iterations[i])
                                                            : most;
     fputs("<h3 id=\"rank-waiting\">Which rank waited in which iteration</h3>\n<p class=\"faint\">A "
-          "column "
-          "is an "
-          "instance of <code>",
+          "column is an instance of <code>",
           out);
     prof_html_text(out, ranks->iteration_name);
     fprintf(out,
             "</code>: the fuller, the longer the rank waited in it, at most %s of it; framed is "
-            "the one that "
-            "the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
+            "the one that the others waited for.</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
             prof_percent(most).text);
     for (uint32_t i = 0; i < ranks->count && i < RANKS; i++) {
         put_rank_name(out, &ranks->rows[i]);
@@ -404,11 +399,9 @@ static void put_times(FILE *out, const struct prof_comparison *c)
     fputs("<div class=\"scroll\"><table id=\"comparison-times\"><caption>Times, per "
           "iteration</caption>\n"
           "<thead><tr><th scope=\"col\" class=\"plain\">Moved</th><th scope=\"col\" "
-          "class=\"plain\">Change</th>"
-          "<th scope=\"col\" class=\"plain\">Baseline</th><th scope=\"col\" class=\"plain\">This "
-          "run</th>"
-          "<th scope=\"col\" class=\"plain\">Per iteration</th>"
-          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
+          "class=\"plain\">Change</th><th scope=\"col\" class=\"plain\">Baseline</th><th "
+          "scope=\"col\" class=\"plain\">This run</th><th scope=\"col\" class=\"plain\">Per "
+          "iteration</th><th scope=\"col\" class=\"left plain\">Metric</th></tr></thead>\n",
           out);
     for (size_t i = 0; i < PROF_GATE_TIMES; i++)
         put_family(out, c, &prof_gate_times[i], most);
@@ -425,9 +418,8 @@ static void put_count_changes_html(FILE *out, const struct prof_comparison *c)
         return;
     }
     fputs("<div class=\"scroll\"><table id=\"comparison-counts\"><caption>Counts and bytes that "
-          "differ"
-          "</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th>"
-          "<th scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
+          "differ</caption>\n<thead><tr><th scope=\"col\" class=\"left plain\">Change</th><th "
+          "scope=\"col\" class=\"left plain\">Metric</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < c->count && shown < COMPARED_ROWS; i++) {
         if (!prof_gate_count_differs(&c->rows[i]))
@@ -469,8 +461,8 @@ void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
     const struct prof_html_comparison *c = page->comparison;
     if (!c)
         return;
-    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\">"
-          "<h2 id=\"comparison-title\">Comparison</h2>\n<p>This run against <code>",
+    fputs("<section id=\"comparison\" aria-labelledby=\"comparison-title\"><h2 "
+          "id=\"comparison-title\">Comparison</h2>\n<p>This run against <code>",
           out);
     prof_html_text(out, c->baseline->path);
     fputs("</code> (<span class=\"mono short\">", out);

@@ -70,9 +70,8 @@ static const struct prof_report_table size_table = {
     .part = PROF_PART_TRANSFERS,
     .title = "Transfers by size",
     .none = "no memcpys",
-    .help =
-        "Classes grow by a factor of four; the bar of the speed is its share of the fastest class "
-        "in that direction.",
+    .help = "Classes grow by a factor of four; the bar of the speed is its share of the fastest "
+            "class in that direction.",
     .columns = size_columns,
     .row_bytes = sizeof(struct prof_size_row)};
 

@@ -160,9 +160,8 @@ static void note_steps(const struct prof_report_data *data, char *out, size_t si
     char *name = prof_report_cut(p->phase_count == 1 ? p->phases->name : NULL, 60);
     if (!p->steps)
         snprintf(out, size,
-                 "Nothing repeats, so leaks and state look alike: put a range around an "
-                 "iteration of the program (nvtxRangePush(\"step\"), "
-                 "torch.cuda.nvtx.range(\"step\")).");
+                 "Nothing repeats, so leaks and state look alike: put a range around an iteration "
+                 "of the program (nvtxRangePush(\"step\"), torch.cuda.nvtx.range(\"step\")).");
     else if (p->phase_count > 1)
         snprintf(out, size,
                  "%s repeat, each analysed by its own iterations, %s after warm-up in all: growth "

@@ -171,9 +171,9 @@ static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
         put_utilisation_data(plots, out, unit, 0, u->rows[0].busy_share);
         put_utilisation_data(plots, out, unit, 1, u->rows[0].kernel_share);
         put_utilisation_data(plots, out, unit, 2, u->rows[0].memcpy_memset_share);
-        fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', "
-              "$d1 using 1:2 with steps lw 1.5 lc rgb '#0072b2' title 'kernels', "
-              "$d2 using 1:2 with steps lw 1.5 lc rgb '#d55e00' title 'memcpy and memset'\n",
+        fputs("plot $d0 using 1:2 with fillsteps lc rgb '#d0e2ee' title 'busy', $d1 using 1:2 with "
+              "steps lw 1.5 lc rgb '#0072b2' title 'kernels', $d2 using 1:2 with steps lw 1.5 lc "
+              "rgb '#d55e00' title 'memcpy and memset'\n",
               out);
         return NULL;
     }
@@ -286,11 +286,10 @@ static const char *plot_durations(const struct prof_plots *plots, FILE *out)
     }
     if (!count)
         return "no kernels";
-    put_plot_frame(
-        out, PROF_GNUPLOT_LEFT, "How long kernels run",
-        "share of each kernel's own executions, by steps of an eighth; the kernels that took "
-        "most time",
-        "duration of one execution", "executions");
+    put_plot_frame(out, PROF_GNUPLOT_LEFT, "How long kernels run",
+                   "share of each kernel's own executions, by steps of an eighth; the kernels that "
+                   "took most time",
+                   "duration of one execution", "executions");
     fputs("set logscale x\nset format x " TIME_FORMAT "\nset format y '%g %%'\n", out);
     put_axis_range(out, "x", pow(10, floor(log10(least))) / 1e9,
                    pow(10, ceil(log10(fmax(most, 2)))) / 1e9);
@@ -431,8 +430,8 @@ static const char *plot_memory(const struct prof_plots *plots, FILE *out)
                  (double[]){(double)end / time.size, (double)last->bytes / size.size,
                             (double)last->bytes / size.size},
                  3);
-    fputs("END\nplot $memory using 1:3 with fillsteps lc rgb '#d0e2ee' notitle, "
-          "$memory using 1:2 with steps lw 1.5 lc rgb '#0072b2' notitle\n",
+    fputs("END\nplot $memory using 1:3 with fillsteps lc rgb '#d0e2ee' notitle, $memory using 1:2 "
+          "with steps lw 1.5 lc rgb '#0072b2' notitle\n",
           out);
     return NULL;
 }

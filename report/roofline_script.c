@@ -405,10 +405,10 @@ enum prof_status prof_report_roofline_script(const struct prof_roofline *rooflin
     struct figure f = {.roofline = roofline, .capture = capture, .out = out};
     choose_points(&f);
     if (!f.count)
-        return prof_fail(err, PROF_NOTFOUND,
-                         "the roofline has nothing to draw: no kernel of this capture has both "
-                         "FLOP and bytes (declare them with perfkit/annotate.h, see "
-                         "docs/guide/roofline.md)");
+        return prof_fail(
+            err, PROF_NOTFOUND,
+            "the roofline has nothing to draw: no kernel of this capture has both FLOP and bytes "
+            "(declare them with perfkit/annotate.h, see docs/guide/roofline.md)");
     choose_axes(&f);
     prof_gnuplot_terminal(out, terminal);
     put_gnuplot_axes(&f);

@@ -121,9 +121,8 @@ const struct prof_report_table prof_report_counters_table = {
     .part_order = 1,
     .title = "Hardware counters",
     .none = "none were sampled",
-    .help =
-        "Bytes a second and shares of the pipes' peaks while the kernel ran; joint: of all that "
-        "ran with it, shared: other programs used the device too.",
+    .help = "Bytes a second and shares of the pipes' peaks while the kernel ran; joint: of all "
+            "that ran with it, shared: other programs used the device too.",
     .screen_rows = 10,
     .optional = true,
     .totals = counter_totals,
@@ -249,9 +248,8 @@ const struct prof_report_table prof_report_exact_counts_table = {
     .part_order = 1,
     .title = "Counted launches",
     .none = "none were counted one by one",
-    .help =
-        "FLOP and bytes of a launch, by counting some of each configuration. Error: of the FLOP; "
-        "n/a: not everything that they are made of was counted.",
+    .help = "FLOP and bytes of a launch, by counting some of each configuration. Error: of the "
+            "FLOP; n/a: not everything that they are made of was counted.",
     .screen_rows = 10,
     .optional = true,
     .not_in_text = true,

@@ -318,10 +318,9 @@ const struct prof_report_table prof_report_host_table = {
     .part_order = 2,
     .title = "Where the host was",
     .none = "the host was not sampled (--cpu-sample)",
-    .help =
-        "Time of threads by samples: those that launch device work first, by their time while no "
-        "device worked (Device idle: running, blocked and preempted then), the others by what they "
-        "ran.",
+    .help = "Time of threads by samples: those that launch device work first, by their time while "
+            "no device worked (Device idle: running, blocked and preempted then), the others by "
+            "what they ran.",
     .screen_rows = 8,
     .optional = true,
     .totals = host_totals,
@@ -381,9 +380,8 @@ const struct prof_report_table prof_report_host_threads_table = {
     .part_order = 2,
     .title = "Time of threads",
     .none = "the host was not sampled (--cpu-sample)",
-    .help =
-        "Running includes the kernel's time for the thread; preempted is ready to run without a "
-        "processor.",
+    .help = "Running includes the kernel's time for the thread; preempted is ready to run without "
+            "a processor.",
     .screen_rows = 6,
     .optional = true,
     ROWS(prof_cpu_thread, host_thread),

@@ -326,11 +326,10 @@ static const struct prof_report_table places_table = {
     .part = PROF_PART_NONE,
     .title = "Memory",
     .none = "no allocations",
-    .help =
-        "Peak is the most that was allocated at one moment; a row `all` of each device, then its "
-        "kinds. Growth per iteration: by how much what a phase allocated and did not free yet "
-        "grows from one of its iterations to the next, of the phase where that is most. Brief: "
-        "freed in the iteration that made it, or within a millisecond.",
+    .help = "Peak is the most that was allocated at one moment; a row `all` of each device, then "
+            "its kinds. Growth per iteration: by how much what a phase allocated and did not free "
+            "yet grows from one of its iterations to the next, of the phase where that is most. "
+            "Brief: freed in the iteration that made it, or within a millisecond.",
     .screen_rows = 12,
     ROWS(prof_memory_place, place),
 };
@@ -341,8 +340,7 @@ static const struct prof_report_table failures_table = {
     .title = "Out of memory",
     .none = "no allocation failed for lack of memory",
     .help = "Allocations that failed for lack of memory: how much was requested, and what was "
-            "allocated "
-            "then.",
+            "allocated then.",
     .name_cells = PATHS,
     .screen_rows = 5,
     .optional = true,
@@ -378,8 +376,7 @@ static const struct prof_report_table kept_table = {
     .title = "Kept",
     .none = "nothing",
     .help = "Leak: iterations after warm-up go on keeping more, until the last one is over. State: "
-            "they "
-            "do not. Both by the iterations of the phase that keeps most.",
+            "they do not. Both by the iterations of the phase that keeps most.",
     .name_cells = PATHS,
     .screen_rows = 10,
     .totals = kept_totals,
@@ -392,8 +389,7 @@ static const struct prof_report_table brief_table = {
     .title = "Freed at once",
     .none = "nothing lives briefly",
     .help = "Allocations freed in the iteration that made them, or within a millisecond, and the "
-            "host's "
-            "time in the calls that made and freed them.",
+            "host's time in the calls that made and freed them.",
     .name_cells = PATHS,
     .screen_rows = 6,
     .optional = true,
@@ -417,9 +413,8 @@ static const struct prof_report_table driver_table = {
     .part_order = 3,
     .title = "By the driver's count",
     .none = "the driver's count was not sampled",
-    .help =
-        "When most was in use: in use = allocations + others + context, code + granularity + rest. "
-        "Worst rest: of all samples, as a share of what was in use.",
+    .help = "When most was in use: in use = allocations + others + context, code + granularity + "
+            "rest. Worst rest: of all samples, as a share of what was in use.",
     .screen_rows = 8,
     .optional = true,
     ROWS(prof_memory_driver, driver),

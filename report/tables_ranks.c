@@ -69,8 +69,8 @@ static void describe_ranks(const struct prof_report_data *data, struct prof_repo
     notes->count = ranks->count > 1 && note_worst(ranks, notes->text[0], size);
     if (ranks->missing > 0 && ranks->missing != PROF_UNKNOWN)
         snprintf(notes->text[notes->count++], size,
-                 "%s of %s ranks are not in this capture: what they waited for, "
-                 "and which ranks waited for them, is not known",
+                 "%s of %s ranks are not in this capture: what they waited for, and which ranks "
+                 "waited for them, is not known",
                  prof_count(ranks->missing).text, prof_count(ranks->world_size).text);
     if (ranks->why_unmatched)
         snprintf(notes->text[notes->count++], size, "%s of %s operations have no waiting time: %s",
@@ -78,18 +78,18 @@ static void describe_ranks(const struct prof_report_data *data, struct prof_repo
                  prof_count(ranks->operations).text, ranks->why_unmatched);
     if (ranks->calls_without_kernel)
         snprintf(notes->text[notes->count++], size,
-                 "%s made no kernel that is known to be theirs: captured into a "
-                 "graph that never ran, or done by a copy engine",
+                 "%s made no kernel that is known to be theirs: captured into a graph that never "
+                 "ran, or done by a copy engine",
                  prof_counted(ranks->calls_without_kernel, "call of NCCL", "calls of NCCL").text);
     if (ranks->clock_error_ns == PROF_UNKNOWN)
         snprintf(notes->text[notes->count++], size,
-                 "the clocks of the hosts could not be compared: which rank was late, and "
-                 "which ranks waited, is not known");
+                 "the clocks of the hosts could not be compared: which rank was late, and which "
+                 "ranks waited, is not known");
     else if (ranks->clock_error_ns > 0)
-        snprintf(notes->text[notes->count++], size,
-                 "the clocks of different hosts agree to %s: smaller delays are not "
-                 "reported as late",
-                 prof_duration_ns(ranks->clock_error_ns).text);
+        snprintf(
+            notes->text[notes->count++], size,
+            "the clocks of different hosts agree to %s: smaller delays are not reported as late",
+            prof_duration_ns(ranks->clock_error_ns).text);
     if (ranks->differences_left_out)
         snprintf(notes->text[notes->count++], size,
                  "%s more differences between ranks are left out",
@@ -295,10 +295,9 @@ const struct prof_report_table prof_report_ranks_table = {
     .notes = describe_ranks,
     .title = "Ranks",
     .none = "no ranks",
-    .help =
-        "Times are unions within the iterations, or from first to last operation: exposed is "
-        "collectives while no other kernel ran, waiting is in them until the last rank had come; "
-        "came last counts the collectives that all others waited for.",
+    .help = "Times are unions within the iterations, or from first to last operation: exposed is "
+            "collectives while no other kernel ran, waiting is in them until the last rank had "
+            "come; came last counts the collectives that all others waited for.",
     .screen_rows = 16,
     .optional = true,
     .worth = rank_worth,
@@ -358,9 +357,8 @@ const struct prof_report_table prof_report_collectives_table = {
     .part = PROF_PART_RANKS,
     .title = "Collectives",
     .none = "no collective operations",
-    .help =
-        "By communicator, operation and message, over all ranks; without waiting is the time from "
-        "the last arrival on; algorithm and bus bandwidth are those of nccl-tests.",
+    .help = "By communicator, operation and message, over all ranks; without waiting is the time "
+            "from the last arrival on; algorithm and bus bandwidth are those of nccl-tests.",
     .screen_rows = 8,
     .optional = true,
     .totals = collective_totals,
@@ -400,9 +398,8 @@ const struct prof_report_table prof_report_late_ranks_table = {
     .part = PROF_PART_RANKS,
     .title = "Latest arrivals",
     .none = "no rank came late",
-    .help =
-        "Collectives that all others waited for: late is after the second last, the cause what its "
-        "device did longer than the others' since the collective before.",
+    .help = "Collectives that all others waited for: late is after the second last, the cause what "
+            "its device did longer than the others' since the collective before.",
     .screen_rows = 8,
     .optional = true,
     ROWS(prof_rank_late, late),
@@ -438,9 +435,8 @@ const struct prof_report_table prof_report_rank_iterations_table = {
     .part = PROF_PART_RANKS,
     .title = "Iterations across ranks",
     .none = "no range repeats on every rank",
-    .help =
-        "What each rank's device did in each iteration; slowest is the one that waited least, for "
-        "which the others waited.",
+    .help = "What each rank's device did in each iteration; slowest is the one that waited least, "
+            "for which the others waited.",
     .screen_rows = 16,
     .optional = true,
     .worth = rank_worth,
@@ -539,9 +535,8 @@ const struct prof_report_table prof_report_rank_links_table = {
     .part = PROF_PART_RANKS,
     .title = "Bandwidth between ranks",
     .none = "none is known",
-    .help =
-        "Of messages of 1 MiB and more, by communicator, or by sender and receiver; usual is the "
-        "median of the others of as many ranks.",
+    .help = "Of messages of 1 MiB and more, by communicator, or by sender and receiver; usual is "
+            "the median of the others of as many ranks.",
     .screen_rows = 8,
     .optional = true,
     .worth = link_worth,
@@ -572,8 +567,7 @@ const struct prof_report_table prof_report_network_table = {
     .title = "Network ports",
     .none = "no network port carried anything",
     .help = "Bytes of all programs of the host while perfkit recorded; of link is the larger rate "
-            "of both "
-            "directions.",
+            "of both directions.",
     .screen_rows = 8,
     .optional = true,
     .not_in_text = true,

@@ -596,9 +596,8 @@ const struct prof_report_table prof_report_pools_table = {
     .part_order = 2,
     .title = "Memory pools",
     .none = "no memory pools",
-    .help =
-        "Reserved is what a pool held at most, Used what allocations took of it, Unused the most "
-        "that it held unused.",
+    .help = "Reserved is what a pool held at most, Used what allocations took of it, Unused the "
+            "most that it held unused.",
     .screen_rows = 4,
     .optional = true,
     ROWS(prof_pool, pool),

@@ -462,11 +462,11 @@ static void print_next(const struct prof_report_page *page, const struct prof_re
             prof_report_plain(page));
     for (size_t i = 0; i < count; i++)
         prof_report_wrap(page, 4, "  -", steps[i]);
-    prof_report_wrap(page, 4, "  -",
-                     page->all ? "The timeline, to open in a browser: perfkit report FILE --html "
-                                 "report.html"
-                               : "perfkit report FILE --all: every table; --html OUT: a page for a "
-                                 "browser, with the timeline");
+    prof_report_wrap(
+        page, 4, "  -",
+        page->all ? "The timeline, to open in a browser: perfkit report FILE --html report.html"
+                  : "perfkit report FILE --all: every table; --html OUT: a page for a browser, "
+                    "with the timeline");
 }
 
 /* An empty line is before each table; the lines of empty ones follow each other without. */

@@ -361,8 +361,8 @@ void tui_fill_memory(struct tui_table *table, const struct tui_view_input *input
         add_holder_row(table, input, &holders[i], (int64_t)i);
     free(holders);
     tui_table_note(table,
-                   "All processes: %s live now, most %s at %s. Set in: what "
-                   "holds most (by line where call stacks were taken)",
+                   "All processes: %s live now, most %s at %s. Set in: what holds most (by line "
+                   "where call stacks were taken)",
                    prof_bytes_of(model->live_bytes).text, prof_bytes_of(model->peak_bytes).text,
                    prof_duration_ns(model->peak_bytes ? model->peak_ns : PROF_UNKNOWN).text);
 }

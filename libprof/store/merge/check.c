@@ -124,11 +124,10 @@ static enum prof_status refuse_mixture(struct merge *m)
     }
     if (!summary || !events || m->options->summary)
         return PROF_OK;
-    return prof_fail(
-        m->err, PROF_INVALID,
-        "%s is a summary and has no events, others have: give the captures that it was "
-        "made of, or --summary",
-        summary->path);
+    return prof_fail(m->err, PROF_INVALID,
+                     "%s is a summary and has no events, others have: give the captures that it "
+                     "was made of, or --summary",
+                     summary->path);
 }
 
 static enum prof_status leave_out_copies(struct merge *m)
@@ -287,9 +286,8 @@ static enum prof_status check_state(struct merge *m, struct merge_input *in)
     if (!in->state)
         ok = merge_lacks(in->part, "it does not say how it ended");
     else if (!strcmp(in->state, "recording") || !strcmp(in->state, "closing"))
-        ok = merge_lacks(in->part,
-                         "it is still being recorded, or perfkit was killed: wait, or finish "
-                         "it with perfkit recover");
+        ok = merge_lacks(in->part, "it is still being recorded, or perfkit was killed: wait, or "
+                                   "finish it with perfkit recover");
     else if (!strcmp(in->state, "recovered"))
         ok = merge_note(m, PROF_HEALTH_part_recovered, "%s was finished by perfkit recover",
                         in->path);

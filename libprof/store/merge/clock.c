@@ -181,12 +181,10 @@ static bool note_assumed_clocks(struct merge *m, const struct groups *groups)
             example = g->first;
     }
     const char *path = example == SIZE_MAX ? "" : m->inputs[example].path;
-    return (!by_wall ||
-            merge_note(
-                m, PROF_HEALTH_clock_assumed,
-                "times of %zu of %zu hosts (as in %s) are only as near to the others' as their "
-                "wall clocks: no collectives to compare",
-                by_wall, groups->list.count, path)) &&
+    return (!by_wall || merge_note(m, PROF_HEALTH_clock_assumed,
+                                   "times of %zu of %zu hosts (as in %s) are only as near to the "
+                                   "others' as their wall clocks: no collectives to compare",
+                                   by_wall, groups->list.count, path)) &&
            (!by_nothing ||
             merge_note(m, PROF_HEALTH_clock_unknown,
                        "%zu of %zu files (as %s) have no wall clock: they begin with the first one",

@@ -67,9 +67,8 @@ static int64_t mapped(const struct prof_map *map, int64_t key)
 
 static bool read_configs(struct reading *r)
 {
-    sqlite3_stmt *row =
-        prepare_ends_query(r, "SELECT c.id, s.value FROM launch_config c JOIN string s "
-                              "ON s.id = coalesce(c.demangled, c.name)");
+    sqlite3_stmt *row = prepare_ends_query(r, "SELECT c.id, s.value FROM launch_config c JOIN "
+                                              "string s ON s.id = coalesce(c.demangled, c.name)");
     prof_map_clear(&r->operation);
     while (row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {
         enum prof_collective operation =
@@ -127,9 +126,8 @@ static enum prof_collective operation_of_range(struct reading *r, int64_t domain
 static void read_range_ends(struct reading *r)
 {
     r->text = prepare_ends_query(r, "SELECT value FROM string WHERE id = ?1");
-    sqlite3_stmt *row =
-        prepare_ends_query(r, "SELECT start + duration, domain, name, thread FROM range "
-                              "WHERE duration NOT NULL");
+    sqlite3_stmt *row = prepare_ends_query(
+        r, "SELECT start + duration, domain, name, thread FROM range WHERE duration NOT NULL");
     prof_map_clear(&r->operation);
     read_map(r, &r->process_of, "SELECT id, process FROM thread");
     while (r->text && row && !r->failed && sqlite3_step(row) == SQLITE_ROW) {

@@ -25,15 +25,13 @@ static enum prof_status read_capture(struct merge_input *in, struct prof_error *
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(
             in->db,
-            "SELECT state, perfkit_version, command, directory, host, boot_id, kernel, "
-            "cpu, trace, kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, "
-            "start_raw_ns, duration, exit_status, exit_signal, "
-            "EXISTS(SELECT 1 FROM merged_part), "
-            "EXISTS(SELECT 1 FROM capture_health WHERE code='part_summary'), "
+            "SELECT state, perfkit_version, command, directory, host, boot_id, kernel, cpu, trace, "
+            "kernel_filter, cpu_count, start_mono_ns, start_realtime_ns, start_raw_ns, duration, "
+            "exit_status, exit_signal, EXISTS(SELECT 1 FROM merged_part), EXISTS(SELECT 1 FROM "
+            "capture_health WHERE code='part_summary'), "
             /* the boot whose clock a merged capture has, where its parts leave no doubt */
-            "(SELECT max(boot_id) FROM merged_part WHERE clock='same' "
-            "HAVING count(DISTINCT boot_id)=1 AND count(boot_id)=count(*)) "
-            "FROM capture ORDER BY id LIMIT 1",
+            "(SELECT max(boot_id) FROM merged_part WHERE clock='same' HAVING count(DISTINCT "
+            "boot_id)=1 AND count(boot_id)=count(*)) FROM capture ORDER BY id LIMIT 1",
             -1, &row, NULL))
         return prof_store_fail(in->store, "read", err);
     int64_t *const numbers[] = {&in->cpu_count,    &in->start_mono_ns, &in->start_realtime_ns,
@@ -77,10 +75,10 @@ static enum prof_status read_processes(struct merge_input *in, struct prof_error
 {
     sqlite3_stmt *row;
     bool ok = true;
-    if (sqlite3_prepare_v2(in->db,
-                           "SELECT pid, start, rank, world_size, spool NOT NULL, job FROM process "
-                           "ORDER BY id",
-                           -1, &row, NULL))
+    if (sqlite3_prepare_v2(
+            in->db,
+            "SELECT pid, start, rank, world_size, spool NOT NULL, job FROM process ORDER BY id", -1,
+            &row, NULL))
         return prof_store_fail(in->store, "read", err);
     while (ok && sqlite3_step(row) == SQLITE_ROW)
         ok = add_input_process(in, row);

@@ -85,10 +85,10 @@ static enum prof_status sum_kernels(struct merge *m, struct merge_input *in, sql
     const struct merge_ids *streams = &in->ids[merge_plan_find(&m->plan, "stream")],
                            *configs = &in->ids[merge_plan_find(&m->plan, "launch_config")];
     enum prof_status status = PROF_OK;
-    sqlite3_prepare_v2(in->db,
-                       "SELECT start, duration, stream, config FROM kernel "
-                       "WHERE start NOT NULL AND duration >= 0",
-                       -1, &row, NULL);
+    sqlite3_prepare_v2(
+        in->db,
+        "SELECT start, duration, stream, config FROM kernel WHERE start NOT NULL AND duration >= 0",
+        -1, &row, NULL);
     while (row && !status && sqlite3_step(row) == SQLITE_ROW) {
         if (!rollup_sums_add(&m->rollup, merge_ids_now(streams, sqlite3_column_int64(row, 2)),
                              merge_ids_now(configs, sqlite3_column_int64(row, 3)),

@@ -88,11 +88,10 @@ enum prof_status merge_add_lines(struct merge *m, struct merge_input *in)
 {
     sqlite3_stmt *row = NULL;
     bool ok = true;
-    sqlite3_prepare_v2(
-        in->db,
-        "SELECT subject, item, note, level, code, value FROM capture_health WHERE process IS NULL "
-        "ORDER BY id",
-        -1, &row, NULL);
+    sqlite3_prepare_v2(in->db,
+                       "SELECT subject, item, note, level, code, value FROM capture_health WHERE "
+                       "process IS NULL ORDER BY id",
+                       -1, &row, NULL);
     while (row && ok && sqlite3_step(row) == SQLITE_ROW) {
         struct merge_line theirs = {.subject = (char *)sqlite3_column_text(row, 0),
                                     .item = (char *)sqlite3_column_text(row, 1),
