@@ -240,7 +240,6 @@ static bool push_row(struct prof_ordered *o, const struct prof_ordered_row *row)
 static void change_to_sorting(struct prof_ordered *o)
 {
     char *extra;
-    const char *join = *o->query.where ? "AND" : "WHERE";
     sqlite3_finalize(o->scan);
     o->scan = NULL;
     prof_array_free(&o->heap);
@@ -251,10 +250,10 @@ static void change_to_sorting(struct prof_ordered *o)
     if (!o->has_current)
         extra = sqlite3_mprintf("ORDER BY 1, 2");
     else if (o->current.cells[0] == PROF_UNKNOWN)
-        extra = sqlite3_mprintf("%s ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2",
-                                join, o->query.key, o->current.cells[1], o->query.key);
+        extra = sqlite3_mprintf("AND ((%s) IS NULL AND id > %lld OR (%s) NOT NULL) ORDER BY 1, 2",
+                                o->query.key, o->current.cells[1], o->query.key);
     else
-        extra = sqlite3_mprintf("%s ((%s), id) > (%lld, %lld) ORDER BY 1, 2", join, o->query.key,
+        extra = sqlite3_mprintf("AND ((%s), id) > (%lld, %lld) ORDER BY 1, 2", o->query.key,
                                 o->current.cells[0], o->current.cells[1]);
     o->status =
         extra ? select_rows(o, false, extra, &o->scan, &o->err) : prof_out_of_memory(&o->err);

@@ -52,9 +52,8 @@ enum prof_status prof_baseline_fail(const struct prof_baseline_file *file, const
 {
     enum prof_status status = prof_sql_status(sqlite3_errcode(file->db));
     switch (status) {
-    case PROF_OK: /* not SQLite failed: memory of our own, or a system call */
-        return prof_fail_errno(err, errno == ENOMEM ? PROF_NOMEM : PROF_SYSTEM, "cannot %s %s",
-                               doing, file->path);
+    case PROF_OK: /* a copy of what was read had no memory */
+        return prof_fail(err, PROF_NOMEM, "out of memory");
     case PROF_FORMAT:
         return prof_fail(err, status,
                          "%s is not a file of baselines: give the one that perfkit "
@@ -126,14 +125,15 @@ bool prof_baseline_do(const struct prof_baseline_file *file, const char *sql, co
     return done;
 }
 
-static int64_t query_baseline_number(const struct prof_baseline_file *file, const char *sql)
+/* False: SQLite failed. */
+static bool query_baseline_number(const struct prof_baseline_file *file, const char *sql,
+                                  int64_t *answer)
 {
     sqlite3_stmt *statement = prof_baseline_prepare(file, sql, "");
-    int64_t answer = -1;
-    if (statement && sqlite3_step(statement) == SQLITE_ROW)
-        answer = sqlite3_column_int64(statement, 0);
+    bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
+    *answer = found ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_finalize(statement);
-    return answer;
+    return found;
 }
 
 enum prof_status prof_baseline_begin(const struct prof_baseline_file *file, struct prof_error *err)
@@ -267,8 +267,8 @@ static enum prof_status create_baseline_tables(struct prof_baseline_file *file,
  * at each of our statements. */
 static enum prof_status check(struct prof_baseline_file *file, struct prof_error *err)
 {
-    int64_t version = query_baseline_number(file, "PRAGMA user_version");
-    if (version < 0)
+    int64_t version, others = 0;
+    if (!query_baseline_number(file, "PRAGMA user_version", &version))
         return prof_baseline_fail(file, "read", err);
     if (version < OLDEST_VERSION)
         return prof_fail(err, PROF_VERSION,
@@ -295,11 +295,10 @@ static enum prof_status check(struct prof_baseline_file *file, struct prof_error
             return prof_baseline_fail(file, "read", err);
         sqlite3_finalize(row);
     }
-    int64_t others =
-        whole ? query_baseline_number(file, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN "
-                                            "('table', 'index')")
-              : 0;
-    if (others < 0)
+    if (whole && !query_baseline_number(file,
+                                        "SELECT count(*) FROM sqlite_schema WHERE type NOT IN "
+                                        "('table', 'index')",
+                                        &others))
         return prof_baseline_fail(file, "read", err);
     whole = whole && !others;
     if (!whole)
@@ -319,10 +318,9 @@ static enum prof_status prepare_file(struct prof_baseline_file *file, struct pro
     enum prof_status status = prof_baseline_begin(file, err);
     if (status)
         return status;
-    int64_t application = query_baseline_number(file, "PRAGMA application_id");
-    int64_t tables =
-        application < 0 ? -1 : query_baseline_number(file, "SELECT count(*) FROM sqlite_schema");
-    if (application < 0 || tables < 0)
+    int64_t application, tables;
+    if (!query_baseline_number(file, "PRAGMA application_id", &application) ||
+        !query_baseline_number(file, "SELECT count(*) FROM sqlite_schema", &tables))
         status = prof_baseline_fail(file, "read", err);
     else if (!application && !tables && file->write)
         status = create_baseline_tables(file, err);

@@ -142,11 +142,12 @@ class Baselines(Case):
         db.close()
         both(content_of(self.path("other")), "another program")
         both(content_of(file), "a capture")
-        db = sqlite3.connect(self.path("earlier"))
-        db.executescript("PRAGMA application_id = 0x50464b42; PRAGMA user_version = 1;"
-                         "CREATE TABLE run(metrics BLOB);")
-        db.close()
-        both(content_of(self.path("earlier")), "earlier perfkit")
+        for version in (1, -5):
+            db = sqlite3.connect(self.path("earlier%d" % version))
+            db.executescript("PRAGMA application_id = 0x50464b42; PRAGMA user_version = %d;"
+                             "CREATE TABLE run(metrics BLOB);" % version)
+            db.close()
+            both(content_of(self.path("earlier%d" % version)), "earlier perfkit")
         self.refused("gate", "--baseline", "mian", file, saying="there is no baseline 'mian'")
 
     def test_metrics_that_are_damaged(self):
