@@ -1,7 +1,6 @@
 /* perfkit ctl: starts and stops the recording of a program that runs under `perfkit run`. It writes
  * into the capture's control page and then waits until every process has looked at it, so that a
  * script may go on with what it wants recorded. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -182,34 +181,26 @@ static const struct cli_text_row ctl_examples[] = {
 
 /* ---- waiting for the processes --------------------------------------------------------------- */
 
+struct lookers {
+    uint64_t time;
+    unsigned behind;
+};
+
 /* Has this process not looked at the control page since `time`? The answer of one that has ended or
  * whose file is not whole does not matter. */
-static bool is_behind(int folder, const char *name, uint64_t time)
+static void add_behind(void *context, const struct spool_header *header, int64_t disk_bytes)
 {
-    struct spool_header header;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    ssize_t got = pread(fd, &header, sizeof header, 0);
-    close(fd);
-    return got == (ssize_t)sizeof header && header.magic == SPOOL_MAGIC && !header.ended &&
-           header.heartbeat_ns < time && !(kill((pid_t)header.pid, 0) < 0 && errno == ESRCH);
+    struct lookers *lookers = context;
+    (void)disk_bytes;
+    lookers->behind += !header->ended && header->heartbeat_ns < lookers->time &&
+                       !(kill((pid_t)header->pid, 0) < 0 && errno == ESRCH);
 }
 
 static unsigned count_behind(const char *folder, uint64_t time)
 {
-    DIR *dir = opendir(folder);
-    unsigned count = 0;
-    struct dirent *entry;
-    size_t suffix = strlen(SPOOL_SUFFIX);
-    while (dir && (entry = readdir(dir))) {
-        size_t length = strlen(entry->d_name);
-        if (length > suffix && strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) == 0)
-            count += is_behind(dirfd(dir), entry->d_name, time);
-    }
-    if (dir)
-        closedir(dir);
-    return count;
+    struct lookers lookers = {.time = time};
+    spool_headers(folder, add_behind, &lookers);
+    return lookers.behind;
 }
 
 static unsigned wait_for_processes(const char *folder, uint64_t time)

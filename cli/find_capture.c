@@ -115,6 +115,29 @@ static bool is_wanted_spool(const char *folder, bool running)
 #define NAME_BYTES (sizeof "perfkit-XXXXXX" - 1)
 #define MAKING_S 1 /* a folder that is younger may still be being made */
 
+bool spool_headers(const char *folder, spool_header_found found, void *context)
+{
+    DIR *dir = opendir(folder);
+    size_t suffix = strlen(SPOOL_SUFFIX);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        size_t length = strlen(entry->d_name);
+        struct spool_header header;
+        struct stat info;
+        if (length <= suffix || strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX) != 0)
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0)
+            continue;
+        if (pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+            header.magic == SPOOL_MAGIC && fstat(fd, &info) == 0)
+            found(context, &header, (int64_t)info.st_blocks * 512);
+        close(fd);
+    }
+    if (dir)
+        closedir(dir);
+    return dir != NULL;
+}
+
 bool spool_is_stillborn(const char *folder)
 {
     char path[PATH_MAX + 16];

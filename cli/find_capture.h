@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "libprof/base/error.h"
+#include "libprof/spool/layout.h"
 
 /* ---- the newest of a folder ------------------------------------------------------------------ */
 
@@ -38,6 +39,11 @@ bool spool_is_running(const char *folder);
 /* Is the absolute path that of a folder whose perfkit was killed before it named its capture? It
  * holds nothing but the lock, if that. */
 bool spool_is_stillborn(const char *folder);
+
+/* Called for each spool of the folder that has a whole header. False: the folder cannot be read. */
+typedef void (*spool_header_found)(void *context, const struct spool_header *header,
+                                   int64_t disk_bytes);
+bool spool_headers(const char *folder, spool_header_found found, void *context);
 
 /* The folder that belongs to a capture file; false when there is none. */
 bool spool_find_for(const char *capture, char folder[PATH_MAX]);

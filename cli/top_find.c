@@ -1,7 +1,6 @@
 /* Which capture `perfkit top` shows, and what perfkit itself costs. What is started is a `perfkit
  * run` like any other: it may be left alone, watched by a second top, controlled by `perfkit ctl`.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -308,37 +307,13 @@ static void measure_process_usage(struct top_usage *usage, int64_t pid, double *
     usage->at_ns = now;
 }
 
-static bool add_spool(int folder, const char *name, struct tui_health *health)
+static void add_spool(void *context, const struct spool_header *header, int64_t disk_bytes)
 {
-    struct spool_header header;
-    struct stat info;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    bool whole = pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
-                 header.magic == SPOOL_MAGIC && fstat(fd, &info) == 0;
-    close(fd);
-    if (!whole)
-        return false;
-    for (size_t i = 0; i < sizeof header.dropped / sizeof header.dropped[0]; i++)
-        health->dropped += (int64_t)header.dropped[i];
+    struct tui_health *health = context;
+    for (size_t i = 0; i < sizeof header->dropped / sizeof header->dropped[0]; i++)
+        health->dropped += (int64_t)header->dropped[i];
     health->spools++;
-    health->spool_bytes += (int64_t)info.st_blocks * 512;
-    return true;
-}
-
-static void look_at_spools(const char *folder, struct tui_health *health)
-{
-    DIR *dir = opendir(folder);
-    size_t suffix = strlen(SPOOL_SUFFIX);
-    health->dropped = health->spools = health->spool_bytes = dir ? 0 : PROF_UNKNOWN;
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        size_t length = strlen(entry->d_name);
-        if (length > suffix && !strcmp(entry->d_name + length - suffix, SPOOL_SUFFIX))
-            add_spool(dirfd(dir), entry->d_name, health);
-    }
-    if (dir)
-        closedir(dir);
+    health->spool_bytes += disk_bytes;
 }
 
 /* The first line of /proc/stat: ticks in user, nice, system, idle, iowait, irq, softirq, steal. */
@@ -369,7 +344,9 @@ void top_measure(void *context, struct tui_health *health)
     struct control control;
     health->recorder_pid = PROF_UNKNOWN;
     if (tui_model_is_live(m->model) && spool) {
-        look_at_spools(spool, health);
+        health->dropped = health->spools = health->spool_bytes = 0;
+        if (!spool_headers(spool, add_spool, health))
+            health->dropped = health->spools = health->spool_bytes = PROF_UNKNOWN;
         if (!control_find(&control, spool, NULL)) {
             health->recorder_pid = control.page->owner;
             control_close(&control);

@@ -174,6 +174,11 @@ void prof_report_json_capture(struct prof_json *json, const struct prof_report_d
     prof_json_end(json);
 }
 
+static const char *const trust_levels[] = {[PROF_TRUST_NOTE] = "note",
+                                           [PROF_TRUST_WARNING] = "warning",
+                                           [PROF_TRUST_RISK] = "risk",
+                                           [PROF_TRUST_LOSS] = "loss"};
+
 static void put_balances(struct prof_json *json, const char *key, const struct prof_balance *rows,
                          size_t count)
 {
@@ -222,10 +227,6 @@ static void put_graph_work(struct prof_json *json, const struct prof_graph_work 
 
 void prof_report_json_trust(struct prof_json *json, const struct prof_report_data *data)
 {
-    static const char *const levels[] = {[PROF_TRUST_NOTE] = "note",
-                                         [PROF_TRUST_WARNING] = "warning",
-                                         [PROF_TRUST_RISK] = "risk",
-                                         [PROF_TRUST_LOSS] = "loss"};
     const struct prof_trust *trust = &data->trust;
     prof_json_object(json, "trust");
     prof_json_string(json, "status", prof_trust_status_name(trust->status));
@@ -241,7 +242,7 @@ void prof_report_json_trust(struct prof_json *json, const struct prof_report_dat
     for (size_t i = 0; i < trust->statement_count; i++) {
         const struct prof_statement *statement = &trust->statements[i];
         prof_json_object(json, NULL);
-        prof_json_string(json, "level", levels[statement->level]);
+        prof_json_string(json, "level", trust_levels[statement->level]);
         prof_json_string(json, "code", statement->code);
         if (statement->process)
             prof_json_int(json, "process", statement->process);
@@ -289,14 +290,10 @@ void prof_report_json_devices(struct prof_json *json, const struct prof_report_d
 /* The verdict of the trust block has its table too: a spreadsheet must not hide it. */
 static void csv_trust(FILE *out, const struct prof_trust *trust)
 {
-    static const char *const levels[] = {[PROF_TRUST_NOTE] = "note",
-                                         [PROF_TRUST_WARNING] = "warning",
-                                         [PROF_TRUST_RISK] = "risk",
-                                         [PROF_TRUST_LOSS] = "loss"};
     fprintf(out, "table,level,text\r\ntrust,%s,\r\n", prof_trust_status_name(trust->status));
     for (size_t i = 0; i < trust->statement_count; i++) {
         const char *text = trust->statements[i].text;
-        fprintf(out, "trust,%s,", levels[trust->statements[i].level]);
+        fprintf(out, "trust,%s,", trust_levels[trust->statements[i].level]);
         prof_report_csv_value(out, prof_report_text(text));
         fputs("\r\n", out);
     }
