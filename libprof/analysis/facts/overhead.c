@@ -12,6 +12,7 @@
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/iteration_parts.h"
+#include "libprof/analysis/recorded.h"
 #include "libprof/base/distribution.h"
 #include "libprof/base/saturate.h"
 #include "libprof/wire/activity.h"
@@ -21,6 +22,16 @@
 #define LEAST_PAUSES 3
 
 /* ---- the pauses ------------------------------------------------------------------------------ */
+
+/* A process that ended in a pause never leaves it. */
+static bool end_pause(struct prof_capture *capture, struct prof_intervals *pauses, int64_t process,
+                      int64_t since)
+{
+    const struct prof_process *of = since == PROF_UNKNOWN ? NULL : prof_process(capture, process);
+    bool ended = of && of->end_ns != PROF_UNKNOWN;
+    return since == PROF_UNKNOWN ||
+           prof_intervals_add(pauses, since, ended ? of->end_ns : prof_end_ns(capture));
+}
 
 enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_intervals *pauses,
                                   struct prof_error *err)
@@ -36,16 +47,20 @@ enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_inte
         return status;
     while (ok && prof_row(row)) {
         int64_t of = prof_column_id(row, 0), time = prof_column_int(row, 1);
-        if (of != process)
+        bool begins = sqlite3_column_int64(row, 2) != 0;
+        if (of != process) {
+            ok = end_pause(capture, pauses, process, since);
             since = PROF_UNKNOWN;
-        process = of;
-        if (sqlite3_column_int64(row, 2) && since != PROF_UNKNOWN)
+        } else if (since != PROF_UNKNOWN && begins) {
             ok = prof_intervals_add(pauses, since, time);
-        since =
-            !sqlite3_column_int64(row, 2) && sqlite3_column_int64(row, 3) == WIRE_WINDOW_OVERHEAD
-                ? time
-                : PROF_UNKNOWN;
+        }
+        process = of;
+        if (begins)
+            since = PROF_UNKNOWN;
+        else if (since == PROF_UNKNOWN && sqlite3_column_int64(row, 3) == WIRE_WINDOW_OVERHEAD)
+            since = time;
     }
+    ok = ok && end_pause(capture, pauses, process, since);
     status = prof_query_end(capture, row, err);
     prof_intervals_normalise(pauses);
     return status || ok ? status : prof_out_of_memory(err);

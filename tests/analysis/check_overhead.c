@@ -1,0 +1,328 @@
+/* What recording cost, from pauses: known ratios come back, whatever the capture holds. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/facts/iteration_parts.h"
+#include "tests/diagnosis/scene.h"
+
+#define MS INT64_C(1000000)
+#define OVERHEAD 6 /* recording.reason */
+
+/* ---- by itself: iterations of one thread and pauses ------------------------------------------ */
+
+static PROF_ARRAY(struct prof_iteration) list;
+static struct prof_intervals pauses;
+static struct prof_overhead overhead;
+
+static void forget(void)
+{
+    list.count = pauses.count = 0;
+}
+
+static uint64_t random_state;
+
+static double random_share(void)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(random_state >> 11) / 9007199254740992.0;
+}
+
+/* About normal, of standard deviation 1. */
+static double noise(void)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += random_share();
+    return sum;
+}
+
+static unsigned hiccups;
+
+static int64_t iterate(int64_t at, double length_ns)
+{
+    if (hiccups && list.count % hiccups == 0)
+        length_ns *= 3;
+    struct prof_iteration one = {.begin = at, .end = at + (int64_t)length_ns / 2};
+    ck_assert(prof_array_push(&list, one));
+    return at + (int64_t)length_ns;
+}
+
+/* `count` pauses of 100 ms, 400 ms apart, in a program of 10 ms an iteration, which takes `ratio`
+ * times as long recorded, with noise of `spread`. It takes 25 ms from the begin or the end of a
+ * pause until the program feels it. */
+static void make_run(int count, double ratio, double spread)
+{
+    int64_t at = 0;
+    for (int p = 0; p < count; p++) {
+        int64_t begin = (500 * p + 400) * MS, end = begin + 100 * MS;
+        while (at < begin + 15 * MS)
+            at = iterate(at, 10e6 * ratio * (1 + spread * noise()));
+        while (at < end + 15 * MS)
+            at = iterate(at, 10e6 * (1 + spread * noise()));
+        ck_assert(prof_intervals_add(&pauses, begin, end));
+    }
+    while (at < 500 * MS * count + 400 * MS)
+        at = iterate(at, 10e6 * ratio * (1 + spread * noise()));
+}
+
+static void measure(void)
+{
+    ck_assert(prof_overhead_measure(list.data, list.count, &pauses, &overhead));
+}
+
+START_TEST(a_known_ratio_comes_back)
+{
+    static const double ratios[] = {1.42, 1.0, 2.5};
+    make_run(10, ratios[_i], 0);
+    measure();
+    ck_assert_int_eq(overhead.source, PROF_OVERHEAD_MEASURED);
+    ck_assert_int_eq(overhead.pauses, 10);
+    ck_assert_int_eq(overhead.pauses_used, 10);
+    ck_assert_double_eq_tol(overhead.ratio, ratios[_i], 1e-6);
+    ck_assert_double_eq_tol(overhead.low, ratios[_i], 1e-6);
+    ck_assert_double_eq_tol(overhead.high, ratios[_i], 1e-6);
+    ck_assert_double_eq_tol(overhead.bare_ns, 10e6, 10);
+    ck_assert_double_eq_tol(overhead.recorded_ns, 10e6 * ratios[_i], 10);
+    ck_assert_int_gt(overhead.recorded, overhead.unrecorded);
+    ck_assert_int_ge(overhead.unrecorded, 10 * 5);
+    forget();
+}
+END_TEST
+
+START_TEST(its_interval_holds_the_truth)
+{
+    int inside = 0;
+    for (unsigned seed = 0; seed < 100; seed++) {
+        random_state = seed;
+        make_run(8, 1.3, 0.1);
+        measure();
+        inside += overhead.low <= 1.3 && 1.3 <= overhead.high;
+        ck_assert_double_lt(overhead.high - overhead.low, 0.4);
+        forget();
+    }
+    ck_assert_int_ge(inside, 90);
+}
+END_TEST
+
+/* Every 13th iteration takes three times as long. */
+START_TEST(hiccups_do_not_count)
+{
+    hiccups = 13;
+    make_run(10, 1.3, 0);
+    measure();
+    hiccups = 0;
+    ck_assert_int_eq(overhead.pauses_used, 10);
+    ck_assert_double_eq_tol(overhead.ratio, 1.3, 1e-6);
+    forget();
+}
+END_TEST
+
+START_TEST(too_few_say_nothing)
+{
+    make_run(_i, 1.3, 0);
+    measure();
+    ck_assert_int_eq(overhead.source, _i < 3 ? PROF_OVERHEAD_UNKNOWN : PROF_OVERHEAD_MEASURED);
+    ck_assert_int_eq(overhead.pauses, _i);
+    ck_assert_int_eq(overhead.pauses_used, _i);
+    forget();
+    /* Iterations as long as a pause: none has two in it. */
+    for (int64_t i = 0; i < 100; i++)
+        iterate(i * 100 * MS, 100e6);
+    for (int64_t p = 0; p < _i; p++)
+        ck_assert(prof_intervals_add(&pauses, (500 * p + 400) * MS, (500 * p + 500) * MS));
+    measure();
+    ck_assert_int_eq(overhead.source, PROF_OVERHEAD_UNKNOWN);
+    ck_assert_int_eq(overhead.pauses_used, 0);
+    forget();
+}
+END_TEST
+
+/* Times of a damaged capture: no figure that is no number, and no overflow (for UBSan). */
+START_TEST(hostile_times)
+{
+    static const int64_t times[] = {INT64_MIN + 1, -5, 0, 1, 400 * MS, INT64_MAX - 1, INT64_MAX};
+    for (size_t a = 0; a < 7; a++) {
+        for (size_t b = a + 1; b < 7; b++) {
+            for (size_t c = 0; c < 7; c++) {
+                for (int i = 0; i < 8; i++) {
+                    struct prof_iteration one = {.begin = times[i < 4 ? a : c], .end = times[b]};
+                    ck_assert(prof_array_push(&list, one));
+                }
+                ck_assert(prof_intervals_add(&pauses, times[a], times[b]));
+            }
+        }
+        measure();
+        if (overhead.source != PROF_OVERHEAD_UNKNOWN)
+            ck_assert(isfinite(overhead.ratio) && overhead.ratio > 0);
+        prof_intervals_normalise(&pauses);
+        measure();
+        forget();
+    }
+    make_run(4, 1.3, 0);
+    ck_assert(prof_intervals_add(&pauses, INT64_MIN + 1, INT64_MIN + 2));
+    ck_assert(prof_intervals_add(&pauses, INT64_MAX - 1, INT64_MAX));
+    prof_intervals_normalise(&pauses);
+    measure();
+    ck_assert_int_eq(overhead.pauses_used, 4);
+    ck_assert_double_eq_tol(overhead.ratio, 1.3, 1e-6);
+    forget();
+}
+END_TEST
+
+/* ---- in captures ----------------------------------------------------------------------------- */
+
+static struct scene scene;
+static struct prof_findings findings;
+static int config;
+
+static void begin(void)
+{
+    scene_open(&scene, "opencl", "cpu");
+    config = scene_config(&scene, "work", 64, 256, 32);
+}
+
+static struct prof_capture *find(void)
+{
+    struct prof_error err = {0};
+    struct prof_capture *capture = scene_close(&scene);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    return capture;
+}
+
+static void mark(int process, bool begins, int reason)
+{
+    scene_sql(&scene,
+              "INSERT INTO recording(process, start, begins, reason) VALUES(%d, %lld, %d, %d)",
+              process, (long long)scene.host, begins, reason);
+}
+
+/* Recorded ones take 13 ms, of which the device works 3. */
+static void recorded_step(void)
+{
+    scene_push(&scene, "step");
+    scene_kernel(&scene, 0, config, 3 * MS);
+    scene_sync(&scene);
+    scene_host(&scene, scene.ranges[0] + 13 * MS - scene.host);
+    scene_pop(&scene);
+}
+
+static void bare_step(void)
+{
+    scene_push(&scene, "step");
+    scene_host(&scene, 10 * MS);
+    scene_pop(&scene);
+}
+
+/* 4 stretches of 30 recorded iterations with `count` pauses of 12 between them. */
+static void run_with_pauses(int count, int reason)
+{
+    for (int stretch = 0; stretch < 4; stretch++) {
+        for (int i = 0; i < 30; i++)
+            recorded_step();
+        if (stretch >= count)
+            continue;
+        mark(1, false, reason);
+        for (int i = 0; i < 2; i++)
+            scene_host(&scene, 13 * MS); /* until the program feels it */
+        for (int i = 0; i < 12; i++)
+            bare_step();
+        mark(1, true, reason);
+    }
+}
+
+/* What was counted without pauses is counted with them: iterations that were only timed are in no
+ * phase, in no coverage and in no finding's number. */
+START_TEST(pauses_leave_the_rest_as_it_was)
+{
+    begin();
+    run_with_pauses(0, OVERHEAD);
+    struct prof_capture *capture = find();
+    struct prof_phase_row without = findings.phases[0];
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    ck_assert_int_eq(findings.overhead.pauses, 0);
+    for (size_t i = 0; i < findings.count; i++)
+        ck_assert_int_eq(findings.rows[i].net_least_ns, PROF_UNKNOWN);
+    scene_done(capture, &findings);
+
+    begin();
+    run_with_pauses(4, OVERHEAD);
+    capture = find();
+    ck_assert_uint_eq(findings.phase_count, 1);
+    ck_assert_int_eq(findings.phases[0].iterations, without.iterations);
+    ck_assert_int_eq(findings.phases[0].device_ns, without.device_ns);
+    ck_assert_int_eq(findings.phases[0].skipped, without.skipped);
+    ck_assert_int_eq(findings.phases[0].analysed_ns, without.analysed_ns);
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_MEASURED);
+    ck_assert_int_eq(findings.overhead.pauses, 4);
+    ck_assert_double_eq_tol(findings.overhead.ratio, 1.3, 1e-3);
+    int net = 0;
+    for (size_t i = 0; i < findings.count; i++) {
+        const struct prof_finding *finding = &findings.rows[i];
+        if (finding->net_least_ns == PROF_UNKNOWN)
+            continue;
+        ck_assert_int_le(0, finding->net_least_ns);
+        ck_assert_int_le(finding->net_least_ns, finding->net_most_ns);
+        ck_assert_int_le(finding->net_most_ns, finding->bound_ns);
+        net += finding->net_most_ns > 0;
+    }
+    ck_assert_int_gt(net, 0); /* the host's time: 10 of 13 ms, of which recording made 3 */
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* Windows of others (perfkit ctl) are no pauses; two pauses are too few. */
+START_TEST(other_windows_are_no_pauses)
+{
+    begin();
+    run_with_pauses(_i ? 2 : 4, _i ? OVERHEAD : 2);
+    struct prof_capture *capture = find();
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    ck_assert_int_eq(findings.overhead.pauses, _i ? 2 : 0);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* A second process ends in the last pause, which nothing ends; the first one's are as before. And a
+ * pause that stops twice, or has no end, or no begin, is none or the whole. */
+START_TEST(pauses_without_an_end)
+{
+    begin();
+    scene_second(&scene, true, false);
+    scene_sql(&scene, "UPDATE process SET \"end\" = 200000000 WHERE id = 2");
+    scene_sql(&scene, "INSERT INTO recording(process, start, begins, reason) VALUES"
+                      "(2, 5, 1, 6), (2, 199000000, 0, 6), (2, 199500000, 0, 2)");
+    run_with_pauses(4, OVERHEAD);
+    recorded_step();
+    mark(1, false, OVERHEAD);
+    for (int i = 0; i < 12; i++)
+        bare_step();
+    struct prof_capture *capture = find();
+    ck_assert_int_eq(findings.overhead.pauses, 6);
+    ck_assert_int_eq(findings.phases[0].iterations + findings.phases[0].skipped,
+                     121 - 1); /* one in the pause of 2 */
+    scene_done(capture, &findings);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("overhead");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
+    tcase_add_loop_test(core, a_known_ratio_comes_back, 0, 3);
+    tcase_add_test(core, its_interval_holds_the_truth);
+    tcase_add_test(core, hiccups_do_not_count);
+    tcase_add_loop_test(core, too_few_say_nothing, 0, 4);
+    tcase_add_test(core, hostile_times);
+    tcase_add_test(core, pauses_leave_the_rest_as_it_was);
+    tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
+    tcase_add_test(core, pauses_without_an_end);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
