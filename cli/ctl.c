@@ -141,8 +141,15 @@ enum prof_status control_set(struct control *control, bool open_now, enum wire_w
     if (!control->page || !lock(control->fd))
         return prof_fail(err, PROF_BUSY,
                          "another perfkit holds the control page of the capture: try again");
-    if (control_open(atomic_load(&control->page->state)) != open_now)
-        control_flip(control->page, prof_now_ns(), reason);
+    struct control_page *page = control->page;
+    uint64_t state = atomic_load(&page->state);
+    bool paused = control_paused(page, state);
+    if (open_now && reason == WIRE_WINDOW_OVERHEAD && !paused)
+        open_now = control_open(state); /* `perfkit ctl stop` made a stop of the pause */
+    if (control_open(state) != open_now)
+        control_flip(page, prof_now_ns(), reason);
+    else if (paused && reason != WIRE_WINDOW_OVERHEAD)
+        control_stop_pause(page, reason);
     *changed_ns = control_changed_ns(control->page);
     flock(control->fd, LOCK_UN);
     return PROF_OK;

@@ -235,7 +235,7 @@ void nvtx_end(pk_nvtx_range_id id)
 
 void nvtx_mark(struct nvtx_object *domain, const struct nvtx_event *event)
 {
-    if (!event)
+    if (!event || !collector_recording()) /* in a pause: a range of this name would be recorded */
         return;
     collector_count(WIRE_COUNT_MARKED, 1);
     emit_range(WIRE_MARK, nvtx_domain_id(domain), 0, event);

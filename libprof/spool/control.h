@@ -88,4 +88,12 @@ static inline void control_flip(struct control_page *page, uint64_t now_ns, uint
                           memory_order_release);
 }
 
+/* Makes a pause a stop, which nobody but `perfkit ctl` ends; the caller holds the file's lock. */
+static inline void control_stop_pause(struct control_page *page, uint32_t reason)
+{
+    uint64_t generation = control_generation(atomic_load(&page->state));
+    _Atomic uint64_t *slot = &page->change[generation % CONTROL_CHANGES];
+    atomic_store(slot, (atomic_load(slot) & ~(uint64_t)255u) | (reason & 255u));
+}
+
 #endif

@@ -578,6 +578,56 @@ START_TEST(errno_kept)
 }
 END_TEST
 
+/* A pause names the range that is recorded in it, to the children that are born in it too; a stop
+ * is none, and `perfkit ctl stop` makes one of a pause. */
+START_TEST(pauses)
+{
+    make_page(true, false, CONTROL_BYTES);
+    strcpy(page->iteration, "step");
+    ck_assert(collector_active());
+    ck_assert(!collector_pauses());
+    page->pauses = 1;
+    ck_assert(collector_pauses());
+    ck_assert_ptr_null(collector_pause());
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    ck_assert(!collector_recording());
+    ck_assert_ptr_null(collector_pause()); /* the name may not be whole yet */
+    atomic_store(&page->has_iteration, 1);
+    ck_assert_ptr_nonnull(collector_pause());
+    ck_assert_str_eq(collector_pause()->iteration, "step");
+    core_window_look();
+    pid_t child = fork();
+    if (child == 0) {
+        bool right = collector_active() && !collector_recording() && collector_pause();
+        collector_end(1, 0);
+        _exit(!right);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    const struct seen *seen = published(child);
+    assert_alternate(seen, 1, false);
+    ck_assert_uint_eq(seen->window[0].head.aux, WIRE_WINDOW_OVERHEAD);
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    ck_assert(collector_recording());
+    ck_assert_ptr_null(collector_pause());
+    core_window_look();
+    seen = published(getpid());
+    assert_alternate(seen, 2, false);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_uint_eq(seen->window[i].head.aux, WIRE_WINDOW_OVERHEAD);
+    flip(); /* perfkit ctl stop */
+    ck_assert_ptr_null(collector_pause());
+    flip();
+    control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
+    ck_assert_ptr_nonnull(collector_pause());
+    control_stop_pause(page, WIRE_WINDOW_CONTROL);
+    ck_assert(!collector_recording());
+    ck_assert_ptr_null(collector_pause());
+    remove_folder();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("window");
@@ -594,6 +644,7 @@ int main(void)
     tcase_add_test(tests, ranges_nest);
     tcase_add_test(tests, threads_and_signals);
     tcase_add_test(tests, forked);
+    tcase_add_test(tests, pauses);
     tcase_add_test(tests, heartbeat);
     tcase_add_test(tests, no_tick_during_a_death);
     tcase_add_test(tests, not_under_perfkit);

@@ -30,6 +30,7 @@ static _Atomic int births;
 static int traced = 1;
 static int refused;
 static int closed;
+static const struct control_page *pause_page;
 static const char *_Atomic options;
 static _Atomic int opened;
 
@@ -139,7 +140,12 @@ bool collector_recording(void)
 
 const struct control_page *collector_pause(void)
 {
-    return NULL;
+    return closed ? pause_page : NULL;
+}
+
+void fake_pause(const struct control_page *page)
+{
+    pause_page = page;
 }
 
 void collector_window(bool open, enum wire_window_reason reason)

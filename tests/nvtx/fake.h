@@ -36,6 +36,8 @@ size_t fake_strings(void);                          /* distinct texts defined in
 void fake_trace(int nvtx);                          /* what collector_traces says */
 void fake_refuse(int refuse);                       /* collector_active says no */
 void fake_close(int close);        /* collector_recording says no */
+struct control_page;
+void fake_pause(const struct control_page *page); /* what collector_pause says while closed */
 void fake_options(const char *text); /* what collector_option finds; with one: closed at first */
 int fake_windows(void);              /* capture ranges that are open */
 int fake_births(void);                              /* spools made in this process */
