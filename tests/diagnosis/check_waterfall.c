@@ -315,6 +315,34 @@ START_TEST(counts_do_not_follow_the_device)
 }
 END_TEST
 
+/* The time of a break is not the phase's; what the iteration launches is: where the host stood for
+ * a while, as many launches count as where it did not. */
+START_TEST(a_break_takes_no_count)
+{
+    struct scene s;
+    struct prof_capture *capture;
+    struct prof_facts f;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "k", 8, 256, 32), last = scene_config(&s, "last", 8, 256, 32);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < 3; k++) {
+            if (_i && i % 20 == 10 && k == 1)
+                scene_host(&s, 500000 * US);
+            scene_kernel(&s, 0, config, 20 * US);
+        }
+        scene_kernel(&s, 0, last, 20 * US);
+    }
+    scene_sync(&s);
+    load(&s, &capture, &f);
+    ck_assert_int_eq(f.phase->iterations.source, PROF_ITERATION_LAUNCHES);
+    ck_assert_int_lt(prof_facts_window_ns(&f), 100000 * US);
+    const struct prof_device_facts *d = &f.devices.data[0];
+    ck_assert_int_eq(d->steps, 39);
+    ck_assert_int_eq(d->kernels, 39 * 4);
+    unload(capture, &f);
+}
+END_TEST
+
 /* What findings tell of it is the same, for the devices that did something. */
 START_TEST(findings_tell_the_waterfall)
 {
@@ -402,6 +430,7 @@ int main(void)
     tcase_add_loop_test(all, states_add_up_and_the_replay_reproduces, 0, 20);
     tcase_add_loop_test(all, the_part_that_repeats_is_judged, 0, 2);
     tcase_add_loop_test(all, counts_do_not_follow_the_device, 0, 2);
+    tcase_add_loop_test(all, a_break_takes_no_count, 0, 2);
     tcase_add_test(all, findings_tell_the_waterfall);
     tcase_add_test(all, filters_that_leave_work_out_are_not_judged);
     tcase_add_test(all, what_is_judged_lies_within_the_filter);

@@ -110,6 +110,10 @@ static bool span_rows(struct prof_phase *phase, const struct marks *marks, size_
         if (first || breaks || is_interrupted(marks, number, one[-1].end, one->begin))
             goes_on = false;
         if (!one->steady || (phase->tiled && breaks)) {
+            if (one->steady) { /* its time is not the phase's, what it launches is */
+                ok = prof_intervals_add(&phase->host, one->begin, one->end);
+                phase->device_end = INT64_MAX;
+            }
             goes_on = false;
             continue;
         }
@@ -261,10 +265,19 @@ static bool give_intervals(const struct owners *owners, struct prof_phases *phas
         struct prof_phase *phase = &phases->list.data[one->phase];
         phase->device_end = one->until > phase->device_end ? one->until : phase->device_end;
         if (!add_recorded(&phase->intervals, one->begin, one->end, f) ||
-            !add_recorded(&phase->host, one->begin, one->host_end, f))
+            !prof_intervals_add(&phase->host, one->begin, one->host_end))
             return false;
     }
-    return true;
+    bool ok = true;
+    for (size_t p = 0; ok && p < phases->list.count; p++) {
+        struct prof_phase *phase = &phases->list.data[p];
+        struct prof_intervals host = phase->host;
+        phase->host = (struct prof_intervals){0};
+        prof_intervals_normalise(&host);
+        ok = prof_intervals_intersection(&host, &f->recorded, &phase->host);
+        prof_array_free(&host);
+    }
+    return ok;
 }
 
 bool prof_phase_measure(struct prof_phase *phase)
