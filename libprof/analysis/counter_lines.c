@@ -37,8 +37,7 @@ struct source {
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
-    struct source *sources;
-    size_t source_count;
+    PROF_ARRAY(struct source) sources;
     int64_t begin_ns, span_ns;
     size_t spans;
 };
@@ -49,7 +48,7 @@ static bool add_line_source(void *user, sqlite3_stmt *row)
 {
     struct work *w = user;
     const char *uuid = (const char *)sqlite3_column_text(row, 1);
-    if (w->source_count >= MOST_SOURCES)
+    if (w->sources.count >= MOST_SOURCES)
         return true;
     struct source source = {.id = prof_column_id(row, 0),
                             .physical = counter_physical(w->capture, uuid),
@@ -57,19 +56,14 @@ static bool add_line_source(void *user, sqlite3_stmt *row)
     const struct prof_device *wanted = prof_device(w->capture, w->scope.filter.device);
     if (w->scope.filter.device && (!wanted || wanted->physical != source.physical))
         return true;
-    struct source *grown = realloc(w->sources, (w->source_count + 1) * sizeof *grown);
-    if (!grown)
-        return false;
-    w->sources = grown;
-    grown[w->source_count++] = source;
-    return true;
+    return prof_array_push(&w->sources, source);
 }
 
 static struct source *find_line_source(struct work *w, int64_t id)
 {
-    for (size_t i = 0; i < w->source_count; i++)
-        if (w->sources[i].id == id)
-            return &w->sources[i];
+    for (size_t i = 0; i < w->sources.count; i++)
+        if (w->sources.data[i].id == id)
+            return &w->sources.data[i];
     return NULL;
 }
 
@@ -179,12 +173,12 @@ static enum prof_status read_counter_samples(struct work *w, struct prof_error *
     enum prof_status status =
         prof_scan(w->capture, "SELECT id, uuid, ordinal FROM counter_device ORDER BY id",
                   add_line_source, w, err);
-    if (!status && w->source_count)
+    if (!status && w->sources.count)
         status = prof_scan(w->capture,
                            "SELECT counter_device, slot, name, unit, kind, clock, peak "
                            "FROM counter ORDER BY id",
                            add_line_counter, w, err);
-    if (!status && w->source_count)
+    if (!status && w->sources.count)
         status = prof_scan(w->capture, sql, add_line_sample, w, err);
     return status;
 }
@@ -247,12 +241,12 @@ enum prof_status prof_counter_lines(struct prof_capture *capture, const struct p
         status = read_counter_samples(&w, err);
         prof_end(capture);
     }
-    for (size_t i = 0; !status && i < w.source_count; i++)
-        if (!add_source_lines(&w, &w.sources[i], result))
+    for (size_t i = 0; !status && i < w.sources.count; i++)
+        if (!add_source_lines(&w, &w.sources.data[i], result))
             status = prof_out_of_memory(err);
-    for (size_t i = 0; i < w.source_count; i++)
-        free(w.sources[i].spans);
-    free(w.sources);
+    for (size_t i = 0; i < w.sources.count; i++)
+        free(w.sources.data[i].spans);
+    prof_array_free(&w.sources);
     prof_scope_close(&w.scope);
     return status;
 }

@@ -155,13 +155,10 @@ struct work {
     const struct prof_scope *scope;
     const struct prof_cpu_device_time *time;
     struct prof_cpu *result;
-    PROF_ARRAY(struct seen) functions;
-    struct prof_map function_at; /* function and whether the thread launches -> index */
-    struct prof_map place_ns;    /* place and the same -> time */
-    struct prof_map place_at;    /* stack -> index in places */
-    PROF_ARRAY(struct place) places;
-    PROF_ARRAY(struct prof_cpu_thread) threads;
-    struct prof_map thread_at;
+    struct prof_groups functions; /* struct seen, by function and whether the thread launches */
+    struct prof_map place_ns;     /* place and the same -> time */
+    struct prof_groups places;    /* by stack */
+    struct prof_groups threads;   /* struct prof_cpu_thread */
 };
 
 /* Of a kind that the file knows. */
@@ -204,31 +201,25 @@ static void add_cpu_times(struct prof_cpu_times *times, const struct sample *sam
 
 static struct prof_cpu_thread *cpu_thread_row(struct work *w, int64_t thread, bool launches)
 {
-    uint64_t *known = prof_map_get(&w->thread_at, (uint64_t)thread);
-    if (known)
-        return &w->threads.data[*known];
-    struct prof_cpu_thread *row = prof_array_add(&w->threads);
-    if (!row || !prof_map_put(&w->thread_at, (uint64_t)thread, w->threads.count - 1))
-        return NULL;
-    *row = (struct prof_cpu_thread){.thread = thread, .launches = launches};
+    bool fresh;
+    struct prof_cpu_thread *row = prof_group_of_number(&w->threads, (uint64_t)thread, &fresh);
+    if (row && fresh)
+        *row = (struct prof_cpu_thread){.thread = thread, .launches = launches};
     return row;
 }
 
 static struct seen *function_row(struct work *w, const struct prof_frame *place, bool launches)
 {
     uint64_t key = (place ? (uint64_t)place->function_number + 1 : 0) << 1 | launches;
-    uint64_t *known = prof_map_get(&w->function_at, key);
-    if (known)
-        return &w->functions.data[*known];
-    struct seen *row = prof_array_add(&w->functions);
-    if (!row || !prof_map_put(&w->function_at, key, w->functions.count - 1))
-        return NULL;
+    bool fresh;
+    struct seen *row = prof_group_of_number(&w->functions, key, &fresh);
+    if (!row || !fresh)
+        return row;
     row->row = (struct prof_cpu_function){.function = place ? place->function : "(not known)",
                                           .line = PROF_UNKNOWN,
                                           .module = place ? place->module : NULL,
                                           .launches = launches};
     row->best = place ? *place : (struct prof_frame){.function = row->row.function};
-    row->best_ns = 0;
     return row;
 }
 
@@ -275,13 +266,10 @@ static struct place find_place(struct prof_stacks *stacks, int64_t stack)
 /* Looked up once for each stack. */
 static const struct place *stack_location(struct work *w, int64_t stack)
 {
-    const uint64_t *known = prof_map_get(&w->place_at, (uint64_t)stack);
-    if (known)
-        return &w->places.data[*known];
-    struct place *kept = prof_array_add(&w->places);
-    if (!kept || !prof_map_put(&w->place_at, (uint64_t)stack, w->places.count - 1))
-        return NULL;
-    *kept = find_place(w->result->stacks, stack);
+    bool fresh;
+    struct place *kept = prof_group_of_number(&w->places, (uint64_t)stack, &fresh);
+    if (kept && fresh)
+        *kept = find_place(w->result->stacks, stack);
     return kept;
 }
 
@@ -353,14 +341,14 @@ static bool hand_over(struct work *w)
         return false;
     result->function_count = w->functions.count;
     for (size_t i = 0; i < w->functions.count; i++) {
-        result->functions[i] = w->functions.data[i].row;
-        result->functions[i].where = prof_frame_text_new(&w->functions.data[i].best, "");
+        const struct seen *function = prof_group_at(&w->functions, i);
+        result->functions[i] = function->row;
+        result->functions[i].where = prof_frame_text_new(&function->best, "");
         if (!result->functions[i].where)
             return false;
     }
-    result->threads = w->threads.data;
     result->thread_count = w->threads.count;
-    w->threads.data = NULL;
+    result->threads = prof_groups_take(&w->threads);
     if (result->function_count)
         qsort(result->functions, result->function_count, sizeof *result->functions,
               compare_functions);
@@ -377,13 +365,10 @@ static enum prof_status sum_cpu_samples(struct work *w, struct prof_error *err)
         status = cpu_sample_rows(w->capture, w->scope, add_cpu_sample_row, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
-    prof_array_free(&w->functions);
-    prof_map_free(&w->function_at);
+    prof_groups_free(&w->functions);
+    prof_groups_free(&w->places);
+    prof_groups_free(&w->threads);
     prof_map_free(&w->place_ns);
-    prof_map_free(&w->place_at);
-    prof_array_free(&w->places);
-    prof_array_free(&w->threads);
-    prof_map_free(&w->thread_at);
     return status;
 }
 
@@ -400,7 +385,13 @@ enum prof_status prof_cpu_of(struct prof_capture *capture, const struct prof_sco
         result->window_ns = prof_subtract(time->window.end, time->window.begin);
         result->idle_ns = idle_within(time, time->window.begin, time->window.end);
     }
-    struct work w = {.capture = capture, .scope = scope, .time = time, .result = result};
+    struct work w = {.capture = capture,
+                     .scope = scope,
+                     .time = time,
+                     .result = result,
+                     .functions = PROF_GROUPS(struct seen, 0),
+                     .places = PROF_GROUPS(struct place, 0),
+                     .threads = PROF_GROUPS(struct prof_cpu_thread, 0)};
     enum prof_status status = sum_cpu_samples(&w, err);
     if (status)
         prof_cpu_free(result);

@@ -15,15 +15,10 @@ static uint32_t number_of_text(struct prof_texts *texts, const char *text, size_
     char none = 0;
     const char *key = text ? text : &none;
     size_t bytes = text ? length : 1;
-    uint32_t *known = prof_names_get(&texts->by_text, key, bytes);
-    if (known)
-        return *known;
-    const char **slot = prof_array_add(&texts->list);
-    uint32_t number = (uint32_t)(texts->list.count - 1);
-    if (!slot || !prof_names_put(&texts->by_text, key, bytes, number))
-        return PROF_NO_GROUP;
-    *slot = text;
-    return number;
+    bool fresh;
+    uint32_t number = prof_names_number(&texts->by_text, key, bytes, &fresh);
+    return number != PROF_NO_GROUP && fresh && !prof_array_push(&texts->list, text) ? PROF_NO_GROUP
+                                                                                    : number;
 }
 
 uint32_t prof_texts_number(struct prof_texts *texts, struct prof_capture *capture, int64_t id)
@@ -83,13 +78,10 @@ void *prof_group_of_number(struct prof_groups *groups, uint64_t key, bool *fresh
 
 void *prof_group_of_bytes(struct prof_groups *groups, const void *key, size_t length, bool *fresh)
 {
-    uint32_t *known = prof_names_get(&groups->by_bytes, key, length);
-    *fresh = !known;
-    if (known)
-        return prof_group_at(groups, *known);
-    if (!prof_names_put(&groups->by_bytes, key, length, (uint32_t)groups->count))
-        return NULL;
-    return prof_group_add(groups);
+    uint32_t number = prof_names_number(&groups->by_bytes, key, length, fresh);
+    return number == PROF_NO_GROUP ? NULL
+           : *fresh                ? prof_group_add(groups)
+                                   : prof_group_at(groups, number);
 }
 
 void *prof_groups_take(struct prof_groups *groups)

@@ -132,11 +132,8 @@ static uint32_t kernel_number(struct work *w, const struct prof_event_row *op)
 {
     const struct prof_config *config = prof_config(w->capture, op->config);
     const char *name = config && config->name ? config->name : "";
-    uint32_t *known = prof_names_get(&w->kernel_names, name, strlen(name));
-    if (known)
-        return *known;
-    uint32_t number = (uint32_t)w->kernel_names.count;
-    return prof_names_put(&w->kernel_names, name, strlen(name), number) ? number : PROF_NO_GROUP;
+    bool fresh;
+    return prof_names_number(&w->kernel_names, name, strlen(name), &fresh);
 }
 
 static bool declare(struct work *w, const struct prof_event_row *op)

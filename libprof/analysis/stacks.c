@@ -86,12 +86,9 @@ static bool stack_key_number(struct prof_names *names, const char *number_text, 
         return false;
     for (int i = 0; i < 3; i++)
         at = (char *)memcpy(at, parts[i], lengths[i]) + lengths[i];
-    uint32_t *known = prof_names_get(names, key, size);
-    *is_new = !known;
-    *number = known ? *known : (uint32_t)names->count;
-    bool ok = known || prof_names_put(names, key, size, *number);
+    *number = prof_names_number(names, key, size, is_new);
     free(key);
-    return ok;
+    return *number != UINT32_MAX;
 }
 
 static bool number_function(struct prof_stacks *s, struct prof_frame *place)

@@ -187,6 +187,13 @@ uint32_t *prof_names_get(const struct prof_names *names, const char *key, size_t
     return slot->used ? &slot->value : NULL;
 }
 
+uint32_t prof_names_number(struct prof_names *names, const char *key, size_t length, bool *fresh)
+{
+    uint32_t *known = prof_names_get(names, key, length), number = (uint32_t)names->count;
+    *fresh = !known;
+    return known ? *known : prof_names_put(names, key, length, number) ? number : UINT32_MAX;
+}
+
 void prof_names_free(struct prof_names *names)
 {
     free(names->slots);

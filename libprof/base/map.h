@@ -51,6 +51,10 @@ struct prof_names {
 /* As prof_map_put. Keys may hold NUL and may be up to 4 GiB long. */
 bool prof_names_put(struct prof_names *names, const char *key, size_t length, uint32_t value);
 
+/* The number of a key: 0, 1, 2 ... in order of first sight; *fresh: a new one. UINT32_MAX: out of
+ * memory. For names that hold nothing else. */
+uint32_t prof_names_number(struct prof_names *names, const char *key, size_t length, bool *fresh);
+
 /* As prof_map_get. */
 uint32_t *prof_names_get(const struct prof_names *names, const char *key, size_t length);
 
