@@ -88,7 +88,7 @@ static inline void control_flip(struct control_page *page, uint64_t now_ns, uint
                           memory_order_release);
 }
 
-/* Makes a pause a stop, which nobody but `perfkit ctl` ends; the caller holds the file's lock. */
+/* Makes a pause a stop, which only `perfkit ctl start` ends; the caller holds the file's lock. */
 static inline void control_stop_pause(struct control_page *page, uint32_t reason)
 {
     uint64_t generation = control_generation(atomic_load(&page->state));
