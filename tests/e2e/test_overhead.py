@@ -1,0 +1,169 @@
+"""perfkit run --overhead=measure: pauses in which only the iterations are recorded; what is counted
+stays exact, and reports say what recording cost. Nothing here depends on how fast anything is."""
+import json
+import os
+import sqlite3
+import subprocess
+
+import e2e
+
+PAUSE = 6  # recording.reason
+
+
+class Overhead(e2e.Case):
+    def begin(self, *options):
+        """A recorded program that does steps when it is told to."""
+        capture = self.new_capture()
+        program = subprocess.Popen(
+            self.run_line([e2e.target("ring")], capture, ("--overhead=measure", *options)),
+            cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=e2e.clean_environment(), text=True)
+        program.capture = capture
+        program.steps = 0
+        self.addCleanup(self.end_all, program)
+        self.go(program, "")
+        return program
+
+    @staticmethod
+    def end_all(program):
+        if program.poll() is None:
+            program.kill()
+        program.wait()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+
+    def go(self, program, line):
+        program.stdin.write(line + "\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "ok\n")
+
+    def steps_until(self, program, reached):
+        for _ in range(600):
+            if reached():
+                return
+            self.go(program, "steps 50 2")
+            program.steps += 50
+        self.fail("it never came")
+
+    def pauses(self, program):
+        """Pauses that have ended, of the capture that is being written."""
+        db = sqlite3.connect("file:%s?mode=ro" % program.capture, uri=True)
+        try:
+            return db.execute("SELECT count(*) FROM recording WHERE begins AND reason = ?",
+                              (PAUSE,)).fetchone()[0]
+        finally:
+            db.close()
+
+    def end(self, program):
+        program.stdin.close()
+        self.assertEqual(program.wait(e2e.TIMEOUT), 0)
+        self.assertNotIn("perfkit", program.stderr.read())
+        return self.open(program.capture)
+
+    def ranges(self, db, name="step"):
+        return db.execute(
+            "SELECT start, start + duration FROM range JOIN string ON string.id = name "
+            "WHERE value = ? ORDER BY start", (name,)).fetchall()
+
+    def paused(self, db):
+        """[(begin, end)] of the pauses."""
+        rows = db.execute("SELECT start, begins FROM recording WHERE reason = ? ORDER BY start, id",
+                          (PAUSE,)).fetchall()
+        self.assertEqual([begins for _, begins in rows], [0, 1] * (len(rows) // 2) +
+                         [0] * (len(rows) % 2))
+        end = self.one(db, "SELECT duration FROM capture")
+        times = [start for start, _ in rows] + [end]
+        return list(zip(times[0::2], times[1::2]))
+
+    def report(self, capture, *options):
+        result = self.perfkit("report", *options, capture)
+        self.assertEqual(result.status, 0, result.err.decode())
+        return result.out.decode()
+
+    def test_measured(self):
+        program = self.begin()
+        self.steps_until(program, lambda: self.pauses(program) >= 4)
+        db = self.end(program)
+        self.assert_conserved(db)
+        pauses = self.paused(db)
+        self.assertGreaterEqual(len(pauses), 4)
+        # All iterations are there, and what happened in them only outside of pauses.
+        steps = self.ranges(db)
+        self.assertEqual(len(steps), program.steps)
+        inside = [s for s in steps if any(b <= s[0] and s[1] <= e for b, e in pauses)]
+        beside = [s for s in steps if not any(s[0] < e and b < s[1] for b, e in pauses)]
+        straddling = program.steps - len(inside) - len(beside)
+        self.assertGreater(len(inside), 0)
+        self.assertLessEqual(straddling, 2 * len(pauses))
+        marks = self.one(db, "SELECT count(*) FROM marker")
+        self.assertLessEqual(abs(marks - len(beside)), straddling)
+        if e2e.has_opencl():
+            fills = self.one(db, "SELECT count(*) FROM memset")
+            self.assertLessEqual(abs(fills - len(beside)), straddling)
+        found = json.loads(self.report(program.capture, "--format=json"))["findings"]
+        overhead = found["overhead"]
+        self.assertEqual(overhead["pauses"], len(pauses))
+        text = self.report(program.capture, "--all")
+        self.assertIn("with pauses, about 5 %", " ".join(text.split()))
+        if e2e.has_opencl():
+            self.assertGreaterEqual(overhead["pauses_used"], 3)
+            self.assertEqual(overhead["source"], "measured")
+            self.assertLessEqual(overhead["low"], overhead["ratio"])
+            self.assertLessEqual(overhead["ratio"], overhead["high"])
+            self.assertGreater(overhead["unrecorded_ns"], 0)
+            self.assertIn("Recording overhead:", text)
+
+    def test_stop_in_a_pause_holds(self):
+        program = self.begin()
+        self.steps_until(program, lambda: self.pauses(program) >= 1)
+        self.steps_until(program, lambda: not self.status(program)["recording"])
+        self.ctl("stop", program)
+        self.go(program, "steps 1 1")  # a step may be of the pause, until here
+        before = program.steps
+        self.go(program, "steps 400 2")  # longer than a pause
+        self.assertFalse(self.status(program)["recording"])
+        self.ctl("start", program)
+        self.steps_until(program, lambda: self.pauses(program) >= 2)
+        self.assertGreater(program.steps, before)
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertLess(len(self.ranges(db)), program.steps + 400)
+        self.assertIn((1, 2), db.execute("SELECT begins, reason FROM recording").fetchall())
+
+    def test_stop_and_start_around_pauses(self):
+        program = self.begin()
+        self.steps_until(program, lambda: self.pauses(program) >= 1)
+        self.steps_until(program, lambda: self.status(program)["recording"])
+        self.ctl("stop", program)
+        self.go(program, "steps 1000 2")
+        self.assertFalse(self.status(program)["recording"])
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertLess(len(self.ranges(db)), program.steps + 1000)
+
+    def test_short_runs_say_nothing(self):
+        result = self.record(e2e.target("host"), options=("--overhead=measure",), status=None)
+        db = self.open(result.capture)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM recording WHERE reason = ?", PAUSE), 0)
+
+    def test_what_does_not_go_together(self):
+        for other in ("--dormant", "--delay=1s", "--duration=1s", "--capture-range=nvtx:step",
+                      "--trace=opencl"):
+            capture = self.new_capture()
+            result = self.plain(self.run_line(["/bin/true"], capture,
+                                              ("--overhead=measure", other)))
+            self.assertEqual(result.status, 125, other)
+            self.assertIn(b"--overhead=measure", result.err)
+            self.assertFalse(os.path.exists(capture))
+
+    def status(self, program):
+        return json.loads(self.ctl("status", program, "--json").out)
+
+    def ctl(self, word, program, *options):
+        result = self.perfkit("ctl", word, program.capture, *options)
+        self.assertEqual(result.status, 0, result.err.decode())
+        return result
+
+
+if __name__ == "__main__":
+    e2e.main()
