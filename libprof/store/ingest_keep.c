@@ -20,7 +20,7 @@
 #define WARM_UP 32u          /* the first ones, which say nothing of the others */
 #define LEAST_JUDGED 32u     /* after them; before there are so many nothing is slow */
 #define JUDGED_AGAIN 16u     /* the threshold is computed anew after so many more */
-#define MOST_DETECTORS 4096u /* 2 KiB each; further ranges are not judged */
+#define MOST_DETECTORS 4096u /* 2 KiB each; where there are more, judging begins anew */
 #define LATE_NS 100000000u   /* a record may be that late */
 #define DEFAULT_TIMES 3.0
 #define DEFAULT_SIGMAS 8.0
@@ -139,8 +139,12 @@ static struct ingest_detector *find_detector(struct ingest_ring *ring, const int
     const uint32_t *known = prof_names_get(&ring->detector_at, (const char *)key, 3 * sizeof *key);
     if (known)
         return &ring->detectors.data[*known];
-    if (!make || ring->detectors.count >= MOST_DETECTORS)
+    if (!make)
         return NULL;
+    if (ring->detectors.count >= MOST_DETECTORS) { /* of threads that are long gone, most likely */
+        ring->detectors.count = 0;
+        prof_names_free(&ring->detector_at);
+    }
     struct ingest_detector *made = prof_array_add(&ring->detectors);
     if (!made || !prof_names_put(&ring->detector_at, (const char *)key, 3 * sizeof *key,
                                  (uint32_t)ring->detectors.count - 1))

@@ -166,6 +166,19 @@ class Ring(e2e.Case):
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(self.sums(self.open(merged, ("merged",)), 6), program.steps + 3)
 
+    @e2e.needs_opencl
+    def test_top_attaches(self):
+        program = self.ring("--ring=1s")
+        self.until_rows_leave(program)
+        result = self.perfkit("top", "--json", "-n", "1", program.capture)
+        self.assertEqual(result.status, 0, result.err)
+        seen = json.loads(result.out)
+        self.assertEqual(seen["state"], "recording")
+        self.assertGreater(seen["totals"]["memsets"], 0)
+        self.assertLess(seen["totals"]["memsets"], program.steps)
+        self.assertEqual(seen["totals"]["live_bytes"], 64)  # made before all that is there
+        self.end(program)
+
     # ---- what keeps ----------------------------------------------------------------------------
 
     def test_ctl(self):

@@ -1,6 +1,7 @@
 /* What is slow in a recording with --ring, and what is not: iterations and collectives of made up
  * lengths, thousands of them, whose times lie ahead of the clock so that nothing depends on it. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "libprof/base/clock.h"
@@ -21,6 +22,7 @@ struct iterations {
     int slow_every;   /* 0 = none */
     uint64_t slow_ns; /* in all */
     int warm_up;      /* of five times the usual length, before */
+    int others;       /* ranges of the name, each in a domain of its own, before these */
 };
 
 static uint64_t random_state = 88172645463325252ull;
@@ -37,6 +39,18 @@ static void emit_iterations(void *argument)
 {
     const struct iterations *it = argument;
     uint64_t at = prof_now_ns() + 3600000 * MS;
+    for (int i = 0; i < it->others; i++) {
+        char domain[32];
+        snprintf(domain, sizeof domain, "domain %d", i);
+        uint32_t id = collector_text(domain);
+        struct wire_range push = {.head = {sizeof push, WIRE_RANGE_PUSH, 0, id},
+                                  .time = at,
+                                  .message = collector_text(it->name)};
+        struct wire_range_end pop = {.head = {sizeof pop, WIRE_RANGE_POP, 0, id}, .time = at + MS};
+        collector_emit(&push);
+        collector_emit(&pop);
+        at += 2 * MS;
+    }
     for (int i = -it->warm_up; i < it->count; i++) {
         uint64_t length = (uint64_t)((double)it->usual_ns * (1 + it->jitter * random_share()));
         if (i < 0)
@@ -65,7 +79,7 @@ static int64_t count_triggers(const struct iterations *it, const struct prof_ing
     run.ring = ring;
     run_start(&run, emit_iterations, (void *)(uintptr_t)it);
     run_ingest(&run, 1000);
-    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range"), it->count + it->warm_up);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM range"), it->count + it->warm_up + it->others);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM ring_trigger WHERE reason<>'slow' OR thread IS "
                             "NULL OR name IS NULL OR duration<=threshold OR usual>threshold"),
                      0);
@@ -80,10 +94,10 @@ static const struct prof_ingest_ring by_default = {.ns = 3600000 * MS, .reasons 
 START_TEST(normal_iterations)
 {
     static const struct iterations programs[] = {
-        {"step", 10000, 20 * MS, 0.1, 1, 100, 0, 0, 10},           /* steady, with a tail */
-        {"Step#1", 10000, 3 * MS, 0.5, 6, 20, 0, 0, 0},            /* short */
-        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 0, 0, 40}, /* long */
-        {"batch", 10000, 100 * MS, 1.5, 0, 0, 0, 0, 0},            /* of all lengths */
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 0, 0, 10, 0},           /* steady, with a tail */
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 20, 0, 0, 0, 0},            /* short */
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 0, 0, 40, 0}, /* long */
+        {"batch", 10000, 100 * MS, 1.5, 0, 0, 0, 0, 0, 0},            /* of all lengths */
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         ck_assert_int_eq(count_triggers(&programs[i], &by_default), 0);
@@ -94,9 +108,9 @@ END_TEST
 START_TEST(slow_iterations)
 {
     static const struct iterations programs[] = {
-        {"step", 10000, 20 * MS, 0.1, 1, 100, 100, 80 * MS, 10},
-        {"Step#1", 10000, 3 * MS, 0.5, 6, 40, 100, 60 * MS, 0},
-        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 100, 3000 * MS, 0},
+        {"step", 10000, 20 * MS, 0.1, 1, 100, 100, 80 * MS, 10, 0},
+        {"Step#1", 10000, 3 * MS, 0.5, 6, 40, 100, 60 * MS, 0, 0},
+        {"iteration 7", 10000, 400 * MS, 0.02, 1.5, 10, 100, 3000 * MS, 0, 0},
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         ck_assert_int_eq(count_triggers(&programs[i], &by_default), 100);
@@ -106,7 +120,7 @@ END_TEST
 START_TEST(thresholds_and_names_are_as_given)
 {
     struct prof_ingest_ring ring = by_default;
-    struct iterations it = {"step", 1000, MS, 0.1, 0, 0, 100, 5 * MS, 0};
+    struct iterations it = {"step", 1000, MS, 0.1, 0, 0, 100, 5 * MS, 0, 0};
     ck_assert_int_eq(count_triggers(&it, &ring), 0); /* 4 ms more are nothing */
     ring.times = 3;
     ck_assert_int_eq(count_triggers(&it, &ring), 10);
@@ -127,6 +141,16 @@ START_TEST(thresholds_and_names_are_as_given)
     ring.reasons = 1u << PROF_RING_END;
     it.name = "step";
     ck_assert_int_eq(count_triggers(&it, &ring), 0);
+}
+END_TEST
+
+/* Threads and domains that come and go for days leave room for those that are there. */
+START_TEST(ever_new_places_of_iterations)
+{
+    struct iterations it = {
+        .name = "step", .count = 1000, .usual_ns = MS, .slow_every = 100, .slow_ns = 100 * MS};
+    it.others = 5000;
+    ck_assert_int_eq(count_triggers(&it, &by_default), 10);
 }
 END_TEST
 
@@ -182,6 +206,7 @@ int main(void)
     tcase_add_test(core, normal_iterations);
     tcase_add_test(core, slow_iterations);
     tcase_add_test(core, thresholds_and_names_are_as_given);
+    tcase_add_test(core, ever_new_places_of_iterations);
     tcase_add_test(core, late_collectives);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
