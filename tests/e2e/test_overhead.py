@@ -82,11 +82,11 @@ class Overhead(e2e.Case):
 
     def test_measured(self):
         program = self.begin()
-        self.steps_until(program, lambda: self.pauses(program) >= 4)
+        self.steps_until(program, lambda: self.pauses(program) >= 3)
         db = self.end(program)
         self.assert_conserved(db)
         pauses = self.paused(db)
-        self.assertGreaterEqual(len(pauses), 4)
+        self.assertGreaterEqual(len(pauses), 3)
         # All iterations are there, and what happened in them only outside of pauses.
         steps = self.ranges(db)
         self.assertEqual(len(steps), program.steps)
@@ -105,32 +105,40 @@ class Overhead(e2e.Case):
         self.assertEqual(overhead["pauses"], len(pauses))
         text = self.report(program.capture, "--all")
         self.assertIn("with pauses, about 5 %", " ".join(text.split()))
-        if e2e.has_opencl():
-            self.assertGreaterEqual(overhead["pauses_used"], 3)
+        if not e2e.has_opencl():
+            return
+        self.assertIn("Recording overhead:", text)
+        if overhead["pauses_used"] < 3:  # the machine was too busy for two iterations in a pause
+            self.assertIsNone(overhead["source"])
+        else:
             self.assertEqual(overhead["source"], "measured")
             self.assertLessEqual(overhead["low"], overhead["ratio"])
             self.assertLessEqual(overhead["ratio"], overhead["high"])
             self.assertGreater(overhead["unrecorded_ns"], 0)
-            self.assertIn("Recording overhead:", text)
 
     def test_stop_in_a_pause_holds(self):
         program = self.begin()
-        self.steps_until(program, lambda: self.pauses(program) >= 1)
-        self.steps_until(program, lambda: not self.status(program)["recording"])
+        # 100 ms each, so that the pauses, at least four of them long, are easily hit.
+        for _ in range(600):
+            self.go(program, "steps 1 100")
+            program.steps += 1
+            if not self.status(program)["recording"]:
+                break
         self.ctl("stop", program)
-        self.go(program, "steps 1 1")  # a step may be of the pause, until here
-        before = program.steps
-        self.go(program, "steps 400 2")  # longer than a pause
-        self.assertFalse(self.status(program)["recording"])
+        windows = self.status(program)["windows"]
+        self.go(program, "steps 10 100")
+        status = self.status(program)
+        self.assertFalse(status["recording"])
+        self.assertEqual(status["windows"], windows)
         self.ctl("start", program)
-        self.steps_until(program, lambda: self.pauses(program) >= 2)
-        self.assertGreater(program.steps, before)
+        self.go(program, "steps 1 1")
         db = self.end(program)
         self.assert_conserved(db)
-        self.assertLess(len(self.ranges(db)), program.steps + 400)
-        self.assertIn((1, 2), db.execute("SELECT begins, reason FROM recording").fetchall())
+        self.assertLess(len(self.ranges(db)), program.steps + 11)
+        self.assertEqual(db.execute("SELECT begins, reason FROM recording ORDER BY start, id")
+                         .fetchall()[-1], (1, 2))
 
-    def test_stop_and_start_around_pauses(self):
+    def test_no_pause_ends_a_stop(self):
         program = self.begin()
         self.steps_until(program, lambda: self.pauses(program) >= 1)
         self.steps_until(program, lambda: self.status(program)["recording"])
