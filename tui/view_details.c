@@ -152,19 +152,17 @@ void tui_fill_ranges(struct tui_table *table, const struct tui_view_input *input
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-enum { F_LEVEL, F_TITLE, F_SAVES, F_SHARE, F_PHASE, F_SEEN, F_RULE, F_ORDER };
-
-static const struct tui_column finding_columns[] = {
-    [F_LEVEL] = TUI_COLUMN("severity", "", WORD, 8, 0),
-    [F_TITLE] = TUI_COLUMN("title", "Finding", WORD, 32, 0),
-    [F_SAVES] = TUI_COLUMN("bound_ns", "at most", NS, 9, 0),
-    [F_SHARE] = TUI_COLUMN("bound_share", "share", SHARE, 7, 0),
-    [F_PHASE] = TUI_COLUMN("phase", "phase", WORD, 20, 0,
-                           .if_known = true), /* where several were analysed */
-    [F_SEEN] = TUI_COLUMN("seen", "what was seen (Enter: all of it)", NAME, 0, 1),
-    [F_RULE] = TUI_COLUMN("rule", NULL, WORD, 0, 0),
-    [F_ORDER] = TUI_COLUMN(NULL, NULL, COUNT, 0, 0), /* as in the report */
-};
+/* The phase is known where several were analysed; F_ORDER is the report's order. */
+#define FINDING_COLUMNS(COLUMN)                                                                    \
+    COLUMN(F_LEVEL, "severity", "", WORD, 8, 0)                                                    \
+    COLUMN(F_TITLE, "title", "Finding", WORD, 32, 0)                                               \
+    COLUMN(F_SAVES, "bound_ns", "at most", NS, 9, 0)                                               \
+    COLUMN(F_SHARE, "bound_share", "share", SHARE, 7, 0)                                           \
+    COLUMN(F_PHASE, "phase", "phase", WORD, 20, 0, .if_known = true)                               \
+    COLUMN(F_SEEN, "seen", "what was seen (Enter: all of it)", NAME, 0, 1)                         \
+    COLUMN(F_RULE, "rule", NULL, WORD, 0, 0)                                                       \
+    COLUMN(F_ORDER, NULL, NULL, COUNT, 0, 0)
+TUI_COLUMNS(finding_columns, FINDING_COLUMNS)
 
 static const char *const levels[] = {"info", "warning", "critical"};
 
