@@ -272,6 +272,9 @@ static inline bool prof_facts_launched(const struct prof_facts *facts, const str
                                     : prof_facts_called(facts, op->call);
 }
 
+/* The state of a device while a memcpy or memset of this shape runs and no kernel does. */
+enum prof_slice prof_copy_slice(const struct prof_shape *shape);
+
 static inline bool prof_is_copy(const struct prof_shape *shape)
 {
     return shape->kind == PROF_OP_TRANSFER;

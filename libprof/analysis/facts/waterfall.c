@@ -164,7 +164,7 @@ struct work {
 
 /* ---- busy time ------------------------------------------------------------------------------- */
 
-static enum prof_slice copy_slice(const struct prof_shape *shape)
+enum prof_slice prof_copy_slice(const struct prof_shape *shape)
 {
     int host = shape->copy_kind == WIRE_COPY_HTOD   ? shape->source_kind
                : shape->copy_kind == WIRE_COPY_DTOH ? shape->target_kind
@@ -279,7 +279,7 @@ static void advance_busy_time(struct work *w, struct sweep *s, int64_t time)
             spend(w, s, copy ? PROF_SLICE_BOTH : PROF_SLICE_KERNEL, s->done, end, NULL,
                   s->kernel_shape);
         else
-            spend(w, s, copy_slice(&w->facts->shapes.data[s->copy_shape]), s->done, end, NULL,
+            spend(w, s, prof_copy_slice(&w->facts->shapes.data[s->copy_shape]), s->done, end, NULL,
                   s->copy_shape);
         s->done = end;
     }

@@ -34,14 +34,6 @@ int prof_host_memory(const struct prof_shape *shape)
     return prof_is_upload(shape) ? shape->source_kind : shape->target_kind;
 }
 
-static enum prof_slice copy_slice_of(const struct prof_shape *shape)
-{
-    int kind = prof_host_memory(shape);
-    return kind == WIRE_MEMORY_PAGEABLE ? PROF_SLICE_COPY_PAGEABLE
-           : kind == WIRE_MEMORY_PINNED ? PROF_SLICE_COPY_PINNED
-                                        : PROF_SLICE_COPY_OTHER;
-}
-
 /* Idle time on both sides of a copy that its call and the wait for it made. */
 static const enum prof_slice around[] = {PROF_SLICE_SYNC, PROF_SLICE_COPY_CALL, PROF_SLICE_LAUNCH,
                                          PROF_SLICE_DISPATCH};
@@ -64,8 +56,8 @@ void prof_copies_add(const struct prof_judge *judge, struct prof_copies *sums,
     sums->bytes = prof_add(sums->bytes, bytes);
     sums->sum_ns = prof_add(sums->sum_ns, shape->sum_ns);
     sums->alone_ns = prof_add(sums->alone_ns, shape->alone_ns);
-    sums->alone[copy_slice_of(shape)] =
-        prof_add(sums->alone[copy_slice_of(shape)], shape->alone_ns);
+    sums->alone[prof_copy_slice(shape)] =
+        prof_add(sums->alone[prof_copy_slice(shape)], shape->alone_ns);
     sums->call_ns = prof_add(sums->call_ns, prof_own_call_ns(shape));
     for (int i = PROF_SLICE_FIRST_IDLE; i < PROF_SLICES; i++) {
         sums->before[i] = prof_add(sums->before[i], shape->idle_ns[i]);
