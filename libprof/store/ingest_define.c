@@ -12,17 +12,6 @@
 /* Ids are given out one by one, so an id far above the number of definitions is damage. */
 #define MAX_LOST_IDS (1u << 20)
 
-static const char *const source_text[] = {
-#define X(name, text) text,
-    WIRE_SOURCE_MAP(X)
-#undef X
-};
-
-static const char *api_name(uint32_t source)
-{
-    return source < WIRE_SOURCES ? source_text[wire_space(source)] : source_text[0];
-}
-
 bool ingest_set_local(struct ingest_spool *spool, uint32_t local, uint32_t kind, int64_t global,
                       uint32_t extra)
 {
@@ -250,104 +239,61 @@ static int64_t definition_row(const struct ingest_spool *spool, uint32_t local, 
 static enum prof_status device_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                           const struct wire_device *device)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_device];
     uint8_t flags = device->head.flags;
-    int64_t row = definition_row(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
-    ingest_bind(sql, COLUMN_AT(device, id), row);
-    ingest_bind(sql, COLUMN_AT(device, process), spool->process);
-    ingest_bind_text(ingest, sql, COLUMN_AT(device, api), api_name(device->source));
-    ingest_bind(sql, COLUMN_AT(device, ordinal), device->ordinal);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, name), device->name);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, vendor), device->vendor);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, driver), device->driver);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(device, uuid), device->uuid);
-    ingest_bind_text(ingest, sql, COLUMN_AT(device, kind),
-                     flags & WIRE_DEVICE_GPU   ? "gpu"
-                     : flags & WIRE_DEVICE_CPU ? "cpu"
-                                               : "other");
-    ingest_bind(sql, COLUMN_AT(device, integrated), flags & WIRE_DEVICE_INTEGRATED ? 1 : 0);
-    const uint64_t numbers[] = {device->compute_major,
-                                device->compute_minor,
-                                device->units,
-                                device->warp,
-                                device->clock_khz,
-                                device->memory_clock_khz,
-                                device->memory_bus_bits,
-                                device->memory_bytes,
-                                device->memory_bandwidth,
-                                device->l2_bytes,
-                                device->shared_per_unit_bytes,
-                                device->shared_per_block_bytes,
-                                device->registers_per_unit,
-                                device->max_threads_per_unit,
-                                device->max_block};
-    for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
-        ingest_bind_known(sql, COLUMN_AT(device, compute_major) + i, (int64_t)numbers[i]);
+    int64_t id = definition_row(spool, device->head.aux, WIRE_DEVICE, &ingest->last_device);
+    struct ingest_row *row;
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &device->head, &row));
+    row_set(row, COLUMN_AT(device, id), id);
+    row_text(ingest, row, SCHEMA_device, COLUMN_AT(device, kind),
+             flags & WIRE_DEVICE_GPU   ? "gpu"
+             : flags & WIRE_DEVICE_CPU ? "cpu"
+                                       : "other");
     if (device->compute_major) /* x.0 is a value, not an absence */
-        ingest_bind(sql, COLUMN_AT(device, compute_minor), device->compute_minor);
+        row_set(row, COLUMN_AT(device, compute_minor), device->compute_minor);
     bool cuda = wire_space(device->source) == WIRE_SOURCE_CUDA;
-    PROF_TRY(ingest_insert(ingest, SCHEMA_device));
-    PROF_TRY(ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, row,
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_device));
+    PROF_TRY(ingest_define_local(ingest, spool, device->head.aux, WIRE_DEVICE, id,
                                  COLUMN_AT(device, label)));
     if (cuda)
-        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, row));
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_DEVICE, device->ordinal, id));
     return PROF_OK;
 }
 
 static enum prof_status context_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                            const struct wire_context *context)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_context];
-    int64_t row = definition_row(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
-    ingest_bind(sql, COLUMN_AT(context, id), row);
-    ingest_bind(sql, COLUMN_AT(context, process), spool->process);
-    ingest_bind_known(sql, COLUMN_AT(context, device),
-                      ingest_global(spool, context->device, WIRE_DEVICE));
-    ingest_bind_text(ingest, sql, COLUMN_AT(context, api), api_name(context->source));
-    ingest_bind(sql, COLUMN_AT(context, native), (int64_t)context->native);
-    ingest_bind_known(sql, COLUMN_AT(context, green),
-                      context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
-    ingest_bind_known(sql, COLUMN_AT(context, parent),
-                      ingest_global(spool, context->parent, WIRE_CONTEXT));
-    ingest_bind_known(sql, COLUMN_AT(context, units), context->units);
+    int64_t id = definition_row(spool, context->head.aux, WIRE_CONTEXT, &ingest->last_context);
+    struct ingest_row *row;
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &context->head, &row));
+    row_set(row, COLUMN_AT(context, id), id);
+    row_known(row, COLUMN_AT(context, green), context->head.flags & WIRE_CONTEXT_GREEN ? 1 : 0);
     bool cuda = wire_space(context->source) == WIRE_SOURCE_CUDA;
-    PROF_TRY(ingest_insert(ingest, SCHEMA_context));
-    PROF_TRY(ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, row,
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_context));
+    PROF_TRY(ingest_define_local(ingest, spool, context->head.aux, WIRE_CONTEXT, id,
                                  (uint32_t)context->native));
     if (cuda)
-        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, row));
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_CONTEXT, context->native, id));
     return PROF_OK;
 }
 
 static enum prof_status stream_definition(struct prof_ingest *ingest, struct ingest_spool *spool,
                                           const struct wire_stream *stream)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_stream];
-    uint8_t flags = stream->head.flags;
-    int64_t row = definition_row(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
-    ingest_bind(sql, COLUMN_AT(stream, id), row);
-    ingest_bind(sql, COLUMN_AT(stream, process), spool->process);
-    ingest_bind_known(sql, COLUMN_AT(stream, device),
-                      ingest_global(spool, stream->device, WIRE_DEVICE));
-    ingest_bind_known(sql, COLUMN_AT(stream, context),
-                      ingest_global(spool, stream->context, WIRE_CONTEXT));
-    ingest_bind_text(ingest, sql, COLUMN_AT(stream, api), api_name(stream->source));
-    ingest_bind(sql, COLUMN_AT(stream, native), (int64_t)stream->native);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(stream, name), stream->name);
-    ingest_bind(sql, COLUMN_AT(stream, priority), stream->priority);
-    ingest_bind(sql, COLUMN_AT(stream, is_default), flags & WIRE_STREAM_DEFAULT ? 1 : 0);
-    ingest_bind(sql, COLUMN_AT(stream, out_of_order), flags & WIRE_STREAM_OUT_OF_ORDER ? 1 : 0);
-    ingest_bind(sql, COLUMN_AT(stream, non_blocking), flags & WIRE_STREAM_NON_BLOCKING ? 1 : 0);
-    ingest_bind_text(ingest, sql, COLUMN_AT(stream, clock),
-                     stream->clock ? "device" : "CLOCK_MONOTONIC");
+    int64_t id = definition_row(spool, stream->head.aux, WIRE_STREAM, &ingest->last_stream);
+    struct ingest_row *row;
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &stream->head, &row));
+    row_set(row, COLUMN_AT(stream, id), id);
+    row_set(row, COLUMN_AT(stream, priority), stream->priority);
+    row_text(ingest, row, SCHEMA_stream, COLUMN_AT(stream, clock),
+             stream->clock ? "device" : "CLOCK_MONOTONIC");
     const struct ingest_local *context = ingest_lookup(spool, stream->context, WIRE_CONTEXT);
     bool is_object = context && wire_space(stream->source) == WIRE_SOURCE_CUDA;
     /* Read now: define_local may move what `context` points to. */
     uint64_t object = is_object ? ingest_stream_object(context->extra, stream->native) : 0;
-    PROF_TRY(ingest_insert(ingest, SCHEMA_stream));
-    PROF_TRY(ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, row, stream->clock));
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_stream));
+    PROF_TRY(ingest_define_local(ingest, spool, stream->head.aux, WIRE_STREAM, id, stream->clock));
     if (is_object)
-        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, row));
+        PROF_TRY(ingest_object(ingest, spool, WIRE_NAMED_CUDA_STREAM, object, id));
     return PROF_OK;
 }
 
@@ -499,7 +445,8 @@ static enum prof_status health_definition(struct prof_ingest *ingest, struct ing
     if (state == WIRE_HEALTH_RUNNING && health->head.aux == WIRE_SOURCE_CUDA)
         spool->tally[TALLY_CUDA_STARTED] = 1;
     char item[48];
-    snprintf(item, sizeof item, "%s %s", api_name(health->head.aux), health_states[state].text);
+    snprintf(item, sizeof item, "%s %s", ingest_api_name(health->head.aux),
+             health_states[state].text);
     char *why = ingest_text_of(ingest, spool, health->why);
     int64_t value = health->value;
     enum prof_status status = ingest_health_line(ingest, spool->process, health_states[state].code,

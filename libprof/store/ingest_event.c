@@ -250,8 +250,6 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
         return ingest_pool(ingest, spool, tid, record);
     case WIRE_MIGRATION:
         return ingest_migration(ingest, spool, record);
-    case WIRE_WINDOW:
-        return ingest_window(ingest, spool, record);
     case WIRE_CPU_SAMPLE:
         return ingest_cpu_sample(ingest, spool, record);
     case WIRE_EXACT_COUNT:

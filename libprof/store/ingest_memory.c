@@ -76,24 +76,10 @@ enum prof_status ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *s
                               const struct wire_alloc *alloc)
 {
     uint32_t source = wire_space(alloc->head.flags);
-    struct ingest_thread *thread = ingest_thread_of(ingest, spool, alloc->tid ? alloc->tid : tid);
-    if (!thread)
-        return ingest->error.status;
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation];
-    ingest_bind(sql, COLUMN_AT(allocation, process), spool->process);
-    ingest_bind(sql, COLUMN_AT(allocation, start), (int64_t)(alloc->time - ingest->zero_ns));
-    ingest_bind(sql, COLUMN_AT(allocation, bytes), (int64_t)alloc->bytes);
-    ingest_bind_known(sql, COLUMN_AT(allocation, kind), alloc->memory_kind);
-    ingest_bind(sql, COLUMN_AT(allocation, native), (int64_t)alloc->id);
-    ingest_bind_known(sql, COLUMN_AT(allocation, address), (int64_t)alloc->address);
-    ingest_bind(sql, COLUMN_AT(allocation, source), source);
-    ingest_bind_known(sql, COLUMN_AT(allocation, device),
-                      ingest_global(spool, alloc->device, WIRE_DEVICE));
-    ingest_bind_known(sql, COLUMN_AT(allocation, context),
-                      ingest_global(spool, alloc->head.aux, WIRE_CONTEXT));
-    ingest_bind(sql, COLUMN_AT(allocation, thread), thread->row);
-    ingest_bind_known(sql, COLUMN_AT(allocation, stack), ingest_stack_of(spool, alloc->stack));
-    PROF_TRY(ingest_insert(ingest, SCHEMA_allocation));
+    struct ingest_row *out;
+    PROF_TRY(ingest_record_begin(ingest, spool, tid, &alloc->head, &out));
+    row_set(out, COLUMN_AT(allocation, source), source);
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_allocation));
     int64_t row = sqlite3_last_insert_rowid(ingest->db);
     spool->tally[TALLY_ALLOC_RECORDED]++;
 
@@ -117,28 +103,16 @@ enum prof_status ingest_alloc(struct prof_ingest *ingest, struct ingest_spool *s
 enum prof_status ingest_alloc_failed(struct prof_ingest *ingest, struct ingest_spool *spool,
                                      uint32_t tid, const struct wire_alloc_failed *failed)
 {
-    struct ingest_thread *thread = ingest_thread_of(ingest, spool, failed->tid ? failed->tid : tid);
-    if (!thread)
-        return ingest->error.status;
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_allocation_failure];
-    ingest_bind(sql, COLUMN_AT(allocation_failure, process), spool->process);
-    ingest_bind(sql, COLUMN_AT(allocation_failure, start),
-                (int64_t)(failed->time - ingest->zero_ns));
-    ingest_bind(sql, COLUMN_AT(allocation_failure, thread), thread->row);
-    ingest_bind_known(sql, COLUMN_AT(allocation_failure, device),
-                      ingest_global(spool, failed->device, WIRE_DEVICE));
-    ingest_bind_known(sql, COLUMN_AT(allocation_failure, context),
-                      ingest_global(spool, failed->head.aux, WIRE_CONTEXT));
-    ingest_bind_known(sql, COLUMN_AT(allocation_failure, kind), failed->memory_kind);
+    struct ingest_row *row;
+    PROF_TRY(ingest_record_begin(ingest, spool, tid, &failed->head, &row));
     /* A mistaken request may have any size. */
-    ingest_bind_known(sql, COLUMN_AT(allocation_failure, bytes),
-                      failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
-    ingest_bind(sql, COLUMN_AT(allocation_failure, result), failed->result);
-    ingest_bind(sql, COLUMN_AT(allocation_failure, source), wire_space(failed->head.flags));
-    ingest_bind_known(sql, COLUMN_AT(allocation_failure, stack),
-                      ingest_stack_of(spool, failed->stack));
-    PROF_TRY(ingest_insert(ingest, SCHEMA_allocation_failure));
-    return ingest_ring_trigger(ingest, PROF_RING_ALLOCATION, spool->process, thread->row);
+    row_known(row, COLUMN_AT(allocation_failure, bytes),
+              failed->bytes > INT64_MAX ? INT64_MAX : (int64_t)failed->bytes);
+    row_set(row, COLUMN_AT(allocation_failure, result), failed->result);
+    row_set(row, COLUMN_AT(allocation_failure, source), wire_space(failed->head.flags));
+    int64_t thread = row->values[COLUMN_AT(allocation_failure, thread) - 1];
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_allocation_failure));
+    return ingest_ring_trigger(ingest, PROF_RING_ALLOCATION, spool->process, thread);
 }
 
 enum prof_status ingest_free(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,

@@ -1,6 +1,6 @@
 /* Shared by the ingest's files only; see ingest.h for what it does.
  *
- *   ingest.c           open, step, commit, finish   ingest_batch.c     many rows a statement
+ *   ingest.c           open, step, commit, finish   ingest_row.c       rows, and records that are one
  *   ingest_capture.c   the row of the capture, the kernel filter
  *   ingest_lifecycle.c the table in which processes announce themselves
  *   ingest_process.c   who they are   ingest_process_end.c  who is alive, how they ended
@@ -8,7 +8,6 @@
  *   ingest_name.c      names of threads, and of objects known by the program's handles
  *   ingest_event.c     calls and device records, joined by correlation id
  *   ingest_command.c   the rows made of them
- *   ingest_activity.c  graph nodes, events, pools, managed memory, JIT, overhead, recording windows
  *   ingest_range.c     NVTX   ingest_memory.c  allocations   ingest_blocks.c  PyTorch's blocks
  *   ingest_image.c     object files and where they are mapped   ingest_stack.c  call stacks, Python
  *   ingest_sampler.c   records of perfkit's samplers: hardware counters, samples of threads
@@ -97,6 +96,7 @@ enum ingest_sql {
 struct ingest_row {
     int64_t values[INGEST_ROW_COLUMNS];
     uint32_t nulls; /* bit per column */
+    uint32_t bound; /* the same: it is bound to the statement already, as texts are */
 };
 
 /* Of a table with many rows. */
@@ -110,6 +110,11 @@ struct ingest_batch {
 static inline void row_set(struct ingest_row *row, int at, int64_t value)
 {
     row->values[at - 1] = value;
+    row->nulls &= ~(1u << (at - 1));
+}
+static inline void row_bound(struct ingest_row *row, int at)
+{
+    row->bound |= 1u << (at - 1);
 }
 static inline void row_null(struct ingest_row *row, int at)
 {
@@ -117,7 +122,7 @@ static inline void row_null(struct ingest_row *row, int at)
 }
 static inline void row_set_if(struct ingest_row *row, int at, bool known, int64_t value)
 {
-    row->values[at - 1] = value;
+    row_set(row, at, value);
     if (!known)
         row_null(row, at);
 }
@@ -312,7 +317,7 @@ enum prof_status ingest_insert(struct prof_ingest *ingest, enum schema_table tab
 enum prof_status ingest_statements_prepare(struct prof_ingest *ingest);
 void ingest_statements_finalize(struct prof_ingest *ingest);
 
-/* ingest_batch.c */
+/* ingest_row.c */
 enum prof_status ingest_batches_prepare(struct prof_ingest *ingest);
 void ingest_batches_close(struct prof_ingest *ingest);
 /* A row to fill, no column NULL but `id`; ingest_row_end adds it. */
@@ -473,14 +478,24 @@ enum prof_status ingest_graph(struct prof_ingest *ingest, struct ingest_spool *s
 /* A time of the stream's device as CLOCK_MONOTONIC; 0 stays 0. */
 uint64_t ingest_device_time(struct ingest_spool *spool, uint32_t stream, uint64_t ns);
 
-/* ingest_activity.c: records that become a row each, whatever else comes */
+/* A row of a table without .many gets a text, which is static. */
+static inline void row_text(struct prof_ingest *ingest, struct ingest_row *row,
+                            enum schema_table table, int at, const char *text)
+{
+    sqlite3_bind_text(ingest->insert[table], at, text, -1, SQLITE_STATIC);
+    row_bound(row, at);
+}
+const char *ingest_api_name(uint32_t source);
+/* The row of a record, its columns filled as the table says that names the record's type as its
+ * own (prof_table.record); ingest_row_end adds it. */
+enum prof_status ingest_record_begin(struct prof_ingest *ingest, struct ingest_spool *spool,
+                                     uint32_t tid, const struct wire_head *head,
+                                     struct ingest_row **row);
 enum prof_status ingest_migration(struct prof_ingest *ingest, struct ingest_spool *spool,
                                   const struct wire_migration *record);
 enum prof_status ingest_pool(struct prof_ingest *ingest, struct ingest_spool *spool, uint32_t tid,
                              const struct wire_pool *record);
-enum prof_status ingest_window(struct prof_ingest *ingest, struct ingest_spool *spool,
-                               const struct wire_window *record);
-/* A record of a type that a table names as its own (prof_table.record). */
+/* The same, added; nothing where no table names the type. */
 enum prof_status ingest_record_row(struct prof_ingest *ingest, struct ingest_spool *spool,
                                    uint32_t tid, const struct wire_head *head);
 
@@ -495,7 +510,7 @@ enum prof_status ingest_counter_definition(struct prof_ingest *ingest, struct in
                                            const struct wire_head *head);
 enum prof_status ingest_counter_event(struct prof_ingest *ingest, const struct ingest_spool *spool,
                                       const struct wire_head *head);
-enum prof_status ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
+enum prof_status ingest_exact_count(struct prof_ingest *ingest, struct ingest_spool *spool,
                                     const struct wire_exact_count *record);
 bool ingest_sampler_is_over(const struct ingest_spool *spool);
 

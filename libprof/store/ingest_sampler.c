@@ -11,45 +11,43 @@
 static enum prof_status device(struct prof_ingest *ingest, struct ingest_spool *spool,
                                const struct wire_counter_device *record)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter_device];
-    int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
-    if (!row)
-        row = ++ingest->last_counter_device;
-    ingest_bind(sql, COLUMN_AT(counter_device, id), row);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, uuid), record->uuid);
-    ingest_bind(sql, COLUMN_AT(counter_device, ordinal), record->ordinal);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, name), record->name);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, chip), record->chip);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter_device, metric_set), record->set);
-    ingest_bind_known(sql, COLUMN_AT(counter_device, interval), (int64_t)record->interval_ns);
-    PROF_TRY(ingest_insert(ingest, SCHEMA_counter_device));
-    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row,
+    int64_t id = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
+    struct ingest_row *row;
+    if (!id)
+        id = ++ingest->last_counter_device;
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &record->head, &row));
+    row_set(row, COLUMN_AT(counter_device, id), id);
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_counter_device));
+    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, id,
                                COLUMN_AT(counter_device, interval));
+}
+
+/* A REAL of a row, NULL where it is no number. */
+static void row_real(struct prof_ingest *ingest, struct ingest_row *row, enum schema_table table,
+                     int at, double value)
+{
+    if (isfinite(value))
+        sqlite3_bind_double(ingest->insert[table], at, value);
+    else
+        sqlite3_bind_null(ingest->insert[table], at);
+    row_bound(row, at);
 }
 
 static enum prof_status counter(struct prof_ingest *ingest, struct ingest_spool *spool,
                                 const struct wire_counter *record)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_counter];
-    int64_t row = ingest_global(spool, record->head.aux, WIRE_COUNTER_DEVICE);
     const struct ingest_local *local = ingest_lookup(spool, record->head.aux, WIRE_COUNTER_DEVICE);
-    if (!row || record->slot >= WIRE_COUNTER_SLOTS)
+    struct ingest_row *row;
+    if (!local || !local->global || record->slot >= WIRE_COUNTER_SLOTS)
         return PROF_OK;
+    int64_t id = local->global;
     uint32_t count = local->extra > record->slot ? local->extra : record->slot + 1;
-    ingest_bind(sql, COLUMN_AT(counter, counter_device), row);
-    ingest_bind(sql, COLUMN_AT(counter, slot), record->slot);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, name), record->name);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, unit), record->unit);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(counter, metric), record->metric);
-    ingest_bind(sql, COLUMN_AT(counter, kind), record->head.flags);
-    ingest_bind_if(sql, COLUMN_AT(counter, clock), record->clock, record->clock - 1);
-    if (isfinite(record->peak) && record->peak > 0)
-        sqlite3_bind_double(sql, COLUMN_AT(counter, peak), record->peak);
-    else
-        sqlite3_bind_null(sql, COLUMN_AT(counter, peak));
-    ingest_bind_known(sql, COLUMN_AT(counter, traced), record->traced);
-    PROF_TRY(ingest_insert(ingest, SCHEMA_counter));
-    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, row, count);
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &record->head, &row));
+    row_set_if(row, COLUMN_AT(counter, clock), record->clock, record->clock - 1);
+    row_real(ingest, row, SCHEMA_counter, COLUMN_AT(counter, peak),
+             record->peak > 0 ? record->peak : NAN);
+    PROF_TRY(ingest_row_end(ingest, SCHEMA_counter));
+    return ingest_define_local(ingest, spool, record->head.aux, WIRE_COUNTER_DEVICE, id, count);
 }
 
 /* A start in column `at`, a duration in the next; false when the times cannot be. */
@@ -116,23 +114,16 @@ enum prof_status ingest_counter_event(struct prof_ingest *ingest, const struct i
                                             : write_counter_sample(ingest, spool, record);
 }
 
-enum prof_status ingest_exact_count(struct prof_ingest *ingest, const struct ingest_spool *spool,
+enum prof_status ingest_exact_count(struct prof_ingest *ingest, struct ingest_spool *spool,
                                     const struct wire_exact_count *record)
 {
-    sqlite3_stmt *sql = ingest->insert[SCHEMA_exact_count];
-    int64_t config = ingest_global(spool, record->head.aux, WIRE_CONFIG);
-    if (!config || record->time > INT64_MAX || !isfinite(record->value))
+    struct ingest_row *row;
+    if (!ingest_global(spool, record->head.aux, WIRE_CONFIG) || record->time > INT64_MAX ||
+        !isfinite(record->value))
         return PROF_OK;
-    ingest_bind(sql, COLUMN_AT(exact_count, start), (int64_t)(record->time - ingest->zero_ns));
-    ingest_bind(sql, COLUMN_AT(exact_count, config), config);
-    ingest_bind_known(sql, COLUMN_AT(exact_count, stream),
-                      ingest_global(spool, record->stream, WIRE_STREAM));
-    ingest_bind_known(sql, COLUMN_AT(exact_count, correlation), (int64_t)record->correlation);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, name), record->name);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, unit), record->unit);
-    ingest_bind_local_text(ingest, spool, sql, COLUMN_AT(exact_count, metric), record->metric);
-    sqlite3_bind_double(sql, COLUMN_AT(exact_count, value), record->value);
-    return ingest_insert(ingest, SCHEMA_exact_count);
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, &record->head, &row));
+    row_real(ingest, row, SCHEMA_exact_count, COLUMN_AT(exact_count, value), record->value);
+    return ingest_row_end(ingest, SCHEMA_exact_count);
 }
 
 /* It says so, or it is gone: it has no entry among the processes, and no other code checks it. */

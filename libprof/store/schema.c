@@ -27,6 +27,9 @@
 #define THREAD_HERE(record, member) FIELD(THREAD_HERE, 0, record, member)
 #define STACK(record, member) FIELD(STACK, 0, record, member)
 #define LOCAL(type, record, member) FIELD(LOCAL, WIRE_##type, record, member)
+#define FLAG(record, member, bits) FIELD(FLAG, bits, record, member)
+#define TEXT_OF(record, member) FIELD(TEXT, 0, record, member)
+#define API_OF(record, member) FIELD(API, 0, record, member)
 #define OF_PROCESS .field = {.fill = PROF_FILL_PROCESS}
 #define SPAN(record, first, last)                                                                  \
     .field = {.fill = PROF_FILL_DURATION,                                                          \

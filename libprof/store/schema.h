@@ -35,11 +35,14 @@ enum prof_fill {
     PROF_FILL_THREAD_HERE, /* ... 0 = that wrote the record */
     PROF_FILL_LOCAL,       /* the record's number of what a definition of type `of` described */
     PROF_FILL_STACK,
+    PROF_FILL_FLAG, /* 1 where a bit of `of` is set, else 0 */
+    PROF_FILL_TEXT, /* of a local string, in a table without .many, as the next */
+    PROF_FILL_API,  /* the name of the API that a source is of */
 };
 
 struct prof_field {
     uint8_t fill; /* enum prof_fill */
-    uint8_t of;   /* enum wire_type */
+    uint8_t of;   /* enum wire_type, or bits */
     uint8_t bytes;
     uint16_t at, second; /* offsets in the record; DURATION: of the start, the end */
 };
