@@ -24,6 +24,7 @@
 #define LATE_NS 100000000u   /* a record may be that late */
 #define DEFAULT_TIMES 3.0
 #define DEFAULT_SIGMAS 8.0
+#define DEFAULT_MOST_TIMES 9.0     /* what takes so long is slow however much the others scatter */
 #define DEFAULT_LEAST_NS 25000000u /* above the median; less is the work of a busy scheduler */
 
 static const char *const reason_words[] = {
@@ -115,6 +116,8 @@ static void compute_threshold(const struct ingest_ring *ring, struct ingest_dete
     double by_times = ring->times * (double)median;
     detector->usual = median;
     detector->threshold = (uint64_t)(by_times > by_sigma ? by_times : by_sigma);
+    if (ring->most_times > 0 && (double)detector->threshold > ring->most_times * (double)median)
+        detector->threshold = (uint64_t)(ring->most_times * (double)median);
     if (detector->threshold < median + ring->least_ns)
         detector->threshold = median + ring->least_ns;
 }
@@ -468,6 +471,7 @@ enum prof_status ingest_ring_options(struct prof_ingest *ingest,
     ring->reasons = options->reasons | 1u << PROF_RING_SIGNAL | 1u << PROF_RING_CTL;
     ring->times = chosen ? options->times : DEFAULT_TIMES;
     ring->sigmas = chosen ? options->sigmas : DEFAULT_SIGMAS;
+    ring->most_times = chosen ? 0 : DEFAULT_MOST_TIMES;
     ring->least_ns = chosen ? 0 : DEFAULT_LEAST_NS;
     ring->iteration = options->iteration ? strdup(options->iteration) : NULL;
     PROF_TRY(ingest_memory(ingest, !options->iteration || ring->iteration, "the iteration's name"));

@@ -190,7 +190,7 @@ struct ingest_ring {
     uint64_t ns;      /* 0 = all rows stay */
     bool window;      /* this ingest finishes a kept window: others read the spools */
     unsigned reasons; /* bits */
-    double times, sigmas;
+    double times, sigmas, most_times;     /* most_times 0 = no limit */
     uint64_t least_ns;                    /* above the median */
     char *iteration;                      /* or NULL */
     uint64_t left;                        /* rows */
