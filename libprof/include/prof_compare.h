@@ -145,6 +145,9 @@ enum prof_environment_level {
 };
 const char *prof_environment_level_text(enum prof_environment_level level); /* "hard", ... */
 
+/* The property of runs with --overhead=measure. */
+#define PROF_ENVIRONMENT_PAUSES "pauses"
+
 /* One property of where and how a run was made: "device", "driver", "cpu", "command", "trace", ...
  * Nothing that is different each time (live clocks, temperatures). */
 struct prof_environment {
@@ -289,6 +292,8 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(SMALL, "small", "too small a share of the time to be gated")                                 \
     X(PARTIAL, "partial", "some runs do not have it, or too little of it")                         \
     X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: more runs decide")  \
+    X(PAUSES, "pauses",                                                                            \
+      "a run was recorded with pauses (--overhead=measure): some of it is missing")                \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \
     X(TIMES_REFUSED, "times-refused", "times cannot be compared")
 

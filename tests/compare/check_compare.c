@@ -411,6 +411,45 @@ START_TEST(idle)
 }
 END_TEST
 
+/* A pause takes from what is counted of the whole run, and nothing from an iteration. */
+START_TEST(recorded_with_pauses)
+{
+    struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+    struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
+    struct prof_run *run = &cand.runs[2];
+    size_t counted = 0;
+    for (size_t m = 0; m < run->count; m++) {
+        struct prof_metric *metric = &run->metrics[m];
+        if (metric->family == PROF_METRIC_RANGE_LAUNCHES ||
+            metric->family == PROF_METRIC_LAUNCHES) {
+            metric->outside += 3;
+            counted++;
+        }
+    }
+    ck_assert_uint_gt(counted, 0);
+    struct prof_environment *more =
+        realloc(run->environment, (run->environment_count + 1) * sizeof *more);
+    ck_assert_ptr_nonnull(more);
+    more[run->environment_count++] =
+        (struct prof_environment){PROF_ENVIRONMENT_PAUSES, "yes", PROF_ENVIRONMENT_INFO};
+    run->environment = more;
+    struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct prof_compared *row = &r.rows[i];
+        bool memory =
+            row->family == PROF_METRIC_PEAK_BYTES || row->family == PROF_METRIC_LEAKED_BYTES;
+        ck_assert_int_eq(row->reason == PROF_REASON_PAUSES, memory);
+        if (row->family == PROF_METRIC_RANGE_LAUNCHES || row->family == PROF_METRIC_LAUNCHES) {
+            ck_assert_int_eq(row->verdict, PROF_VERDICT_PASS);
+            ck_assert(isnan(row->outside_cand));
+        }
+    }
+    prof_comparison_free(&r);
+    program_free(&base);
+    program_free(&cand);
+}
+END_TEST
+
 /* OpenCL frees when its last command is done: one run with more left is no proof, five are. */
 START_TEST(freed_later)
 {
@@ -633,5 +672,5 @@ END_TEST
 
 CHECK_MAIN("compare", no_order, symmetric, rows_follow_from_their_values, batched, few_runs,
            sessions, refused, overrides, other_length, now_and_then, not_exact, in_most_runs, warns,
-           idle, freed_later, lower_clock, invalid, kept_runs, noisy_host, noisy_range,
-           noisy_metric)
+           idle, recorded_with_pauses, freed_later, lower_clock, invalid, kept_runs, noisy_host,
+           noisy_range, noisy_metric)

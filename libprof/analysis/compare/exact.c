@@ -3,6 +3,7 @@
  * the baseline's is a change. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libprof/analysis/compare/compare.h"
 #include "libprof/analysis/compare/metric.h"
@@ -114,7 +115,8 @@ static bool frees_later(const struct prof_compare *c, enum prof_metric_family fa
     return false;
 }
 
-/* It changed, but not in enough runs to be distinguished from a count that is different each time. */
+/* It changed, but not in enough runs to be distinguished from a count that is different each time.
+ */
 static void doubt(const struct prof_compare *c, struct prof_compared *row, bool ranged)
 {
     bool later = frees_later(c, row->family);
@@ -140,6 +142,18 @@ static bool device_differs(const struct prof_comparison *result)
     for (size_t i = 0; i < result->difference_count; i++)
         if (result->differences[i].level == PROF_ENVIRONMENT_HARD)
             return true;
+    return false;
+}
+
+/* What happened in pauses is in no count: those of an iteration leave these iterations out, those
+ * of the rest of the run would be too small, by another amount each time. */
+static bool has_pauses(const struct prof_compare *c)
+{
+    for (int s = 0; s < PROF_SIDES; s++)
+        for (size_t r = 0; r < c->side[s].count; r++)
+            for (size_t i = 0; i < c->side[s].data[r].environment_count; i++)
+                if (!strcmp(c->side[s].data[r].environment[i].name, PROF_ENVIRONMENT_PAUSES))
+                    return true;
     return false;
 }
 
@@ -170,7 +184,8 @@ static void set_exact_verdict(struct prof_compared *row, int grew, bool base_the
     }
 }
 
-static void judge(struct prof_compare *c, const struct prof_pair *pair, struct prof_compared *row)
+static void judge(struct prof_compare *c, const struct prof_pair *pair, bool pauses,
+                  struct prof_compared *row)
 {
     struct values base = values_of(c, pair, PROF_BASE, prof_value_inside);
     struct values cand = values_of(c, pair, PROF_CAND, prof_value_inside);
@@ -190,14 +205,23 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
         row->reason = PROF_REASON_TIMES_REFUSED;
         return;
     }
+    if (pauses &&
+        (row->family == PROF_METRIC_PEAK_BYTES || row->family == PROF_METRIC_LEAKED_BYTES)) {
+        row->verdict = PROF_VERDICT_REFUSED;
+        row->reason = PROF_REASON_PAUSES;
+        return;
+    }
+    if (pauses)
+        row->outside_base = row->outside_cand = NAN;
     double one = whole ? 1 : 1 / fmax(1, c->iterations[PROF_BASE]);
     enum prof_reason within, within_out;
     double room = room_of(c, &row->policy, b, k, one);
     room = whole ? room : fmax(room, rounding_of(c, row->family, b));
     int grew = direction(b, k, room, &within);
-    int outside = whole ? 0
-                        : direction(&base_out, &cand_out,
-                                    room_of(c, &row->policy, &base_out, &cand_out, 1), &within_out);
+    int outside = whole || pauses
+                      ? 0
+                      : direction(&base_out, &cand_out,
+                                  room_of(c, &row->policy, &base_out, &cand_out, 1), &within_out);
     row->verdict = PROF_VERDICT_PASS;
     row->reason = within;
     if (grew) {
@@ -217,11 +241,12 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, struct p
 
 void prof_judge_exact(struct prof_compare *c, const size_t *of_row)
 {
+    bool pauses = has_pauses(c);
     for (size_t i = 0; i < c->result->count; i++) {
         struct prof_compared *row = &c->result->rows[i];
         if (!prof_metric_info(row->family)->exact || row->policy.action == PROF_ACTION_IGNORE)
             continue;
         row->gated = row->policy.action == PROF_ACTION_FAIL;
-        judge(c, &c->metrics.pairs.data[of_row[i]], row);
+        judge(c, &c->metrics.pairs.data[of_row[i]], pauses, row);
     }
 }

@@ -158,6 +158,8 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add_number(&list, PROF_ENVIRONMENT_SOFT, "cpu count", info->cpu_count);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
+    if (x->facts.pauses.count)
+        add_environment(&list, PROF_ENVIRONMENT_INFO, PROF_ENVIRONMENT_PAUSES, "yes");
     add_environment(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
     add_environment(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
     run->wall_ns = info->duration_ns;
