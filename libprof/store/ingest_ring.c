@@ -105,6 +105,20 @@ static enum prof_status sum_up(struct prof_ingest *ingest, const int64_t *last, 
     return PROF_OK;
 }
 
+/* A period leaves in several parts: the newest rows that are alike become one. */
+static enum prof_status unite_newest(struct prof_ingest *ingest)
+{
+    return ingest_exec(
+        ingest,
+        "CREATE TEMP TABLE newest AS SELECT start,duration,kind,process,device,name,domain,copy,"
+        "sum(count),sum(bytes),sum(sum),min(min),max(max) FROM ring_rollup WHERE id>(SELECT max(id)"
+        "-4000 FROM ring_rollup) GROUP BY 1,2,3,4,5,6,7,8 ORDER BY 1;"
+        "DELETE FROM ring_rollup WHERE id>(SELECT max(id)-4000 FROM ring_rollup);"
+        "INSERT INTO ring_rollup(start,duration,kind,process,device,name,domain,copy,count,bytes,"
+        "sum,min,max) SELECT * FROM newest;"
+        "DROP TABLE newest");
+}
+
 /* Sums for ever in a bounded file: of very many rows the older half gets periods twice as long;
  * where that does not help, because there are ever new names, it loses the names. */
 static enum prof_status bound_rollup(struct prof_ingest *ingest)
@@ -209,6 +223,7 @@ static enum prof_status leave(struct prof_ingest *ingest, const struct ingest_ma
                                       "ring_trigger)-%d",
                                       MOST_TRIGGERS),
                       0, 0));
+    PROF_TRY(unite_newest(ingest));
     PROF_TRY(bound_rollup(ingest));
     return write_begin(ingest, cut);
 }
