@@ -47,8 +47,8 @@ static bool check_overhead(struct run *run)
 static bool note_overhead(const struct run *run, char *text, size_t size)
 {
     snprintf(text, size,
-             "recorded with pauses, about %g %% of the time, to measure the recording "
-             "overhead: counts of the whole run leave them out",
+             "from when an NVTX range repeats, about %g %% of the time is pauses, to measure the "
+             "recording overhead: counts of the whole run leave them out",
              100 * SHARE);
     return run->options.overhead == OVERHEAD_MEASURE;
 }
@@ -154,9 +154,18 @@ int overhead_step(struct run *run)
                                : 1;
 }
 
+static void stop_overhead(struct run *run, bool ran)
+{
+    if (ran && run->options.overhead == OVERHEAD_MEASURE && !run->overhead.pause_ns)
+        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
+                         "the recording overhead was not measured: no NVTX range repeated in time",
+                         NULL);
+}
+
 const struct run_feature run_overhead = {
     .name = "overhead",
     .check = check_overhead,
     .note = note_overhead,
     .start = start_overhead,
+    .stop = stop_overhead,
 };

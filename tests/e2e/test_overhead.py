@@ -104,7 +104,7 @@ class Overhead(e2e.Case):
         overhead = found["overhead"]
         self.assertEqual(overhead["pauses"], len(pauses))
         text = self.report(program.capture, "--all")
-        self.assertIn("with pauses, about 5 %", " ".join(text.split()))
+        self.assertIn("about 5 % of the time is pauses", " ".join(text.split()))
         if not e2e.has_opencl():
             return
         self.assertIn("Recording overhead:", text)
@@ -153,6 +153,8 @@ class Overhead(e2e.Case):
         result = self.record(e2e.target("host"), options=("--overhead=measure",), status=None)
         db = self.open(result.capture)
         self.assertEqual(self.one(db, "SELECT count(*) FROM recording WHERE reason = ?", PAUSE), 0)
+        self.assertIn("the recording overhead was not measured: no NVTX range repeated",
+                      " ".join(self.report(result.capture, "--all").split()))
 
     def test_what_does_not_go_together(self):
         for other in ("--dormant", "--delay=1s", "--duration=1s", "--capture-range=nvtx:step",
