@@ -4,7 +4,10 @@
  * perfkit, interleaved; POCL_DEVICES=basic runs kernels inside clEnqueueNDRangeKernel or clFinish
  * on the calling thread, POCL_DEVICES=pthread on workers. --profile 1 is the floor of any collector
  * that wants device times: a profiling queue, an event a launch, its times read every 64 launches.
- *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1] */
+ * --ranges 1 puts an NVTX range "step" around the launches up to each clFinish, and also prints the
+ * median time from one to the next.
+ *   opencl_launch [--launches N] [--items N] [--finish-every N] [--threads N] [--profile 0|1]
+ *                 [--ranges 0|1] */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <pthread.h>
@@ -15,17 +18,19 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "perfkit/annotate.h"
+
 static const char source[] = "kernel void touch(global int *a) { a[get_global_id(0)] += 1; }\n";
 
 static long launches = 50000, items = 64, finish_every = 1000, threads = 1;
-static long profile;
+static long profile, ranges;
 static cl_context context;
 static cl_device_id device;
 static cl_program program;
 
 struct timing {
     pthread_t thread;
-    uint64_t enqueue_ns, total_ns;
+    uint64_t enqueue_ns, total_ns, step_ns;
 };
 
 static uint64_t now(void)
@@ -50,15 +55,20 @@ static double user_ns(void)
     return (double)used.ru_utime.tv_sec * 1e9 + (double)used.ru_utime.tv_usec * 1e3;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 #define BATCH 64
 
 /* Read what a profiler reads and let the events go. */
 static void harvest(cl_event *events, int count)
 {
-    static const cl_profiling_info wanted[] = {CL_PROFILING_COMMAND_QUEUED,
-                                               CL_PROFILING_COMMAND_SUBMIT,
-                                               CL_PROFILING_COMMAND_START,
-                                               CL_PROFILING_COMMAND_END};
+    static const cl_profiling_info wanted[] = {
+        CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT, CL_PROFILING_COMMAND_START,
+        CL_PROFILING_COMMAND_END};
     cl_ulong time;
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < 4; k++)
@@ -74,8 +84,8 @@ static void *loop(void *data)
     struct timing *timing = data;
     cl_int error;
     size_t global = (size_t)items;
-    cl_command_queue queue = clCreateCommandQueue(
-        context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    cl_command_queue queue =
+        clCreateCommandQueue(context, device, profile ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     must(error, "clCreateCommandQueue");
     cl_kernel kernel = clCreateKernel(program, "touch", &error);
     must(error, "clCreateKernel");
@@ -87,8 +97,13 @@ static void *loop(void *data)
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL, NULL),
              "clEnqueueNDRangeKernel");
     must(clFinish(queue), "clFinish");
-    uint64_t begun = now();
+    size_t steps = 0;
+    uint64_t *step_ns =
+        calloc(finish_every > 0 ? (size_t)(launches / finish_every) + 1 : 1, sizeof *step_ns);
+    uint64_t begun = now(), step_begun = begun;
     for (long i = 0; i < launches; i++) {
+        if (ranges && i % finish_every == 0)
+            perfkit_range_push("step");
         must(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &global, 0, NULL,
                                     profile ? &events[held++] : NULL),
              "clEnqueueNDRangeKernel");
@@ -99,12 +114,21 @@ static void *loop(void *data)
         if (finish_every > 0 && i % finish_every == finish_every - 1) {
             uint64_t before = now();
             must(clFinish(queue), "clFinish");
-            timing->enqueue_ns -= now() - before;
+            uint64_t after = now();
+            timing->enqueue_ns -= after - before;
+            if (ranges) {
+                perfkit_range_pop();
+                step_ns[steps++] = after - step_begun;
+                step_begun = after;
+            }
         }
     }
     timing->enqueue_ns += now() - begun;
     must(clFinish(queue), "clFinish");
     timing->total_ns = now() - begun;
+    qsort(step_ns, steps, sizeof *step_ns, ascending);
+    timing->step_ns = step_ns[steps / 2];
+    free(step_ns);
     harvest(events, held);
     clReleaseMemObject(memory);
     clReleaseKernel(kernel);
@@ -126,10 +150,12 @@ int main(int argc, char **argv)
             threads = value;
         else if (strcmp(argv[i], "--profile") == 0)
             profile = value;
+        else if (strcmp(argv[i], "--ranges") == 0)
+            ranges = value;
     }
-    if (argc % 2 == 0 || launches < 1 || items < 1 || threads < 1) {
+    if (argc % 2 == 0 || launches < 1 || items < 1 || threads < 1 || (ranges && finish_every < 1)) {
         fprintf(stderr, "usage: opencl_launch [--launches N] [--items N] [--finish-every N] "
-                        "[--threads N] [--profile 0|1]\n");
+                        "[--threads N] [--profile 0|1] [--ranges 0|1]\n");
         return 2;
     }
     cl_platform_id platform;
@@ -155,6 +181,8 @@ int main(int argc, char **argv)
     double count = (double)launches * (double)threads;
     printf("enqueue %.1f ns/launch, total %.1f ns/launch, user %.1f ns/launch\n",
            (double)enqueue / count, (double)total / count, (user_ns() - user) / count);
+    if (ranges)
+        printf("step %llu ns\n", (unsigned long long)timings[0].step_ns);
     free(timings);
     clReleaseProgram(program);
     clReleaseContext(context);
