@@ -193,6 +193,9 @@ static void note_analysed(struct tui_table *table, const struct tui_view_input *
     tui_table_note(table, "Analysed: %s from %s on%s", prof_duration_ns(findings->window_ns).text,
                    prof_duration_ns(findings->phase_count ? findings->phases->begin_ns : 0).text,
                    repeats);
+    if (findings->overhead.source != PROF_OVERHEAD_UNKNOWN)
+        tui_table_note(table, "Recording overhead: iterations take %.2fx [%.2f, %.2f] as long",
+                       findings->overhead.ratio, findings->overhead.low, findings->overhead.high);
     tui_note_extent(table, input, "Looked at were");
 }
 
@@ -300,6 +303,11 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
                  prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text,
                  prof_duration_ns(findings->window_ns).text);
         section(table, "Can save at most", bound);
+    }
+    if (f->net_least_ns != PROF_UNKNOWN) {
+        snprintf(bound, sizeof bound, "%s to %s", prof_duration_ns(f->net_least_ns).text,
+                 prof_duration_ns(f->net_most_ns).text);
+        section(table, "Of it without the recording overhead", bound);
     }
     show_places(table, f);
     section(table, "Why it is slow", f->rule->why);

@@ -342,6 +342,57 @@ START_TEST(a_finished_capture_is_read_beside_the_keys)
 }
 END_TEST
 
+static int64_t steps(int count, int64_t at, int64_t length, bool recorded)
+{
+    for (int i = 0; i < count; i++, at += length) {
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO range(start, duration, thread, name, depth) VALUES(%lld, %lld, 1, "
+                 "900, 0)",
+                 (long long)at, (long long)length - 10000);
+        scene_sql(&scene, sql);
+        for (int k = 0; recorded && k < 10; k++)
+            scene_kernel(&scene, at + k * 800000, 100000, 1, 1, true);
+    }
+    return at;
+}
+
+static void pause_at(int64_t at, bool ends)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO recording(process, start, begins, reason) VALUES(1, %lld, %d, 6)",
+             (long long)at, ends);
+    scene_sql(&scene, sql);
+}
+
+/* Iterations of 12 ms, and of 10 in pauses. */
+START_TEST(findings_have_the_recording_overhead)
+{
+    scene_make(&scene, "overhead");
+    scene_sql(&scene, "INSERT INTO string VALUES (900, 'step')");
+    int64_t at = 100000000;
+    for (int pause = 0; pause < 4; pause++) {
+        at = steps(30, at, 12000000, true);
+        pause_at(at, false);
+        at = steps(12, at + 30000000, 10000000, false);
+        pause_at(at, true);
+    }
+    at = steps(30, at, 12000000, true);
+    scene_state(&scene, "complete", at);
+    scene_publish(&scene);
+    ck_assert(tui_app_make(&app, scene.path, true));
+    tui_app_show(&app, TUI_VIEW_FINDINGS);
+    do
+        ck_ok(tui_app_refresh(&app, 0, err));
+    while (!app.model->caught_up);
+    shows("Recording overhead: iterations take 1.20x [1.20, 1.20] as long", 140, 30);
+    tui_app_key(&app, TUI_KEY_ENTER);
+    shows("Of it without the recording overhead", 140, 50);
+    close_scene();
+}
+END_TEST
+
 /* Rules find the same in several phases: each row has a page of its own. */
 START_TEST(findings_of_phases)
 {
@@ -468,4 +519,5 @@ END_TEST
 CHECK_MAIN("tui.views", every_view_as_it_was, a_kernel_in_full, hostile_names_are_text,
            damaged_numbers, json_is_the_table, several_devices, lines_of_stacks,
            findings_are_of_the_whole_capture, a_finished_capture_is_read_beside_the_keys,
-           findings_of_phases, devices_as_the_driver_reports, health_of_the_recorder)
+           findings_of_phases, findings_have_the_recording_overhead, devices_as_the_driver_reports,
+           health_of_the_recorder)
