@@ -129,6 +129,7 @@ class Overhead(e2e.Case):
         self.go(program, "steps 10 100")
         status = self.status(program)
         self.assertFalse(status["recording"])
+        self.assertIn(b": not recording", self.ctl("status", program).out)
         self.assertEqual(status["windows"], windows)
         self.ctl("start", program)
         self.go(program, "steps 1 1")
