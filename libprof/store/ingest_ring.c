@@ -47,6 +47,13 @@ static const struct {
      "1"},
 };
 
+/* sum() of damaged records may be no 64-bit number, which it takes for an error; this one stops at
+ * the largest and is exact below 2^53. */
+#define SUM(what) "CASE WHEN count(" what ") THEN CAST(total(" what ") AS INTEGER) END"
+#define SUM_OF_ANY SUM("%s")
+#define SUM_OF_BYTES SUM("bytes")
+#define SUM_OF_SUM SUM("sum")
+
 #define INTO_ROLLUP                                                                                \
     "INSERT INTO ring_rollup(start,duration,kind,process,device,name,domain,copy,count,bytes,sum," \
     "min,max) "
@@ -78,7 +85,7 @@ static enum prof_status sum_up_kernels(struct prof_ingest *ingest, int64_t befor
         sqlite3_mprintf(INTO_ROLLUP
                         "SELECT x.second/10*" PERIOD_NS "," PERIOD_NS
                         ",1,s.process,s.device,coalesce(c.demangled,c.name),NULL,NULL,"
-                        "sum(x.count),NULL,sum(x.sum),min(x.min),max(x.max) FROM rollup x "
+                        "sum(x.count),NULL," SUM_OF_SUM ",min(x.min),max(x.max) FROM rollup x "
                         "LEFT JOIN stream s ON s.id=x.stream LEFT JOIN launch_config c ON "
                         "c.id=x.config WHERE x.second<?1 AND (?2 OR x.id<(SELECT max(id) FROM "
                         "rollup)) GROUP BY 1,4,5,6"),
@@ -93,13 +100,14 @@ static enum prof_status sum_up(struct prof_ingest *ingest, const int64_t *last, 
             table++;
         PROF_TRY(run_ring(
             ingest,
-            sqlite3_mprintf(
-                INTO_ROLLUP "SELECT %s/" PERIOD_NS "*" PERIOD_NS "," PERIOD_NS
-                            ",%d,%s,%s,%s,%s,%s,count(*),sum(%s),sum(%s),min(%s),"
+            sqlite3_mprintf(INTO_ROLLUP
+                            "SELECT %s/" PERIOD_NS "*" PERIOD_NS "," PERIOD_NS
+                            ",%d,%s,%s,%s,%s,%s,count(*)," SUM_OF_ANY "," SUM_OF_ANY ",min(%s),"
                             "max(%s) FROM \"%w\" x WHERE " LEAVING " AND %s GROUP BY 1,4,5,6,7,8",
-                sums[i].start, sums[i].kind, sums[i].process, sums[i].device, sums[i].name,
-                sums[i].domain, sums[i].copy, sums[i].bytes, sums[i].duration, sums[i].duration,
-                sums[i].duration, sums[i].table, sums[i].table, sums[i].where),
+                            sums[i].start, sums[i].kind, sums[i].process, sums[i].device,
+                            sums[i].name, sums[i].domain, sums[i].copy, sums[i].bytes,
+                            sums[i].bytes, sums[i].duration, sums[i].duration, sums[i].duration,
+                            sums[i].duration, sums[i].table, sums[i].table, sums[i].where),
             all ? INT64_MAX : last[table], all));
     }
     return PROF_OK;
@@ -111,8 +119,9 @@ static enum prof_status unite_newest(struct prof_ingest *ingest)
     return ingest_exec(
         ingest,
         "CREATE TEMP TABLE newest AS SELECT start,duration,kind,process,device,name,domain,copy,"
-        "sum(count),sum(bytes),sum(sum),min(min),max(max) FROM ring_rollup WHERE id>(SELECT max(id)"
-        "-4000 FROM ring_rollup) GROUP BY 1,2,3,4,5,6,7,8 ORDER BY 1;"
+        "sum(count)," SUM_OF_BYTES "," SUM_OF_SUM
+        ",min(min),max(max) FROM ring_rollup WHERE id>(SELECT max(id)-4000 FROM ring_rollup) GROUP "
+        "BY 1,2,3,4,5,6,7,8 ORDER BY 1;"
         "DELETE FROM ring_rollup WHERE id>(SELECT max(id)-4000 FROM ring_rollup);"
         "INSERT INTO ring_rollup(start,duration,kind,process,device,name,domain,copy,count,bytes,"
         "sum,min,max) SELECT * FROM newest;"
@@ -125,8 +134,9 @@ static enum prof_status bound_rollup(struct prof_ingest *ingest)
 {
     static const char shorter[] =
         "CREATE TEMP TABLE older AS SELECT start/w*w AS start,w AS duration,kind,process,device,%s "
-        "AS name,domain,copy,sum(count) AS count,sum(bytes) AS bytes,sum(sum) AS sum,min(min) AS "
-        "min,max(max) AS max FROM ring_rollup,(SELECT 2*max(duration) AS w FROM ring_rollup WHERE "
+        "AS name,domain,copy,sum(count) AS count," SUM_OF_BYTES " AS bytes," SUM_OF_SUM
+        " AS sum,min(min) AS min,max(max) AS max FROM ring_rollup,(SELECT 2*max(duration) AS w "
+        "FROM ring_rollup WHERE "
         "id<=(SELECT min(id)+%d FROM ring_rollup)) WHERE id<=(SELECT min(id)+%d FROM ring_rollup) "
         "GROUP BY 1,3,4,5,6,7,8 ORDER BY 1;"
         "DELETE FROM ring_rollup WHERE id<=(SELECT min(id)+%d FROM ring_rollup);"
@@ -263,6 +273,7 @@ enum prof_status ingest_ring_step(struct prof_ingest *ingest)
     if (old) {
         ring->cut = ring->marks.data[old - 1];
         PROF_TRY(ingest_batches_flush(ingest));
+        PROF_TRY(ingest_rollup_flush(ingest)); /* no sum in memory is of a row that leaves */
         PROF_TRY(leave(ingest, &ring->cut, false));
         ring->marks.count -= old;
         memmove(ring->marks.data, ring->marks.data + old,

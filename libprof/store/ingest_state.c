@@ -491,8 +491,9 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest)
     ingest->primary_status = (int)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='primary_status'");
     ingest->has_primary = ingest->primary_pid != 0;
-    ingest->ring.ns =
-        (uint64_t)query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='ring_ns'");
+    if (!ingest->ring.ns) /* else a first step failed, and nothing is saved yet */
+        ingest->ring.ns = (uint64_t)query_state_number(
+            ingest, "SELECT value FROM ingest_state WHERE key='ring_ns'");
     ingest->ring.left = (uint64_t)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='ring_left'");
     ingest->ring.windows =

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libprof/base/clock.h"
+#include "libprof/store/store.h"
 #include "tests/ingest/harness.h"
 
 #define MS 1000000ull
@@ -199,6 +200,98 @@ START_TEST(late_collectives)
 }
 END_TEST
 
+/* Bytes and durations of damaged records, whose sums are no 64-bit numbers. */
+static void emit_huge_work(void *unused)
+{
+    (void)unused;
+    uint32_t stream = define_stream(0), call = collector_text("clEnqueueFillBuffer");
+    uint64_t at = prof_now_ns();
+    for (unsigned i = 0; i < 4; i++) {
+        struct wire_memset fill = {.head = {sizeof fill, WIRE_MEMSET, 0, stream},
+                                   .correlation = i + 1,
+                                   .times = {0, 0, at, i < 2 ? at + 10 : INT64_MAX},
+                                   .bytes = INT64_MAX};
+        collector_count(WIRE_COUNT_MEMSET_CALLED, 1);
+        emit_call(i + 1, at - 20, at - 10, call, WIRE_EXPECTS_ONE, WIRE_CLASS_MEMSET);
+        collector_emit(&fill);
+    }
+    run_await_reader();
+}
+
+START_TEST(sums_beyond_64_bits)
+{
+    static const struct prof_ingest_ring rings[] = {{.ns = 3600000 * MS}, {.ns = MS}};
+    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+        struct run run;
+        run_prepare(&run, NULL);
+        run.ring = &rings[i];
+        run_start(&run, emit_huge_work, NULL);
+        run_ingest(&run, 1000);
+        ck_assert_int_eq(NUMBER("SELECT sum(count) FROM ring_rollup WHERE kind=3"), 4);
+        ck_assert_int_eq(NUMBER("SELECT max(bytes) FROM ring_rollup WHERE kind=3"), INT64_MAX);
+        run_done(&run);
+    }
+}
+END_TEST
+
+/* Kernels of a second that is over for long, read together with the first one of a later second. */
+static void emit_late_kernels(void *unused)
+{
+    (void)unused;
+    uint64_t early = prof_now_ns() - 4000 * MS, late = early + 3600000 * MS;
+    uint32_t stream = define_stream(0);
+    uint32_t configs[] = {define_config("reduce", 1, 1), define_config("gemm", 1, 1)};
+    emit_launch(1, early, stream, configs[0]);
+    emit_launch(2, early, stream, configs[1]);
+    run_await_reader();
+    emit_launch(3, early, stream, configs[0]);
+    emit_launch(4, late, stream, configs[1]);
+    run_await_reader();
+}
+
+START_TEST(late_kernels_count_once)
+{
+    static const struct prof_ingest_ring ring = {.ns = MS};
+    struct run run;
+    run_prepare(&run, NULL);
+    run.ring = &ring;
+    run_start(&run, emit_late_kernels, NULL);
+    run_ingest(&run, 50000); /* both of the second part in one step */
+    ck_assert_int_eq(NUMBER("SELECT sum(count) FROM ring_rollup WHERE kind=1"), 4);
+    ck_assert_int_eq(NUMBER("SELECT sum(sum) FROM ring_rollup WHERE kind=1"), 400);
+    run_done(&run);
+}
+END_TEST
+
+/* A first step that fails leaves the ring a ring. */
+START_TEST(first_step_fails)
+{
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store;
+    struct prof_ingest *ingest;
+    char away[100];
+    struct prof_ingest_about about = {
+        .command = "test", .directory = "/", .start_mono_ns = 1, .ring = &by_default};
+    run_prepare(&run, NULL);
+    snprintf(away, sizeof away, "%s.away", run.directory);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    ck_assert_int_eq(rename(run.directory, away), 0);
+    fclose(fopen(run.directory, "w"));
+    ck_assert_int_ne(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(remove(run.directory), 0);
+    ck_assert_int_eq(rename(away, run.directory), 0);
+    ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_finish(ingest, "complete", true, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE code='capture_ring'"), 1);
+    run_done(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ring");
@@ -209,6 +302,9 @@ int main(void)
     tcase_add_test(core, thresholds_and_names_are_as_given);
     tcase_add_test(core, ever_new_places_of_iterations);
     tcase_add_test(core, late_collectives);
+    tcase_add_test(core, sums_beyond_64_bits);
+    tcase_add_test(core, late_kernels_count_once);
+    tcase_add_test(core, first_step_fails);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
