@@ -215,12 +215,27 @@ static void bare_step(void)
     scene_pop(&scene);
 }
 
+/* Recorded ones take 20 ms; memcpys and waits share what the device is idle for. */
+static void copying_step(void)
+{
+    scene_push(&scene, "step");
+    for (int i = 0; i < 4; i++) {
+        scene_copy(&scene, 0, SCENE_UP, SCENE_PAGEABLE, 4 << 20, MS, true);
+        scene_kernel(&scene, 0, config, 500000);
+        scene_sync(&scene);
+        scene_copy(&scene, 0, SCENE_DOWN, SCENE_PAGEABLE, 4 << 20, MS, true);
+        scene_host(&scene, MS);
+    }
+    scene_host(&scene, scene.ranges[0] + 20 * MS - scene.host);
+    scene_pop(&scene);
+}
+
 /* 4 stretches of 30 recorded iterations with `count` pauses of 12 between them. */
-static void run_with_pauses(int count, int reason)
+static void run_with_pauses(int count, int reason, void (*step)(void))
 {
     for (int stretch = 0; stretch < 4; stretch++) {
         for (int i = 0; i < 30; i++)
-            recorded_step();
+            step();
         if (stretch >= count)
             continue;
         mark(1, false, reason);
@@ -237,7 +252,7 @@ static void run_with_pauses(int count, int reason)
 START_TEST(pauses_leave_the_rest_as_it_was)
 {
     begin();
-    run_with_pauses(0, OVERHEAD);
+    run_with_pauses(0, OVERHEAD, recorded_step);
     struct prof_capture *capture = find();
     struct prof_phase_row without = findings.phases[0];
     ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
@@ -247,7 +262,7 @@ START_TEST(pauses_leave_the_rest_as_it_was)
     scene_done(capture, &findings);
 
     begin();
-    run_with_pauses(4, OVERHEAD);
+    run_with_pauses(4, OVERHEAD, recorded_step);
     capture = find();
     ck_assert_uint_eq(findings.phase_count, 1);
     ck_assert_int_eq(findings.phases[0].iterations, without.iterations);
@@ -272,11 +287,49 @@ START_TEST(pauses_leave_the_rest_as_it_was)
 }
 END_TEST
 
+static const struct prof_finding *finding_of(const char *rule)
+{
+    for (size_t i = 0; i < findings.count; i++)
+        if (!strcmp(findings.rows[i].rule->id, rule))
+            return &findings.rows[i];
+    ck_abort_msg("no %s", rule);
+}
+
+static double number_of(const struct prof_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->number_count; i++)
+        if (!strcmp(finding->numbers[i].name, name))
+            return finding->numbers[i].value;
+    ck_abort_msg("no %s", name);
+}
+
+/* What the overhead may have made of a finding is no more than the idle time that the finding was
+ * given: what others were given before is not taken twice, and of memcpys and kernels nothing is.
+ */
+START_TEST(only_idle_time_that_a_bound_has_is_of_the_overhead)
+{
+    scene_open(&scene, "cuda", "gpu");
+    config = scene_config(&scene, "work", 64, 256, 32);
+    run_with_pauses(4, OVERHEAD, copying_step);
+    struct prof_capture *capture = find();
+    const struct prof_finding *first = finding_of("repeated-upload");
+    const struct prof_finding *rest = finding_of("pageable-copy");
+    int64_t given = (int64_t)number_of(first, "idle_until_then_ns");
+    int64_t idle = (int64_t)number_of(rest, "idle_around_ns");
+    ck_assert_int_lt(0, given);
+    ck_assert_int_lt(given, idle);
+    ck_assert_int_eq(first->bound_ns - first->net_least_ns, given);
+    ck_assert_int_eq(rest->bound_ns - rest->net_least_ns, idle - given);
+    ck_assert_int_eq(finding_of("no-overlap")->net_least_ns, PROF_UNKNOWN);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Windows of others (perfkit ctl) are no pauses; two pauses are too few. */
 START_TEST(other_windows_are_no_pauses)
 {
     begin();
-    run_with_pauses(_i ? 2 : 4, _i ? OVERHEAD : 2);
+    run_with_pauses(_i ? 2 : 4, _i ? OVERHEAD : 2, recorded_step);
     struct prof_capture *capture = find();
     ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
     ck_assert_int_eq(findings.overhead.pauses, _i ? 2 : 0);
@@ -293,7 +346,7 @@ START_TEST(pauses_without_an_end)
     scene_sql(&scene, "UPDATE process SET \"end\" = 200000000 WHERE id = 2");
     scene_sql(&scene, "INSERT INTO recording(process, start, begins, reason) VALUES"
                       "(2, 5, 1, 6), (2, 199000000, 0, 6), (2, 199500000, 0, 2)");
-    run_with_pauses(4, OVERHEAD);
+    run_with_pauses(4, OVERHEAD, recorded_step);
     recorded_step();
     mark(1, false, OVERHEAD);
     for (int i = 0; i < 12; i++)
@@ -317,6 +370,7 @@ int main(void)
     tcase_add_loop_test(core, too_few_say_nothing, 0, 4);
     tcase_add_test(core, hostile_times);
     tcase_add_test(core, pauses_leave_the_rest_as_it_was);
+    tcase_add_test(core, only_idle_time_that_a_bound_has_is_of_the_overhead);
     tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
     tcase_add_test(core, pauses_without_an_end);
     suite_add_tcase(suite, core);

@@ -84,10 +84,16 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* What a draft is paid, and of it the time in which the device waits for the host. */
+struct payment {
+    int64_t paid, waiting;
+};
+
 /* Pay a draft's claims out of what is left of the device's states, and of each kernel. */
-static int64_t pay(const struct prof_draft *draft, struct purse *purse)
+static struct payment pay(const struct prof_draft *draft, struct purse *purse)
 {
-    int64_t *left = purse->slices[draft->device], paid = 0, kernels = 0;
+    int64_t *left = purse->slices[draft->device], kernels = 0;
+    struct payment payment = {0};
     for (size_t i = 0; i < draft->least.count; i++) {
         int64_t *kernel = &purse->kernels[draft->least.data[i].shape];
         if (*kernel <= draft->least.data[i].ns)
@@ -99,9 +105,10 @@ static int64_t pay(const struct prof_draft *draft, struct purse *purse)
         int64_t claim = draft->claims[i] + (i == PROF_SLICE_KERNEL ? kernels : 0);
         int64_t part = least_of(claim, left[i]);
         left[i] -= part;
-        paid += part;
+        payment.paid += part;
+        payment.waiting += i >= PROF_SLICE_SYNC ? part : 0;
     }
-    return paid;
+    return payment;
 }
 
 /* What the draft would be paid if it was the only one: all of its claims and what it saves of
@@ -220,23 +227,24 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
-/* What the recording overhead leaves of a bound; see prof_finding.net_least_ns. */
-static void set_net_bound(struct prof_draft *draft, const struct prof_facts *f)
+/* What the recording overhead leaves of a bound; see prof_finding.net_least_ns. Which part of the
+ * payment the bound leaves out, where it is less, is not known. */
+static void set_net_bound(struct prof_draft *draft, struct payment payment,
+                          const struct prof_facts *f)
 {
     struct prof_finding *finding = &draft->finding;
     const struct prof_overhead *overhead = &f->phase->overhead;
-    double all = 0, claimed = 0, window = (double)prof_facts_window_ns(f);
-    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++) {
+    double all = 0, window = (double)prof_facts_window_ns(f);
+    int64_t bound = finding->bound_ns, busy = payment.paid - payment.waiting;
+    int64_t own = least_of(payment.waiting, bound), own_least = bound > busy ? bound - busy : 0;
+    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
         all += (double)f->devices.data[draft->device].slice_ns[i];
-        claimed += (double)draft->claims[i];
-    }
-    if (overhead->source == PROF_OVERHEAD_UNKNOWN || claimed <= 0 || finding->alone_ns <= 0)
+    if (overhead->source == PROF_OVERHEAD_UNKNOWN || own <= 0)
         return;
-    double own = claimed * (double)finding->bound_ns / (double)finding->alone_ns;
     double least = fmin(fmax(window * (1 - 1 / overhead->low), 0), all);
     double most = fmin(fmax(window * (1 - 1 / overhead->high), 0), all);
-    finding->net_least_ns = (int64_t)fmax((double)finding->bound_ns - fmin(own, most), 0);
-    finding->net_most_ns = (int64_t)((double)finding->bound_ns - fmax(least - (all - own), 0));
+    finding->net_least_ns = bound - (int64_t)fmin((double)own, most);
+    finding->net_most_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
 }
 
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
@@ -268,8 +276,9 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->phases = 1;
         } else {
-            price(draft, pay(draft, &purse), f, wall + (other ? other->bound_ns : 0));
-            set_net_bound(draft, f);
+            struct payment payment = pay(draft, &purse);
+            price(draft, payment.paid, f, wall + (other ? other->bound_ns : 0));
+            set_net_bound(draft, payment, f);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
