@@ -239,7 +239,7 @@ struct prof_abstention {
 struct prof_iteration_range {
     char name[256], domain[128]; /* domain "": the default one */
     bool numbered;               /* a number follows the name: each instance has its own */
-    int64_t period_ns;           /* from one begin to the next, median */
+    int64_t period_ns;           /* from one begin to the next: of four in a row, their median */
 };
 
 /* PROF_NOTFOUND: no range repeats; PROF_INVALID: its name or domain is too long. */

@@ -325,6 +325,38 @@ START_TEST(only_idle_time_that_a_bound_has_is_of_the_overhead)
 }
 END_TEST
 
+/* Every third one takes twice as long, or every second one three times, and the first one ten
+ * times: a pause of four periods has four iterations in it. */
+START_TEST(a_period_is_that_of_iterations_in_a_row)
+{
+    static const int64_t turns[] = {1, 3, 2}, times[] = {1, 2, 3};
+    struct prof_iteration_range range;
+    struct prof_error err = {0};
+    int64_t turn = turns[_i], most = 0, sum = 0, begins[64];
+    begin();
+    for (int i = 0; i < 64; i++) {
+        begins[i] = scene.host;
+        scene_push(&scene, "step");
+        scene_kernel(&scene, 0, config, MS);
+        scene_sync(&scene);
+        int64_t length = 10 * MS * (i % turn == turn - 1 ? times[_i] : 1) * (i ? 1 : 10);
+        scene_host(&scene, scene.ranges[0] + length - scene.host);
+        scene_pop(&scene);
+    }
+    struct prof_capture *capture = scene_close(&scene);
+    ck_assert_msg(!prof_iteration_range(capture, NULL, &range, &err), "%s", err.message);
+    ck_assert_str_eq(range.name, "step");
+    for (int i = 4; i + 5 < 64; i++) {
+        sum = begins[i + 4] - begins[i];
+        most = sum > most ? sum : most;
+    }
+    ck_assert_int_le(4 * range.period_ns, most + 4);
+    ck_assert_int_ge(4 * range.period_ns, most - 10 * MS - 4);
+    ck_assert_int_ge(range.period_ns, 10 * MS * (turn - 1 + times[_i]) / turn * 9 / 10);
+    prof_close(capture);
+}
+END_TEST
+
 /* Windows of others (perfkit ctl) are no pauses; two pauses are too few. */
 START_TEST(other_windows_are_no_pauses)
 {
@@ -371,6 +403,7 @@ int main(void)
     tcase_add_test(core, hostile_times);
     tcase_add_test(core, pauses_leave_the_rest_as_it_was);
     tcase_add_test(core, only_idle_time_that_a_bound_has_is_of_the_overhead);
+    tcase_add_loop_test(core, a_period_is_that_of_iterations_in_a_row, 0, 3);
     tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
     tcase_add_test(core, pauses_without_an_end);
     suite_add_tcase(suite, core);

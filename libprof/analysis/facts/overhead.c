@@ -20,6 +20,7 @@
 #define SETTLE_NS 25000000 /* after a change: a process looks every 5 ms, then switches */
 #define LEAST_BEGINS 3     /* two iterations: fewer say nothing of a stretch */
 #define LEAST_PAUSES 3
+#define IN_A_ROW 4 /* iterations, as many as a pause has */
 
 /* ---- the pauses ------------------------------------------------------------------------------ */
 
@@ -160,14 +161,17 @@ static enum prof_status describe(const struct prof_iterations *it,
         return prof_fail(err, PROF_INVALID, "the name of the range or of its domain is too long");
     memcpy(range->name, it->name, length);
     strcpy(range->domain, domain);
-    int64_t *periods = malloc((count - 1) * sizeof *periods);
-    if (!periods)
+    /* Of iterations in turn long and short, the median is one of the two: some in a row are meant.
+     */
+    size_t row = count - 1 < IN_A_ROW ? count - 1 : IN_A_ROW, rows = count - row;
+    int64_t *times = malloc(rows * sizeof *times);
+    if (!times)
         return prof_out_of_memory(err);
-    for (size_t i = 0; i + 1 < count; i++)
-        periods[i] = prof_subtract(list[i + 1].begin, list[i].begin);
-    qsort(periods, count - 1, sizeof *periods, prof_ascending_int64);
-    range->period_ns = periods[(count - 1) / 2];
-    free(periods);
+    for (size_t i = 0; i < rows; i++)
+        times[i] = prof_subtract(list[i + row].begin, list[i].begin);
+    qsort(times, rows, sizeof *times, prof_ascending_int64);
+    range->period_ns = times[rows / 2] / (int64_t)row;
+    free(times);
     return PROF_OK;
 }
 
