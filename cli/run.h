@@ -120,6 +120,9 @@ void output_started(struct run_output *output);
 /* The program did not start: leave the folder as it was found. */
 void output_discard(struct run_output *output);
 
+/* A capture file with what SQLite keeps beside it. */
+void output_remove(const char *path);
+
 /* Bring a closed and published live file to its final place. Also used by recover. */
 enum prof_status output_move(const char *live, const char *final, struct prof_error *err);
 

@@ -261,14 +261,20 @@ void output_started(struct run_output *output)
     output->aside[0] = '\0';
 }
 
-void output_discard(struct run_output *output)
+void output_remove(const char *path)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; output->made && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char name[PATH_MAX + 16];
-        snprintf(name, sizeof name, "%s%s", output->final, suffixes[i]);
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
         unlink(name);
     }
+}
+
+void output_discard(struct run_output *output)
+{
+    if (output->made)
+        output_remove(output->final);
     output->made = false;
     if (output->aside[0])
         rename(output->aside, output->final);

@@ -133,25 +133,26 @@ static bool has_room(struct run *run)
     return ring->bytes + bytes <= limit;
 }
 
-static enum prof_status write_window(struct run *run, int64_t number, struct prof_error *err)
+static enum prof_status write_window(struct run *run, int64_t number, const char *live,
+                                     const char *final, struct prof_error *err)
 {
-    char live[PATH_MAX], final[PATH_MAX], why[500], quoted[4200];
+    char why[500], quoted[4200];
     struct ring_watch *ring = &run->ring;
     struct prof_store *store;
     struct stat info;
-    if (!name_window(run, number, live, final))
-        return prof_fail(err, PROF_INVALID, "no name is free beside %s", run->output.final);
-    unlink(live);
+    output_remove(live);
     enum prof_status status = prof_ingest_keep(run->ingest, live, &store, why, sizeof why, err);
     if (!status) {
         capture_attach_ceilings(run->name, store);
         status = prof_store_publish(store, err);
         prof_store_close(store);
+        if (!status)
+            status = output_move(live, final, err);
+        if (status)
+            prof_ingest_unkeep(run->ingest, number);
     }
-    if (!status)
-        status = output_move(live, final, err);
     if (status) {
-        unlink(live);
+        output_remove(live);
         return status;
     }
     struct ring_window *kept = prof_array_add(&ring->windows);
@@ -164,36 +165,54 @@ static enum prof_status write_window(struct run *run, int64_t number, struct pro
     return PROF_OK;
 }
 
+static void answer_keep(struct run *run, enum prof_status status, const char *why)
+{
+    struct ring_watch *ring = &run->ring;
+    struct control_page *page = run->scope.control.page;
+    if (status && !ring->unkept++) {
+        snprintf(ring->why, sizeof ring->why, "%s", why);
+        cli_say(run->name, "%s", why);
+    }
+    atomic_store(status ? &page->unkept : &page->kept, ring->asked);
+}
+
 static void keep_window(struct run *run, int64_t number)
 {
     struct ring_watch *ring = &run->ring;
+    char live[PATH_MAX], final[PATH_MAX];
     struct prof_error err = {0};
-    struct prof_store *none;
-    char why[8];
-    enum prof_status status = PROF_FULL;
-    if (has_room(run))
-        status = write_window(run, number, &err);
-    else {
-        prof_ingest_keep(run->ingest, NULL, &none, why, sizeof why, NULL);
-        prof_fail(&err, PROF_FULL,
-                  "windows are no longer kept: those that are there have %s (--ring-limit; "
-                  "--ring-rotate deletes the oldest)",
-                  prof_bytes_of((int64_t)ring->bytes).text);
+    enum prof_status status = PROF_OK;
+    if (!has_room(run))
+        status = prof_fail(&err, PROF_FULL,
+                           "windows are no longer kept: those that are there have %s "
+                           "(--ring-limit; --ring-rotate deletes the oldest)",
+                           prof_bytes_of((int64_t)ring->bytes).text);
+    else if (!name_window(run, number, live, final))
+        status = prof_fail(&err, PROF_INVALID, "no name is free for a window beside %s",
+                           run->output.final);
+    if (status) {
+        struct prof_store *none;
+        prof_ingest_keep(run->ingest, NULL, &none, live, sizeof live, NULL);
+    } else {
+        status = write_window(run, number, live, final, &err);
     }
-    if (status && !ring->unkept++) {
-        snprintf(ring->why, sizeof ring->why, "%s", err.message);
-        cli_say(run->name, "%s", err.message);
-    }
-    struct control_page *page = run->scope.control.page;
-    atomic_store(status ? &page->unkept : &page->kept, ring->asked);
+    answer_keep(run, status, err.message);
 }
 
 static void step_ring(struct run *run)
 {
     struct ring_watch *ring = &run->ring;
-    if (!run->options.ring.ns || run->trouble)
+    if (!run->options.ring.ns)
         return;
-    uint32_t asked = atomic_load(&run->scope.control.page->keeps);
+    struct control_page *page = run->scope.control.page;
+    uint32_t asked = atomic_load(&page->keeps);
+    if (run->trouble) {
+        if (asked != atomic_load(&page->kept) && asked != atomic_load(&page->unkept)) {
+            ring->asked = asked;
+            answer_keep(run, run->trouble, "no window is kept while the capture cannot be written");
+        }
+        return;
+    }
     unsigned signals = signals_keeps();
     if (asked != ring->asked && !prof_ingest_trigger(run->ingest, PROF_RING_CTL, NULL))
         ring->asked = asked;

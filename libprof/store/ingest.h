@@ -139,6 +139,9 @@ enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
                                   struct prof_store **window, char *why, size_t size,
                                   struct prof_error *err);
 
+/* The window of this number could not be published after all: its triggers count as not kept. */
+void prof_ingest_unkeep(struct prof_ingest *ingest, int64_t number);
+
 void prof_ingest_close(struct prof_ingest *ingest);
 
 #endif

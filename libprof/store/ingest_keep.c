@@ -416,12 +416,19 @@ int64_t prof_ingest_window_due(const struct prof_ingest *ingest)
     return ring->due_ns && prof_now_ns() >= ring->due_ns ? ring->windows + 1 : 0;
 }
 
+void prof_ingest_unkeep(struct prof_ingest *ingest, int64_t number)
+{
+    char mine[64];
+    snprintf(mine, sizeof mine, "window=%lld", (long long)number);
+    if (!ingest_refresh(ingest, NULL) && give_triggers(ingest, mine, 0))
+        ingest_roll_back(ingest, NULL);
+}
+
 enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
                                   struct prof_store **window, char *why, size_t size,
                                   struct prof_error *err)
 {
     struct ingest_ring *ring = &ingest->ring;
-    char mine[64];
     *window = NULL;
     *why = '\0';
     PROF_TRY(ingest_refresh(ingest, err));
@@ -443,8 +450,7 @@ enum prof_status prof_ingest_keep(struct prof_ingest *ingest, const char *path,
     }
     prof_store_close(*window);
     *window = NULL;
-    snprintf(mine, sizeof mine, "window=%lld", (long long)number);
-    give_triggers(ingest, mine, 0);
+    prof_ingest_unkeep(ingest, number);
     return status;
 }
 

@@ -80,6 +80,14 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def mount(self, size):
+        folder = self.path("small")
+        os.mkdir(folder)
+        if not own_mount_allowed(folder, size):
+            self.skipTest("mounting a small file system is not permitted here")
+        self.addCleanup(unmount, folder)
+        return folder
+
     def new_capture(self):
         self.captures += 1
         return self.path("capture-%d.sqlite" % self.captures)

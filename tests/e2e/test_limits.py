@@ -44,14 +44,6 @@ class Room(e2e.Case):
         self.assert_conserved(db, dropped=True)
         return marks, dropped.get("range", 0)
 
-    def mount(self, size):
-        folder = self.path("small")
-        os.mkdir(folder)
-        if not e2e.own_mount_allowed(folder, size):
-            self.skipTest("mounting a small file system is not permitted here")
-        self.addCleanup(e2e.unmount, folder)
-        return folder
-
     def test_small_spool_folder(self):
         folder = self.mount("4m")
         result = self.record(*self.records(100000, 0), status=17,

@@ -15,10 +15,10 @@ class Ring(e2e.Case):
     def setUpClass(cls):
         e2e.become_subreaper()
 
-    def ring(self, *options):
+    def ring(self, *options, capture=None):
         """A recorded program that does what it is told. On a busy machine any step may be slow: only
         the tests of slow ones look for them."""
-        capture = self.new_capture()
+        capture = capture or self.new_capture()
         if not options:
             options = "--ring=1h",
         if options[0].startswith("--ring=") and "--ring-keep" not in str(options):
@@ -285,6 +285,54 @@ class Ring(e2e.Case):
         while not self.kept(program) or "-keep-1." in self.kept(program)[0]:
             self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
         self.assertLess(sum(os.path.getsize(path) for path in self.kept(program)), 3 << 20)
+        self.end(program)
+
+    def assert_not_kept(self, program, folder):
+        """perfkit ctl keep says so, and nothing is left of it."""
+        before = sorted(os.listdir(folder))
+        result = self.perfkit("ctl", "keep", program.capture)
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn(b"not kept", result.err)
+        self.assertEqual(sorted(os.listdir(folder)), before)
+
+    def test_no_name_is_free(self):
+        program = self.ring("--ring=1s")
+        for more in [""] + ["-%d" % number for number in range(2, 1000)]:
+            with open(program.capture.replace(".sqlite", "-keep-1%s.sqlite" % more), "x"):
+                pass
+        self.assert_not_kept(program, self.folder)
+        self.go(program, "steps 20 10")
+        db = self.end(program)
+        self.assertEqual(self.one(db, "SELECT window FROM ring_trigger"), 0)
+        self.assertIn("1 time ", self.one(db, "SELECT note FROM capture_health WHERE code = 'ring_unkept'"))
+
+    def test_window_cannot_be_moved(self):
+        program = self.ring("--ring=1s", "--force")
+        os.makedirs(program.capture.replace(".sqlite", "-keep-1.sqlite") + "/a")
+        self.assert_not_kept(program, self.folder)
+        self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
+        self.assertEqual(self.reasons(self.window(program, 2)), ["ctl"])
+        db = self.end(program)
+        self.assertEqual(db.execute("SELECT window FROM ring_trigger ORDER BY id").fetchall(), [(0,), (2,)])
+
+    def test_full_disk(self):
+        """However far a copy comes, nothing of it stays; while there is no room for the recording
+        itself perfkit ctl keep does not wait for some."""
+        folder = self.mount("64m")
+        program = self.ring("--ring=1s", capture=os.path.join(folder, "a.sqlite"))
+        self.steps(program, 20, 1)
+        copy = self.live(program, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+        filler = os.path.join(folder, "filler")
+        for room in (copy // 2, copy, copy + 12288, copy + 65536, 0):
+            with open(filler, "xb") as file:
+                free = os.statvfs(folder)
+                os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - room)
+            if not room:
+                self.go(program, "steps 50 0")
+            self.assert_not_kept(program, folder)
+            os.unlink(filler)
+        e2e.wait_until(lambda: self.perfkit("ctl", "keep", program.capture).status == 0)
+        self.steps(program, 1, 0)
         self.end(program)
 
     def test_ctl_without_ring(self):
