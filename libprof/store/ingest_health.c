@@ -554,9 +554,11 @@ static enum prof_status write_end_line(struct prof_ingest *ingest,
     int64_t value = process->signal ? process->signal : process->status;
     const int64_t *known = process->signal || process->has_status ? &value : NULL;
     const struct ingest_spool *spool = process_spool(ingest, process->row);
-    /* A kept window ends where it was kept, by request. */
-    bool risk = spool && !ingest->ring.window && device_records_at_risk(ingest, process, spool);
-    if (!process->gone && process->how != LIFECYCLE_EXEC) {
+    bool runs_on = !process->gone && process->how != LIFECYCLE_EXEC;
+    /* A kept window ends where it was kept, by request: of what runs on it lacks nothing. */
+    bool risk = spool && !(ingest->ring.window && runs_on) &&
+                device_records_at_risk(ingest, process, spool);
+    if (runs_on) {
         PROF_TRY(ingest_health_line(ingest, process->row, PROF_HEALTH_end_running, NULL, known,
                                     "still running when the capture was closed"));
         return risk ? write_risk(ingest, process, spool) : PROF_OK;

@@ -2,6 +2,7 @@
  * lack, and which records have no other half. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,7 +224,48 @@ START_TEST(what_is_said_when_nobody_watched)
 }
 END_TEST
 
-CHECK_MAIN("killed", what_a_killed_process_may_lack,
-           what_a_killed_process_without_device_work_cannot_lack, a_record_without_its_call,
-           killed_within_a_call, a_process_that_goes_on_is_at_risk,
+/* The window of --ring that is kept of it says of a process that is gone what its capture says. */
+START_TEST(a_kept_window_says_what_a_killed_process_may_lack)
+{
+    static const struct prof_ingest_ring ring = {.ns = 3600000000000u};
+    struct run run;
+    struct prof_error err = {0};
+    struct prof_store *store, *window;
+    struct prof_ingest *ingest;
+    char path[96], why[200], note[256];
+    struct prof_ingest_about about = {
+        .command = "test", .start_mono_ns = prof_now_ns() - 1000000000u, .ring = &ring};
+    run_prepare(&run, NULL);
+    snprintf(path, sizeof path, "%s/window.sqlite", run.folder);
+    ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
+    run_start(&run, is_killed, NULL);
+    ck_assert_int_eq(waitpid(run.target, &run.wait_status, 0), run.target);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_reaped(ingest, (uint32_t)run.target, run.wait_status, &err),
+                     PROF_OK);
+    ck_assert_int_eq(prof_ingest_keep(ingest, path, &window, why, sizeof why, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_publish(window, &err), PROF_OK);
+    prof_store_close(window);
+    ck_assert_int_eq(prof_ingest_finish(ingest, "complete", false, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
+    prof_ingest_close(ingest);
+    prof_store_close(store);
+    ck_assert_int_eq(NUMBER("SELECT value FROM capture_health WHERE subject='risk'"), 2);
+    snprintf(note, sizeof note, "%s",
+             run_text(&run, "SELECT note FROM capture_health WHERE subject='risk'"));
+    strcpy(run.capture, path);
+    ck_assert_str_eq(
+        run_text(&run, "SELECT group_concat(note) FROM capture_health WHERE subject='end'"),
+        "killed by a signal");
+    ck_assert_int_eq(NUMBER("SELECT total(value) FROM capture_health WHERE subject='risk'"), 2);
+    ck_assert_str_eq(run_text(&run, "SELECT note FROM capture_health WHERE subject='risk'"), note);
+    run_done(&run);
+}
+END_TEST
+
+CHECK_MAIN("killed", a_kept_window_says_what_a_killed_process_may_lack,
+           what_a_killed_process_may_lack, what_a_killed_process_without_device_work_cannot_lack,
+           a_record_without_its_call, killed_within_a_call, a_process_that_goes_on_is_at_risk,
            a_record_without_a_call_hides_no_loss, what_is_said_when_nobody_watched)
