@@ -496,8 +496,10 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest)
             ingest, "SELECT value FROM ingest_state WHERE key='ring_ns'");
     ingest->ring.left = (uint64_t)query_state_number(
         ingest, "SELECT value FROM ingest_state WHERE key='ring_left'");
-    ingest->ring.windows =
+    int64_t windows =
         query_state_number(ingest, "SELECT value FROM ingest_state WHERE key='ring_windows'");
+    if (windows > ingest->ring.windows) /* else some were kept after what is saved */
+        ingest->ring.windows = windows;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         *numbers[i].last = query_state_number(ingest, numbers[i].sql);
     PROF_TRY(ingest->error.status);

@@ -263,31 +263,52 @@ START_TEST(late_kernels_count_once)
 }
 END_TEST
 
-/* A first step that fails leaves the ring a ring. */
-START_TEST(first_step_fails)
+static void keep(struct prof_ingest *ingest, const struct run *run, const char *name)
+{
+    struct prof_error err = {0};
+    struct prof_store *window;
+    char path[120], why[200];
+    snprintf(path, sizeof path, "%s/%s", run->folder, name);
+    ck_assert_int_eq(prof_ingest_trigger(ingest, PROF_RING_CTL, &err), PROF_OK);
+    ck_assert_int_eq(prof_ingest_keep(ingest, path, &window, why, sizeof why, &err), PROF_OK);
+    prof_store_close(window);
+}
+
+static void fail_step(struct prof_ingest *ingest, const struct run *run)
+{
+    struct prof_error err = {0};
+    char away[100];
+    snprintf(away, sizeof away, "%s.away", run->directory);
+    ck_assert_int_eq(rename(run->directory, away), 0);
+    fclose(fopen(run->directory, "w"));
+    ck_assert_int_ne(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    ck_assert_int_eq(remove(run->directory), 0);
+    ck_assert_int_eq(rename(away, run->directory), 0);
+}
+
+/* Steps that fail leave the ring a ring, the first one too, and windows their numbers. */
+START_TEST(steps_that_fail)
 {
     struct run run;
     struct prof_error err = {0};
     struct prof_store *store;
     struct prof_ingest *ingest;
-    char away[100];
     struct prof_ingest_about about = {
         .command = "test", .directory = "/", .start_mono_ns = 1, .ring = &by_default};
     run_prepare(&run, NULL);
-    snprintf(away, sizeof away, "%s.away", run.directory);
     ck_assert_int_eq(prof_store_create(run.capture, false, &store, &err), PROF_OK);
     ck_assert_int_eq(prof_ingest_open(store, run.directory, &about, &ingest, &err), PROF_OK);
-    ck_assert_int_eq(rename(run.directory, away), 0);
-    fclose(fopen(run.directory, "w"));
-    ck_assert_int_ne(prof_ingest_step(ingest, NULL, &err), PROF_OK);
-    ck_assert_int_eq(remove(run.directory), 0);
-    ck_assert_int_eq(rename(away, run.directory), 0);
+    fail_step(ingest, &run);
     ck_assert_int_eq(prof_ingest_step(ingest, NULL, &err), PROF_OK);
+    keep(ingest, &run, "a");
+    fail_step(ingest, &run);
+    keep(ingest, &run, "b");
     ck_assert_int_eq(prof_ingest_finish(ingest, "complete", true, &err), PROF_OK);
     ck_assert_int_eq(prof_store_publish(store, &err), PROF_OK);
     prof_ingest_close(ingest);
     prof_store_close(store);
     ck_assert_int_eq(NUMBER("SELECT count(*) FROM capture_health WHERE code='capture_ring'"), 1);
+    ck_assert_str_eq(run_text(&run, "SELECT group_concat(window) FROM ring_trigger"), "1,2");
     run_done(&run);
 }
 END_TEST
@@ -304,7 +325,7 @@ int main(void)
     tcase_add_test(core, late_collectives);
     tcase_add_test(core, sums_beyond_64_bits);
     tcase_add_test(core, late_kernels_count_once);
-    tcase_add_test(core, first_step_fails);
+    tcase_add_test(core, steps_that_fail);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
