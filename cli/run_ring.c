@@ -2,6 +2,7 @@
  * leaves, what triggers and how a copy is made is libprof/store's; this file has the options, the
  * triggers that come from outside (SIGUSR2, perfkit ctl keep), the files and their limit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "cli/capture_end.h"
 #include "cli/command.h"
+#include "cli/find_capture.h"
 #include "cli/run.h"
 #include "libprof/base/format.h"
 
@@ -85,6 +87,14 @@ static void start_ring(struct run *run)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
+/* --force overwrites captures, and nothing else. */
+static bool may_write(const struct run *run, const char *live, const char *final)
+{
+    if (run->options.force)
+        return access(final, F_OK) || is_capture_file(AT_FDCWD, final);
+    return access(final, F_OK) && access(live, F_OK);
+}
+
 /* FILE-keep-N.sqlite beside FILE.sqlite, and where it is written to until it is whole. */
 static bool name_window(const struct run *run, int64_t number, char live[PATH_MAX],
                         char final[PATH_MAX])
@@ -103,7 +113,7 @@ static bool name_window(const struct run *run, int64_t number, char live[PATH_MA
                      run->output.network ? (int)(slash - run->output.live) : 0, run->output.live,
                      run->output.network ? strrchr(final, '/') : final) >= PATH_MAX)
             return false;
-        if (run->options.force || (access(final, F_OK) && access(live, F_OK)))
+        if (may_write(run, live, final))
             return true;
     }
     return false;

@@ -3,6 +3,7 @@ like any other, and whoever is killed leaves what the ring held."""
 import glob
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -306,14 +307,39 @@ class Ring(e2e.Case):
         self.assertEqual(self.one(db, "SELECT window FROM ring_trigger"), 0)
         self.assertIn("1 time ", self.one(db, "SELECT note FROM capture_health WHERE code = 'ring_unkept'"))
 
+    def keep(self, program):
+        self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
+
     def test_window_cannot_be_moved(self):
         program = self.ring("--ring=1s", "--force")
-        os.makedirs(program.capture.replace(".sqlite", "-keep-1.sqlite") + "/a")
+        self.keep(program)
+        second = program.capture.replace(".sqlite", "-keep-2.sqlite")
+        shutil.copy(self.kept(program)[0], second)
+        if subprocess.run(["mount", "--bind", second, second], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("mounting is not permitted here")
+        self.addCleanup(e2e.unmount, second)
         self.assert_not_kept(program, self.folder)
-        self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
-        self.assertEqual(self.reasons(self.window(program, 2)), ["ctl"])
+        self.keep(program)
+        self.assertEqual(self.reasons(self.window(program, 3)), ["ctl"])
         db = self.end(program)
-        self.assertEqual(db.execute("SELECT window FROM ring_trigger ORDER BY id").fetchall(), [(0,), (2,)])
+        self.assertEqual([row[0] for row in db.execute("SELECT window FROM ring_trigger ORDER BY id")],
+                         [1, 0, 3])
+
+    def test_force_overwrites_captures_only(self):
+        program = self.ring("--ring=1s", "--force")
+        first = program.capture.replace(".sqlite", "-keep-1.sqlite")
+        with open(first, "x") as file:
+            file.write("mine")
+        self.keep(program)
+        with open(first) as file:
+            self.assertEqual(file.read(), "mine")
+        second = program.capture.replace(".sqlite", "-keep-2.sqlite")
+        shutil.copy(program.capture.replace(".sqlite", "-keep-1-2.sqlite"), second)
+        self.keep(program)
+        self.assertEqual(len(self.kept(program)), 3)
+        self.assertEqual(self.reasons(self.window(program, 2)), ["ctl"])
+        self.assertEqual(self.one(self.window(program, 2), "SELECT window FROM ring_trigger"), 2)
+        self.end(program)
 
     def test_full_disk(self):
         """However far a copy comes, nothing of it stays; while there is no room for the recording
