@@ -103,12 +103,14 @@ void prof_recorded_free(struct prof_recorded *result)
 int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin, int64_t end)
 {
     int64_t length = 0;
+    const struct prof_intervals *spans = &recorded->spans;
+    size_t i;
     if (!recorded->in_part)
         return end > begin ? prof_subtract(end, begin) : 0;
-    for (size_t i = 0; i < recorded->spans.count; i++) {
-        struct prof_interval span = recorded->spans.data[i];
-        int64_t from = span.begin > begin ? span.begin : begin;
-        int64_t to = span.end < end ? span.end : end;
+    PROF_FIND_FIRST(i, at, spans->count, spans->data[at].end > begin);
+    for (; i < spans->count && spans->data[i].begin < end; i++) {
+        int64_t from = spans->data[i].begin > begin ? spans->data[i].begin : begin;
+        int64_t to = spans->data[i].end < end ? spans->data[i].end : end;
         if (to > from)
             length = prof_add(length, prof_subtract(to, from));
     }

@@ -56,14 +56,16 @@ static void add_device_gap(struct device *d, struct prof_gap gap)
 /* Idle from `begin` to `end`; where nothing was recorded it is not known. */
 static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t before_ns)
 {
+    const struct prof_intervals *spans = &d->recorded->spans;
+    size_t i;
     if (!d->recorded->in_part) {
         add_device_gap(d, (struct prof_gap){begin, prof_subtract(end, begin), before_ns});
         return;
     }
-    for (size_t i = 0; i < d->recorded->spans.count; i++) {
-        struct prof_interval span = d->recorded->spans.data[i];
-        int64_t from = span.begin > begin ? span.begin : begin;
-        int64_t to = span.end < end ? span.end : end;
+    PROF_FIND_FIRST(i, at, spans->count, spans->data[at].end > begin);
+    for (; i < spans->count && spans->data[i].begin < end; i++) {
+        int64_t from = spans->data[i].begin > begin ? spans->data[i].begin : begin;
+        int64_t to = spans->data[i].end < end ? spans->data[i].end : end;
         if (to > from)
             add_device_gap(
                 d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
