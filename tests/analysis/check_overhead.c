@@ -325,6 +325,29 @@ START_TEST(only_idle_time_that_a_bound_has_is_of_the_overhead)
 }
 END_TEST
 
+/* Iterations by launches that go on in pauses were recorded: they say nothing of the program bare.
+ */
+START_TEST(recorded_iterations_are_not_bare)
+{
+    begin();
+    int other = scene_config(&scene, "other", 64, 256, 32);
+    for (int i = 0; i < 200; i++) {
+        if (i % 40 == 20 || i % 40 == 32)
+            mark(1, i % 40 == 32, OVERHEAD);
+        scene_kernel(&scene, 0, config, 3 * MS);
+        scene_kernel(&scene, 0, other, MS);
+        scene_sync(&scene);
+        scene_host(&scene, 6 * MS);
+    }
+    struct prof_capture *capture = find();
+    ck_assert_int_eq(findings.phases[0].source, PROF_ITERATION_LAUNCHES);
+    ck_assert_int_eq(findings.overhead.pauses, 5);
+    ck_assert_int_eq(findings.overhead.pauses_used, 0);
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* Every third one takes twice as long, or every second one three times, and the first one ten
  * times: a pause of four periods has four iterations in it. */
 START_TEST(a_period_is_that_of_iterations_in_a_row)
@@ -403,6 +426,7 @@ int main(void)
     tcase_add_test(core, hostile_times);
     tcase_add_test(core, pauses_leave_the_rest_as_it_was);
     tcase_add_test(core, only_idle_time_that_a_bound_has_is_of_the_overhead);
+    tcase_add_test(core, recorded_iterations_are_not_bare);
     tcase_add_loop_test(core, a_period_is_that_of_iterations_in_a_row, 0, 3);
     tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
     tcase_add_test(core, pauses_without_an_end);

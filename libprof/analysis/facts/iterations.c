@@ -166,7 +166,8 @@ static int by_phase_begin(const void *a, const void *b)
     return PROF_COMPARE(x->begin, y->begin);
 }
 
-/* By the thread that has most iterations. */
+/* By the thread that has most iterations. In a pause only those that were recorded to be timed
+ * count. */
 static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *f)
 {
     const struct prof_iterations *it = &phase->iterations;
@@ -178,8 +179,9 @@ static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *
         first = to - from > most ? from : first;
         most = to - from > most ? to - from : most;
     }
-    for (size_t i = 0; ok && i < most; i++)
-        ok = prof_array_push(&all, it->list.data[first + i]);
+    for (size_t i = first; ok && i < first + most; i++)
+        ok = prof_is_paused(f, it->list.data[i].begin, it->list.data[i].end) ||
+             prof_array_push(&all, it->list.data[i]);
     for (size_t i = 0; ok && most && i < phase->paused.count; i++) {
         if (phase->paused.data[i].thread == it->list.data[first].thread)
             ok = prof_array_push(&all, phase->paused.data[i]);
