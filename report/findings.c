@@ -284,8 +284,8 @@ void prof_report_findings_analysed(const struct prof_findings *findings, char *o
                  prof_percent(findings->missing_share).text);
 }
 
-/* "iterations take 1.42 [1.38, 1.47] times as long while they are recorded ..."; "" where nothing
- * was to be measured. */
+/* "1.42x [1.38, 1.47], measured over 1,529 recorded and 179 unrecorded iterations, ..."; "" where
+ * nothing was to be measured. */
 void prof_report_overhead(const struct prof_findings *findings, char *out, size_t size)
 {
     const struct prof_overhead *o = &findings->overhead;
