@@ -181,7 +181,7 @@ static const struct cli_option ctl_options[] = {
 static const struct cli_text_row ctl_examples[] = {
     {"perfkit ctl start", "Begin to record in the only running capture."},
     {"perfkit ctl stop train.sqlite", "Stop; the program runs on."},
-    {"perfkit ctl keep server.sqlite", "Keep the last minute of perfkit run --ring=60s."},
+    {"perfkit ctl keep server.sqlite", "Copy the last minute of perfkit run --ring=60s."},
     {"perfkit ctl status 4711", "Does the capture of process 4711 record now?"},
     {0},
 };
@@ -306,7 +306,8 @@ static int keep_ring(const struct cli_command *command, struct control *control)
 {
     struct control_page *page = control->page;
     if (!page->ring) {
-        cli_say(command->name, "the capture is no ring: record with perfkit run --ring=60s");
+        cli_say(command->name,
+                "the capture was not started with --ring: record with perfkit run --ring=60s");
         return CLI_FAILED;
     }
     uint32_t mine = atomic_fetch_add(&page->keeps, 1) + 1;
@@ -319,7 +320,8 @@ static int keep_ring(const struct cli_command *command, struct control *control)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
     cli_say(command->name,
-            "not kept: perfkit run says why; if it has ended, its capture has what the ring held");
+            "no copy was kept: perfkit run printed why; if it has ended, its capture holds what "
+            "the ring held");
     return CLI_FAILED;
 }
 
@@ -368,12 +370,14 @@ const struct cli_command ctl_command = {
     .summary = "start and stop the recording of a running program",
     .operands = "start|stop|keep|status [FILE|PID]",
     .text =
-        "Talks to a running `perfkit run` of this user: `start` begins to record (after --dormant, "
-        "or after a stop), `stop` ends it while the program runs on, `keep` copies what a "
-        "recording with --ring holds into a capture of its own, `status` says the state. The "
-        "capture is named by its file, by the pid of the program or by that of perfkit run; "
-        "without a name the only one that runs is meant. start and stop return when every process "
-        "of the program has followed; what it had begun is recorded to its end.",
+        "Controls a running `perfkit run` of this user: `start` starts recording (after --dormant "
+        "or `stop`), `stop` stops it while the program runs on, `keep` copies what a recording "
+        "with --ring holds into a capture of its own, `status` prints the state. Name the capture "
+        "by its file, by the process id of the program or by that of perfkit run; no name is "
+        "needed when only one is running. start and stop return when every process of the program "
+        "has "
+        "followed; what had begun by then is recorded to its end. keep returns when the copy is "
+        "written.",
     .options = ctl_options,
     .examples = ctl_examples,
     .operand = CLI_FILE,

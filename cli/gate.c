@@ -158,11 +158,11 @@ static void warn(const char *command, const struct prof_gate_report *report)
     if (prof_comparison_undecided(c))
         cli_say(command, "warning: %s: %s%s", prof_verdict_name(c->verdict),
                 prof_verdict_text(c->verdict),
-                report->strict ? "" : " (--strict ends with 4 for it)");
+                report->strict ? "" : "; with --strict the exit status is 4");
     else if (c->limited && c->verdict != PROF_VERDICT_FAIL)
         cli_say(command, "warning: wall time was not analysed: %s%s",
                 prof_reason_text(PROF_REASON_HOST_NOISE),
-                report->strict ? "" : " (--strict ends with 4 for it)");
+                report->strict ? "" : "; with --strict the exit status is 4");
     else if (c->times_refused)
         cli_say(command, "times were not compared: %s", c->note ? c->note : "see the report");
 }

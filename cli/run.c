@@ -96,10 +96,11 @@ static const struct cli_option run_options[] = {
                "`off` leaves out the time in which threads do not run: for programs that block and "
                "wake very often",
                .fallback = "on", .words = cpu_blocked_words),
-    CLI_OPTION(run_options, overhead, "overhead", 0, CHOICE, "HOW",
-               "`measure` what recording costs: about 5 % of the run, in short pauses at random "
-               "times, is timed by its iterations and not recorded",
-               .fallback = "off", .words = overhead_words),
+    CLI_OPTION(
+        run_options, overhead, "overhead", 0, CHOICE, "HOW",
+        "`measure` how much recording slows the program: in short pauses at random times, about "
+        "5 % of the run, only the begin and end of iterations are recorded",
+        .fallback = "off", .words = overhead_words),
     CLI_OPTION(run_options, wait, "wait", 'w', CHOICE, "WHO",
                "end when `all` processes of the program have ended, or when the `primary` one, the "
                "command itself, has",
@@ -120,26 +121,27 @@ static const struct cli_option run_options[] = {
     CLI_OPTION(run_options, scope.dormant, "dormant", 0, FLAG, NULL,
                "be ready but record nothing until `perfkit ctl start`"),
     CLI_OPTION(run_options, ring.ns, "ring", 0, TIME, "TIME",
-               "keep the last TIME of the run only, and sums of everything before; for programs "
-               "that run for days",
+               "keep only the last TIME of the run, and sums of the whole run; for programs that "
+               "run for days",
                .most = 3600000000000u, .group = "Flight recorder"),
     CLI_OPTION(
         run_options, ring.keep, "ring-keep", 0, WORDS, "LIST",
-        "what keeps a copy of the ring, beside `perfkit ctl keep` and SIGUSR2 to perfkit: a slow "
-        "iteration, a late collective, a failed allocation, a process that ends abnormally",
+        "when to copy what the ring holds, besides `perfkit ctl keep` and SIGUSR2 to perfkit: "
+        "after a slow iteration, a late collective, a failed allocation, or the abnormal end of a "
+        "process",
         .fallback = "slow,collective,allocation,end", .words = ring_words),
     CLI_OPTION(run_options, ring.slow, "ring-slow", 0, TEXT, "N[:K]",
-               "an iteration or collective is slow above N times the median of those before it and "
-               "K standard deviations above it",
-               .fallback = "3:8, and 25 ms above it"),
+               "an iteration or collective is slow when it takes more than N times the median of "
+               "those before it, and is K standard deviations above it",
+               .fallback = "3:8, and at least 25 ms above the median"),
     CLI_OPTION(run_options, ring.iteration, "iteration", 'i', TEXT, "RANGE[@DOMAIN]",
                "the NVTX range that is one iteration",
                .fallback = "those called step, iteration, batch, ..."),
     CLI_OPTION(run_options, ring.limit, "ring-limit", 0, SIZE, "SIZE",
-               "most bytes that kept copies may have together; above it none is kept",
+               "most bytes that the copies may have together; above it no more are kept",
                .fallback = "4G"),
     CLI_OPTION(run_options, ring.rotate, "ring-rotate", 0, FLAG, NULL,
-               "above --ring-limit delete the oldest copies of this run instead"),
+               "above --ring-limit, delete the oldest copies of this run instead"),
     CLI_OPTION(run_options, spool_limit, "spool-limit", 0, SIZE, "SIZE",
                "most memory that one process may have waiting to be read; above it records are "
                "dropped and counted",
@@ -173,7 +175,8 @@ static const struct cli_text_row run_examples[] = {
      "Name PyTorch's operators and modules, and the lines that call them."},
     {"perfkit run --cpu-sample -- ./train", "See what the host does while the GPU waits."},
     {"perfkit run --capture-range=nvtx:step -- ./train", "Record the ranges called step."},
-    {"perfkit run --ring=60s -- ./server", "Keep the last minute, and copies when it gets slow."},
+    {"perfkit run --ring=60s -- ./server",
+     "Keep the last minute, and a copy when an iteration is slow."},
     {0},
 };
 

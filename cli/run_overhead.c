@@ -37,8 +37,9 @@ static bool check_overhead(struct run *run)
         cli_say(run->name, "--overhead=measure and %s do not go together: both pause the recording",
                 other);
     else if (!trace_names_domain(run->options.trace, "nvtx"))
-        cli_say(run->name, "--overhead=measure needs the NVTX source, which marks the iterations: "
-                           "add nvtx to --trace");
+        cli_say(run->name,
+                "--overhead=measure needs the NVTX source, whose ranges are the iterations: "
+                "add nvtx to --trace");
     else
         return true;
     return false;
@@ -46,10 +47,11 @@ static bool check_overhead(struct run *run)
 
 static bool note_overhead(const struct run *run, char *text, size_t size)
 {
-    snprintf(text, size,
-             "from when an NVTX range repeats, about %g %% of the time is pauses, to measure the "
-             "recording overhead: counts of the whole run leave them out",
-             100 * SHARE);
+    snprintf(
+        text, size,
+        "once an NVTX range repeats, recording pauses for about %g %% of the time to measure the "
+        "recording overhead: counts of the whole run leave the pauses out",
+        100 * SHARE);
     return run->options.overhead == OVERHEAD_MEASURE;
 }
 

@@ -41,12 +41,11 @@ static bool check_ring_options(struct run *run)
     if (!options->ns) {
         if (others)
             cli_say(run->name, "--ring-keep, --ring-slow, --ring-limit, --ring-rotate and "
-                               "--iteration are of no use without --ring: add it, as in "
-                               "--ring=60s");
+                               "--iteration need --ring: add it, as in --ring=60s");
         return !others;
     }
     if (options->ns < LEAST_RING_NS) {
-        cli_say(run->name, "--ring is below 1s: give at least that");
+        cli_say(run->name, "--ring is below 1s: give at least 1s");
         return false;
     }
     *ring = (struct prof_ingest_ring){.ns = options->ns, .iteration = options->iteration};
@@ -54,10 +53,11 @@ static bool check_ring_options(struct run *run)
         if (!options->keep || strstr(options->keep, ring_words[i]))
             ring->reasons |= 1u << i;
     if (options->slow && !read_slow(options->slow, ring)) {
-        cli_say(run->name,
-                "--ring-slow=%s: give how many times the median is slow, from 1 on, and standard "
-                "deviations if wanted, as in 3:8",
-                options->slow);
+        cli_say(
+            run->name,
+            "--ring-slow=%s: give a multiple of the median, 1 or more, and if wanted a number of "
+            "standard deviations, as in 3:8",
+            options->slow);
         return false;
     }
     if (run->options.pytorch) {
@@ -72,7 +72,7 @@ static bool check_ring_options(struct run *run)
 static bool note_ring(const struct run *run, char *text, size_t size)
 {
     if (run->options.ring.ns)
-        snprintf(text, size, "the last %s are kept (--ring); sums of everything by 10 s",
+        snprintf(text, size, "the last %s are kept (--ring), and sums of the whole run by 10 s",
                  prof_duration_ns((int64_t)run->options.ring.ns).text);
     return run->options.ring.ns != 0;
 }
@@ -194,11 +194,11 @@ static void keep_window(struct run *run, int64_t number)
     enum prof_status status = PROF_OK;
     if (!has_room(run))
         status = prof_fail(&err, PROF_FULL,
-                           "windows are no longer kept: those that are there have %s "
-                           "(--ring-limit; --ring-rotate deletes the oldest)",
+                           "no more copies are kept: those already kept take %s (raise "
+                           "--ring-limit, or use --ring-rotate, which deletes the oldest)",
                            prof_bytes_of((int64_t)ring->bytes).text);
     else if (!name_window(run, number, live, final))
-        status = prof_fail(&err, PROF_INVALID, "no name is free for a window beside %s",
+        status = prof_fail(&err, PROF_INVALID, "no name is free for a copy beside %s",
                            run->output.final);
     if (status) {
         struct prof_store *none;
@@ -238,7 +238,7 @@ static void stop_ring(struct run *run, bool ran)
     struct ring_watch *ring = &run->ring;
     char note[sizeof ring->why + 80];
     if (ran && ring->unkept) {
-        snprintf(note, sizeof note, "%u time%s a window was to be kept and was not: %s",
+        snprintf(note, sizeof note, "%u time%s a copy was due and could not be kept: %s",
                  ring->unkept, ring->unkept == 1 ? "" : "s", ring->why);
         prof_ingest_note(run->ingest, PROF_HEALTH_ring_unkept, NULL, note, NULL);
     }

@@ -301,7 +301,7 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
                  prof_duration_ns((int64_t)o->bare_ns).text);
     else if (o->pauses)
         snprintf(out, size,
-                 "n/a: %s with iterations inside and beside, and it takes 3: record for longer",
+                 "n/a: %s with iterations inside and around; 3 are needed: record for longer",
                  prof_counted(o->pauses_used, "pause", "pauses").text);
 }
 
@@ -313,7 +313,7 @@ void prof_report_finding_net(const struct prof_finding *finding, char *out, size
     snprintf(out, size, "%s to %s without the recording overhead%s",
              prof_duration_ns(finding->net_least_ns).text,
              prof_duration_ns(finding->net_most_ns).text,
-             finding->net_least_ns ? "" : ": it may be all of the overhead's making");
+             finding->net_least_ns ? "" : ": it may be caused by the overhead alone");
 }
 
 /* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */

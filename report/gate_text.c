@@ -231,7 +231,7 @@ static enum prof_status write_gate(const struct prof_gate_report *report,
                             c->verdict != PROF_VERDICT_FAIL;
         fprintf(out, "%s%s%s%s\n\n", prof_report_tone(&o.page, tone_of(c->verdict)),
                 headline ? headline : "n/a", prof_report_plain(&o.page),
-                strict_fails ? " (--strict ends with 4 for it)" : "");
+                strict_fails ? "; with --strict the exit status is 4" : "");
     } else {
         fputs("## Performance gate: ", out);
         prof_report_markdown_prose(out, headline ? headline : "n/a");

@@ -262,7 +262,7 @@ static void put_exact(FILE *out, const struct prof_compared *row)
     double out_base = isnan(row->outside_base) ? 0 : row->outside_base;
     double out_cand = isnan(row->outside_cand) ? 0 : row->outside_cand;
     if (row->moved)
-        fputs("; NVTX ranges in there are new or gone", out);
+        fputs("; NVTX ranges inside it are new or gone", out);
     if (out_base != out_cand && !moved)
         fprintf(out, "; outside the iterations %s -> %s", prof_gate_value(row, out_base).text,
                 prof_gate_value(row, out_cand).text);
@@ -310,7 +310,7 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
     struct prof_text events = prof_gate_events(row);
     if (is_added_or_removed(row)) {
         bool added = row->match == PROF_MATCH_ADDED;
-        fprintf(out, "%s: %s per iteration, %s", prof_gate_time_change(row).text,
+        fprintf(out, "%s: %s per iteration (%s)", prof_gate_time_change(row).text,
                 prof_gate_value(row, added ? row->cand_value : row->base_value).text, events.text);
         return;
     }
@@ -324,7 +324,7 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
         fprintf(out, ", %c%s per iteration", row->delta_ns < 0 ? '-' : '+',
                 prof_duration(fabs(row->delta_ns)).text);
     if (*events.text)
-        fprintf(out, ", %s", events.text);
+        fprintf(out, " (%s)", events.text);
     if (!is_tested_itself(row) && isfinite(row->ci_low))
         put_typical(out, row);
     char p[64];
@@ -353,9 +353,9 @@ static void put_power(FILE *out, const struct prof_compared *row)
         fprintf(out, "; a slowdown of %s%s may go unseen",
                 row->mde <= MAX_SLOWDOWN ? "less than " : "", slowdown_text(row->mde).text);
     if (row->runs_needed == PROF_UNKNOWN)
-        fprintf(out, "; more than 1,000 runs a side would be needed");
+        fprintf(out, "; more than 1,000 runs a side are needed to decide");
     else if (row->runs_needed > 0)
-        fprintf(out, "; about %" PRId64 " runs a side would decide", row->runs_needed);
+        fprintf(out, "; about %" PRId64 " runs a side are needed to decide", row->runs_needed);
 }
 
 static bool appeared(const struct prof_compared *row)
@@ -456,7 +456,7 @@ char *prof_gate_headline(const struct prof_gate_report *report)
                 all);
     }
     if (c->limited && (c->verdict == PROF_VERDICT_PASS || c->verdict == PROF_VERDICT_IMPROVED))
-        fprintf(text.out, "; but the host's noise would hide that wall time is less than %s slower",
+        fprintf(text.out, "; but the host's noise would hide a wall time up to %s slower",
                 slowdown_text(c->wall_mde).text);
     if (c->times_refused && c->verdict == PROF_VERDICT_FAIL)
         fputs("; times were not compared", text.out);
@@ -485,7 +485,7 @@ char *prof_gate_iteration(const struct prof_comparison *c)
     else
         fputs(source, text.out);
     if (c->iteration_source != PROF_ITERATION_RUN)
-        fprintf(text.out, ": %s steady ones per run in the baseline, %s in the candidate",
+        fprintf(text.out, ": %s steady iterations per run in the baseline, %s in the candidate",
                 count_text(c->base_iterations).text, count_text(c->cand_iterations).text);
     return end_text(&text);
 }
@@ -512,8 +512,8 @@ char *prof_gate_sensitivity(const struct prof_comparison *c)
         fprintf(text.out, "the slowdown that would be found is not known: %s", why_no_verdict(c));
     else
         fprintf(text.out,
-                "smallest slowdown that would be found: %s of wall time, %s in the median of the "
-                "others",
+                "smallest slowdown that would be found: %s of wall time, %s of the other times "
+                "(median)",
                 wall || isnan(c->wall_mde) ? slowdown_text(c->wall_mde).text : "not known",
                 others || isnan(c->median_mde) ? slowdown_text(c->median_mde).text : "not known");
     return end_text(&text);
@@ -528,7 +528,7 @@ const struct prof_gate_times prof_gate_times[PROF_GATE_TIMES] = {
 };
 
 const char prof_gate_times_note[] =
-    "of a typical iteration (the mean of ln without the lowest and highest tenth)";
+    "of a typical iteration: the geometric mean without the lowest and highest tenth";
 
 const char prof_gate_runs_note[] =
     "of these two runs only; perfkit ab shows whether a difference happens again";

@@ -89,8 +89,9 @@ static bool is_ci_command(const char *word)
     return !strncmp(word, "::", 2) || !strncmp(word, "##[", 3);
 }
 
-/* What stands behind `indent` columns of the line. */
-static void wrap_behind(const struct prof_report_page *page, size_t indent, const char *text)
+/* Text behind `indent` columns of each line; `over` more are taken on the first. */
+static void wrap_behind(const struct prof_report_page *page, size_t indent, size_t over,
+                        const char *text)
 {
     size_t room = page->width > indent + 20 ? page->width - indent : 20, used = 0;
     while (*text) {
@@ -101,10 +102,10 @@ static void wrap_behind(const struct prof_report_page *page, size_t indent, cons
         memcpy(piece, text, word);
         piece[word] = 0;
         size_t cells = prof_report_cells(piece);
-        if (used && used + 1 + cells > room && !is_ci_command(piece)) {
+        if (used && over + used + 1 + cells > room && !is_ci_command(piece)) {
             fputc('\n', page->out);
             pad_cells(page->out, indent);
-            used = 0;
+            used = over = 0;
         }
         if (used) {
             fputc(' ', page->out);
@@ -124,7 +125,7 @@ void prof_report_wrap(const struct prof_report_page *page, size_t indent, const 
     size_t label_cells = prof_report_cells(label);
     fputs(label, page->out);
     pad_cells(page->out, indent > label_cells ? indent - label_cells : 0);
-    wrap_behind(page, indent, text);
+    wrap_behind(page, indent, label_cells > indent ? label_cells - indent : 0, text);
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -335,8 +336,10 @@ static bool print_line(const struct prof_report_output *o, char *const *cells, c
         bool is_first = c == l->prose;
         if (!is_first && !*cells[c])
             continue;
+        if (l->prose + 1 == c) /* those after the first say more of it */
+            indent += MARGIN;
         pad_cells(o->page.out, !is_first ? indent : first == c ? MARGIN : SPACE);
-        wrap_behind(&o->page, indent, cells[c]);
+        wrap_behind(&o->page, indent, 0, cells[c]);
     }
     return ok;
 }

@@ -247,7 +247,7 @@ struct prof_compare_options {
     X(IMPROVED, "IMPROVED", "clearly better")                                                      \
     X(CHANGED, "CHANGED", "a metric differs, which is reported and accepted")                      \
     X(UNDERPOWERED, "UNDERPOWERED", "too noisy to detect a change that matters")                   \
-    X(SUSPECT, "SUSPECT", "probably worse; more runs decide")                                      \
+    X(SUSPECT, "SUSPECT", "probably worse; more runs are needed to decide")                        \
     X(ENV, "ENV", "worse, as the device's clock was")                                              \
     X(FAIL, "FAIL", "worse, beyond doubt")                                                         \
     X(REFUSED, "REFUSED", "cannot be compared")                                                    \
@@ -282,16 +282,14 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(COVERED, "covered",                                                                          \
       "too noisy by itself; the iteration's time, of which it is part, is "                        \
       "analysed")                                                                                  \
-    X(FEW_RUNS, "few-runs", "slower, but fewer than three units of the candidate")                 \
-    X(SINGLE, "single",                                                                            \
-      "one unit on each side: spread between runs is guessed from that between "                   \
-      "metrics")                                                                                   \
+    X(FEW_RUNS, "few-runs", "slower, but the candidate has fewer than three runs")                 \
+    X(SINGLE, "single", "one run or session on each side: how runs vary is not known")             \
     X(NOT_SURE, "not-sure", "worse, but not beyond doubt")                                         \
-    X(CLOCK, "clock", "slower in time, not in cycles of the device")                               \
+    X(CLOCK, "clock", "slower in time, but not in clock cycles of the device")                     \
     X(THROTTLED, "throttled", "everything grew slower while it ran")                               \
     X(SMALL, "small", "too small a share of the time to be gated")                                 \
     X(PARTIAL, "partial", "some runs do not have it, or too little of it")                         \
-    X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: more runs decide")  \
+    X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: record more runs")  \
     X(PAUSES, "pauses",                                                                            \
       "a run was recorded with pauses (--overhead=measure): some of it is missing")                \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \

@@ -196,7 +196,7 @@ struct prof_finding {
     size_t place_count;
     /* Upper bound of the time that fixing it can save. Bounds of one report are of different
      * instants: they add up to no more than prof_findings.window_ns. PROF_UNKNOWN = the finding is
-     * about something else than time. */
+     * about something other than time. */
     int64_t bound_ns;
     double bound_share; /* of the window; NaN likewise */
     /* The same where nothing else is fixed: remedies of the same time overlap, and bound_ns leaves

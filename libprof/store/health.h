@@ -76,9 +76,9 @@ enum prof_health_level {
     X(capture_unknown_end, LOSS, NULL, NULL, "the capture does not say how it ended", "") \
     X(capture_recovered, WARNING, NULL, NULL, "finished by perfkit recover", "") \
     X(capture_windows, NOTE, NULL, NULL, "recorded in part of the time, as requested", "") \
-    X(capture_ring, NOTE, "ring", "left", "rows that left a recording with --ring: it holds its last part", "") \
-    X(capture_kept, NOTE, "ring", "kept", "why a window of a recording with --ring was kept", "") \
-    X(ring_unkept, WARNING, "ring", "unkept", "triggers of a recording with --ring whose window was not kept", "raise --ring-limit, or --ring-rotate") \
+    X(capture_ring, NOTE, "ring", "left", "rows deleted by a recording with --ring, which keeps its last part", "") \
+    X(capture_kept, NOTE, "ring", "kept", "why this copy of a recording with --ring was kept", "") \
+    X(ring_unkept, WARNING, "ring", "unkept", "triggers of a recording with --ring without a copy", "raise --ring-limit, or use --ring-rotate") \
     X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as requested", "")
 /* clang-format on */
 

@@ -299,8 +299,8 @@ enum prof_status ingest_ring_finish(struct prof_ingest *ingest)
     if (ring->cut.ns)
         PROF_TRY(leave(ingest, &ring->cut, true));
     return ingest_health_line(ingest, 0, PROF_HEALTH_capture_ring, NULL, &left,
-                              ring->window ? "a kept window of a recording with --ring: earlier "
-                                             "rows are not in it"
-                                           : "only the last part was kept (--ring): sums of "
-                                             "everything are in the table ring_rollup");
+                              ring->window ? "a copy kept of a recording with --ring: earlier rows "
+                                             "are not in it"
+                                           : "only the last part was kept (--ring): sums of the "
+                                             "whole run are in the table ring_rollup");
 }

@@ -199,7 +199,7 @@ START_TEST(one_rank_does_more)
     ck_assert_ptr_nonnull(finding);
     ck_assert_int_eq(finding->severity, PROF_SEVERITY_INFO);
     ck_assert_msg(
-        strstr(finding->seen, "Rank 1 does something else than most: 1 launches of extra") != NULL,
+        strstr(finding->seen, "Rank 1 does something other than most: 1 launches of extra") != NULL,
         "%s", finding->seen);
     done(capture, &findings);
 }

@@ -270,7 +270,7 @@ class Ring(e2e.Case):
         program = self.ring("--ring=1s", "--ring-limit=1")
         result = self.perfkit("ctl", "keep", program.capture)
         self.assertEqual(result.status, 1)
-        self.assertIn(b"not kept", result.err)
+        self.assertIn(b"no copy was kept", result.err)
         program.stdin.close()
         self.assertEqual(program.wait(e2e.TIMEOUT), 0)
         self.assertIn("--ring-limit", program.stderr.read())

@@ -80,7 +80,7 @@ class Verdicts(Case):
         self.assertIn(b"warning", done.stderr)
         done = self.perfkit("gate", "--baseline", "main", *files)
         self.assertEqual(done.stderr, b"")  # what the text begins with is not said twice
-        self.assertIn(b"--strict ends with 4", done.stdout.splitlines()[0])
+        self.assertIn(b"with --strict the exit status is 4", done.stdout.splitlines()[0])
 
     def test_another_device_is_refused_for_times_only(self):
         result = self.gate(self.candidate("other-device"), status=3)

@@ -429,8 +429,9 @@ static void tell_head(struct prof_compare *c)
     result->shift = result->shift_p = result->shift_removed = NAN;
     result->overdispersion = 1;
     if (!result->note && result->base_units + result->cand_units == 2)
-        result->note = "one unit against one: the spread between runs is guessed from that between "
-                       "metrics, so times end in SUSPECT at most";
+        result->note =
+            "one run or session on each side: the spread between runs is estimated from that "
+            "between metrics, so the verdict on times is SUSPECT at most";
 }
 
 static enum prof_status compare_runs(struct prof_compare *c, struct prof_error *err)

@@ -239,7 +239,7 @@ static void host_starvation(struct prof_judge *judge)
     prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, woken);
     prof_say(draft,
              "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
-             "something else than launching or waiting for it; the longest time for {longest_ns}.");
+             "something other than launching or waiting for it; the longest time for {longest_ns}.");
     if (between)
         prof_say(draft,
                  " Most of it lies between the iterations (%s): by design where the program waits "

@@ -228,7 +228,7 @@ static void differs(struct prof_judge *judge)
         draft, {"here", (double)first->here}, {"usual", (double)first->usual},
         {"differences", (double)((int64_t)ranks->difference_count + ranks->differences_left_out)});
     prof_say(draft,
-             "%s does something else than most: {here} %s of %s, usual are {usual}; "
+             "%s does something other than most: {here} %s of %s, usual are {usual}; "
              "{differences|difference|differences} in all.",
              words_for(&ranks->rows[first->rank]).text, whats[first->kind],
              prof_short_name(first->name).text);
