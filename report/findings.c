@@ -106,8 +106,8 @@ static bool stands_for_all_phases(const struct prof_findings *findings,
            prof_report_finding_is_worst_phase(findings, finding);
 }
 
-/* "; in train/step (1.20 s)" where several phases were analysed; "; 98.0 ms of it in train/step
- * (1.20 s)" behind the sum over the rule's phases. */
+/* "; in train/step (1.20 s in total)" where several phases were analysed; "; 98.0 ms of it in
+ * train/step (1.20 s in total)" behind the sum over the rule's phases. */
 static void append_finding_phase(const struct prof_report_data *data,
                                  const struct prof_finding *finding, char *out, size_t size)
 {
@@ -119,7 +119,7 @@ static void append_finding_phase(const struct prof_report_data *data,
     if (stands_for_all_phases(findings, finding))
         snprintf(part, sizeof part, "%s of it ", prof_duration_ns(finding->bound_ns).text);
     if (fit && finding->bound_ns != PROF_UNKNOWN)
-        snprintf(out + used, size - used, "%s%sin %s (%s)", used ? "; " : "", part, fit,
+        snprintf(out + used, size - used, "%s%sin %s (%s in total)", used ? "; " : "", part, fit,
                  prof_duration_ns(findings->phases[finding->phase].analysed_ns).text);
     free(fit);
 }

@@ -355,9 +355,9 @@ static void put_figure(struct figure *f)
     const char *label = prof_report_device_label(prof_device(f->data->capture, f->device));
     fputs("<figure class=\"roofline\">\n<figcaption>", f->out);
     prof_html_text(f->out, label);
-    fputs(": what each kernel reached, under the roofs of the device. A larger disc took more "
-          "time; filled in one colour each: held back by memory, arithmetic, or something "
-          "else.</figcaption>\n",
+    fputs(": what each kernel reached, under the roofs of the device. The larger the disc, the "
+          "more time the kernel took; its colour says whether memory, arithmetic or something "
+          "else limits it.</figcaption>\n",
           f->out);
     fprintf(f->out, "<svg viewBox=\"0 0 %g %g\" role=\"group\" aria-label=\"Roofline\">\n", WIDTH,
             HEIGHT);

@@ -1,7 +1,6 @@
-/* Flame graph from the top down: who asked for the device's time, or for the bytes it moved, or came so late
- * that it idled. A click
- * or Enter makes a frame the whole width; arrow keys walk the tree. Frames narrower than a pixel are
- * not made. */
+/* Flame graph from the top down: the code that used the device's time, moved the bytes, or launched so late that
+ * the device idled. A click or Enter makes a frame the whole width; arrow keys walk the tree. Frames narrower
+ * than a pixel are not made. */
 (function (P) {
   'use strict';
   const el = P.el, f = P.format;
@@ -152,9 +151,9 @@
       if (first) first.tabIndex = 0;
     }
 
-    place.append(el('p', { class: 'faint' }, 'Who asked for it: ' + (nodes.some((node) => node.kind === 'frame') ? 'the host\u2019s stack, ' : '') +
-      'NVTX ranges, then the call, then the kernel or copy. ' +
-      'Select a frame to zoom into it, the top frame to come back.' +
+    place.append(el('p', { class: 'faint' }, 'From the top down: ' + (nodes.some((node) => node.kind === 'frame') ? 'the host\u2019s stack, ' : '') +
+      'NVTX ranges, the API call, the kernel or memcpy. ' +
+      'Select a frame to zoom in, the top frame to zoom out.' +
       (source.left_out ? ' ' + P.plural(source.left_out, 'small frame') + ' left out.' : '')),
     el('div', { class: 'tools' }, el('label', { for: 'flame-measure' }, 'Width by'), by,
       el('label', { for: 'flame-search' }, 'Search'), search, found,

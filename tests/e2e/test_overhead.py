@@ -104,7 +104,7 @@ class Overhead(e2e.Case):
         overhead = found["overhead"]
         self.assertEqual(overhead["pauses"], len(pauses))
         text = self.report(program.capture, "--all")
-        self.assertIn("about 5 % of the time is pauses", " ".join(text.split()))
+        self.assertIn("recording pauses for about 5 % of the time", " ".join(text.split()))
         if not e2e.has_opencl():
             return
         self.assertIn("Recording overhead:", text)
