@@ -293,7 +293,7 @@ class Ring(e2e.Case):
         before = sorted(os.listdir(folder))
         result = self.perfkit("ctl", "keep", program.capture)
         self.assertEqual(result.status, 1, result.err)
-        self.assertIn(b"not kept", result.err)
+        self.assertIn(b"no copy was kept", result.err)
         self.assertEqual(sorted(os.listdir(folder)), before)
 
     def test_no_name_is_free(self):
