@@ -4,6 +4,7 @@
 #define PERFKIT_CLI_RUN_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -188,6 +189,12 @@ struct overhead {
     uint64_t pause_ns;      /* length of a pause; 0 = no iteration is known yet */
     uint64_t random;
     bool paused;
+    /* Once an iteration is known, a thread of its own pauses: reading the spools may take long. It
+     * alone uses the fields above then. */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool threaded, ending; /* `ending` under the lock */
 };
 
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */

@@ -5,6 +5,7 @@
  * What an iteration is follows from the capture as it is being written, by the same choice as in
  * every report; until a range repeats there is no pause. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,18 +109,6 @@ static bool find_iteration(struct run *run)
     return found;
 }
 
-static void look_for_iteration(struct run *run)
-{
-    struct overhead *own = &run->overhead;
-    bool found = find_iteration(run);
-    uint64_t now = prof_now_ns();
-    own->look_every_ns *= 2;
-    if (found)
-        wait_for_pause(own, now, 0.25);
-    else
-        own->due_ns = own->look_every_ns <= LAST_LOOK_NS ? now + own->look_every_ns : 0;
-}
-
 /* `perfkit ctl` may have closed the window meanwhile: then it is not ours to open. */
 static void change_pause(struct run *run)
 {
@@ -140,10 +129,60 @@ static void change_pause(struct run *run)
         wait_for_pause(own, changed, 1);
 }
 
+static void *pause_now_and_then(void *data)
+{
+    struct run *run = data;
+    struct overhead *own = &run->overhead;
+    pthread_mutex_lock(&own->lock);
+    while (!own->ending) {
+        struct timespec until = {(time_t)(own->due_ns / 1000000000u),
+                                 (long)(own->due_ns % 1000000000u)};
+        if (prof_now_ns() >= own->due_ns)
+            change_pause(run);
+        else
+            pthread_cond_timedwait(&own->wake, &own->lock, &until);
+    }
+    pthread_mutex_unlock(&own->lock);
+    return NULL;
+}
+
+/* False: there is no thread, and overhead_step does it. */
+static bool start_pauses(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    pthread_condattr_t clock;
+    sigset_t all, before;
+    if (pthread_condattr_init(&clock))
+        return false;
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    bool ok =
+        pthread_mutex_init(&own->lock, NULL) == 0 && pthread_cond_init(&own->wake, &clock) == 0;
+    pthread_condattr_destroy(&clock);
+    sigfillset(&all); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ok = ok && pthread_create(&own->thread, NULL, pause_now_and_then, run) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+static void look_for_iteration(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    bool found = find_iteration(run);
+    uint64_t now = prof_now_ns();
+    own->look_every_ns *= 2;
+    if (found) {
+        wait_for_pause(own, now, 0.25);
+        own->threaded = start_pauses(run);
+    } else {
+        own->due_ns = own->look_every_ns <= LAST_LOOK_NS ? now + own->look_every_ns : 0;
+    }
+}
+
 int overhead_step(struct run *run)
 {
     struct overhead *own = &run->overhead;
-    if (!own->due_ns)
+    if (own->threaded || !own->due_ns)
         return -1;
     uint64_t now = prof_now_ns();
     if (now >= own->due_ns && own->pause_ns)
@@ -151,14 +190,23 @@ int overhead_step(struct run *run)
     else if (now >= own->due_ns)
         look_for_iteration(run);
     now = prof_now_ns();
-    return !own->due_ns        ? -1
-           : own->due_ns > now ? (int)((own->due_ns - now + 999999) / 1000000)
-                               : 1;
+    return own->threaded || !own->due_ns ? -1
+           : own->due_ns > now           ? (int)((own->due_ns - now + 999999) / 1000000)
+                                         : 1;
 }
 
 static void stop_overhead(struct run *run, bool ran)
 {
-    if (ran && run->options.overhead == OVERHEAD_MEASURE && !run->overhead.pause_ns)
+    struct overhead *own = &run->overhead;
+    if (own->threaded) {
+        pthread_mutex_lock(&own->lock);
+        own->ending = true;
+        pthread_cond_signal(&own->wake);
+        pthread_mutex_unlock(&own->lock);
+        pthread_join(own->thread, NULL);
+        own->threaded = false;
+    }
+    if (ran && run->options.overhead == OVERHEAD_MEASURE && !own->pause_ns)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
                          "the recording overhead was not measured: no NVTX range repeated in time",
                          NULL);
