@@ -375,9 +375,8 @@ const struct cli_command ctl_command = {
         "with --ring holds into a capture of its own, `status` prints the state. Name the capture "
         "by its file, by the process id of the program or by that of perfkit run; no name is "
         "needed when only one is running. start and stop return when every process of the program "
-        "has "
-        "followed; what had begun by then is recorded to its end. keep returns when the copy is "
-        "written.",
+        "has followed; what had begun by then is recorded to its end. keep returns when the copy "
+        "is written.",
     .options = ctl_options,
     .examples = ctl_examples,
     .operand = CLI_FILE,

@@ -12,10 +12,10 @@
 #include "cli/command.h"
 #include "cli/run.h"
 #include "libprof/base/clock.h"
+#include "libprof/base/distribution.h"
 #include "libprof/include/prof.h"
 
-#define SHARE 0.05          /* of the run that is not recorded */
-#define SETTLE_NS 25000000u /* lost at the begin of a pause, as in overhead.c */
+#define SHARE 0.05 /* of the run that is not recorded */
 #define LEAST_PAUSE_NS 50000000u
 #define ITERATIONS 4.0 /* in a pause, at least */
 #define FIRST_LOOK_NS 500000000u
@@ -63,23 +63,15 @@ static void start_overhead(struct run *run)
     if (run->options.overhead != OVERHEAD_MEASURE)
         return;
     run->scope.control.page->pauses = 1;
-    own->random = now ^ (uint64_t)(uintptr_t)own;
+    own->random = now | 1;
     own->look_every_ns = FIRST_LOOK_NS;
     own->due_ns = now + FIRST_LOOK_NS;
 }
 
-/* xorshift64*, in [0, 1). */
-static double random_share(struct overhead *own)
-{
-    own->random ^= own->random >> 12;
-    own->random ^= own->random << 25;
-    own->random ^= own->random >> 27;
-    return (double)(own->random * 0x2545f4914f6cdd1dull >> 11) / 9007199254740992.0;
-}
-
 static void wait_for_pause(struct overhead *own, uint64_t now, double part)
 {
-    double gap = (double)own->pause_ns * (1 / SHARE - 1) * part * (0.5 + random_share(own));
+    double gap =
+        (double)own->pause_ns * (1 / SHARE - 1) * part * (0.5 + prof_random_share(&own->random));
     own->due_ns = now + (uint64_t)gap;
 }
 
@@ -103,7 +95,8 @@ static bool find_iteration(struct run *run)
         page->numbered = range.numbered;
         atomic_store_explicit(&page->has_iteration, 1, memory_order_release);
         double length = ITERATIONS * (double)range.period_ns;
-        own->pause_ns = SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
+        own->pause_ns =
+            PROF_OVERHEAD_SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
     }
     prof_close(capture);
     return found;

@@ -255,6 +255,10 @@ enum prof_overhead_source {
                              */
 };
 
+/* What follows a begin or end of a pause is not compared: a process looks every 5 ms, then switches
+ * its sources. */
+#define PROF_OVERHEAD_SETTLE_NS 25000000
+
 /* How much slower the iterations of the main phase are while they are recorded. Times of an
  * iteration are from its begin to the next one's; medians within a stretch, geometric means over
  * the pauses. */

@@ -6,6 +6,7 @@
  *
  * Moments are spread at random: bursts at a fixed distance would see the same part of every step of
  * a program whose steps are as long. */
+#include "libprof/base/distribution.h"
 #include "samplers/counters/sampler.h"
 
 #define SPREAD 0.5  /* of the distance of two bursts */
@@ -24,17 +25,6 @@ void pace_begin(struct pace *pace, uint64_t interval_ns, double duty, uint64_t s
     };
     if (pace->burst_ns > PACE_MOST_NS)
         pace->burst_ns = PACE_MOST_NS;
-}
-
-/* 0..1; xorshift64* (Vigna 2016). */
-static double next_random(struct pace *pace)
-{
-    uint64_t x = pace->random;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    pace->random = x;
-    return (double)((x * 2685821657736338717ull) >> 11) / 9007199254740992.0;
 }
 
 void pace_spend(struct pace *pace, uint64_t now_ns, uint64_t cpu_ns)
@@ -56,14 +46,14 @@ static void expect(struct pace *pace, double cost_ns)
 static double by_duty(struct pace *pace, uint64_t length_ns)
 {
     double pause = (double)length_ns / pace->duty - (double)length_ns;
-    return pause * (1.0 - SPREAD + 2.0 * SPREAD * next_random(pace));
+    return pause * (1.0 - SPREAD + 2.0 * SPREAD * prof_random_share(&pace->random));
 }
 
 /* From now; negative = it might have begun before. A burst takes as long as it costs, at least. */
 static double by_budget(struct pace *pace, uint64_t length_ns)
 {
     double even = (pace->cost_ns - pace->credit_ns) / PACE_BUDGET;
-    double spread = SPREAD * pace->cost_ns / PACE_BUDGET * next_random(pace);
+    double spread = SPREAD * pace->cost_ns / PACE_BUDGET * prof_random_share(&pace->random);
     return even - (double)length_ns - pace->cost_ns + spread;
 }
 

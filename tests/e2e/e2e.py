@@ -118,6 +118,31 @@ class Case(unittest.TestCase):
             self.assertNotIn(b"perfkit", result.err)
         return result
 
+    def start_stepped(self, capture, options):
+        """Records a program that does what its standard input says: see go()."""
+        program = subprocess.Popen(
+            self.run_line([target("stepped")], capture, options), cwd=self.folder,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=clean_environment(), text=True)
+        program.capture = capture
+        program.steps = 0
+        self.addCleanup(self.end_stepped, program)
+        self.go(program, "")  # it runs, so the capture is there
+        return program
+
+    @staticmethod
+    def end_stepped(program):
+        if program.poll() is None:
+            program.kill()
+        program.wait()
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
+
+    def go(self, program, line):
+        program.stdin.write(line + "\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "ok\n")
+
     def start(self, *command, options=(), **more):
         """Begin to record. Returns the process of perfkit, with its capture's path."""
         capture = self.new_capture()

@@ -3,7 +3,6 @@ stays exact, and reports say what recording cost. Nothing here depends on how fa
 import json
 import os
 import sqlite3
-import subprocess
 
 import e2e
 
@@ -14,28 +13,7 @@ class Overhead(e2e.Case):
     def begin(self, *options):
         """A recorded program that does steps when it is told to."""
         capture = self.new_capture()
-        program = subprocess.Popen(
-            self.run_line([e2e.target("ring")], capture, ("--overhead=measure", *options)),
-            cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=e2e.clean_environment(), text=True)
-        program.capture = capture
-        program.steps = 0
-        self.addCleanup(self.end_all, program)
-        self.go(program, "")
-        return program
-
-    @staticmethod
-    def end_all(program):
-        if program.poll() is None:
-            program.kill()
-        program.wait()
-        for stream in (program.stdin, program.stdout, program.stderr):
-            stream.close()
-
-    def go(self, program, line):
-        program.stdin.write(line + "\n")
-        program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), "ok\n")
+        return self.start_stepped(capture, ("--overhead=measure", *options))
 
     def steps_until(self, program, reached):
         for _ in range(600):

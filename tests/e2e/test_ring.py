@@ -24,28 +24,7 @@ class Ring(e2e.Case):
             options = "--ring=1h",
         if options[0].startswith("--ring=") and "--ring-keep" not in str(options):
             options += "--ring-keep=end",
-        program = subprocess.Popen(
-            self.run_line([e2e.target("ring")], capture, options),
-            cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=e2e.clean_environment(), text=True)
-        program.capture = capture
-        program.steps = 0
-        self.addCleanup(self.end_all, program)
-        self.go(program, "")  # it runs, so the capture is there
-        return program
-
-    @staticmethod
-    def end_all(program):
-        if program.poll() is None:
-            program.kill()
-        program.wait()
-        for stream in (program.stdin, program.stdout, program.stderr):
-            stream.close()
-
-    def go(self, program, line):
-        program.stdin.write(line + "\n")
-        program.stdin.flush()
-        self.assertEqual(program.stdout.readline(), "ok\n")
+        return self.start_stepped(capture, options)
 
     def steps(self, program, count, ms):
         self.go(program, "steps %d %d" % (count, ms))

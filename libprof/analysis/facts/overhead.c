@@ -17,8 +17,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/wire/activity.h"
 
-#define SETTLE_NS 25000000 /* after a change: a process looks every 5 ms, then switches */
-#define LEAST_BEGINS 3     /* two iterations: fewer say nothing of a stretch */
+#define LEAST_BEGINS 3 /* two iterations: fewer say nothing of a stretch */
 #define LEAST_PAUSES 3
 #define IN_A_ROW 4 /* iterations, as many as a pause has */
 
@@ -108,12 +107,13 @@ bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
         struct prof_interval pause = pauses->data[p];
         int64_t length = prof_subtract(pause.end, pause.begin);
         length = prof_add(length, length); /* of the stretch on either side */
-        int64_t since = p ? prof_add(pauses->data[p - 1].end, SETTLE_NS) : INT64_MIN;
+        int64_t since = p ? prof_add(pauses->data[p - 1].end, PROF_OVERHEAD_SETTLE_NS) : INT64_MIN;
         int64_t until = p + 1 < pauses->count ? pauses->data[p + 1].begin : INT64_MAX;
         int64_t from = prof_subtract(pause.begin, length);
-        int64_t again = prof_add(pause.end, SETTLE_NS), to = prof_add(again, length);
+        int64_t again = prof_add(pause.end, PROF_OVERHEAD_SETTLE_NS), to = prof_add(again, length);
         inside.list.count = beside.list.count = 0;
-        ok = add_times(&inside, list, count, prof_add(pause.begin, SETTLE_NS), pause.end) &&
+        ok = add_times(&inside, list, count, prof_add(pause.begin, PROF_OVERHEAD_SETTLE_NS),
+                       pause.end) &&
              add_times(&beside, list, count, from > since ? from : since, pause.begin) &&
              add_times(&beside, list, count, again, to < until ? to : until);
         double bare = median_time(&inside), recorded = median_time(&beside);

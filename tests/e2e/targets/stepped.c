@@ -1,4 +1,4 @@
-/* A program to be recorded with --ring: does what lines of standard input say, and answers each
+/* A program whose test says when it works: does what lines of standard input say, and answers each
  * with "ok".
  *
  *     steps N MS    N ranges "step" of MS milliseconds, each with a mark and, where there is a
