@@ -148,7 +148,8 @@ static void put_processes(struct prof_trace *t)
         t->sink->process(t, &process);
 }
 
-/* What each range came to on each stream: known at the end only. */
+/* What each range came to on each stream: known at the end only. HTA takes every row with the
+ * argument "stream" for device work, so that these have none, as Kineto's. */
 static void put_projections(struct prof_trace *t)
 {
     prof_trace_ranges_sort(&t->ranges);
@@ -166,8 +167,6 @@ static void put_projections(struct prof_trace *t)
             .start_ns = p->start_ns,
             .duration_ns = prof_subtract(p->end_ns, p->start_ns)};
         t->sink->begin(t, &slice);
-        t->sink->integer(t, "device", pid);
-        t->sink->integer(t, "stream", tid);
         t->sink->integer(t, "operations", p->operations);
         if (p->domain)
             t->sink->text(t, "domain", p->domain);

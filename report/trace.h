@@ -94,6 +94,7 @@ struct prof_trace_projection {
 };
 
 struct prof_trace_range {
+    int64_t id; /* range.id */
     const char *name, *domain;
     int64_t start_ns, end_ns;
     uint32_t around; /* index + 1 of the range of its lane that it lies in; 0 = none */
@@ -126,6 +127,9 @@ bool prof_trace_ranges_add(struct prof_trace_ranges *ranges, int64_t thread,
 /* Work on `stream` that a call of `thread` at `call_ns` launched. False: out of memory. */
 bool prof_trace_ranges_work(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns,
                             int64_t stream, int64_t start_ns, int64_t end_ns);
+
+/* Id of the innermost range around a call of `thread` at `call_ns`; 0 = none. */
+int64_t prof_trace_ranges_around(struct prof_trace_ranges *ranges, int64_t thread, int64_t call_ns);
 
 /* Put the projections in order of start, enclosing ones first; nothing may be added afterwards. */
 void prof_trace_ranges_sort(struct prof_trace_ranges *ranges);

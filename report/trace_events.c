@@ -1,9 +1,11 @@
 /* Kernels, memcpys and memsets of a trace, under the names and arguments that Kineto's readers
  * look for, and the arrows from the calls that launched them. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libprof/base/saturate.h"
+#include "libprof/include/prof_stack.h"
 #include "report/trace.h"
 
 static const char *memory_word(int kind, char *out)
@@ -44,7 +46,8 @@ static bool dimensions_known(const int64_t values[3])
     return values[0] != PROF_UNKNOWN;
 }
 
-/* Kineto's "blocks per SM" and "warps per SM": of the whole grid, spread over the device. */
+/* Kineto's "blocks per SM" and "warps per SM", of the whole grid, spread over the device, and what
+ * of the device's threads that fills at most. */
 static void put_load(struct prof_trace *t, const struct prof_config *config, int64_t device_id)
 {
     const struct prof_device *device = prof_device(t->capture, device_id);
@@ -55,9 +58,16 @@ static void put_load(struct prof_trace *t, const struct prof_config *config, int
         blocks *= config->grid[i] == PROF_UNKNOWN ? 1 : (double)config->grid[i];
         threads *= config->block[i] == PROF_UNKNOWN ? 1 : (double)config->block[i];
     }
-    t->sink->real(t, "blocks per SM", blocks / (double)device->units);
-    t->sink->real(t, "warps per SM",
-                  blocks * threads / (double)device->warp / (double)device->units);
+    double units = (double)device->units;
+    t->sink->real(t, "blocks per SM", blocks / units);
+    t->sink->real(t, "warps per SM", blocks * threads / (double)device->warp / units);
+    /* As Kineto: of the blocks that fit on a unit at once, those that are there. */
+    double share = prof_live_occupancy(device, config);
+    double warps = ceil(threads / (double)device->warp) * (double)device->warp;
+    double filled = blocks / units * threads / (double)device->max_threads_per_unit;
+    if (!isnan(share))
+        t->sink->integer(t, "est. achieved occupancy %",
+                         (int64_t)(0.5 + 100 * fmin(share * threads / warps, filled)));
 }
 
 void prof_trace_launch(struct prof_trace *t, const struct prof_config *config, int64_t device)
@@ -81,6 +91,14 @@ static void put_copy_args(struct prof_trace *t, const struct prof_event *event)
         t->sink->real(t, "memory bandwidth (GB/s)",
                       (double)event->bytes / (double)event->duration_ns);
     prof_trace_known(t, "blocking", event->blocking);
+}
+
+/* Kineto's word for the operator, or the range, that a call was made in. */
+static void put_external_id(struct prof_trace *t, int64_t thread, int64_t call_ns)
+{
+    int64_t range = t->projects ? prof_trace_ranges_around(&t->ranges, thread, call_ns) : 0;
+    if (range)
+        t->sink->integer(t, "External id", range);
 }
 
 static void put_args(struct prof_trace *t, const struct prof_event *event, int64_t pid, int64_t tid,
@@ -194,6 +212,8 @@ void prof_trace_put_device(struct prof_trace *t, const struct prof_event *event)
                                      .stack = prof_trace_stack(t, event->stack),
                                      .flow_on = of_graph};
     t->sink->begin(t, &slice);
+    if (has_call)
+        put_external_id(t, call.thread, call.ts);
     put_args(t, event, pid, tid, flow);
     t->sink->end(t);
     if (slice.flow_in && t->sink->arrow)
@@ -277,13 +297,15 @@ static void put_api(struct prof_trace *t, const struct prof_event *event)
                                               .duration_ns = duration,
                                               .flow_out = launches_graph || has_record ? flow : 0,
                                               .stack = prof_trace_stack(t, event->stack)});
+    put_external_id(t, event->thread, event->start_ns);
     t->sink->integer(t, "correlation", flow);
     prof_trace_known(t, "result", event->result);
     prof_trace_called_from(t, event->stack);
     t->sink->end(t);
 }
 
-/* Without a stream the call on its thread's track shows it all. */
+/* Without a stream the call on its thread's track shows it all. The argument "stream" would make it
+ * device work for HTA, which adds it to the busy time. */
 static void put_sync(struct prof_trace *t, const struct prof_event *event)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
@@ -304,7 +326,7 @@ static void put_sync(struct prof_trace *t, const struct prof_event *event)
                                                  .start_ns = event->start_ns,
                                                  .duration_ns = duration});
     t->sink->text(t, "cuda_sync_kind", name);
-    t->sink->integer(t, "stream", stream);
+    t->sink->integer(t, "synchronized stream", stream);
     t->sink->integer(t, "device", pid);
     if (event->context)
         t->sink->integer(t, "context", event->context);
@@ -333,13 +355,18 @@ static void put_range_slice(struct prof_trace *t, const struct prof_event *event
     int64_t duration = !open                         ? event->duration_ns
                        : t->end_ns > event->start_ns ? prof_subtract(t->end_ns, event->start_ns)
                                                      : 0;
-    begin_on_thread(t, event, event->depth == PROF_UNKNOWN ? PROF_TRACE_RANGES : PROF_TRACE_THREAD,
-                    "user_annotation", event_name_or_na(event), duration, false);
+    const char *name = event_name_or_na(event);
+    bool pushed = event->depth != PROF_UNKNOWN;
+    begin_on_thread(t, event, pushed ? PROF_TRACE_THREAD : PROF_TRACE_RANGES,
+                    pushed && prof_pytorch_is_operator(event) ? "cpu_op" : "user_annotation", name,
+                    duration, false);
+    t->sink->integer(t, "External id", event->id);
     put_note_args(t, event);
     if (open)
         t->sink->flag(t, "open at the end", true);
     t->sink->end(t);
-    struct prof_trace_range range = {.name = event_name_or_na(event),
+    struct prof_trace_range range = {.id = event->id,
+                                     .name = name,
                                      .domain = event->domain,
                                      .start_ns = event->start_ns,
                                      .end_ns =

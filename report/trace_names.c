@@ -296,6 +296,28 @@ static uint32_t last_range_begun(const struct prof_trace_ranges *r,
     return low ? lane->ranges.data[low - 1] + 1 : 0;
 }
 
+/* Index + 1 of the innermost range of the lane that is open at `time`; 0 = none. */
+static uint32_t innermost_range(const struct prof_trace_ranges *r,
+                                struct prof_trace_range_lane *lane, int64_t time)
+{
+    uint32_t at = last_range_begun(r, lane, time);
+    while (at && r->all.data[at - 1].end_ns <= time)
+        at = r->all.data[at - 1].around;
+    return at;
+}
+
+int64_t prof_trace_ranges_around(struct prof_trace_ranges *r, int64_t thread, int64_t call_ns)
+{
+    struct prof_trace_thread_ranges *t = find_thread_ranges(r, thread, false);
+    const struct prof_trace_range *found = NULL;
+    for (size_t i = 0; t && i < t->lanes.count; i++) {
+        uint32_t at = innermost_range(r, &t->lanes.data[i], call_ns);
+        if (at && (!found || r->all.data[at - 1].start_ns > found->start_ns))
+            found = &r->all.data[at - 1];
+    }
+    return found ? found->id : 0;
+}
+
 static bool project_range(struct prof_trace_ranges *r, uint32_t range, int64_t stream,
                           int64_t start, int64_t end)
 {
@@ -328,10 +350,9 @@ bool prof_trace_ranges_work(struct prof_trace_ranges *r, int64_t thread, int64_t
 {
     struct prof_trace_thread_ranges *t = find_thread_ranges(r, thread, false);
     for (size_t i = 0; t && i < t->lanes.count; i++) {
-        uint32_t at = last_range_begun(r, &t->lanes.data[i], call_ns);
+        uint32_t at = innermost_range(r, &t->lanes.data[i], call_ns);
         for (; at; at = r->all.data[at - 1].around) {
-            if (r->all.data[at - 1].end_ns > call_ns &&
-                !project_range(r, at - 1, stream, start_ns, end_ns))
+            if (!project_range(r, at - 1, stream, start_ns, end_ns))
                 return false;
         }
     }

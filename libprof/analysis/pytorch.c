@@ -6,6 +6,7 @@
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/pytorch_operators.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/range_name.h"
 #include "libprof/include/prof_stack.h"
 
 #define NO_PLACE UINT32_MAX
@@ -397,4 +398,9 @@ void prof_torch_close(struct prof_torch *t)
     prof_range_index_close(&t->index);
     prof_array_free(&t->operators);
     prof_array_free(&t->forward);
+}
+
+bool prof_pytorch_is_operator(const struct prof_event *range)
+{
+    return !range->domain && range->name && prof_range_name_is_operator(range->name);
 }

@@ -32,3 +32,34 @@ bool prof_range_name_is_iteration(const char *simple)
     }
     return false;
 }
+
+bool prof_range_name_is_operator(const char *name)
+{
+    static const char *const spaces[] = {
+        "aten::",
+        "autograd::",
+        "c10::",
+        "c10d::",
+        "c10d_functional::",
+        "_c10d_functional::",
+        "fbgemm::",
+        "inductor::",
+        "mkldnn::",
+        "nccl:",
+        "onednn::",
+        "prim::",
+        "prims::",
+        "profiler::",
+        "quantized::",
+        "record_param_comms",
+        "torch::",
+        "torchvision::",
+        "xformers::",
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (!strncmp(name, spaces[i], strlen(spaces[i])))
+            return true;
+    const char *backward = strstr(name, "Backward");
+    return isupper((unsigned char)*name) && backward &&
+           !backward[8 + strspn(backward + 8, "0123456789")];
+}

@@ -13,4 +13,8 @@ bool prof_simplify_range_name(const char *text, char out[PROF_RANGE_NAME_ROOM]);
 /* Do programs call what repeats so ("step", "iteration")? `simple`: a simplified name. */
 bool prof_range_name_is_iteration(const char *simple);
 
+/* Is it an operator of PyTorch, as its profiler and its NVTX ranges write them: "aten::mm",
+ * "AddmmBackward0"? */
+bool prof_range_name_is_operator(const char *name);
+
 #endif

@@ -193,6 +193,10 @@ enum prof_status prof_live_ends(struct prof_capture *capture, const int64_t *ids
 enum prof_status prof_live_tail(struct prof_capture *capture, int64_t rows, int64_t *begin_ns,
                                 struct prof_error *err);
 
+/* Is the range an operator of PyTorch, by its name? Its profiler and its NVTX ranges call them
+ * "aten::mm", "AddmmBackward0". */
+bool prof_pytorch_is_operator(const struct prof_event *range);
+
 /* Share 0..1 of a unit's threads that a launch can keep busy (theoretical occupancy; formula and
  * source at prof_occupancy_of); NaN where the device or the launch reports too little. NULLs
  * allowed. */

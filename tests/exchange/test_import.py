@@ -391,6 +391,30 @@ class Trace(NothingLeft):
         self.check_kineto(self.write(b"\xef\xbb\xbf" + json.dumps(KINETO).encode()))
         self.check_kineto(self.write(gzip.compress(json.dumps(KINETO).encode()), "trace.json.gz"))
 
+    def test_old_categories(self):
+        """Kineto wrote other words until PyTorch 1.11."""
+        text = json.dumps(KINETO)
+        for new, old in (("kernel", "Kernel"), ("gpu_memcpy", "Memcpy"), ("gpu_memset", "Memset"), ("cuda_runtime", "Runtime"),
+                         ("cuda_driver", "Runtime"), ("cpu_op", "Operator")):
+            text = text.replace(f'"cat": "{new}"', f'"cat": "{old}"')
+        self.check_kineto(self.write(text))
+
+    def test_back_and_forth(self):
+        """Our own trace of an import has the same operators, launches and synchronizations."""
+        out = import_file(self.write(json.dumps(KINETO)))
+        back = path_of("back.json")
+        self.assertEqual(run("report", out, "--chrome-trace", back).returncode, 0)
+        with open(back, encoding="utf-8") as text:
+            events = json.load(text)["traceEvents"]
+        op = [e for e in events if e.get("cat") == "cpu_op"]
+        self.assertEqual([e["name"] for e in op], ["aten::mm", "aten::add"])
+        gemm = [e["args"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("gemm")]
+        self.assertEqual([(a["External id"], a["est. achieved occupancy %"]) for a in gemm], [(op[0]["args"]["External id"], 1)])
+        again = import_file(back, "again.sqlite")
+        for question in ("SELECT count(*), sum(duration) FROM range", "SELECT s.kind, s.duration, t.native FROM sync s JOIN stream t ON t.id = s.stream",
+                         "SELECT start, duration, api_lead FROM kernel ORDER BY start"):
+            self.assertEqual(ask(again, question), ask(out, question), question)
+
     def test_other_order(self):
         turned = dict(reversed(list(KINETO.items())))
         turned["traceEvents"] = list(reversed(KINETO["traceEvents"]))

@@ -70,7 +70,7 @@ expect(shown["gpu_memcpy"] + shown["gpu_memset"] == copies, "transfers", shown, 
 calls = sum(row["count"] for row in report["api"]["rows"])
 expect(shown["cuda_runtime"] + shown["cuda_driver"] + shown["opencl"] == calls, "calls", shown, calls)
 ranges = sum(row["count"] + row["open"] for row in report["ranges"]["rows"])
-expect(shown["user_annotation"] == ranges, "ranges", shown, ranges)
+expect(shown["user_annotation"] + shown["cpu_op"] == ranges, "ranges", shown, ranges)
 for event in events:
     if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
         args = event["args"]
@@ -88,6 +88,8 @@ expect("baseTimeNanoseconds" not in trace or isinstance(trace["baseTimeNanosecon
 ordinals = {d["id"] for d in trace["deviceProperties"]}
 for event in events:
     args = event.get("args", {})
+    # HTA takes every row with a stream for device work: only that has one.
+    expect(("stream" in args) == (event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")), "stream", event)
     if event["ph"] in "Xi" and "stream" in args:
         expect(isinstance(args["stream"], int) and isinstance(args["device"], int), "device args", event)
         expect(event["pid"] == args["device"], "pid of a device's row", event)
@@ -101,6 +103,23 @@ for event in events:
         expect(event["name"].startswith("Memcpy "), "name", event)
     if event.get("cat") == "gpu_memset":
         expect(event["name"].startswith("Memset "), "name", event)
+# "External id" is the innermost range of the thread around the call, as Kineto's operators.
+around = {e["args"]["External id"]: e for e in events if e.get("cat") in ("cpu_op", "user_annotation")}
+expect(len(around) == shown["user_annotation"] + shown["cpu_op"], "External ids are not unique")
+inside = [e for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver", "opencl")]
+for event in inside:
+    at = ns(event["ts"])
+    own = [slice for start, end, slice in lanes[event["pid"], event["tid"]]
+           if slice.get("cat") in ("cpu_op", "user_annotation") and start <= at < end]
+    number = event["args"].get("External id")
+    expect(bool(number) or not own, "no External id", event)
+    if number:
+        expect(ns(around[number]["ts"]) >= max([ns(e["ts"]) for e in own], default=0), "External id", event)
+        expect(ns(around[number]["ts"]) <= at < ns(around[number]["ts"]) + ns(around[number]["dur"]), "External id", event)
+of_call = {e["args"]["correlation"]: e["args"].get("External id") for e in inside}
+for event in events:
+    if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") and event["args"]["correlation"] in of_call:
+        expect(event["args"].get("External id") == of_call[event["args"]["correlation"]], "External id of a launch", event)
 calls = {e["args"]["correlation"] for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver", "opencl")}
 led = {(e["pid"], e["tid"], e["ts"]) for e in events if e["ph"] == "f"}
 for event in events:

@@ -51,7 +51,7 @@ async function read(processor, file) {
 async function arguments_of(processor) {
   const rows = await processor.query("select slice.id, key, display_value as value from slice join args using(arg_set_id) where category = 'kernel' order by slice.ts, slice.dur, slice.name, key");
   return rows.filter((row) => !row.key.startsWith('legacy_event.')) /* made by the reader */
-    .map((row) => row.key.replace(/^(args|debug)\./, '') + '=' + Number.parseFloat(row.value).toFixed(2));
+    .map((row) => row.key.replace(/^(args|debug)\./, '').replace('est.', 'est_') /* as its JSON reader does */ + '=' + Number.parseFloat(row.value).toFixed(2));
 }
 
 /* Call stacks of slices, innermost frame first. */

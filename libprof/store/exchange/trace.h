@@ -24,6 +24,7 @@ enum prof_status trace_stage(const char *path, sqlite3 *stage,
     X(DEVICE, "device", 1, 'i')                                                                    \
     X(CONTEXT, "context", 1, 'i')                                                                  \
     X(STREAM, "stream", 1, 'i')                                                                    \
+    X(SYNCHRONIZED, "synchronized stream", 1, 'i') /* of perfkit's own traces */                   \
     X(CORRELATION, "correlation", 1, 'i')                                                          \
     X(BYTES, "bytes", 1, 'i')                                                                      \
     X(REGISTERS, "registers per thread", 1, 'i')                                                   \

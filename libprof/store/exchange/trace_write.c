@@ -92,6 +92,8 @@ static bool stage_synchronization(struct trace_sink *sink, const struct trace_ev
         "", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync", NULL};
     sqlite3_stmt *sql = sink->sql[SQL_WAIT];
     bind_device(sql, event, end);
+    if (trace_event_has(event, TRACE_SYNCHRONIZED))
+        trace_bind_number(sql, 5, event, TRACE_SYNCHRONIZED);
     sqlite3_bind_int(sql, 7, word_in(trace_text(event, TRACE_TEXT_NAME), kinds, 0));
     trace_bind_number(sql, 8, event, TRACE_EVENT);
     return trace_run(sink, SQL_WAIT);
@@ -128,8 +130,10 @@ static int64_t trace_domain_of(struct trace_sink *sink, const struct trace_event
 {
     const char *category = trace_text(event, TRACE_TEXT_CATEGORY);
     char key[96];
-    if (!*category || !strcmp(category, "cpu_op") || !strcmp(category, "user_annotation"))
-        return 0;
+    static const char *const own[] = {"", "cpu_op", "user_annotation", "Operator"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(category, own[i]))
+            return 0;
     int length =
         snprintf(key, sizeof key, "%lld %.64s", (long long)trace_process_of(thread), category);
     uint32_t *known = prof_names_get(&sink->domains, key, (size_t)length);
@@ -255,12 +259,21 @@ static bool skip(struct trace_sink *sink, enum skipped why)
 static const struct {
     const char *category;
     bool (*put)(struct trace_sink *, const struct trace_event *, int64_t end);
-    bool of_device; /* needs a stream to be one */
+    int needs; /* a number without which it is something else; -1 = none */
 } slices[] = {
-    {"kernel", stage_kernel, true},      {"gpu_memcpy", stage_copy, true},
-    {"gpu_memset", stage_memset, true},  {"cuda_sync", stage_synchronization, false},
-    {"cuda_runtime", stage_call, false}, {"cuda_driver", stage_call, false},
-    {"opencl", stage_call, false},       {"overhead", stage_overhead, false},
+    {"kernel", stage_kernel, TRACE_STREAM},
+    {"gpu_memcpy", stage_copy, TRACE_STREAM},
+    {"gpu_memset", stage_memset, TRACE_STREAM},
+    {"cuda_sync", stage_synchronization, -1},
+    {"cuda_runtime", stage_call, -1},
+    {"cuda_driver", stage_call, -1},
+    {"opencl", stage_call, -1},
+    {"overhead", stage_overhead, -1},
+    /* Kineto's words until PyTorch 1.11 */
+    {"Kernel", stage_kernel, TRACE_STREAM},
+    {"Memcpy", stage_copy, TRACE_STREAM},
+    {"Memset", stage_memset, TRACE_STREAM},
+    {"Runtime", stage_call, TRACE_CORRELATION},
 };
 
 static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
@@ -278,7 +291,7 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
         return true;
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
         if (strcmp(category, slices[i].category) ||
-            (slices[i].of_device && !trace_event_has(event, TRACE_STREAM)))
+            (slices[i].needs >= 0 && !trace_event_has(event, (enum trace_number)slices[i].needs)))
             continue;
         sink->is_kineto = true;
         return slices[i].put(sink, event, end);
