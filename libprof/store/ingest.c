@@ -126,6 +126,7 @@ static void release_spool(struct ingest_spool *spool)
     prof_array_free(&spool->locals);
     prof_array_free(&spool->clocks);
     prof_map_free(&spool->stacks);
+    prof_map_free(&spool->foreign_modules);
     ingest_python_free(spool);
     prof_map_free(&spool->threads);
     prof_array_free(&spool->thread_list);

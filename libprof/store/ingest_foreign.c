@@ -108,6 +108,49 @@ enum prof_status foreign_string(struct prof_ingest *ingest, struct foreign_proce
     return status;
 }
 
+/* A module of which only the path is known. */
+static int64_t foreign_module(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              uint32_t string)
+{
+    int64_t path = ingest_global(spool, string, WIRE_STRING);
+    const uint64_t *known = path ? prof_map_get(&spool->foreign_modules, (uint64_t)path) : NULL;
+    if (known || !path)
+        return known ? (int64_t)*known : 0;
+    char *text = ingest_text_of(ingest, spool, string);
+    sqlite3_stmt *sql = ingest->insert[SCHEMA_module];
+    sqlite3_clear_bindings(sql);
+    ingest_bind(sql, COLUMN_AT(module, process), spool->process);
+    ingest_bind_text(ingest, sql, COLUMN_AT(module, path), text);
+    enum prof_status status = ingest_insert(ingest, SCHEMA_module);
+    free(text);
+    int64_t row = sqlite3_last_insert_rowid(ingest->db);
+    if (!status)
+        status = ingest_memory(ingest,
+                               prof_map_put(&spool->foreign_modules, (uint64_t)path, (uint64_t)row),
+                               "modules");
+    return status ? 0 : row;
+}
+
+enum prof_status foreign_stack(struct prof_ingest *ingest, struct foreign_process *process,
+                               uint32_t id, const struct foreign_frame *frames, size_t count)
+{
+    struct ingest_entry entries[WIRE_STACK_ENTRIES + 1];
+    struct ingest_spool *spool = foreign_spool(process);
+    size_t used = 0;
+    for (; used < count && used < WIRE_STACK_ENTRIES && !frames[used].missing; used++)
+        entries[used] = (struct ingest_entry){
+            .kind = PROF_STORE_FRAME_NATIVE,
+            .address = frames[used].address,
+            .function = ingest_global(spool, frames[used].function, WIRE_STRING),
+            .module = foreign_module(ingest, spool, frames[used].module)};
+    if (used < count)
+        entries[used++] = (struct ingest_entry){.kind = PROF_STORE_FRAME_MISSING};
+    int64_t row = ingest_stack(ingest, spool->process, entries, used);
+    if (row <= 0 || ingest->error.status)
+        return ingest->error.status;
+    return ingest_memory(ingest, prof_map_put(&spool->stacks, id, (uint64_t)row), "stacks");
+}
+
 enum prof_status foreign_health(struct prof_ingest *ingest, enum prof_health_code code,
                                 const char *item, const char *note)
 {

@@ -35,6 +35,17 @@ enum prof_status foreign_feed(struct prof_ingest *ingest, struct foreign_process
 enum prof_status foreign_string(struct prof_ingest *ingest, struct foreign_process *process,
                                 uint32_t id, const char *text, size_t length);
 
+/* A frame whose name the source knows; string ids, 0 = unknown. */
+struct foreign_frame {
+    uint64_t address;
+    uint32_t function, module;
+    bool missing; /* the callers from here on are not known */
+};
+
+/* Stack `id` of the calls that follow: frames innermost first. */
+enum prof_status foreign_stack(struct prof_ingest *ingest, struct foreign_process *process,
+                               uint32_t id, const struct foreign_frame *frames, size_t count);
+
 /* A line of the trust block. */
 enum prof_status foreign_health(struct prof_ingest *ingest, enum prof_health_code code,
                                 const char *item, const char *note);

@@ -196,6 +196,7 @@ struct ingest_spool {
     PROF_ARRAY(uint32_t) live_holes;
     PROF_ARRAY(struct ingest_freed) freed; /* frees seen before their allocation */
     struct prof_map stacks;                /* local stack id -> stack.id */
+    struct prof_map foreign_modules;       /* of an import: string.id of the path -> module.id */
     struct prof_map code_at;               /* local code id -> index in codes */
     PROF_ARRAY(struct ingest_code) codes;
     uint64_t modules_ns;     /* when they were last looked for */

@@ -12,6 +12,7 @@
 struct frame_key {
     int64_t process;
     uint64_t address, module; /* native; for Python the function and the file */
+    int64_t function;         /* native, where it came with a name */
     uint32_t kind, line;
 };
 
@@ -34,6 +35,7 @@ static struct frame_key frame_key_of(int64_t process, const struct ingest_entry 
     } else if (entry->kind != PROF_STORE_FRAME_MISSING) {
         key.address = entry->address;
         key.module = (uint64_t)module;
+        key.function = entry->function;
     }
     return key;
 }
@@ -65,8 +67,9 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
 {
     bool native = entry->kind == PROF_STORE_FRAME_NATIVE;
     const struct ingest_object *object =
-        native ? ingest_object_at(ingest, process, entry->address) : NULL;
-    struct frame_key key = frame_key_of(process, entry, object ? object->row : 0);
+        native && !entry->module ? ingest_object_at(ingest, process, entry->address) : NULL;
+    int64_t module = object ? object->row : entry->module;
+    struct frame_key key = frame_key_of(process, entry, module);
     uint32_t *known = prof_names_get(&ingest->frames, (const char *)&key, sizeof key);
     if (known)
         return *known;
@@ -78,7 +81,7 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
     ingest_bind(sql, COLUMN_AT(frame, kind), entry->kind);
     ingest_bind_if(sql, COLUMN_AT(frame, address), native || entry->kind == PROF_STORE_FRAME_KERNEL,
                    (int64_t)entry->address);
-    ingest_bind_known(sql, COLUMN_AT(frame, module), object ? object->row : 0);
+    ingest_bind_known(sql, COLUMN_AT(frame, module), module);
     if (object)
         ingest_bind(sql, COLUMN_AT(frame, offset), (int64_t)(entry->address - object->start));
     else
@@ -88,7 +91,7 @@ static int64_t frame_row(struct prof_ingest *ingest, int64_t process,
     bool put = prof_names_put(&ingest->frames, (const char *)&key, sizeof key,
                               (uint32_t)ingest->last_frame);
     enum prof_status status = ingest_memory(ingest, put, "frames of stacks");
-    if (!status && entry->kind == PROF_STORE_FRAME_PYTHON)
+    if (!status && entry->function)
         status = write_symbol(ingest, entry);
     return status ? 0 : ingest->last_frame;
 }

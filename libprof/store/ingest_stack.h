@@ -23,9 +23,11 @@ struct ingest_entry {
     /* Native and kernel: an address within the instruction that is meant, so a return address less
      * one. Where a call is the last instruction of its function the return address is another's. */
     uint64_t address;
-    /* Python: string.id (ingest_string_row); file and line 0 = unknown */
+    /* Python, and native frames that came with a name: string.id (ingest_string_row); file and line
+     * 0 = unknown */
     int64_t function, file;
     uint32_t line;
+    int64_t module; /* native: module.id; 0 = what is mapped at the address */
 };
 
 /* The row of a stack: `entries` innermost first, addresses as of the modules that the process has

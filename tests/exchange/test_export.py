@@ -165,6 +165,18 @@ class Stacks(unittest.TestCase):
         self.assertGreater(one(out, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN CUPTI_ACTIVITY_KIND_KERNEL k ON "
                                     "k.correlationId = r.correlationId AND k.globalPid = r.globalTid & -16777216 JOIN "
                                     "CUDA_CALLCHAINS c ON c.id = r.callchainId AND c.stackDepth = 3"), 0)
+        # And back: the same names and modules at the same addresses, for as many kernels.
+        back = os.path.join(work, "stacks-back.sqlite")
+        done = subprocess.run([perfkit, "import", out, "-o", back, "--force"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(one(back, "SELECT count(*) FROM kernel WHERE stack NOT NULL"),
+                         one(capture, "SELECT count(*) FROM kernel WHERE api_lead + api_duration NOT NULL AND thread NOT NULL"))
+        self.assertEqual(ask(back, "WITH RECURSIVE up(id, at) AS (SELECT DISTINCT stack, 0 FROM kernel WHERE stack NOT NULL UNION ALL SELECT parent, "
+                                   "at + 1 FROM up JOIN stack s ON s.id = up.id) SELECT n.value, m.path, f.address FROM up JOIN stack s ON s.id = up.id "
+                                   "JOIN frame f ON f.id = s.frame LEFT JOIN symbol y ON y.frame = f.id LEFT JOIN string n ON n.id = y.function "
+                                   "LEFT JOIN module m ON m.id = f.module ORDER BY at"),
+                         [(None, "[Unknown]", 77), ("inlined", "/bin/program", 6000), ("outer", "/bin/program", 6000), ("main", "/bin/program", 5000)])
+        self.assertEqual(ask(back, "SELECT DISTINCT f.kind FROM transfer t JOIN stack s ON s.id = t.stack JOIN frame f ON f.id = s.frame"), [(0,)])
 
 
 class Numbers(unittest.TestCase):
@@ -214,6 +226,19 @@ class Numbers(unittest.TestCase):
         self.assertEqual(ask(path, "SELECT DISTINCT d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d ON d.id = "
                                    "k.demangledName JOIN StringIds s ON s.id = k.shortName WHERE d.value LIKE '%gemm%'"),
                          [("void ns::gemm<float>(float*)", "gemm")])
+
+    def test_short_names_of_operators(self):
+        capture, out = os.path.join(work, "operators.sqlite"), os.path.join(work, "operators-nsys.sqlite")
+        shutil.copy(CAPTURES["both"], capture)
+        inside = "at::direct_copy(at::It&)::{lambda()#3}::operator()() const::{lambda(float)#1}"
+        for name, short in ((f"void at::native::unrolled_kernel<{inside}, Array<char*, 2> >(int, {inside})", "unrolled_kernel"),
+                            ("void ns::Functor<int>::operator()<float>(int) const", "ns::Functor<int>::operator()<float>"),
+                            ("void <unnamed>::warp_forward<(bool)0>(int)", "warp_forward")):
+            with sqlite3.connect(capture) as db:
+                db.execute("UPDATE string SET value = ? WHERE id IN (SELECT coalesce(demangled, name) FROM launch_config LIMIT 1)", (name,))
+            self.assertEqual(run(capture, "--to", "nsys", out, "--force").returncode, 0)
+            self.assertIn((short,), ask(out, "SELECT DISTINCT s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d ON d.id = k.demangledName "
+                                             "JOIN StringIds s ON s.id = k.shortName WHERE d.value = '%s'" % name))
 
     def test_every_kind_has_its_table(self):
         path = EXPORTS["both"]

@@ -607,6 +607,11 @@ class Samples(unittest.TestCase):
             by_name = "SELECT s.value, count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = demangledName GROUP BY 1"
             told = [(row["name"], row["count"], row["total_ns"]) for row in report(out)["kernels"]["rows"]]
             self.assertEqual(sorted(row[1:] for row in told), sorted(row[1:] for row in ask(sample, by_name)), sample)
+            back = path_of("back-nsys.sqlite")
+            self.assertEqual(run("export", out, "--to", "nsys", back, "--force").returncode, 0)
+            short = ("SELECT DISTINCT d.value, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds d ON d.id = demangledName JOIN StringIds s ON "
+                     "s.id = shortName ORDER BY 1")
+            self.assertEqual(ask(sample, short), ask(back, short), sample)
 
     def test_traces(self):
         samples = [s for s in os.environ.get("PERFKIT_TRACE_SAMPLES", "").split(":") if s]

@@ -6,9 +6,17 @@
 #include <string.h>
 
 #include "libprof/store/exchange/feed.h"
+#include "libprof/store/exchange/nsys.h"
 
 #define EVENTS_BETWEEN_LOOKS 65536u
 #define DEEPEST_CONTEXT 8u /* green contexts have a parent, which has none */
+
+/* Looked up by number while events are read: copies with an index, which views lack. */
+static const char lookups[] =
+    "CREATE TEMP TABLE nsys_chain(id, depth, symbol, module, ip, unresolved, PRIMARY KEY(id, depth)"
+    ") WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO nsys_chain SELECT id, stackDepth, symbol, module, originalIP, unresolved"
+    " FROM n_CUDA_CALLCHAINS WHERE id NOT NULL AND stackDepth NOT NULL AND symbol NOT NULL;";
 
 enum prof_status feed_open(struct feed *feed)
 {
@@ -29,10 +37,14 @@ enum prof_status feed_open(struct feed *feed)
         "contextId = ?3 LIMIT 1",
         "SELECT parentContextId, isGreenContext, numMultiprocessors, nullStreamId FROM "
         "n_TARGET_INFO_CUDA_CONTEXT_INFO WHERE contextId = ?1 AND processId = ?2 AND deviceId = ?3 "
-        "LIMIT 1"};
-    sqlite3_stmt **const out[] = {&feed->string, &feed->command, &feed->device, &feed->stream,
-                                  &feed->context};
+        "LIMIT 1",
+        "SELECT c.symbol, c.module, c.ip, c.unresolved, s.value FROM nsys_chain c LEFT JOIN "
+        "nsys_string s ON s.id = c.symbol WHERE c.id = ?1 ORDER BY c.depth"};
+    sqlite3_stmt **const out[] = {&feed->string, &feed->command, &feed->device,
+                                  &feed->stream, &feed->context, &feed->chain};
     enum prof_status status = PROF_OK;
+    if (sqlite3_exec(feed->source, lookups, NULL, NULL, NULL))
+        status = exchange_sql_fail(feed->source, "read", feed->path, feed->err);
     for (size_t i = 0; !status && i < sizeof out / sizeof *out; i++)
         status = exchange_prepare(feed->source, feed->path, sql[i], out[i], feed->err);
     return status;
@@ -40,8 +52,8 @@ enum prof_status feed_open(struct feed *feed)
 
 void feed_close(struct feed *feed)
 {
-    sqlite3_stmt *const statements[] = {feed->string, feed->command, feed->device, feed->stream,
-                                        feed->context};
+    sqlite3_stmt *const statements[] = {feed->string, feed->command, feed->device,
+                                        feed->stream, feed->context, feed->chain};
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         sqlite3_finalize(statements[i]);
     for (size_t i = 0; i < feed->processes.count; i++) {
@@ -49,6 +61,7 @@ void feed_close(struct feed *feed)
         prof_map_free(&process->strings);
         prof_map_free(&process->devices);
         prof_map_free(&process->contexts);
+        prof_map_free(&process->stacks);
         prof_names_free(&process->streams);
         prof_names_free(&process->configs);
         prof_names_free(&process->texts);
@@ -387,4 +400,43 @@ bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
         return false;
     return prof_names_put(&process->configs, (const char *)&key, sizeof key, *id) ||
            fail_feed_no_memory(feed);
+}
+
+/* ---- call stacks ----------------------------------------------------------------------------- */
+
+static bool read_frame(struct feed *feed, struct feed_process *process, sqlite3_stmt *row,
+                       struct foreign_frame *frame)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 4);
+    *frame = (struct foreign_frame){.address = (uint64_t)feed_int(row, 2),
+                                    .missing = name && !strcmp(name, NSYS_CALLERS_UNKNOWN)};
+    return (feed_int(row, 3) || !name ||
+            feed_string(feed, process, feed_int(row, 0), &frame->function)) &&
+           (!feed_has(row, 1) || feed_string(feed, process, feed_int(row, 1), &frame->module));
+}
+
+bool feed_stack(struct feed *feed, struct feed_process *process, int64_t number, uint32_t *id)
+{
+    uint64_t *known = prof_map_get(&process->stacks, (uint64_t)number);
+    PROF_ARRAY(struct foreign_frame) frames = {0};
+    bool ok = true;
+    if (known) {
+        *id = (uint32_t)*known;
+        return true;
+    }
+    sqlite3_bind_int64(feed->chain, 1, number);
+    while (ok && frames.count <= WIRE_STACK_ENTRIES && sqlite3_step(feed->chain) == SQLITE_ROW) {
+        struct foreign_frame *frame = prof_array_add(&frames);
+        ok = frame ? read_frame(feed, process, feed->chain, frame) : fail_feed_no_memory(feed);
+    }
+    sqlite3_reset(feed->chain);
+    *id = frames.count ? (uint32_t)process->stacks.count + 1 : 0;
+    if (ok && frames.count &&
+        foreign_stack(feed->ingest, process->scope, *id, frames.data, frames.count)) {
+        foreign_fail(feed->ingest, feed->err);
+        ok = false;
+    }
+    prof_array_free(&frames);
+    return ok &&
+           (prof_map_put(&process->stacks, (uint64_t)number, *id) || fail_feed_no_memory(feed));
 }

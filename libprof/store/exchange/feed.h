@@ -16,8 +16,8 @@ struct feed_process {
     uint32_t pid;
     struct foreign_process *scope;
     uint32_t last_id;
-    struct prof_map strings, devices, contexts; /* number there -> id */
-    struct prof_names streams, configs, texts;  /* bytes -> id */
+    struct prof_map strings, devices, contexts, stacks; /* number there -> id */
+    struct prof_names streams, configs, texts;          /* bytes -> id */
     uint32_t first_device;
 };
 
@@ -34,7 +34,7 @@ struct feed {
     uint64_t correlation;      /* last number given to a pair of call and record */
     struct prof_map by_global; /* globalPid -> index */
     PROF_ARRAY(struct feed_process *) processes;
-    sqlite3_stmt *string, *command, *device, *stream, *context;
+    sqlite3_stmt *string, *command, *device, *stream, *context, *chain;
 };
 
 /* Prepare the look-ups. */
@@ -58,6 +58,9 @@ bool feed_stream(struct feed *feed, struct feed_process *process, int64_t device
 /* `config` without its id and name; `name` is a number of StringIds. */
 bool feed_config(struct feed *feed, struct feed_process *process, int64_t name,
                  struct wire_config *config, uint32_t *id);
+
+/* A row of CUDA_CALLCHAINS; *id is 0 when it is not there. */
+bool feed_stack(struct feed *feed, struct feed_process *process, int64_t number, uint32_t *id);
 
 /* One record, counted when it is an event; looks for an interruption now and then. */
 bool feed_record(struct feed *feed, struct feed_process *process, uint32_t tid, const void *record);

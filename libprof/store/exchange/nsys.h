@@ -14,6 +14,7 @@
 #define NSYS_SCHEMA_MAJOR 3
 #define NSYS_SCHEMA_MINOR 25
 #define NSYS_PRODUCT "perfkit"
+#define NSYS_CALLERS_UNKNOWN "[callers unknown]" /* a frame of ours, where a stack was cut */
 
 /* Every table that is written or read: name, and its columns as SQL declares them. Ends with NULL.
  */

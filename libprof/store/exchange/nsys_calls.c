@@ -18,12 +18,13 @@ enum {
     CALL_TID,
     CALL_CLASS,
     CALL_NAME,
-    CALL_RESULT
+    CALL_RESULT,
+    CALL_STACK
 };
 
 static const char calls_sql[] = "SELECT globalTid & " NSYS_GLOBAL_PID_MASK
                                 ", coalesce(correlationId, 0), start, end, globalTid, eventClass, "
-                                "nameId, returnValue FROM n_RUNTIME ORDER BY 1, 2, 3";
+                                "nameId, returnValue, callchainId FROM n_RUNTIME ORDER BY 1, 2, 3";
 
 /* Columns of records_sql, the first ones of all kinds */
 enum { KIND, PID, CORRELATION, START, END, DEVICE, CONTEXT, STREAM, NODE, ARGUMENT };
@@ -96,7 +97,9 @@ static bool read_call(struct feed *feed, struct feed_process *process, sqlite3_s
     bool opencl;
     int64_t start = feed_int(row, CALL_START), end = feed_int(row, CALL_END);
     *call = (struct call){.tid = (uint32_t)(feed_int(row, CALL_TID) & 0xffffff)};
-    if (!feed_api_name(feed, process, feed_int(row, CALL_NAME), &call->record, &opencl))
+    if (!feed_api_name(feed, process, feed_int(row, CALL_NAME), &call->record, &opencl) ||
+        (feed_has(row, CALL_STACK) &&
+         !feed_stack(feed, process, feed_int(row, CALL_STACK), &call->record.stack)))
         return false;
     call->record.start = feed_time(feed, start);
     call->record.end = feed_end(feed, start, end);

@@ -91,7 +91,7 @@ static const char stack_tables[] =
     "stack"
     " NOT NULL;"
     "CREATE TEMP TABLE nsys_level AS SELECT f.id AS frame, coalesce(s.level, 0) AS level,"
-    " coalesce(n.value, CASE f.kind WHEN 0 THEN '[callers unknown]' ELSE printf('0x%llx',"
+    " coalesce(n.value, CASE f.kind WHEN 0 THEN '" NSYS_CALLERS_UNKNOWN "' ELSE printf('0x%llx',"
     " coalesce(f.address, 0)) END) AS symbol, coalesce(m.path, '[Unknown]') AS module,"
     " n.id IS NULL AS unresolved, coalesce(f.address, 0) AS address"
     " FROM frame f LEFT JOIN symbol s ON s.frame = f.id LEFT JOIN string n ON n.id = s.function"
@@ -178,13 +178,16 @@ static enum prof_status number_devices(struct export *e)
     return status;
 }
 
-/* "void ns::gemm<float>(int)": gemm. Operators and odd names stay as they are. */
+/* "void ns::gemm<float>(int)": gemm. Operators and odd names stay as they are; operators among the
+ * arguments of a template are none of the kernel's name. */
 static void bind_short_name(sqlite3_stmt *out, int at, const char *name)
 {
     name = prof_name_without_type(name);
     size_t length = prof_name_without_arguments(name), from = 0, end = length;
     int depth = 0;
+    bool is_operator = false;
     for (size_t i = 0; i < length; i++) {
+        is_operator |= !depth && i == from && !strncmp(name + i, "operator", 8);
         if (name[i] == '<' || name[i] == '(') {
             if (!depth++ && i > from)
                 end = i;
@@ -195,7 +198,7 @@ static void bind_short_name(sqlite3_stmt *out, int at, const char *name)
             end = length;
         }
     }
-    if (end <= from || strstr(name, "operator")) {
+    if (end <= from || is_operator) {
         from = 0;
         end = length;
     }
