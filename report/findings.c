@@ -51,8 +51,8 @@ static bool is_shown(const struct prof_findings *findings, size_t row, size_t ro
 }
 
 /* The call to use on the finding's device; for one about no device in particular, on the first. */
-const char *prof_report_finding_call(const struct prof_report_data *data,
-                                     const struct prof_finding *finding)
+static const char *finding_call(const struct prof_report_data *data,
+                                const struct prof_finding *finding)
 {
     const struct prof_device *device = prof_device(data->capture, finding->device), *all;
     if (!device && prof_devices(data->capture, &all))
@@ -72,10 +72,11 @@ static bool is_pytorch(const struct prof_report_data *data)
 }
 
 /* What to call, in the words of the program where there is something. */
-static const char *remedy(const struct prof_report_data *data, const struct prof_finding *finding)
+const char *prof_report_finding_remedy(const struct prof_report_data *data,
+                                       const struct prof_finding *finding)
 {
     const char *pytorch = finding->rule->pytorch;
-    return pytorch && is_pytorch(data) ? pytorch : prof_report_finding_call(data, finding);
+    return pytorch && is_pytorch(data) ? pytorch : finding_call(data, finding);
 }
 
 /* From here on a line says that other findings were given a part of the time, and below the second
@@ -402,7 +403,7 @@ static void text_finding(const struct prof_report_page *page, const struct prof_
 {
     char line[600];
     char *seen = prof_report_clean(finding->seen);
-    const char *call = remedy(data, finding);
+    const char *call = prof_report_finding_remedy(data, finding);
     enum prof_report_tone tone =
         finding->severity == PROF_SEVERITY_CRITICAL ? PROF_TONE_BAD : PROF_TONE_HEAD;
     prof_report_finding_price(data, finding, line, sizeof line);
@@ -498,7 +499,7 @@ void prof_report_markdown_findings(FILE *out, const struct prof_report_data *dat
     size_t count = 0;
     for (size_t i = 0; i < findings->count; i++) {
         const struct prof_finding *finding = &findings->rows[i];
-        const char *call = remedy(data, finding);
+        const char *call = prof_report_finding_remedy(data, finding);
         if (!is_shown(findings, i, count, how_many))
             continue;
         count++;

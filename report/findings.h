@@ -34,9 +34,10 @@ void prof_report_finding_replay(const struct prof_finding *finding, char *out, s
 void prof_report_findings_analysed(const struct prof_findings *findings, char *out, size_t size);
 void prof_report_finding_place(const struct prof_report_data *data, const struct prof_place *place,
                                char *out, size_t size);
-/* The call to use on the finding's device, static; NULL = there is none. */
-const char *prof_report_finding_call(const struct prof_report_data *data,
-                                     const struct prof_finding *finding);
+/* The call to use on the finding's device, PyTorch's where the program uses it; static, NULL =
+ * there is none. */
+const char *prof_report_finding_remedy(const struct prof_report_data *data,
+                                       const struct prof_finding *finding);
 /* "info", "warning", "critical" */
 const char *prof_report_severity(enum prof_severity severity);
 

@@ -2,6 +2,8 @@
  * there are too many, neighbours in a row that fit together into a span of merge_ns become one
  * block; merge_ns grows until it is enough. So the densest places merge first, long events and
  * lonely ones stay as they are, and one pass over the capture in bounded memory does it. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libprof/base/saturate.h"
@@ -44,6 +46,28 @@ static bool add_name(struct prof_html_events *e, const char *name, uint32_t *ind
     *room = name;
     *index = (uint32_t)(e->names.count - 1);
     return prof_names_put(&e->name_index, name, length, *index);
+}
+
+/* "HtoD pageable": the kind of a memcpy or memset, and memory at its ends that is not a device's
+ * own. */
+static bool add_copy_name(struct prof_html_events *e, const struct prof_event *event,
+                          uint32_t *index)
+{
+    const int ends[] = {event->source_kind, event->target_kind};
+    char name[96];
+    int length = snprintf(name, sizeof name, "%s", event->name ? event->name : "n/a");
+    for (int i = 0; i < 2; i++) {
+        const char *memory = ends[i] > 0 ? prof_memory_kind_text(ends[i]) : "device";
+        if (strcmp(memory, "device") != 0 && length < (int)sizeof name)
+            length += snprintf(name + length, sizeof name - (size_t)length, " %s", memory);
+    }
+    const uint32_t *known = prof_names_get(&e->name_index, name, strlen(name));
+    char **room = known ? NULL : prof_array_add(&e->copy_names);
+    if (known)
+        *index = *known;
+    else if (room)
+        *room = strdup(name);
+    return known || (room && *room && add_name(e, *room, index));
 }
 
 static int64_t html_event_end(const struct prof_html_event *event)
@@ -213,8 +237,10 @@ static bool add_html_event(struct prof_html_events *e, const struct prof_event *
                                    ? PROF_HTML_RANGES
                                    : PROF_HTML_CALLS;
     int64_t id = lane == PROF_HTML_STREAM ? event->stream : event->thread;
+    bool copies = entry.kind == PROF_HTML_COPY || entry.kind == PROF_HTML_FILL;
     if (!add_track(e, lane, id, event->process, &entry.track) ||
-        !add_name(e, event->name, &entry.name) || !add_event_stack(e, event, &entry))
+        !(copies ? add_copy_name(e, event, &entry.name) : add_name(e, event->name, &entry.name)) ||
+        !add_event_stack(e, event, &entry))
         return false;
     if (!prof_report_lane(&e->lanes, entry.track, entry.start, html_event_end(&entry), false, &row,
                           &fresh))
@@ -285,6 +311,9 @@ void prof_html_events_free(struct prof_html_events *e)
     prof_array_free(&e->events);
     prof_array_free(&e->tracks);
     prof_array_free(&e->names);
+    for (size_t i = 0; i < e->copy_names.count; i++)
+        free(e->copy_names.data[i]);
+    prof_array_free(&e->copy_names);
     prof_names_free(&e->name_index);
     prof_map_free(&e->track_index);
     prof_report_lanes_free(&e->lanes);

@@ -46,6 +46,7 @@ struct prof_html_events {
     PROF_ARRAY(struct prof_html_event) events; /* by start */
     PROF_ARRAY(struct prof_html_track) tracks;
     PROF_ARRAY(const char *) names;
+    PROF_ARRAY(char *) copy_names; /* those of names that no capture holds */
     struct prof_names name_index;
     struct prof_map track_index;
     struct prof_report_lanes lanes;

@@ -116,22 +116,36 @@ static void put_finding_numbers(FILE *out, const struct prof_finding *finding)
     fputs("</dd>\n", out);
 }
 
+static void put_place_link(FILE *out, int64_t start_ns, int64_t end_ns, int64_t stream,
+                           int64_t thread, const char *text)
+{
+    fprintf(out, "<a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">",
+            (long long)start_ns, (long long)end_ns, (long long)stream, (long long)thread);
+    prof_html_text(out, text);
+    fputs("</a>", out);
+}
+
+/* Where it is worst; without single places the phase in which it was found. */
 static void put_finding_locations(FILE *out, const struct prof_report_data *data,
                                   const struct prof_finding *finding)
 {
+    const struct prof_phase_row *phase =
+        finding->phase < data->findings.phase_count ? &data->findings.phases[finding->phase] : NULL;
     char line[LINE];
+    if (!finding->place_count && phase) {
+        fputs("<dt>Where</dt><dd>", out);
+        put_place_link(out, phase->begin_ns, phase->end_ns, 0, 0, "the analysed interval");
+        fputs("</dd>\n", out);
+    }
     if (!finding->place_count)
         return;
     fputs("<dt>Worst</dt><dd><ul class=\"places\">\n", out);
     for (size_t i = 0; i < finding->place_count; i++) {
         const struct prof_place *place = &finding->places[i];
         prof_report_finding_place(data, place, line, sizeof line);
-        fprintf(out, "<li><a href=\"#t=%lld,%lld\" data-stream=\"%lld\" data-thread=\"%lld\">",
-                (long long)place->start_ns,
-                (long long)prof_add(place->start_ns, place->duration_ns), (long long)place->stream,
-                (long long)place->thread);
-        prof_html_text(out, line);
-        fputs("</a>", out);
+        fputs("<li>", out);
+        put_place_link(out, place->start_ns, prof_add(place->start_ns, place->duration_ns),
+                       place->stream, place->thread, line);
         if (place->line[0]) {
             fputs(place->line_ends_it ? ", before " : ", at ", out);
             fputs("<span class=\"mono\">", out);
@@ -143,6 +157,7 @@ static void put_finding_locations(FILE *out, const struct prof_report_data *data
     fputs("</ul></dd>\n", out);
 }
 
+/* Folded it is title, fix and what it saves. */
 static void put_finding(FILE *out, const struct prof_report_data *data, size_t number)
 {
     const struct prof_findings *findings = &data->findings;
@@ -150,8 +165,8 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     char line[LINE];
     fprintf(
         out,
-        "<article class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
-        "<h3 id=\"finding-%zu-title\">",
+        "<details class=\"finding %s\" id=\"finding-%zu\" aria-labelledby=\"finding-%zu-title\">\n"
+        "<summary><h3 id=\"finding-%zu-title\">",
         prof_report_severity(finding->severity), number + 1, number + 1, number + 1);
     put_badge(out, finding->severity);
     prof_html_text(out, finding->rule->title);
@@ -159,12 +174,13 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     prof_html_text(out, finding->rule->id);
     fputs("</code></h3>\n", out);
     put_price(out, data, finding);
+    fputs("<p class=\"fix\">", out);
+    put_marked_text(out, finding->rule->fix);
+    fputs("</p></summary>\n", out);
     prof_html_element(out, "p", "class=\"seen\"", finding->seen);
     fputs("\n<dl>\n", out);
     put_finding_row(out, "Why", finding->rule->why);
-    put_finding_row(out, "Fix", finding->rule->fix);
-    put_finding_row(out, "With", prof_report_finding_call(data, finding));
-    put_finding_row(out, "In PyTorch", finding->rule->pytorch);
+    put_finding_row(out, "With", prof_report_finding_remedy(data, finding));
     prof_report_finding_terms(finding, line, sizeof line);
     put_finding_row(out, "Bound", line);
     prof_report_finding_net(finding, line, sizeof line);
@@ -173,7 +189,7 @@ static void put_finding(FILE *out, const struct prof_report_data *data, size_t n
     put_finding_row(out, "Replay", line);
     put_finding_numbers(out, finding);
     put_finding_locations(out, data, finding);
-    fputs("</dl>\n</article>\n", out);
+    fputs("</dl>\n</details>\n", out);
 }
 
 static void put_abstentions(FILE *out, const struct prof_findings *findings)

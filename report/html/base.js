@@ -106,19 +106,33 @@ window.perfkit = (function () {
   const section = (id) => document.getElementById(id);
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /* The same name has the same colour in every section; the kernels that take most time come first
-   * and so differ from each other. */
-  const colours = new Map();
-  function colour(name) {
-    if (!colours.has(name)) colours.set(name, colours.size % 8);
-    return colours.get(name);
+  /* One colour for each family of work, in every section and at every zoom: its variable in the style
+   * sheet, and what the legend says. Kernels share a hue; the shade tells neighbours apart, and those that
+   * take most time come first and so differ. */
+  const FAMILIES = { kernel: 'kernel', h2d: 'memcpy H2D', d2h: 'memcpy D2H', d2d: 'memcpy D2D and other', memset: 'memset', nvtx: 'NVTX range',
+    call: 'API call', wait: 'synchronization, overhead', mark: 'mark, no end seen' };
+  const SHADES = ['kernel', 'kernel-1', 'kernel-2', 'kernel-3'], shades = new Map();
+  function family(kind, name) {
+    switch (kind) {
+      case 'kernel':
+        if (!shades.has(name)) shades.set(name, SHADES[shades.size % SHADES.length]);
+        return shades.get(name);
+      case 'copy': case 'transfer': return name.startsWith('HtoD') ? 'h2d' : name.startsWith('DtoH') ? 'd2h' : 'd2d';
+      case 'fill': case 'memset': return 'memset';
+      case 'range': return 'nvtx';
+      case 'call': case 'api': return 'call';
+      case 'frame': return 'frame';
+      case 'wait': case 'overhead': return 'wait';
+      case 'mark': return 'mark';
+      default: return 'other';
+    }
   }
   /* What tells kernels apart by, where the whole of their names has no room. */
   const shortNames = new Map();
   const short = (name) => shortNames.get(name) || name;
   data.tables.filter((table) => table.name === 'kernels').forEach((table) => {
     const at = table.columns.findIndex((column) => column.key === 'name');
-    table.rows.slice(0, 100).forEach((row) => colour(row[at] || '(empty)'));
+    table.rows.slice(0, 100).forEach((row) => family('kernel', row[at] || '(empty)'));
     table.rows.forEach((row, i) => { if (data.kernel_short_names[i]) shortNames.set(row[at], data.kernel_short_names[i]); });
   });
 
@@ -138,6 +152,6 @@ window.perfkit = (function () {
   window.addEventListener('beforeprint', () => setPaper(true));
   window.addEventListener('afterprint', () => setPaper(false));
 
-  return { data, el, visible, unknown, columns, plural, section, css, colour, short, onRepaint, onPaper, repaint,
+  return { data, el, visible, unknown, columns, plural, section, css, family, FAMILIES, SHADES, short, onRepaint, onPaper, repaint,
     format: { duration, bytes, rate, count, percent, value } };
 })();

@@ -50,9 +50,9 @@
       return;
     }
     const root = nodes[0];
-    let top = root, wanted = '', measure = MEASURES[root.ns ? 'time' : 'bytes'];
+    let top = root, wanted = '', width = 0, measure = MEASURES[root.ns ? 'time' : 'bytes'];
     measureBy(nodes, measure);
-    const frame = el('div', { class: 'flame', role: 'tree', 'aria-label': 'Flame graph' });
+    const frame = el('div', { class: 'flame', role: 'tree', 'aria-label': 'Flame graph', onmouseleave: () => tell(top) });
     const details = el('div', { class: 'details', 'aria-live': 'polite' });
     const search = el('input', { type: 'search', id: 'flame-search', oninput: () => {
       wanted = search.value.trim().toLowerCase();
@@ -81,6 +81,14 @@
       details.replaceChildren(el('b', { class: 'mono long' }, node.name), el('span', null,
         (node.kind === 'frame' ? 'function' : node.kind) + (node.place ? ' at ' + node.place : '') + ' \u00b7 ' + measure.format(node.total) + ' ' + measure.words + ' \u00b7 ' + f.percent(node.total / root.total) +
         ' of all' + (node.count ? ' \u00b7 ' + P.plural(node.count, 'operation') + ' of its own' : '')));
+      const locate = P.placeOfFrame(node, above(node));
+      if (locate) details.append(el('p', null, el('button', { type: 'button', onclick: locate }, 'Show on the timeline')));
+    }
+
+    function above(node) {
+      const list = [];
+      for (let one = nodes[node.parent]; one; one = nodes[one.parent]) list.push(one);
+      return list;
     }
 
     const find = (node) => frame.querySelector('[data-node="' + node.id + '"]');
@@ -102,6 +110,7 @@
       const target = { ArrowDown: node.children[0], ArrowUp: nodes[node.parent], ArrowRight: siblings[at + 1],
         ArrowLeft: siblings[at - 1] }[event.key];
       if (event.key === 'Escape') zoomTo(root);
+      else if (event.key === 't' && P.placeOfFrame(node, above(node))) P.placeOfFrame(node, above(node))();
       else if (!target) return;
       else focus(target);
       event.preventDefault();
@@ -124,12 +133,13 @@
       button.style.left = x * 100 + '%';
       button.style.width = wide * 100 + '%';
       button.style.top = level * HEIGHT + 'px';
-      button.style.background = node.kind === 'api' ? 'var(--call)' : node.kind === 'frame' ? 'var(--frame)' : 'var(--s' + P.colour(node.name) + ')';
+      button.style.background = 'var(--' + P.family(node.kind, node.name) + ')';
       list.push(button);
     }
 
     function draw() {
-      const least = 1 / (frame.clientWidth || 800), list = [];
+      width = frame.clientWidth;
+      const least = 1 / (width || 800), list = [];
       const base = Math.max(0, top.depth - ABOVE), level = top.depth - base;
       let deepest = 0;
       for (let node = nodes[top.parent]; node && node.depth >= base; node = nodes[node.parent])
@@ -153,13 +163,13 @@
 
     place.append(el('p', { class: 'faint' }, 'From the top down: ' + (nodes.some((node) => node.kind === 'frame') ? 'the host\u2019s stack, ' : '') +
       'NVTX ranges, the API call, the kernel or memcpy. ' +
-      'Select a frame to zoom in, the top frame to zoom out.' +
+      'Select a frame to zoom in, the top frame to zoom out; T shows the focused one on the timeline.' +
       (source.left_out ? ' ' + P.plural(source.left_out, 'small frame') + ' left out.' : '')),
     el('div', { class: 'tools' }, el('label', { for: 'flame-measure' }, 'Width by'), by,
       el('label', { for: 'flame-search' }, 'Search'), search, found,
       el('button', { type: 'button', onclick: () => zoomTo(root) }, 'Everything')), frame, details);
     tell(root);
-    new ResizeObserver(draw).observe(frame.parentNode);
+    new ResizeObserver(() => { if (frame.clientWidth !== width) draw(); }).observe(frame);
     draw();
     P.flameView = { nodes, zoomTo, get top() { return top; } };
   };

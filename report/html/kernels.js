@@ -41,10 +41,12 @@
         if (!list.length) return box;
         const left = Math.max(0, (row[configs] || 0) - list.length);
         const inner = configTable(source, 'configs-' + number, list.map((one) => one.row));
-        const seen = new Map(inner.rows.map((one, i) => [one, list[i].histogram]));
+        const seen = new Map(inner.rows.map((one, i) => [one, list[i]]));
+        const gridAt = source.columns.findIndex((column) => column.key === 'grid'), blockAt = source.columns.findIndex((column) => column.key === 'block');
         box.append(el('h4', { id: inner.name + '-title' }, P.plural(list.length, 'launch configuration') +
           (left ? ', ' + P.format.count(left) + ' more left out' : '')));
-        P.Table(inner, box, { histogram: (one) => seen.get(one) });
+        P.Table(inner, box, { histogram: (one) => seen.get(one).histogram, locate: (one) => () => window.perfkit_timeline.mark({ words: row[name],
+          kinds: ['kernel'], name: row[name], shape: [...seen.get(one).row[gridAt], ...seen.get(one).row[blockAt]] }) });
         return box;
       },
     };

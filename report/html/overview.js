@@ -91,11 +91,11 @@
     return el('div', { class: 'strip' },
       el('p', null, el('b', null, device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
         ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
-        key('--kernel', 'kernels'), ' ', key('--copy', 'memcpy and memset')),
+        key('--kernel', 'kernels'), ' ', key('--h2d', 'memcpy and memset')),
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
         role: 'img', 'aria-label': words },
       el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' }),
-      el('path', { d: area(device.memcpy_memset, width, height), style: 'fill:var(--copy);fill-opacity:.75' })));
+      el('path', { d: area(device.memcpy_memset, width, height), style: 'fill:var(--h2d);fill-opacity:.75' })));
   }
 
   /* Paper has nothing to click: what is folded is open there. */
@@ -107,6 +107,12 @@
     });
   }
 
+  /* A link to what is folded unfolds it. */
+  function openTarget() {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (target && target.tagName === 'DETAILS') target.open = true;
+  }
+
   P.overview = function () {
     head();
     P.section('summary').append(cards());
@@ -114,6 +120,8 @@
       P.section('busy').append(el('ul', { class: 'steps' }, ...data.next.map((step) => el('li', null, step))));
     data.busy.forEach((device) => P.section('busy').append(strip(device)));
     openOnPaper();
+    window.addEventListener('hashchange', openTarget);
+    openTarget();
   };
 
   function balance(row) {

@@ -1,5 +1,6 @@
 /* Tables made from their descriptions: sorted by any column, filtered by name, shares and speeds as
- * bars, histograms of durations, rows that unfold; and the part of the page in which each stands. */
+ * bars, histograms of durations, rows that unfold and that lead to their place on the timeline; copied as
+ * CSV; and the part of the page in which each stands. */
 (function (P) {
   'use strict';
   const el = P.el;
@@ -55,7 +56,15 @@
     return x < y ? -1 : x > y ? 1 : 0;
   }
 
-  /* more.histogram(row): its histogram; more.unfold(row): what a row unfolds to. Either may be missing. */
+  /* Values as they are, not as they are read. */
+  function csv(columns, rows) {
+    const field = (value) => (P.unknown(value) ? '' : /[",\n\r]/.test(value) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value));
+    return [columns.map(({ column }) => field(column.key)), ...rows.map((row) => columns.map(({ i }) => field(row[i])))]
+      .map((fields) => fields.join(',') + '\n').join('');
+  }
+
+  /* more.histogram(row): its histogram; more.unfold(row): what a row unfolds to; more.locate(row): a function that
+   * shows it on the timeline; more.source(text): the rows that hold the text, `total` of them. Each may be missing. */
   P.Table = function (table, section, more) {
     const index = {};
     table.columns.forEach((column, i) => { index[column.key] = i; });
@@ -65,7 +74,7 @@
     if (bar >= 0)
       table.rows.forEach((row) => largest.set(row[index.kind], Math.max(largest.get(row[index.kind]) || 0, row[bar] || 0)));
     table.largest = (row) => largest.get(row[index.kind]);
-    const histogram = more && more.histogram, unfold = more && more.unfold;
+    const { histogram, unfold, source, locate = P.placeOf(table, index) } = more || {};
     const scale = histogram ? P.histogramScale(table.rows.map(histogram)) : null;
     const state = { sort: -1, down: true, filter: '', all: false, paper: false, wide: false, unfolded: new Set() };
     const head = el('tr'), body = el('tbody'), told = el('span', { class: 'faint', 'aria-live': 'polite' });
@@ -78,8 +87,9 @@
 
     function rows() {
       const wanted = state.filter.toLowerCase();
-      let list = table.rows;
-      if (wanted)
+      let list = source ? source(wanted) : table.rows;
+      if (source) [table.rows, table.total_rows] = [list, list.total];
+      else if (wanted)
         list = list.filter((row) => table.columns.some((column, i) => isText(column) &&
           typeof row[i] === 'string' && row[i].toLowerCase().includes(wanted)));
       if (state.sort >= 0) {
@@ -106,18 +116,22 @@
         'aria-sort': state.sort === i ? (state.down ? 'descending' : 'ascending') : null,
       }, el('button', { type: 'button', 'data-column': i, onclick: () => sortBy(i) }, column.title))));
       if (scale) head.insertBefore(el('th', { scope: 'col', class: 'left plain' }, 'Spread'), head.lastChild);
-      if (unfold) head.prepend(el('th', { scope: 'col', class: 'plain' }, el('span', { class: 'unseen' }, 'Details')));
+      if (unfold || locate) head.prepend(el('th', { scope: 'col', class: 'plain' }, el('span', { class: 'unseen' }, 'Details, place')));
     }
 
-    function unfoldCell(row) {
+    const nameOf = (row) => String(row[index.name] || row[0] || '(empty)').slice(0, 200);
+    const locateButton = (row) => el('button', { type: 'button', class: 'locate', title: 'Show on the timeline',
+      'aria-label': 'Show ' + nameOf(row) + ' on the timeline', onclick: locate(row) });
+
+    function unfoldButton(row) {
       const open = state.unfolded.has(row);
-      return el('td', { class: 'left' }, el('button', { type: 'button', class: 'unfold', 'aria-expanded': String(open),
-        'aria-label': 'Details of ' + String(row[index.name] || '(empty)').slice(0, 200), onclick: (event) => {
+      return el('button', { type: 'button', class: 'unfold', 'aria-expanded': String(open),
+        'aria-label': 'Details of ' + nameOf(row), onclick: (event) => {
           const line = event.currentTarget.closest('tr'), now = !state.unfolded.delete(row);
           if (now) state.unfolded.add(row);
           event.currentTarget.setAttribute('aria-expanded', String(now));
           if (now) line.after(unfoldedLine(row)); else line.nextSibling.remove();
-        } }));
+        } });
     }
 
     const unfoldedLine = (row) => el('tr', { class: 'more' },
@@ -128,12 +142,13 @@
       if (scale)
         line.insertBefore(el('td', { class: 'left' }, P.histogramCell(histogram(row), scale, spreadWords(row, at))),
           line.lastChild);
-      if (unfold) line.prepend(unfoldCell(row));
+      if (unfold || locate) line.prepend(el('td', { class: 'left lead' }, unfold ? unfoldButton(row) : null, locate ? locateButton(row) : null));
       return state.unfolded.has(row) ? [line, unfoldedLine(row)] : [line];
     }
 
     function draw() {
-      const list = rows(), most = state.paper ? PAPER_ROWS : state.all ? list.length : FIRST_ROWS;
+      list = rows();
+      const most = state.paper ? PAPER_ROWS : state.all ? list.length : FIRST_ROWS;
       const shown = list.slice(0, most);
       drawHead();
       body.replaceChildren(...shown.flatMap(lineOf));
@@ -143,6 +158,23 @@
       every.textContent = state.all ? 'Show fewer' : 'Show all ' + P.format.count(list.length);
     }
 
+    /* A page in a file may not be allowed to use the clipboard. */
+    async function copy() {
+      const text = csv(columns(), list);
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch (error) {
+        const area = el('textarea', null, '');
+        area.value = text;
+        section.append(area);
+        area.select();
+        document.execCommand('copy');
+        area.remove();
+      }
+      told.textContent = P.plural(list.length, 'row') + ' copied';
+    }
+
+    let list = [];
     const filter = el('input', { type: 'search', id: table.name + '-filter',
       oninput: (event) => { state.filter = event.target.value; draw(); } });
     const wide = el('button', { type: 'button', 'aria-pressed': 'false', onclick: (event) => {
@@ -151,10 +183,10 @@
       draw();
     } }, 'All columns');
     const tools = el('div', { class: 'tools' });
-    if (table.rows.length > 3)
+    if (table.rows.length > 3 || source)
       tools.append(el('label', { for: filter.id }, 'Filter'), filter);
     if (columns().length < table.columns.length) tools.append(wide);
-    tools.append(every, told);
+    tools.append(every, el('button', { type: 'button', onclick: copy }, 'Copy as CSV'), told);
     section.append(tools, el('div', { class: 'scroll', tabindex: 0, role: 'region',
       'aria-labelledby': table.name + '-title' }, el('table', { id: table.name + '-table' },
       el('thead', null, head), body)));
@@ -163,6 +195,7 @@
       state.paper = paper;
       draw();
     });
+    return { draw, csv: () => csv(columns(), list) };
   };
 
   function put(table, place) {

@@ -28,10 +28,15 @@
     const found = el('span', { class: 'faint', 'aria-live': 'polite', id: 'timeline-found' });
     const search = el('input', { type: 'search', id: 'timeline-search', autocomplete: 'off', spellcheck: 'false' });
     const draw = P.TimelineDraw(canvas, model);
-    const view = { from: model.begin, to: model.end, top: 0, selected: -1, track: 0, hit: null, range: null };
-    const folded = new Set(); /* processes */
-    let matches = [], match = -1, pending = false, statistics = 0, moved = false;
+    const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, title: label, onclick: action }, text);
+    const view = { from: model.begin, to: model.end, top: 0, selected: -1, track: 0, marks: null, range: null };
+    const rows = P.TimelineRows(model, () => arrange());
+    let match = -1, pending = false, statistics = 0, moved = false;
     const t = { view, model, draw };
+    const map = P.TimelineMap(model, t), events = P.TimelineEvents(model, t);
+    const marksOnly = [button('\u25c2', 'Previous match or instance', () => t.nextMatch(-1)), button('\u25b8', 'Next match or instance', () => t.nextMatch(1)),
+      button('Longest', 'The longest match or instance', () => t.longestMatch()), button('All', 'All matches or instances in view', () => t.allMatches()),
+      button('\u2715', 'Clear the marks', () => t.setSearch(''))];
 
     t.redraw = function () {
       if (pending) return;
@@ -39,6 +44,7 @@
       requestAnimationFrame(() => {
         pending = false;
         draw.draw(view);
+        map.draw();
       });
       clearTimeout(statistics);
       statistics = setTimeout(settle, 150);
@@ -50,6 +56,9 @@
       const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
       const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(d.union / (w.to - w.from)));
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
+      if (rows.findEmpty(view, fullHeight > roomFor())) arrange();
+      if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
+      events.refresh();
       if (moved) P.hash.write(t);
     }
 
@@ -86,7 +95,7 @@
       const row = model.rowOf(i), span = view.to - view.from;
       if (e.end[i] < view.from + span * 0.02 || e.start[i] > view.to - span * 0.02)
         t.show(e.start[i] - span / 2, e.start[i] + span / 2);
-      trackIntoSight(draw.plan.places[row.t] + row.r * draw.ROW);
+      trackIntoSight(draw.yOf(row));
     }
 
     /* ---- the selected event --------------------------------------------------------------- */
@@ -98,8 +107,8 @@
       details.replaceChildren();
       if (i >= 0) {
         const words = P.describe(model, i);
-        if (folded.delete(model.trackOf(i).process)) arrange();
         view.track = model.rowOf(i).t;
+        if (rows.reveal(view.track)) arrange();
         details.append(el('b', { class: 'mono long' }, words.name), el('span', null, words.text));
         const stack = P.describeStack(model, i);
         if (stack) {
@@ -121,7 +130,7 @@
 
     /* The row above or below, of this track or the next, at the same time. */
     t.stepRow = function (direction) {
-      const from = model.rows.indexOf(model.rowOf(view.selected)), row = model.rows[from + direction];
+      const shown = draw.plan.order.flatMap((track) => model.tracks[track].rows), row = shown[shown.indexOf(model.rowOf(view.selected)) + direction];
       if (row) t.select(nearest(row, (e.start[view.selected] + e.end[view.selected]) / 2));
     };
 
@@ -144,9 +153,8 @@
     };
 
     t.moveTrack = function (by) {
-      let next = view.track + by;
-      while (draw.plan.places[next] < 0) next += by;
-      if (!model.tracks[next]) return;
+      const order = draw.plan.order, next = order[order.indexOf(view.track) + by];
+      if (next === undefined) return;
       view.track = next;
       trackIntoSight(draw.plan.places[view.track]);
       const track = model.tracks[view.track], sums = model.countByKind(track);
@@ -180,6 +188,11 @@
       const hit = draw.hit(view, at.x, at.y);
       if (hit && hit.process !== undefined) {
         t.fold(hit.process);
+        return;
+      }
+      if (hit && hit.label !== undefined) {
+        view.track = hit.label;
+        rows.flipSlim(hit.label);
         return;
       }
       if (hit && hit.t !== undefined) view.track = hit.t;
@@ -241,27 +254,74 @@
       t.tellRange();
       scroll.focus({ preventScroll: true });
     };
-    t.clear = () => { if (view.range) t.clearRange(); else t.select(-1); };
+    t.clear = () => {
+      if (view.range) t.clearRange();
+      else if (view.selected >= 0) t.select(-1);
+      else if (view.marks) t.setSearch('');
+      else if (place.classList.contains('full')) t.fill();
+    };
 
-    /* ---- search --------------------------------------------------------------------------- */
+    /* ---- marked events: what a search found, or the instances of a row of a table -------------- */
 
-    t.search = function (text) {
-      const result = text ? model.search(text) : { hit: null, found: [] };
-      t.searched = text;
-      view.hit = result.hit;
-      matches = result.found;
+    const tellMarks = () => {
+      const n = view.marks ? view.marks.found.length : 0, [one, many] = t.marked ? ['instance', 'instances'] : ['match', 'matches'];
+      found.textContent = !view.marks ? '' : (t.marked ? P.short(t.marked).slice(0, 60) + ': ' : '') +
+        (n ? (match < 0 ? '' : f.count(match + 1) + ' of ') + P.plural(n, one, many) : 'no ' + one);
+      marksOnly.forEach((button) => { button.hidden = !n; });
+    };
+
+    function mark(name, picked) {
+      view.marks = picked;
+      t.marked = name;
       match = -1;
       moved = true;
-      found.textContent = text ? (matches.length ? P.plural(matches.length, 'match', 'matches') : 'no match') : '';
+      tellMarks();
       t.redraw();
+    }
+
+    t.search = function (text) {
+      t.searched = text;
+      mark('', text ? model.search(text) : null);
     };
 
+    /* Wide enough to be seen, with what is around it. */
+    function toMatch(k) {
+      const i = view.marks.found[k], lasts = e.end[i] - e.start[i], span = view.to - view.from;
+      const pixels = (lasts * (draw.width - draw.gutter)) / span;
+      match = k;
+      tellMarks();
+      if (pixels < 8 || lasts > span) {
+        const wide = Math.min(span, Math.max(lasts * 20, 2000));
+        t.show((e.start[i] + e.end[i] - Math.max(wide, lasts * 1.2)) / 2, (e.start[i] + e.end[i] + Math.max(wide, lasts * 1.2)) / 2);
+      }
+      t.select(i);
+    }
+
     t.nextMatch = function (direction) {
-      if (!matches.length) return;
-      match = match < 0 && direction < 0 ? matches.length - 1 : (match + direction + matches.length) % matches.length;
-      found.textContent = f.count(match + 1) + ' of ' + P.plural(matches.length, 'match', 'matches');
-      t.select(matches[match]);
+      const n = view.marks ? view.marks.found.length : 0;
+      if (n) toMatch(match < 0 && direction < 0 ? n - 1 : (match + direction + n) % n);
     };
+
+    t.longestMatch = function () {
+      const all = view.marks ? view.marks.found : [];
+      if (all.length) toMatch(all.reduce((best, i, k) => (e.end[i] - e.start[i] > e.end[all[best]] - e.start[all[best]] ? k : best), 0));
+    };
+
+    t.allMatches = function () {
+      const all = view.marks ? view.marks.found : [];
+      if (!all.length) return;
+      const from = e.start[all[0]], to = all.reduce((end, i) => Math.max(end, e.end[i]), 0), pad = (to - from) * 0.02 + 100;
+      t.show(from - pad, to + pad);
+    };
+
+    /* Marks them and goes to the longest. */
+    t.instances = function (name, picked) {
+      search.value = t.searched = '';
+      mark(name, picked);
+      t.longestMatch();
+      t.focus();
+    };
+
     t.focusSearch = () => search.focus();
 
     let typing = 0;
@@ -291,14 +351,19 @@
       t.redraw();
     });
 
+    let fullHeight = 0; /* of all rows, the empty ones too */
+    const roomFor = () => Math.max(240, place.classList.contains('full')
+      ? window.innerHeight - (scroll.getBoundingClientRect().top - place.getBoundingClientRect().top) - 150 : Math.floor(window.innerHeight * 0.75));
     function resize() {
       const width = scroll.clientWidth;
       if (!width) return;
-      const all = draw.plan.height + draw.RULER, most = Math.max(240, Math.floor(window.innerHeight * 0.75));
-      const height = Math.min(all, most);
+      const all = draw.plan.height + draw.RULER;
+      if (!rows.empty.size) fullHeight = all;
+      const height = Math.min(Math.max(all, fullHeight), roomFor()); /* the page does not move when rows fold */
       draw.resize(width, height);
       spacer.style.height = Math.max(0, all - height) + 'px';
       draw.draw(view);
+      map.resize(width);
       t.redraw();
     }
 
@@ -306,7 +371,8 @@
     const lines = el('button', { type: 'button', 'aria-pressed': 'false', title: 'Lines of all counters that were sampled',
       onclick: () => t.showLines(lines.getAttribute('aria-pressed') !== 'true') }, 'All counters');
     function arrange() {
-      draw.layout(lines.getAttribute('aria-pressed') === 'true' ? every : few, folded);
+      rows.lines = lines.getAttribute('aria-pressed') === 'true' ? every : few;
+      draw.layout(rows);
       resize();
     }
     t.showLines = function (all) {
@@ -317,12 +383,22 @@
     /* Of several processes one's tracks give their place to the others', and back. */
     t.fold = function (process) {
       if (model.processes < 2) return;
-      if (!folded.delete(process)) folded.add(process);
+      if (!rows.folded.delete(process)) rows.folded.add(process);
       const track = model.tracks.find((one) => one.process === process);
-      details.replaceChildren(el('span', null, 'Process ' + track.pid + (folded.has(process) ? ' folded' : ' unfolded')));
+      details.replaceChildren(el('span', null, 'Process ' + track.pid + (rows.folded.has(process) ? ' folded' : ' unfolded')));
       arrange();
     };
-    t.foldHere = () => t.fold(model.tracks[view.track].process);
+    t.foldHere = () => { if (model.processes > 1) t.fold(model.tracks[view.track].process); else rows.flipSlim(view.track); };
+    t.hideHere = () => {
+      rows.flipHidden(view.track);
+      details.replaceChildren(el('span', null, 'Track ' + model.tracks[view.track].label + ' hidden'));
+    };
+    t.showRows = rows.showAll;
+    t.fill = function () {
+      document.body.classList.toggle('filled', place.classList.toggle('full'));
+      arrange();
+      t.focus();
+    };
 
     t.focus = function () {
       P.section('timeline').scrollIntoView();
@@ -332,18 +408,21 @@
     const dialog = P.TimelineHelp(t);
     t.help = () => dialog.showModal();
     dialog.addEventListener('close', () => scroll.focus({ preventScroll: true }));
-    const key = (colour, text) => el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(' + colour + ')' }), text);
-    const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, title: label, onclick: action }, text);
+    const key = (family, text) => el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(--' + family + ')' }), text);
+    const seen = new Set(model.kinds.flatMap((kind, k) => (P.data.timeline.counts[k] ? [kind] : [])));
+    const families = new Set(model.names.flatMap((name) => [...seen].map((kind) => P.family(kind, name))).map((one) => one.replace(/-\d$/, '')));
     place.append(
       el('div', { class: 'tools' }, el('label', { for: 'timeline-search' }, 'Search'), search,
-        button('\u25c2', 'Previous match', () => t.nextMatch(-1)), button('\u25b8', 'Next match', () => t.nextMatch(1)), found,
+        ...marksOnly, found,
         button('+', 'Zoom in', () => t.zoom(0.6)), button('\u2212', 'Zoom out', () => t.zoom(1 / 0.6)),
         button('Everything', 'Show everything', t.everything), button('Event', 'Zoom to the selected event', t.frame),
         button('Range', 'Statistics of what is in view', t.rangeOfView), every.length > few.length ? lines : null,
-        button('?', 'Keys', t.help)),
-      el('div', { class: 'timeline-frame' }, scroll, hint), inView, details, ranged,
+        button('Fill window', 'Fill the window, and back (E)', t.fill), button('?', 'Keys', t.help)),
+      map.canvas, el('div', { class: 'timeline-frame' }, scroll, hint),
+      el('p', { class: 'faint legend-line' }, ...Object.entries(P.FAMILIES).filter(([family]) => families.has(family)).map(([family, text]) => key(family, text))),
+      inView, details, ranged, rows.panel(), events.place,
       el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
-        el('kbd', null, '?'), ' lists the keys. ', key('--call', 'call'), key('--wait', 'wait, overhead'), key('--mark', 'mark, no end seen')), dialog);
+        el('kbd', null, '?'), ' lists the keys.'), dialog);
     P.timelineKeys(scroll, t);
     P.timelineWheel(scroll, canvas, t);
     P.timelinePointers(canvas, t);
@@ -353,8 +432,9 @@
       search.value = text;
       t.search(text);
     };
-    t.select(-1);
+    tellMarks();
     t.showLines(false);
+    t.select(-1);
     moved = false;
     return t;
   }

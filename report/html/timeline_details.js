@@ -5,7 +5,8 @@
   const NAMES = 25, SHOWN_CALLERS = 4;
 
   const WORDS = { copy: 'memcpy', fill: 'memset' };
-  P.kinds = (n, kind) => P.plural(n, WORDS[kind] || kind);
+  P.kindWord = (kind) => WORDS[kind] || kind;
+  P.kinds = (n, kind) => P.plural(n, P.kindWord(kind));
 
   /* For people, and exactly where that says more. */
   function lasting(ns) {
@@ -36,7 +37,7 @@
   /* {name, text} of event i. */
   P.describe = function (model, i) {
     const e = model.event(i), other = model.other(i);
-    const parts = [WORDS[e.kind] || e.kind];
+    const parts = [P.kindWord(e.kind)];
     if (e.count > 1) parts[0] = P.plural(e.count, 'event') + ' merged, busy for ' + f.duration(e.busy) + ', longest named';
     parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start, 1));
     if (e.count === 1) parts.push(...particulars(model, e));

@@ -1,48 +1,43 @@
 /* Draws the timeline on its canvas: ruler, lines, tracks, range, selection, arrows. Knows nothing of
  * keys and mice. Events narrower than two pixels are drawn as one column a pixel, in the colour of the
- * longest and the higher the more of its time something ran (by the square root, so that little shows
+ * longest, or of one that is marked, and the higher the more of its time something ran (by the square root, so that little shows
  * too), so that a frame costs what the screen holds, however many events there are. */
 (function (P) {
   'use strict';
-  const ROW = 18, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
-  const FULL = ROW - 2, LEAST = 5, NARROW = 2, SLIM = 8, CHARACTER = 6.7;
-
-  /* The same hue, farther from the page: slices carry text and are pale, what is thin must be seen. */
-  function strong(colour, dark) {
-    const parts = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
-    return 'rgb(' + parts.map((v) => Math.round(dark ? Math.min(255, v * 1.6 + 20) : v * 0.68)).join(',') + ')';
-  }
+  const ROW = 18, SLIM_ROW = 5, GAP = 7, RULER = 24, GROUP = 22, LINE = 40;
+  const LEAST = 5, NARROW = 2, CHARACTER = 6.7;
 
   function palette() {
-    const c = { slices: [], thin: new Map() };
-    ['page', 'panel', 'line', 'text', 'faint', 'grid', 'call', 'wait', 'mark', 'dim', 'focus', 'copy', 'bar', 'kernel',
-      'slice-text'].forEach((name) => { c[name] = P.css('--' + name); });
-    for (let i = 0; i < 8; i++) c.slices.push(P.css('--s' + i));
-    const dark = parseInt(c.page.slice(1, 3), 16) < 128;
-    c.slices.concat(c.call, c.wait).forEach((colour) => c.thin.set(colour, strong(colour, dark)));
+    const c = {};
+    ['page', 'panel', 'line', 'text', 'faint', 'grid', 'dim', 'focus', 'bar', 'slice-text', 'other', ...P.SHADES,
+      ...Object.keys(P.FAMILIES)].forEach((name) => { c[name] = P.css('--' + name); });
     return c;
   }
 
-  /* Lines (those shown: numbers of them), then tracks from top to bottom; with several processes each
-   * begins with a line of its own, and the tracks of those that are folded have no place (below 0). */
-  function layout(model, shown, folded) {
-    const places = [], groups = [], lines = [];
+  /* From top to bottom: lines (numbers of them), then tracks in their order. With several processes each begins with a
+   * line of its own. Tracks of a folded process and those that are hidden have no place (below 0); those that are slim
+   * take little of it. */
+  function layout(model, rows) {
+    const places = model.tracks.map(() => -1e9), high = model.tracks.map((track, t) => (rows.slim.has(t) ? SLIM_ROW : ROW));
+    const groups = [], lines = [], order = [];
     let y = GAP, process = null;
-    shown.forEach((line) => {
+    rows.lines.forEach((line) => {
       lines.push({ y, line: model.lines[line] });
       y += LINE + GAP;
     });
-    model.tracks.forEach((track) => {
+    rows.order.forEach((t) => {
+      const track = model.tracks[t], folded = rows.folded.has(track.process);
       if (model.processes > 1 && track.process !== process) {
         process = track.process;
-        groups.push({ y, process, text: (folded.has(process) ? '\u25b8' : '\u25be') + ' process ' + track.pid + '  ' + (track.command || '') });
+        groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
-      places.push(folded.has(process) ? -1e9 : y);
-      if (folded.has(process)) return;
-      y += track.rows.length * ROW + GAP;
+      if (folded || rows.hidden.has(t) || rows.empty.has(t)) return;
+      places[t] = y;
+      order.push(t);
+      y += Math.max(track.rows.length * high[t], 14) + GAP;
     });
-    return { places, groups, lines, height: y };
+    return { places, high, order, groups, lines, height: y };
   }
 
   /* Distance between marks of the ruler: 1, 2 or 5 times a power of ten, about 120 pixels. */
@@ -80,32 +75,25 @@
   P.TimelineDraw = function (canvas, model) {
     const context = canvas.getContext('2d', { alpha: false });
     const e = model.events, self = { ROW, RULER, LINE, gutter: 190 };
-    let colours = palette(), drawn = 0, plan;
-    self.layout = (shown, folded) => { self.plan = plan = layout(model, shown, folded); };
-    self.layout(model.lines.map((line, k) => k), new Set());
+    let colours = palette(), drawn = 0, plan = null, hits = null;
+    self.layout = (rows) => { self.plan = plan = layout(model, rows); };
+    self.yOf = (row) => plan.places[row.t] + row.r * plan.high[row.t];
     P.onRepaint(() => { colours = palette(); });
 
-    function fillOf(i, hit) {
-      const kind = model.kindOf(i);
-      if (hit && !hit[e.name[i]]) return colours.dim;
-      if (e.unended[i] || kind === 'mark') return colours.mark;
-      if (kind === 'call') return colours.call;
-      if (kind === 'wait' || kind === 'overhead') return colours.wait;
-      return colours.slices[model.colours[e.name[i]]];
-    }
+    /* The first event from `from` on that is marked. */
+    const markedFrom = (from) => hits[model.bisect(0, hits.length, (k) => hits[k] >= from)];
 
-    function thinFillOf(i, hit) {
-      const colour = fillOf(i, hit);
-      return colours.thin.get(colour) || colour;
+    function fillOf(i) {
+      return hits && markedFrom(i) !== i ? colours.dim : colours[model.family(i)];
     }
 
     /* Columns of a pixel that look alike and touch are one rectangle. */
-    function Columns(top) {
+    function Columns(top, full) {
       let x = 0, wide = 0, high = 0, fill = null;
       function flush() {
         if (!wide) return;
         context.fillStyle = fill;
-        context.fillRect(x, top + FULL - high, wide, high);
+        context.fillRect(x, top + full - high, wide, high);
         wide = 0;
       }
       return { flush, add: (at, height, colour) => {
@@ -120,13 +108,13 @@
     }
 
     function drawRow(view, row, y, width) {
-      const scale = width / (view.to - view.from), left = self.gutter, stop = row.first + row.n, hit = view.hit;
-      const columns = Columns(y);
+      const scale = width / (view.to - view.from), left = self.gutter, stop = row.first + row.n;
+      const full = plan.high[row.t] - 2, columns = Columns(y, full);
       for (let i = model.firstAfter(row, view.from); i < stop && e.start[i] < view.to;) {
         const from = Math.max(0, (e.start[i] - view.from) * scale), to = Math.min(width, (e.end[i] - view.from) * scale);
         if (to - from >= NARROW) {
           columns.flush();
-          drawSlice(i, left + from, y, to - from, hit);
+          drawSlice(i, left + from, y, to - from, full);
           i++;
           continue;
         }
@@ -134,29 +122,26 @@
         let next = Math.max(i + 1, model.startsAt(i, stop, view.from + (pixel + 1) / scale));
         if (next - 1 > i && (e.end[next - 1] - e.start[next - 1]) * scale >= NARROW) next--;
         const share = (model.busy[next] - model.busy[i]) * scale;
-        const high = Math.min(FULL, Math.max(LEAST, Math.round(Math.sqrt(share) * FULL)));
-        columns.add(left + pixel, high, thinFillOf(hit ? hitIn(i, next, hit) : model.longest(i, next), hit));
+        const high = Math.min(full, Math.max(LEAST, Math.round(Math.sqrt(share) * full)));
+        const marked = hits ? markedFrom(i) : next;
+        columns.add(left + pixel, marked < next && hits ? full : high, fillOf(marked < next ? marked : model.longest(i, next)));
         i = next;
       }
       columns.flush();
     }
 
-    /* An event that was searched for, if there is one among the first of a pixel's; else the first. */
-    function hitIn(from, to, hit) {
-      for (let i = from; i < to && i < from + 512; i++) if (hit[e.name[i]]) return i;
-      return from;
-    }
-
-    function drawSlice(i, x, y, wide, hit) {
-      context.fillStyle = wide < SLIM ? thinFillOf(i, hit) : fillOf(i, hit);
-      context.fillRect(x, y, wide > 3 ? wide - 1 : wide, FULL);
+    function drawSlice(i, x, y, wide, full) {
+      const fill = fillOf(i);
+      context.fillStyle = fill;
+      context.fillRect(x, y, wide > 3 ? wide - 1 : wide, full);
       drawn++;
+      if (full + 2 < ROW) return;
       const room = Math.floor((wide - 8) / CHARACTER);
       if (room < 3) return;
       let text = P.visible(model.labels[e.name[i]]).replace(/\s+/g, ' ');
       if (model.countOf(i) > 1) text = P.format.count(model.countOf(i)) + ' \u00d7 ' + text;
       if (text.length > room) text = text.slice(0, Math.max(1, room - 1)) + '\u2026';
-      context.fillStyle = hit && !hit[e.name[i]] ? colours.faint : e.unended[i] ? colours.page : colours['slice-text'];
+      context.fillStyle = fill === colours.dim ? colours.faint : colours['slice-text'];
       context.fillText(text, x + 4, y + ROW / 2 - 0.5, wide - 6);
     }
 
@@ -210,7 +195,7 @@
       context.fillRect(0, RULER, self.gutter - 4, height - RULER);
       model.tracks.forEach((track, t) => {
         const y = RULER + plan.places[t] - view.top, focus = view.track === t;
-        if (y > height || y + track.rows.length * ROW < RULER) return;
+        if (y > height || y + track.rows.length * plan.high[t] < RULER) return;
         label((focus ? '\u25b8 ' : '  ') + P.visible(track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
       });
       plan.lines.forEach(({ line, y: top }) => {
@@ -229,7 +214,7 @@
 
     self.box = function (view, i) {
       const row = model.rowOf(i), x = self.x(view, e.start[i]);
-      return { x, wide: Math.max(2, self.x(view, e.end[i]) - x), y: RULER + plan.places[row.t] + row.r * ROW - view.top };
+      return { x, wide: Math.max(2, self.x(view, e.end[i]) - x), y: RULER + self.yOf(row) - view.top, high: plan.high[row.t] };
     };
 
     /* A frame that stays within the canvas: slices may be a million pixels wide. */
@@ -237,13 +222,13 @@
       const from = Math.max(box.x - 1, self.gutter - 3), to = Math.min(box.x + box.wide + 1, self.width + 3);
       context.strokeStyle = colour;
       context.lineWidth = wide;
-      if (to > from) context.strokeRect(from, box.y - 1, to - from, ROW);
+      if (to > from) context.strokeRect(from, box.y - 1, to - from, box.high);
     }
 
     /* The arrow goes from the call to what it asked for, whichever of them is selected. */
     function drawArrow(call, device) {
       const down = device.y > call.y ? 1 : -1;
-      const y1 = call.y + (down > 0 ? ROW - 2 : 0), y2 = device.y + (down > 0 ? 0 : ROW - 2);
+      const y1 = call.y + (down > 0 ? call.high - 2 : 0), y2 = device.y + (down > 0 ? 0 : device.high - 2);
       context.beginPath();
       context.moveTo(call.x, y1);
       context.bezierCurveTo(call.x, y1 + 24 * down, device.x, y2 - 24 * down, device.x, y2);
@@ -280,6 +265,18 @@
       context.fillRect(from, RULER - 4, to - from, 3);
     }
 
+    /* Where marked events are between two moments, as ticks. */
+    self.ticks = function (on, view, from, to, left, width, y) {
+      const found = view.marks ? view.marks.found : [], ns = (to - from) / width;
+      const next = (time) => model.bisect(0, found.length, (k) => e.start[found[k]] >= time);
+      on.fillStyle = colours.mark;
+      for (let k = next(from); k < found.length && e.start[found[k]] < to;) {
+        const x = Math.floor((e.start[found[k]] - from) / ns);
+        on.fillRect(left + x, y, 2, 6);
+        k = Math.max(k + 1, next(from + (x + 1) * ns));
+      }
+    };
+
     self.resize = function (width, height) {
       const ratio = window.devicePixelRatio || 1;
       self.width = width;
@@ -296,6 +293,7 @@
     self.draw = function (view) {
       const width = self.width - self.gutter, height = self.height;
       drawn = 0;
+      hits = view.marks && view.marks.numbers;
       context.font = '12px ui-monospace, "DejaVu Sans Mono", Consolas, monospace';
       context.textBaseline = 'middle';
       context.fillStyle = colours.page;
@@ -303,29 +301,30 @@
       drawGrid(view, width, height);
       plan.lines.forEach(({ line, y }) => drawLine(view, line, RULER + y - view.top, width));
       model.rows.forEach((row) => {
-        const y = RULER + plan.places[row.t] + row.r * ROW - view.top;
+        const y = RULER + self.yOf(row) - view.top;
         if (y < height && y + ROW > RULER) drawRow(view, row, y, width);
       });
       drawSelection(view);
       drawRange(view, height);
       drawLabels(view, height);
       drawRuler(view, width);
+      self.ticks(context, view, view.from, view.to, self.gutter, width, 0);
       return drawn;
     };
 
-    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one,
-     * or null. */
+    /* What is at a point of the canvas: {t, r, i} with i < 0 beside the events, {line}, {process} on the line that begins one, {label} on
+     * the label of a track, or null. */
     self.hit = function (view, x, y) {
       const below = y - RULER + view.top;
       if (y < RULER) return null;
       const group = plan.groups.find((one) => below >= one.y && below < one.y + GROUP);
       if (group) return { process: group.process };
-      if (x < self.gutter) return null;
       const at = plan.lines.find((one) => below >= one.y && below < one.y + LINE);
-      if (at) return { line: at.line };
-      const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + track.rows.length * ROW);
+      if (at) return x < self.gutter ? null : { line: at.line };
+      const t = model.tracks.findIndex((track, k) => below >= plan.places[k] && below < plan.places[k] + Math.max(track.rows.length * plan.high[k], 14));
       if (t < 0) return null;
-      const r = Math.floor((below - plan.places[t]) / ROW), row = model.tracks[t].rows[r], stop = row.first + row.n;
+      if (x < self.gutter) return { label: t };
+      const r = Math.min(Math.floor((below - plan.places[t]) / plan.high[t]), model.tracks[t].rows.length - 1), row = model.tracks[t].rows[r], stop = row.first + row.n;
       const slack = (2 * (view.to - view.from)) / (self.width - self.gutter), time = self.time(view, x);
       const exact = model.firstAfter(row, time);
       if (exact < stop && e.start[exact] <= time) return { t, r, i: exact };

@@ -20,12 +20,15 @@
       { keys: ['f'], shown: 'F', what: 'zoom to the selected event, or to the range', run: [t.frame] },
       { keys: ['g'], shown: 'G', what: 'from a call to what it launched, and back', run: [t.follow] },
       { keys: ['/'], shown: '/', what: 'search', run: [t.focusSearch] },
-      { keys: ['n', 'N'], shown: 'N Shift+N', what: 'next, previous match', run: [() => t.nextMatch(1), () => t.nextMatch(-1)] },
-      { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track, where there are several', run: [t.foldHere] },
+      { keys: ['n', 'N'], shown: 'N Shift+N', what: 'next, previous match or instance', run: [() => t.nextMatch(1), () => t.nextMatch(-1)] },
+      { keys: ['l', 'x'], shown: 'L X', what: 'the longest match or instance; all of them in view', run: [t.longestMatch, t.allMatches] },
+      { keys: ['c'], shown: 'C', what: 'fold, unfold the process of the track where there are several, else the track (as a click on its name)', run: [t.foldHere] },
+      { keys: ['h', 'H'], shown: 'H Shift+H', what: 'hide the track; show all', run: [t.hideHere, t.showRows] },
+      { keys: ['e'], shown: 'E', what: 'fill the window, and back', run: [t.fill] },
       { keys: ['m'], shown: 'M', what: 'statistics of the span of the selected event', run: [t.rangeOfSelected] },
       { keys: ['v'], shown: 'V', what: 'statistics of what is in view', run: [t.rangeOfView] },
       { keys: ['[', ']'], shown: '[ ]', what: 'begin, end the range at the selected event', run: [() => t.rangeEdge('from'), () => t.rangeEdge('to')] },
-      { keys: ['Escape'], shown: 'Esc', what: 'clear the range, then the selection', run: [t.clear] },
+      { keys: ['Escape'], shown: 'Esc', what: 'clear the range, the selection, the marks; then back from the whole window', run: [t.clear] },
       { keys: ['?'], shown: '?', what: 'this list', run: [t.help] },
     ];
   }

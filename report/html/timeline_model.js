@@ -59,7 +59,13 @@
     const model = { begin: source.begin_ns, end: Math.max(source.end_ns, source.begin_ns + 1),
       names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: source.kinds, merge: source.merge_ns,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
-      longest: longestBlocks(start, end), busy: sumBusy(e), colours: head.names.map((name) => P.colour(name)) };
+      longest: longestBlocks(start, end), busy: sumBusy(e) };
+    const families = model.kinds.map(() => []);
+    model.family = (i) => {
+      if (e.unended[i]) return 'mark';
+      const known = families[e.kind[i]], name = e.name[i];
+      return known[name] || (known[name] = P.family(model.kindOf(i), model.names[name]));
+    };
     model.processes = new Set(model.tracks.map((track) => track.process)).size;
 
     /* First place in [low, high) from which on `over` holds, else high. */
@@ -138,16 +144,22 @@
       return out;
     }
 
-    /* Events whose name holds `text`, in order of time; and which names those are. */
+    /* Events for which `wanted` holds: by number, and in order of time. */
+    model.pick = function (wanted) {
+      const numbers = new Uint32Array(e.n), lists = [];
+      let n = 0;
+      rows.forEach((row) => {
+        const first = n;
+        for (let i = row.first; i < row.first + row.n; i++) if (wanted(i)) numbers[n++] = i;
+        if (n > first) lists.push(numbers.subarray(first, n));
+      });
+      return { numbers: numbers.slice(0, n), found: model.byStart(lists) };
+    };
+
+    /* Those whose name holds `text`. */
     model.search = function (text) {
-      const wanted = text.toLowerCase(), hit = new Uint8Array(model.names.length);
-      model.names.forEach((name, n) => { hit[n] = name.toLowerCase().includes(wanted) ? 1 : 0; });
-      return { hit, found: model.byStart(rows.map((row) => {
-        let n = 0;
-        const list = new Uint32Array(row.n);
-        for (let i = row.first; i < row.first + row.n; i++) if (hit[e.name[i]]) list[n++] = i;
-        return list.subarray(0, n);
-      }).filter((list) => list.length)) };
+      const wanted = text.toLowerCase(), hit = model.names.map((name) => name.toLowerCase().includes(wanted));
+      return model.pick((i) => hit[e.name[i]]);
     };
     return model;
   };

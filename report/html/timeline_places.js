@@ -6,6 +6,7 @@
  *         else is given (ids of the capture; device: the physical one) chooses the track and the event
  *         that is selected; a time at which none begins becomes the range. May be called before the
  *         events are unpacked. Returns a promise.
+ *     perfkit_timeline.mark(what)   marks the events that are instances of `what` (pickInstances) and goes to the longest
  *     perfkit_timeline.ready        a promise of the timeline itself, null without events
  *
  * <a href="#t=START,END" data-stream="ID" data-thread="ID"> does the same without script of its own. The
@@ -28,6 +29,94 @@
     });
     return best;
   }
+
+  /* Whether the call of an event was made inside a range of this name, on the same thread. */
+  function insideRange(model, name) {
+    const e = model.events, spans = new Map();
+    const { found } = model.pick((i) => model.kindOf(i) === 'range' && model.names[e.name[i]] === name);
+    found.forEach((i) => {
+      const thread = model.trackOf(i).thread;
+      if (!spans.has(thread)) spans.set(thread, []);
+      spans.get(thread).push(i);
+    });
+    return (i) => {
+      const call = model.trackOf(i).lane === 'stream' ? model.other(i) : i, list = call < 0 ? null : spans.get(model.trackOf(call).thread);
+      if (!list) return false;
+      const after = model.bisect(0, list.length, (k) => e.start[list[k]] > e.start[call]);
+      return list.slice(Math.max(0, after - 8), after).some((range) => e.end[range] >= e.start[call]);
+    };
+  }
+
+  /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
+   * of so many bytes [low, high), with this shape of grid and block, on this device, stream or thread, launched by this call,
+   * within ranges of these names, called from these functions. What is not given is not asked. */
+  function pickInstances(model, at) {
+    const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
+    const named = model.names.map((name) => ('prefix' in at ? (name + ' ').startsWith(at.prefix + ' ') : !('name' in at) || wanted.includes(name)));
+    const kinds = model.kinds.map((kind) => !at.kinds || at.kinds.includes(kind)), stacks = new Map();
+    const tests = (at.within || []).map((name) => insideRange(model, name));
+    ['device', 'stream', 'thread'].filter((key) => key in at).forEach((key) => tests.push((i) => model.trackOf(i)[key] === at[key]));
+    if (at.bytes) tests.push((i) => e.extra[i] >= at.bytes[0] && (P.unknown(at.bytes[1]) || e.extra[i] < at.bytes[1]));
+    if (at.shape) tests.push((i) => (model.configs[e.extra[i]] || []).slice(0, 6).join() === at.shape.join());
+    if ('call' in at) tests.push((i) => model.other(i) >= 0 && model.names[e.name[model.other(i)]] === at.call);
+    if (at.frames) {
+      tests.push((i) => {
+        const key = e.stack ? e.stack[i] || (e.other[i] ? e.stack[e.other[i] - 1] : 0) : 0;
+        if (!stacks.has(key)) {
+          const names = new Set(model.stack(i).map((frame) => frame.name));
+          stacks.set(key, at.frames.every((name) => names.has(name)));
+        }
+        return stacks.get(key);
+      });
+    }
+    return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)));
+  }
+
+  const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'];
+  const kernel = (at) => ({ kinds: ['kernel'], name: at('name'), other: at('full_name') });
+  const call = (at) => ({ kinds: CALLS, name: at('name') });
+  const wait = (at) => ({ kinds: CALLS, name: at('name') || at('kind') });
+  const range = (at) => ({ kinds: ['range', 'mark'], name: at('name') });
+  const overhead = (at) => ({ kinds: ['overhead'], name: at('name') });
+  const site = (at) => ({ kinds: CALLS, name: at('name'), within: (at('path') || '').split(' > ').slice(0, -1) });
+  const onDevice = (at) => ({ kinds: DEVICE, device: at('device') });
+
+  /* What the rows of a table are on the timeline; of tables that are not here a moment leads there, or nothing. */
+  const TABLES = {
+    kernels: kernel, roofline: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
+    held: site, kept: site, brief: site, devices: onDevice, states: onDevice,
+    roofline_configs: (at) => Object.assign(kernel(at), { shape: ['grid_x', 'grid_y', 'grid_z', 'block_x', 'block_y', 'block_z'].map(at) }),
+    transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),
+    transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),
+    graphs: () => ({ kinds: ['kernel'], name: 'CUDA graph' }),
+    lines: (at) => ({ kinds: DEVICE, frames: [at('function')] }),
+    host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ stream: at('id') }),
+  };
+
+  /* Of a table's row what leads to its place, null where nothing does: a function. */
+  P.placeOf = function (table, index) {
+    const what = TABLES[table.name];
+    if (!what || !P.data.timeline.shown) return null;
+    return (row) => () => window.perfkit_timeline.mark(Object.assign({ words: String(row[index.name] || row[index.where] || '(empty)') },
+      what((key) => row[index[key]])));
+  };
+
+  const FRAME_KINDS = { kernel: ['kernel'], transfer: ['copy'], memset: ['fill'], api: CALLS, range: ['range', 'mark'], frame: DEVICE };
+
+  /* Of a frame of the flame graph the same; `above`: the frames around it, the innermost first. */
+  P.placeOfFrame = function (node, above) {
+    const kinds = FRAME_KINDS[node.kind], of = (kind) => above.filter((one) => one.kind === kind).map((one) => one.name);
+    if (!kinds || !P.data.timeline.shown) return null;
+    const at = { kinds, words: node.name, within: of('range') }, frames = of('frame');
+    if (node.kind === 'transfer') at.prefix = node.name;
+    else if (node.kind !== 'frame') at.name = node.name;
+    if (kinds.some((kind) => DEVICE.includes(kind))) {
+      if (of('api').length) [at.call] = of('api');
+      at.frames = node.kind === 'frame' ? frames.concat(node.name) : frames;
+      if (!at.frames.length) delete at.frames;
+    }
+    return () => window.perfkit_timeline.mark(at);
+  };
 
   function goTo(timeline, at) {
     const end = Math.max(at.end === undefined ? at.start : at.end, at.start);
@@ -87,5 +176,8 @@
   window.perfkit_timeline = { ready, show: async (at) => {
     const timeline = await ready;
     if (timeline) goTo(timeline, at);
+  }, mark: async (at) => {
+    const timeline = await ready;
+    if (timeline) timeline.instances(at.words, pickInstances(timeline.model, at));
   } };
 })(window.perfkit);

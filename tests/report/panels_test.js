@@ -36,6 +36,11 @@ const tests = {
     const places = rows.flatMap((row) => row.places);
     assert.deepStrictEqual(dom.places, places.map((at) => '#t=' + at.start_ns + ',' + (at.start_ns + at.duration_ns)));
     assert.ok(Math.abs(sum(dom.waterfall) - 100) < 1, 'the states add up: ' + dom.waterfall);
+    const folded = await browser.run(`const open = () => document.querySelectorAll('details.finding[open]').length, before = open();
+      location.hash = '#finding-2';
+      return new Promise((done) => setTimeout(() => done([before, open(), document.querySelector('#finding-2').open, document.querySelectorAll('.finding summary .fix').length]), 50))`);
+    assert.deepStrictEqual(folded, [0, 1, true, rows.length], 'folded to title, price and fix; a link unfolds');
+    assert.ok(!(await browser.run(`return document.getElementById('findings').textContent`)).includes('torch.'), 'no PyTorch where there is none');
     const view = await browser.run(`document.querySelector('.finding ul.places a').click();
       return new Promise((done) => setTimeout(() => done({ from: perfkit.timelineView.view.from,
         to: perfkit.timelineView.view.to, focus: document.activeElement.className }), 50))`);
@@ -59,7 +64,7 @@ const tests = {
     await browser.keys(ENTER);
     const open = await browser.run(`const box = document.querySelector('.unfolded');
       const bars = [...box.querySelectorAll('.histogram rect title')].map((t) => parseInt(t.textContent.replace(/,/g, ''), 10));
-      return { bars, configs: [...box.querySelectorAll('table tbody > tr')].map((r) => r.cells[0].textContent + ' | ' + r.cells[1].textContent),
+      return { bars, configs: [...box.querySelectorAll('table tbody > tr')].map((r) => r.cells[1].textContent + ' | ' + r.cells[2].textContent),
         expanded: document.querySelector('#kernels button.unfold').getAttribute('aria-expanded') }`);
     assert.strictEqual(sum(open.bars), json.kernels.rows[0].count);
     assert.deepStrictEqual(open.configs, ['16 \u00d7 16 \u00d7 1 | 256 \u00d7 1 \u00d7 1']);

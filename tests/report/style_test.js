@@ -31,10 +31,11 @@ function contrast(a, b) {
 
 const grounds = ['page', 'panel'];
 const texts = ['text', 'faint', 'link', 'good', 'bad', 'warn'].flatMap((ink) => grounds.map((ground) => [ink, ground]));
-['s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 'call', 'wait'].forEach((ground) => texts.push(['slice-text', ground]));
+const families = ['kernel', 'kernel-1', 'kernel-2', 'kernel-3', 'h2d', 'd2h', 'd2d', 'memset', 'nvtx', 'call', 'wait', 'mark', 'frame', 'other'];
+families.forEach((ground) => texts.push(['slice-text', ground]));
 ['bad', 'warn', 'faint'].forEach((badge) => texts.push(['page', badge]));
 texts.push(['text', 'bar'], ['faint', 'dim']);
-const marks = ['focus', 'kernel', 'copy', 'mark'].flatMap((ink) => grounds.map((ground) => [ink, ground]));
+const marks = ['focus', ...families].flatMap((ink) => grounds.map((ground) => [ink, ground]));
 
 let poor = 0;
 for (const [name, theme] of Object.entries(themes)) {

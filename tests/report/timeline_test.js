@@ -103,7 +103,7 @@ const tests = {
     assert.ok((await state()).details.startsWith('Track GPU 0 stream 13: 40 memcpys'), (await state()).details);
     await browser.keys(ENTER);
     const first = await state();
-    assert.ok(first.selected >= 0 && first.details.includes('HtoDmemcpy'), first.details);
+    assert.ok(first.selected >= 0 && first.details.includes('HtoD pageablememcpy'), first.details);
     await browser.keys(RIGHT);
     assert.strictEqual((await state()).selected, first.selected + 1);
     await browser.keys(LEFT + LEFT);
@@ -265,6 +265,121 @@ const tests = {
       return perfkit.timelineView.view.selected`, at);
     assert.strictEqual(linked, at.i);
     await isQuiet(browser, url);
+  },
+
+  async 'rows of tables and frames lead to their instances, all of them marked'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const rows = await browser.run(`const t = perfkit.timelineView, result = [];
+      return (async () => {
+        for (const name of ['kernels', 'transfers', 'transfer_sizes', 'api', 'waits', 'ranges']) {
+          const table = perfkit.data.tables.find((one) => one.name === name), count = table.columns.findIndex((c) => c.key === 'count');
+          for (const [k, button] of [...document.querySelectorAll('#' + name + '-table button.locate')].entries()) {
+            button.click();
+            await new Promise((done) => setTimeout(done, 0));
+            const { found, numbers } = t.view.marks, e = t.model.events, lasts = (i) => e.end[i] - e.start[i];
+            result.push([name, found.length, table.rows[k][count], numbers.includes(t.view.selected) && found.every((i) => lasts(i) <= lasts(t.view.selected))]);
+          }
+        }
+        return result;
+      })();`);
+    const tables = { kernels: 'kernels', transfers: 'transfers', api: 'api', waits: 'waits', ranges: 'ranges' };
+    Object.entries(tables).forEach(([name, key]) => assert.strictEqual(rows.filter((row) => row[0] === name).length, json[key].rows.length, name));
+    rows.forEach((row) => assert.deepStrictEqual(row.slice(1), [row[2], row[2], true], row[0]));
+    const flame = await browser.run(`const t = perfkit.timelineView, F = perfkit.flameView, counts = {};
+      return (async () => {
+        for (const node of F.nodes.filter((one) => one.count)) {
+          F.zoomTo(node);
+          document.querySelector('#flame .details button').click();
+          await new Promise((done) => setTimeout(done, 0));
+          counts[node.id] = [node.count, t.view.marks.found.length];
+        }
+        return Object.values(counts);
+      })();`);
+    assert.ok(flame.length > 4);
+    flame.forEach(([count, marked]) => assert.strictEqual(marked, count));
+    await browser.run(FOCUS);
+    await browser.keys('x');
+    const seen = await browser.run(`const t = perfkit.timelineView, e = t.model.events;
+      return t.view.marks.found.every((i) => e.start[i] >= t.view.from && e.end[i] <= t.view.to)`);
+    assert.ok(seen, 'all in view');
+    await browser.keys(ESCAPE + ESCAPE);
+    assert.strictEqual(await browser.run(`return perfkit.timelineView.view.marks`), null);
+    await isQuiet(browser, url);
+  },
+
+  async 'the events in view are a table'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, place = document.getElementById('timeline-events');
+      t.show(10000000, 20000000);
+      place.open = true;
+      return new Promise((done) => setTimeout(() => {
+        const rows = () => document.querySelectorAll('#events-table tbody tr').length;
+        const filter = document.getElementById('events-filter'), all = [...place.querySelectorAll('button')].find((b) => b.textContent.startsWith('Show all'));
+        const told = all.textContent;
+        all.click();
+        const n = rows();
+        filter.value = 'softmax'; filter.dispatchEvent(new Event('input'));
+        const softmax = rows();
+        document.querySelector('#events-table th button[data-column="1"]').click();
+        const longest = document.querySelector('#events-table tbody td:nth-child(3)').textContent;
+        document.querySelector('#events-table button.locate').click();
+        const w = perfkit.within(t.model, 10000000, 20000000, true).kinds.reduce((sum, k) => sum + k.count, 0);
+        done({ told, n, softmax, longest, selected: t.model.event(t.view.selected).name, w });
+      }, 400));`);
+    assert.strictEqual(dom.n, dom.w);
+    assert.ok(dom.softmax > 2 && dom.softmax < dom.n, String(dom.softmax));
+    assert.strictEqual(dom.selected, 'softmax');
+    await isQuiet(browser, url);
+  },
+
+  async 'rows fold low, hide, sort and come back; the window is filled and left'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    await browser.run(FOCUS);
+    const plan = () => browser.run(`const p = perfkit.timelineView.draw.plan; return { order: p.order, high: p.high, height: p.height,
+      full: document.getElementById('timeline').classList.contains('full'), canvas: perfkit.timelineView.draw.height }`);
+    const first = await plan();
+    await browser.keys('c');
+    const low = await plan();
+    assert.ok(low.high[0] < first.high[0] && low.height < first.height);
+    await browser.keys('h');
+    assert.deepStrictEqual((await plan()).order, first.order.slice(1));
+    await browser.keys('H');
+    const again = await plan();
+    assert.deepStrictEqual([again.order, again.high], [first.order, first.high]);
+    await browser.run(`perfkit.timelineView.hideHere(); perfkit.timelineView.select(0)`);
+    assert.deepStrictEqual((await plan()).order, first.order, 'what is selected is seen');
+    await browser.run(`const s = document.getElementById('timeline-order'); s.value = 'name'; s.dispatchEvent(new Event('change'))`);
+    const names = await browser.run(`const t = perfkit.timelineView; return t.draw.plan.order.map((k) => t.model.tracks[k].label)`);
+    assert.deepStrictEqual(names, names.slice().sort());
+    await browser.keys('e');
+    assert.strictEqual((await plan()).full, true);
+    await browser.keys(ESCAPE + ESCAPE);
+    assert.strictEqual((await plan()).full, false);
+    await isQuiet(browser, url);
+  },
+
+  async 'a colour is the same at every zoom'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, canvas = document.querySelector('.timeline-scroll canvas');
+      const ratio = window.devicePixelRatio, seen = [];
+      for (const name of ['softmax', 'HtoD pageable', 'epoch', 'cudaLaunchKernel']) {
+        const i = m.search(name).found[0], length = m.events.end[i] - m.events.start[i];
+        for (const times of [3, 300]) {
+          t.show(m.events.start[i] - length * times / 2, m.events.end[i] + length * times / 2);
+          t.draw.draw(t.view);
+          const box = t.draw.box(t.view, i);
+          const at = canvas.getContext('2d').getImageData(Math.floor(box.x + 1) * ratio, (box.y + box.high - 4) * ratio, 1, 1).data;
+          seen.push([name, '#' + [...at.slice(0, 3)].map((v) => v.toString(16).padStart(2, '0')).join(''), perfkit.css('--' + m.family(i))]);
+        }
+      }
+      return seen;`);
+    dom.forEach(([name, colour, wanted]) => assert.strictEqual(colour, wanted, name));
+    await browser.log('browser'); /* of reading the canvas back */
+    await browser.log('performance');
   },
 
   async 'names are text on the timeline too'(browser) {

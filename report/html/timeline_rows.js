@@ -1,0 +1,73 @@
+/* Which rows of the timeline are drawn, how high and in which order, and the panel that changes it. Rows without an event
+ * in view are folded where they are many or not all rows fit. */
+(function (P) {
+  'use strict';
+  const el = P.el;
+  const FEW = 5;
+
+  const ORDERS = {
+    'as recorded': () => 0,
+    'busiest first': (a, b) => b.busy - a.busy,
+    name: (a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0),
+  };
+
+  /* changed(): the rows must be laid out again. */
+  P.TimelineRows = function (model, changed) {
+    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), slim: new Set(), order: [], foldsEmpty: true };
+    model.tracks.forEach((track) => {
+      track.busy = track.rows.reduce((ns, row) => ns + model.busy[row.first + row.n] - model.busy[row.first], 0);
+    });
+    const has = (track, view) => track.rows.some((row) => {
+      const i = model.firstAfter(row, view.from);
+      return i < row.first + row.n && model.events.start[i] < view.to;
+    });
+
+    /* The processes stay together, in the order in which they were recorded. */
+    self.sort = function (by) {
+      const processes = [...new Set(model.tracks.map((track) => track.process))];
+      self.order = model.tracks.map((track, t) => t).sort((a, b) => {
+        const [x, y] = [model.tracks[a], model.tracks[b]];
+        return processes.indexOf(x.process) - processes.indexOf(y.process) || ORDERS[by](x, y) || a - b;
+      });
+    };
+    self.sort('as recorded');
+
+    /* True: which rows are empty has changed. */
+    self.findEmpty = function (view, tooHigh) {
+      let empty = new Set(self.foldsEmpty ? self.order.filter((t) => !has(model.tracks[t], view)) : []);
+      if (!tooHigh && empty.size <= FEW) empty = new Set(); /* nothing moves for so little */
+      const same = empty.size === self.empty.size && [...empty].every((t) => self.empty.has(t));
+      self.empty = empty;
+      return !same;
+    };
+
+    const flip = (set, t) => { if (!set.delete(t)) set.add(t); };
+    self.flipSlim = (t) => { flip(self.slim, t); changed(); };
+    self.flipHidden = (t) => { flip(self.hidden, t); changed(); };
+    self.showAll = () => { self.hidden.clear(); self.slim.clear(); changed(); };
+    /* Whether the event's row was not drawn. */
+    self.reveal = (t) => [self.folded.delete(model.tracks[t].process), self.hidden.delete(t), self.empty.delete(t)].some(Boolean);
+
+    function line(t) {
+      const track = model.tracks[t], events = track.rows.reduce((n, row) => n + row.n, 0);
+      const box = (set, flipped, what) => el('td', { class: 'left' }, el('input', { type: 'checkbox', checked: set.has(t) === (set === self.slim),
+        'aria-label': what + ' ' + track.label, onchange: () => flipped(t) }));
+      return el('tr', null, box(self.hidden, self.flipHidden, 'Show'), box(self.slim, self.flipSlim, 'Low'), el('td', { class: 'left' }, track.label),
+        el('td', null, P.format.count(events)), el('td', null, P.format.duration(track.busy)));
+    }
+
+    self.panel = function () {
+      const body = el('tbody');
+      const draw = () => body.replaceChildren(...self.order.map(line));
+      const sort = el('select', { id: 'timeline-order', onchange: () => { self.sort(sort.value); draw(); changed(); } },
+        ...Object.keys(ORDERS).map((name) => el('option', null, name)));
+      const fold = el('input', { type: 'checkbox', id: 'timeline-fold-empty', checked: true, onchange: () => { self.foldsEmpty = fold.checked; changed(); } });
+      return el('details', { id: 'timeline-rows', ontoggle: draw }, el('summary', null, 'Rows'),
+        el('div', { class: 'tools' }, el('label', { for: sort.id }, 'Order'), sort, fold, el('label', { for: fold.id }, 'fold rows without events in view, where they are many'),
+          el('button', { type: 'button', onclick: () => { self.showAll(); draw(); } }, 'Show all')),
+        el('div', { class: 'scroll' }, el('table', null, el('thead', null, el('tr', null, ...['Shown', 'Low', 'Row', 'Events', 'Busy'].map((title, k) =>
+          el('th', { scope: 'col', class: 'plain' + (k < 3 ? ' left' : '') }, title)))), body)));
+    };
+    return self;
+  };
+})(window.perfkit);
