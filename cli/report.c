@@ -16,7 +16,7 @@
 
 struct report_options {
     unsigned format, top, findings;
-    bool json, all, ranks, memory, quiet;
+    bool json, all, ranks, memory, iterations, quiet;
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
     const char *prometheus, *roofline, *plots;
@@ -55,6 +55,9 @@ static const struct cli_option report_options[] = {
     CLI_OPTION(
         report_options, memory, "memory", 0, FLAG, NULL,
         "only memory: what was live at its peak, what leaks, what lives briefly, what failed"),
+    CLI_OPTION(report_options, iterations, "iterations", 0, FLAG, NULL,
+               "only iterations: how long each took and what it did, which are slow, whether they "
+               "become slower"),
     CLI_OPTION(report_options, html, "html", 0, FILE, "OUT",
                "one self-contained page for a browser", .group = "Into files"),
     CLI_OPTION(report_options, baseline, "baseline", 0, FILE, "FILE",
@@ -101,6 +104,7 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report train.sqlite --ranks",
      "Which rank waited for which, and what collectives cost."},
     {"perfkit report train.sqlite --memory", "What holds the memory, and whether it leaks."},
+    {"perfkit report train.sqlite --iterations", "Which iterations are slow."},
     {"perfkit report train.sqlite --nvtx step --from 10",
      "Only device work launched in steps, from ten seconds after the start."},
     {"perfkit report train.sqlite --format csv --top 10",
@@ -318,6 +322,12 @@ static enum prof_status write_files(struct prof_capture *capture, const struct r
     return status;
 }
 
+/* How many reports about a part alone. */
+static int parts_wanted(const struct report_options *args)
+{
+    return !!args->ranks + !!args->stats + !!args->memory + !!args->iterations;
+}
+
 static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
@@ -331,6 +341,8 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
         return prof_report_write_ranks(capture, &options, stats_format(args), stdout, err);
     if (args->memory)
         return prof_report_write_memory(capture, &options, stats_format(args), stdout, err);
+    if (args->iterations)
+        return prof_report_write_iterations(capture, &options, stats_format(args), stdout, err);
     const char *format = args->format == FORMAT_NONE ? "text" : format_words[args->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
 }
@@ -353,8 +365,7 @@ static enum prof_status write_reports(struct prof_capture *capture, struct prof_
     enum prof_status status = write_files(capture, args, files, &options, err);
     if (status && status != PROF_NOTFOUND)
         return status;
-    bool one_part = args->stats || args->ranks || args->memory;
-    if (any_file && args->format == FORMAT_NONE && !one_part)
+    if (any_file && args->format == FORMAT_NONE && !parts_wanted(args))
         return status;
     struct prof_error own = {0};
     enum prof_status shown = show_report(capture, args, options, &own);
@@ -375,8 +386,8 @@ static bool options_agree(const char *command, const struct report_options *args
         cli_say(command, "--json and --format %s: give one of them", format_words[args->format]);
         return false;
     }
-    if (!!args->ranks + !!args->stats + !!args->memory > 1) {
-        cli_say(command, "--ranks, --memory and --stats: give one of them");
+    if (parts_wanted(args) > 1) {
+        cli_say(command, "--ranks, --memory, --iterations and --stats: give one of them");
         return false;
     }
     if (args->roofline_of != UINT_MAX && !args->roofline) {
@@ -419,7 +430,7 @@ static bool check_report_options(const char *command, struct report_options *arg
     if (args->roofline_of == UINT_MAX)
         args->roofline_of = PROF_ROOFLINE_KERNELS;
 
-    int on_standard = args->format != FORMAT_NONE || args->stats || args->ranks || args->memory;
+    int on_standard = args->format != FORMAT_NONE || parts_wanted(args);
     for (size_t i = 0; i < OUTPUT_FILES; i++)
         on_standard += is_standard(files[i].path);
     if (on_standard > 1) {

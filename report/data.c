@@ -131,18 +131,23 @@ static enum prof_status load_rooflines(struct prof_report_data *data, struct pro
     return status;
 }
 
+enum prof_status prof_report_load_trust(struct prof_capture *capture,
+                                        const struct prof_report_options *options,
+                                        struct prof_report_data *data, struct prof_error *err)
+{
+    *data = (struct prof_report_data){
+        .capture = capture, .filter = options ? options->filter : NULL, .info = prof_info(capture)};
+    return prof_trust(capture, &data->trust, err);
+}
+
 enum prof_status prof_report_load_ranks(struct prof_capture *capture,
                                         const struct prof_report_options *options,
                                         struct prof_report_data *data, struct prof_error *err)
 {
-    const struct prof_filter *filter = options ? options->filter : NULL;
-    *data = (struct prof_report_data){.capture = capture,
-                                      .filter = filter,
-                                      .info = prof_info(capture),
-                                      .wall_ns = prof_wall_ns(capture, filter)};
+    enum prof_status status = prof_report_load_trust(capture, options, data, err);
+    data->wall_ns = prof_wall_ns(capture, data->filter);
     data->process_count = prof_processes(capture, &data->processes);
-    enum prof_status status = prof_trust(capture, &data->trust, err);
-    return status ? status : prof_ranks(capture, filter, &data->ranks, err);
+    return status ? status : prof_ranks(capture, data->filter, &data->ranks, err);
 }
 
 enum prof_status prof_report_load_screen(struct prof_capture *capture,
@@ -236,6 +241,7 @@ void prof_report_unload(struct prof_report_data *data)
     prof_counter_summary_free(&data->counters);
     prof_exact_free(&data->exact);
     prof_ranks_free(&data->ranks);
+    prof_iteration_list_free(&data->iterations);
     *data = (struct prof_report_data){0};
 }
 

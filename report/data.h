@@ -7,6 +7,7 @@
 #include "libprof/include/prof_stack.h"
 #include "libprof/include/prof_ranks.h"
 #include "libprof/include/prof_findings.h"
+#include "libprof/include/prof_iterations.h"
 #include "report/report.h"
 
 /* A gap of utilisation with its device, so that gaps are one flat table. */
@@ -71,6 +72,7 @@ struct prof_report_data {
     struct prof_report_memory
         *usage; /* allocations by call path (memory.h); NULL unless requested */
     struct prof_ranks ranks;
+    struct prof_iteration_list iterations; /* empty unless requested */
 };
 
 struct prof_report_memory;
@@ -86,6 +88,10 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
                                          struct prof_report_data *data, struct prof_error *err);
 /* Only what the report about ranks shows. */
 enum prof_status prof_report_load_ranks(struct prof_capture *capture,
+                                        const struct prof_report_options *options,
+                                        struct prof_report_data *data, struct prof_error *err);
+/* Only what the capture may be trusted with. */
+enum prof_status prof_report_load_trust(struct prof_capture *capture,
                                         const struct prof_report_options *options,
                                         struct prof_report_data *data, struct prof_error *err);
 void prof_report_unload(struct prof_report_data *data);

@@ -299,7 +299,8 @@ static void csv_trust(FILE *out, const struct prof_trust *trust)
     }
 }
 
-void prof_report_markdown_filter(FILE *out, const struct prof_report_data *data)
+/* What is left out by a filter; nothing without one. */
+static void put_markdown_filter(FILE *out, const struct prof_report_data *data)
 {
     char only[600];
     prof_report_filter_words(data->capture, data->filter, only, sizeof only);
@@ -322,7 +323,7 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
     const char *bold = data->trust.complete ? "" : "**";
     fprintf(out, "; %s; capture: %s%s%s\n", ending, bold,
             prof_trust_status_words(data->trust.status), bold);
-    prof_report_markdown_filter(out, data);
+    put_markdown_filter(out, data);
     for (size_t i = 0; i < data->trust.statement_count; i++) {
         const struct prof_statement *statement = &data->trust.statements[i];
         if (statement->level == PROF_TRUST_NOTE)
@@ -331,6 +332,42 @@ void prof_report_markdown_head(FILE *out, const struct prof_report_data *data)
         prof_report_markdown_prose(out, statement->text);
         fputc('\n', out);
     }
+}
+
+/* ---- heads of the reports about a part ------------------------------------------------------- */
+
+#define LABEL 11 /* columns of the labels on the left */
+
+void prof_report_part_head(const struct prof_report_page *page, const struct prof_report_data *data,
+                           const struct prof_report_notes *notes)
+{
+    char only[600];
+    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
+    prof_report_wrap(page, LABEL, "Command", command ? command : "");
+    free(command);
+    prof_report_filter_words(data->capture, data->filter, only, sizeof only);
+    if (only[0])
+        prof_report_wrap(page, LABEL, "Only", only);
+    if (!data->trust.complete)
+        prof_report_wrap(
+            page, LABEL, "Trust",
+            data->trust.status == PROF_TRUST_AT_RISK
+                ? "AT RISK: `perfkit report` says what may be missing"
+                : "INCOMPLETE: `perfkit report` says what was lost; figures may be too low");
+    for (size_t i = 0; i < notes->count; i++)
+        prof_report_wrap(page, LABEL, i ? "" : "Notes", notes->text[i]);
+}
+
+void prof_report_markdown_part_head(FILE *out, const char *what,
+                                    const struct prof_report_data *data,
+                                    const struct prof_report_notes *notes)
+{
+    const char *bold = data->trust.complete ? "" : "**";
+    fprintf(out, "# %s", what);
+    prof_report_markdown_prose(out, data->info->command);
+    fprintf(out, "\n\ncapture: %s%s%s\n", bold, prof_trust_status_words(data->trust.status), bold);
+    put_markdown_filter(out, data);
+    prof_report_markdown_notes(out, notes);
 }
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -485,4 +522,12 @@ enum prof_status prof_report_write_memory(struct prof_capture *capture,
                                           struct prof_error *err)
 {
     return write_document(&prof_report_memory_document, capture, options, format, out, err);
+}
+
+enum prof_status prof_report_write_iterations(struct prof_capture *capture,
+                                              const struct prof_report_options *options,
+                                              enum prof_report_format format, FILE *out,
+                                              struct prof_error *err)
+{
+    return write_document(&prof_report_iterations_document, capture, options, format, out, err);
 }

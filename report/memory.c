@@ -238,28 +238,12 @@ static void describe_memory(const struct prof_report_data *data, struct prof_rep
 
 /* ---- the report about memory alone ----------------------------------------------------------- */
 
-#define LABEL 11 /* columns of the labels on the left */
-
 static void memory_text_head(const struct prof_report_page *page,
                              const struct prof_report_data *data)
 {
     struct prof_report_notes notes;
-    char only[600];
-    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
-    prof_report_wrap(page, LABEL, "Command", command ? command : "");
-    free(command);
-    prof_report_filter_words(data->capture, data->filter, only, sizeof only);
-    if (only[0])
-        prof_report_wrap(page, LABEL, "Only", only);
-    if (!data->trust.complete)
-        prof_report_wrap(
-            page, LABEL, "Trust",
-            data->trust.status == PROF_TRUST_AT_RISK
-                ? "AT RISK: `perfkit report` says what may be missing"
-                : "INCOMPLETE: `perfkit report` says what was lost; figures may be too low");
     describe_memory(data, &notes);
-    for (size_t i = 0; i < notes.count; i++)
-        prof_report_wrap(page, LABEL, i ? "" : "Notes", notes.text[i]);
+    prof_report_part_head(page, data, &notes);
 }
 
 static void memory_json_members(struct prof_json *json, const struct prof_report_data *data)
@@ -276,13 +260,8 @@ static void memory_json_members(struct prof_json *json, const struct prof_report
 static void memory_markdown_head(FILE *out, const struct prof_report_data *data)
 {
     struct prof_report_notes notes;
-    fputs("# Memory of ", out);
-    prof_report_markdown_prose(out, data->info->command);
-    const char *bold = data->trust.complete ? "" : "**";
-    fprintf(out, "\n\ncapture: %s%s%s\n", bold, prof_trust_status_words(data->trust.status), bold);
-    prof_report_markdown_filter(out, data);
     describe_memory(data, &notes);
-    prof_report_markdown_notes(out, &notes);
+    prof_report_markdown_part_head(out, "Memory of ", data, &notes);
 }
 
 static bool why_no_memory(const struct prof_report_data *data)
@@ -294,9 +273,7 @@ static enum prof_status load_memory_data(struct prof_capture *capture,
                                          const struct prof_report_options *options,
                                          struct prof_report_data *data, struct prof_error *err)
 {
-    *data = (struct prof_report_data){
-        .capture = capture, .filter = options ? options->filter : NULL, .info = prof_info(capture)};
-    enum prof_status status = prof_trust(capture, &data->trust, err);
+    enum prof_status status = prof_report_load_trust(capture, options, data, err);
     if (!status)
         status = prof_pool_summary(capture, data->filter, &data->pools, err);
     return status ? status : prof_report_load_memory(data, err);

@@ -90,6 +90,12 @@ enum prof_status prof_report_write_memory(struct prof_capture *capture,
                                           enum prof_report_format format, FILE *out,
                                           struct prof_error *err);
 
+/* The iterations one by one: what is usual, which are slow, and where their time went. */
+enum prof_status prof_report_write_iterations(struct prof_capture *capture,
+                                              const struct prof_report_options *options,
+                                              enum prof_report_format format, FILE *out,
+                                              struct prof_error *err);
+
 struct prof_report_writer {
     const char *name; /* "text", "json", "csv", "markdown", "chrome-trace", "flamegraph", "html" */
     const char *extension;   /* with its dot, as a file of this kind is usually called: ".html" */

@@ -43,8 +43,6 @@ PROF_REPORT_WRITERS(PROF_REPORT_DECLARE_WRITER)
 /* Prose in Markdown, escaped and cut to 1000 columns. */
 void prof_report_markdown_prose(FILE *out, const char *text);
 void prof_report_markdown_notes(FILE *out, const struct prof_report_notes *notes); /* a list */
-/* What is left out by a filter; nothing without one. */
-void prof_report_markdown_filter(FILE *out, const struct prof_report_data *data);
 void prof_report_markdown_head(FILE *out, const struct prof_report_data *data);
 
 /* "from 1.00 s to 2.00 s, process 4711, GPU 0, kernels with \"gemm\"", cut to `size`; "" when
@@ -70,7 +68,16 @@ struct prof_report_document {
     void (*json_members)(struct prof_json *json, const struct prof_report_data *data);
     void (*markdown_head)(FILE *out, const struct prof_report_data *data);
 };
-extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document;
+extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document,
+    prof_report_iterations_document;
+
+/* What begins the reports about a part: the command, the filter, whether the capture is whole, and
+ * the notes. `what`: "Memory of ". */
+void prof_report_part_head(const struct prof_report_page *page, const struct prof_report_data *data,
+                           const struct prof_report_notes *notes);
+void prof_report_markdown_part_head(FILE *out, const char *what,
+                                    const struct prof_report_data *data,
+                                    const struct prof_report_notes *notes);
 
 /* Flush and say whether everything was written. */
 enum prof_status prof_report_flush(FILE *out, struct prof_error *err);

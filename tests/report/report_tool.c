@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libprof/store/store.h"
+#include "report/iterations.h"
 #include "report/memory.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -165,6 +166,8 @@ int main(int argc, char **argv)
         return list_tables(prof_report_tables);
     if (argc == 3 && !strcmp(argv[1], "tables") && !strcmp(argv[2], "memory"))
         return list_tables(prof_report_memory_tables);
+    if (argc == 3 && !strcmp(argv[1], "tables") && !strcmp(argv[2], "iterations"))
+        return list_tables(prof_report_iteration_tables);
     if (argc == 4 && !strcmp(argv[1], "make"))
         return make(argv[2], argv[3]);
     if (argc >= 5 && !strcmp(argv[1], "write"))

@@ -230,7 +230,7 @@ database.execute("UPDATE string SET value = value || ? WHERE id < 10", (escape,)
 database.commit()
 database.close()
 statistics = ",".join(row["name"] for row in json.loads(report("--stats", "list", "--format", "json").stdout))
-for words in ((), ("--all",), ("--memory",), ("--ranks",), ("--stats", statistics)):
+for words in ((), ("--all",), ("--memory",), ("--iterations",), ("--ranks",), ("--stats", statistics)):
     for kind in ("text", "markdown", "csv"):
         read = table if kind == "csv" else terminal
         read(report(*words, "--format", kind, "words.sqlite").stdout or b"-")

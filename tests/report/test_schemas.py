@@ -81,7 +81,8 @@ store = {}
 for file_name in sorted(os.listdir(schemas)):
     with open(os.path.join(schemas, file_name), encoding="utf-8") as file:
         store[file_name] = json.load(file)
-for file_name, which in (("report.json", ()), ("memory.json", ("memory",))):
+for file_name, which in (("report.json", ()), ("memory.json", ("memory",)),
+                         ("iterations.json", ("iterations",))):
     current = json.dumps(store[file_name], indent=1, ensure_ascii=False) + "\n"
     wanted = json.dumps(with_tables(store[file_name], which), indent=1, ensure_ascii=False) + "\n"
     if update:
@@ -130,6 +131,7 @@ for fixture in FIXTURES:
           fixture + ", a part")
     check("ranks.json", run("report", "--ranks", "--json", capture), fixture)
     check("memory.json", run("report", "--memory", "--json", capture), fixture)
+    check("iterations.json", run("report", "--iterations", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
 check("version.json", run("version", "--json"), "version")

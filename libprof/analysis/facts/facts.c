@@ -270,7 +270,7 @@ static enum prof_status read_ops(struct prof_facts *f, const struct prof_filter 
                   PROF_FIELD(SOURCE_KIND) | PROF_FIELD(TARGET_KIND) | PROF_FIELD(BLOCKING) |
                   PROF_FIELD(LAUNCH) | PROF_FIELDS_ROOFLINE,
         .scope = scope};
-    if (prof_scope_only_kernels(scope) || f->kept)
+    if (prof_scope_only_kernels(scope) || f->kept || f->without_roofs)
         return prof_event_rows(f->capture, &query, add_facts_operation, f, err);
     enum prof_status status =
         prof_roofline_gather_open(&readers.roofs, f->capture, filter, PROF_ROOFLINE_CONFIGS, err);
@@ -584,11 +584,12 @@ enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct pro
 }
 
 static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *capture,
-                                   const struct prof_filter *filter, bool few,
+                                   const struct prof_filter *filter, bool few, bool phase,
                                    struct prof_error *err)
 {
     struct prof_scope scope;
-    *f = (struct prof_facts){.capture = capture, .end_ns = prof_end_ns(capture)};
+    *f = (struct prof_facts){
+        .capture = capture, .end_ns = prof_end_ns(capture), .without_roofs = !phase};
     enum prof_status status = prof_scope_open(&scope, capture, filter, err);
     if (!status)
         status = prof_begin(capture, err);
@@ -612,7 +613,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
     if (!prof_facts_ways(f))
         return prof_out_of_memory(err);
     status = prof_phases_find(&f->phases, f, filter, err);
-    if (status)
+    if (status || !phase)
         return status;
     status = prof_facts_phase(f, f->phases.main, err);
     return status ? status : prof_facts_missing(f, err);
@@ -621,13 +622,19 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
 enum prof_status prof_facts_load(struct prof_facts *f, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err)
 {
-    return load_facts(f, capture, filter, false, err);
+    return load_facts(f, capture, filter, false, true, err);
 }
 
 enum prof_status prof_facts_load_few(struct prof_facts *f, struct prof_capture *capture,
                                      const struct prof_filter *filter, struct prof_error *err)
 {
-    return load_facts(f, capture, filter, true, err);
+    return load_facts(f, capture, filter, true, true, err);
+}
+
+enum prof_status prof_facts_load_phases(struct prof_facts *f, struct prof_capture *capture,
+                                        const struct prof_filter *filter, struct prof_error *err)
+{
+    return load_facts(f, capture, filter, true, false, err);
 }
 
 void prof_facts_free(struct prof_facts *f)

@@ -171,7 +171,7 @@ struct prof_facts {
 
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
-    bool has_roofs;
+    bool has_roofs, without_roofs;
     unsigned char *kept; /* prof_facts_load_few: by place in capture.configs, 1 = with a shape of
                             its own; NULL = all */
     bool impossible;     /* those are more than any run can have: damaged, nothing is judged */
@@ -196,11 +196,32 @@ enum prof_status prof_facts_load_few(struct prof_facts *facts, struct prof_captu
                                      const struct prof_filter *filter, struct prof_error *err);
 enum prof_status prof_facts_load(struct prof_facts *facts, struct prof_capture *capture,
                                  const struct prof_filter *filter, struct prof_error *err);
+/* Likewise few, and what repeats without what the phases show: no phase is chosen, no roofs. */
+enum prof_status prof_facts_load_phases(struct prof_facts *facts, struct prof_capture *capture,
+                                        const struct prof_filter *filter, struct prof_error *err);
 void prof_facts_free(struct prof_facts *facts);
 
 /* Make the facts those of a phase: what shapes, devices, calls and clocks show within it. After
  * loading they are those of the main one. */
 enum prof_status prof_facts_phase(struct prof_facts *facts, size_t phase, struct prof_error *err);
+
+/* A stretch of time in which a device had one state. */
+struct prof_piece {
+    enum prof_slice slice;
+    uint32_t device;         /* index into prof_facts.devices */
+    uint32_t shape;          /* that ran; of idle time, that came next: PROF_NO_SHAPE = none */
+    uint32_t call;           /* idle time: string id of the call that the host was in, 0 = none */
+    uint32_t stream, thread; /* of what came next, ids */
+    int64_t begin, end;
+};
+#define PROF_NO_SHAPE UINT32_MAX
+typedef void prof_piece_seen(void *user, const struct prof_piece *piece);
+
+/* The states of all devices within a set of intervals, as the waterfall of a phase has them: each
+ * nanosecond of each device is in one piece. A piece may begin before its interval and end after it. What the facts
+ * say of a phase does not hold afterwards. False: out of memory. */
+bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *intervals,
+                       prof_piece_seen *seen, void *user);
 
 /* Parts of the loading. */
 bool prof_facts_ways(struct prof_facts *facts); /* before any phase */

@@ -404,7 +404,7 @@ enum prof_status prof_iterations_check(struct prof_capture *capture,
                                        const struct prof_filter *filter, struct prof_error *err)
 {
     struct prof_facts facts;
-    enum prof_status status = prof_facts_load_few(&facts, capture, filter, err);
+    enum prof_status status = prof_facts_load_phases(&facts, capture, filter, err);
     prof_facts_free(&facts);
     return status;
 }

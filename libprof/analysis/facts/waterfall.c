@@ -130,7 +130,6 @@ static bool typical_idle_finish(const struct typical_idle *idle,
 /* Host calls looked at per gap; more of them in one gap are the same mixture. */
 #define CALLS_PER_GAP 64
 #define NOT_BEHIND UINT32_MAX
-#define NO_SHAPE UINT32_MAX
 #define BEHIND_A_WAIT (UINT32_MAX - 1)
 /* Kernels that repeat in turn and still are a row: split-K and its reduction. */
 #define PERIODS 2
@@ -153,6 +152,7 @@ struct sweep {
     int64_t last_call;        /* when the latest of the operations so far was launched */
     int64_t gap[PROF_SLICES]; /* the idle time being reported */
     int64_t woken;            /* of its PROF_SLICE_SYNC, after the wait */
+    uint32_t call;            /* name of the call in which the host is, 0 = none */
     struct prof_map streams;
     struct typical_idle *idle;
 };
@@ -160,6 +160,8 @@ struct sweep {
 struct work {
     struct prof_facts *facts;
     struct sweep *sweeps;
+    prof_piece_seen *seen; /* instead of the sums of a phase; NULL = those */
+    void *user;
 };
 
 /* ---- busy time ------------------------------------------------------------------------------- */
@@ -203,7 +205,7 @@ static void begin_behind(struct sweep *s, uint32_t whose, int64_t stood_ns)
 static void note_wait(struct work *w, struct sweep *s, enum prof_slice slice)
 {
     struct prof_shape *last =
-        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+        s->last_shape == PROF_NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
     if (!s->waited && last && slice == PROF_SLICE_SYNC)
         last->awaited++;
     if (!s->waited && s->behind != s->last_shape)
@@ -239,6 +241,18 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     int64_t length = within(w->facts, s, begin, end);
     if (!length)
         return;
+    if (w->seen) {
+        struct prof_piece piece = {.slice = slice,
+                                   .device = (uint32_t)(s - w->sweeps),
+                                   .shape = shape,
+                                   .call = s->call,
+                                   .stream = op ? op->stream : 0,
+                                   .thread = op ? op->thread : 0,
+                                   .begin = begin,
+                                   .end = end};
+        w->seen(w->user, &piece);
+        return;
+    }
     s->facts->slice_ns[slice] += length;
     s->gap[slice] += length;
     if (slice == PROF_SLICE_SYNC || slice == PROF_SLICE_COPY_CALL)
@@ -246,9 +260,9 @@ static void spend(struct work *w, struct sweep *s, enum prof_slice slice, int64_
     if (slice == PROF_SLICE_LAUNCH)
         note_launching(s, length);
     if (slice >= PROF_SLICE_FIRST_IDLE) {
-        if (s->last_shape != NO_SHAPE)
+        if (s->last_shape != PROF_NO_SHAPE)
             w->facts->shapes.data[s->last_shape].after_ns[slice] += length;
-        if (shape == NO_SHAPE)
+        if (shape == PROF_NO_SHAPE)
             return;
         w->facts->shapes.data[shape].idle_ns[slice] += length;
         if (slice == PROF_SLICE_HOST && w->facts->step_name &&
@@ -324,7 +338,7 @@ static size_t calls_before(const struct prof_call *calls, size_t count, int64_t 
 static void spend_between(struct work *w, struct sweep *s, int64_t begin, int64_t end,
                           const struct prof_op *op)
 {
-    bool brief = end - begin < BETWEEN_LAUNCHES_NS && op->shape != NO_SHAPE;
+    bool brief = end - begin < BETWEEN_LAUNCHES_NS && op->shape != PROF_NO_SHAPE;
     enum prof_slice slice = brief ? PROF_SLICE_LAUNCH : PROF_SLICE_HOST;
     spend(w, s, slice, begin, end, op, op->shape);
 }
@@ -356,9 +370,11 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         int64_t own_end = call_end < end ? call_end : end;
         int64_t own = call->start > begin ? call->start : begin;
         spend_between(w, s, bubble_end, end, op);
+        s->call = call->name;
         spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
         s->woken += within(w->facts, s, own_end > begin ? own_end : begin, bubble_end);
         spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
+        s->call = 0;
         end = own;
     }
     spend_between(w, s, begin, end, op);
@@ -407,7 +423,7 @@ static void begin_row(struct sweep *s)
 /* After its last operation in an interval: what the thread did that had launched that one. */
 static void spend_tail(struct work *w, struct sweep *s, struct prof_interval interval)
 {
-    struct prof_op none = {.start = interval.end, .thread = s->last_thread, .shape = NO_SHAPE};
+    struct prof_op none = {.start = interval.end, .thread = s->last_thread, .shape = PROF_NO_SHAPE};
     int64_t begin = s->done > interval.begin ? s->done : interval.begin;
     if (begin >= interval.end)
         return;
@@ -430,7 +446,7 @@ static void pass_intervals(struct work *w, struct sweep *s, int64_t time)
         spend_tail(w, s, old);
         advance_busy_time(w, s, begin);
         s->done = s->done > begin ? s->done : begin;
-        s->last_shape = NO_SHAPE;
+        s->last_shape = PROF_NO_SHAPE;
         s->waited = false;
         begin_behind(s, NOT_BEHIND, 0);
         begin_row(s);
@@ -512,7 +528,7 @@ static void count_packable(struct work *w, const struct sweep *s, uint32_t numbe
 {
     struct prof_shape *shape = &w->facts->shapes.data[number];
     const struct prof_shape *before =
-        s->last_shape == NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
+        s->last_shape == PROF_NO_SHAPE ? NULL : &w->facts->shapes.data[s->last_shape];
     shape->packable += before && s->last_launched && before->kind == PROF_OP_TRANSFER &&
                        before->copy_kind == shape->copy_kind;
 }
@@ -577,28 +593,55 @@ static bool finish_device_sweep(struct work *w, struct sweep *s)
     return ok;
 }
 
-bool prof_facts_waterfall(struct prof_facts *f)
+static bool sweep_devices(struct work *w)
 {
-    struct work w = {.facts = f, .sweeps = calloc(f->devices.count + 1, sizeof *w.sweeps)};
+    struct prof_facts *f = w->facts;
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    bool ok = w.sweeps != NULL, failed = false;
+    w->sweeps = calloc(f->devices.count + 1, sizeof *w->sweeps);
+    bool ok = w->sweeps != NULL, failed = false;
     for (size_t i = 0; ok && i < f->devices.count; i++) {
-        w.sweeps[i].facts = &f->devices.data[i];
-        w.sweeps[i].done = f->begin;
-        w.sweeps[i].last_shape = NO_SHAPE;
-        w.sweeps[i].behind = NOT_BEHIND;
-        w.sweeps[i].idle = typical_idle_new(f, &failed);
-        begin_row(&w.sweeps[i]);
+        w->sweeps[i].facts = &f->devices.data[i];
+        w->sweeps[i].done = f->begin;
+        w->sweeps[i].last_shape = PROF_NO_SHAPE;
+        w->sweeps[i].behind = NOT_BEHIND;
+        w->sweeps[i].idle = w->seen ? NULL : typical_idle_new(f, &failed);
+        begin_row(&w->sweeps[i]);
     }
     ok = ok && !failed;
     int64_t end = f->end > f->phase->device_end ? f->end : f->phase->device_end;
     prof_facts_seek(f, &walk, f->begin);
     while (ok && (op = prof_facts_next(f, &walk, &kind)) && op->start < end)
-        ok = sweep_operation(&w, op);
-    for (size_t i = 0; w.sweeps && i < f->devices.count; i++)
-        ok = finish_device_sweep(&w, &w.sweeps[i]) && ok;
-    free(w.sweeps);
+        ok = sweep_operation(w, op);
+    for (size_t i = 0; w->sweeps && i < f->devices.count; i++)
+        ok = finish_device_sweep(w, &w->sweeps[i]) && ok;
+    free(w->sweeps);
+    return ok;
+}
+
+bool prof_facts_waterfall(struct prof_facts *f)
+{
+    struct work w = {.facts = f};
+    return sweep_devices(&w);
+}
+
+bool prof_facts_pieces(struct prof_facts *f, const struct prof_intervals *intervals,
+                       prof_piece_seen *seen, void *user)
+{
+    struct prof_phase phase = {.intervals = *intervals};
+    struct work w = {.facts = f, .seen = seen, .user = user};
+    bool ok = prof_phase_measure(&phase);
+    if (ok && intervals->count) {
+        phase.device_end = phase.end;
+        f->phase = &phase;
+        f->begin = phase.begin;
+        f->end = phase.end;
+        f->steps = 0;
+        f->step_name = NULL;
+        ok = sweep_devices(&w);
+        f->phase = &f->phases.list.data[f->phases.main];
+    }
+    free(phase.before);
     return ok;
 }

@@ -546,7 +546,8 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     return status;
 }
 
-static const char *why_not(const struct prof_capture *capture, const struct prof_filter *filter)
+const char *prof_why_not_judged(const struct prof_capture *capture,
+                                const struct prof_filter *filter)
 {
     if (filter && (filter->kernel || filter->kernel_pattern || filter->stream ||
                    filter->stream_count || filter->thread || filter->range))
@@ -605,7 +606,7 @@ enum prof_status prof_overview(struct prof_capture *capture, const struct prof_f
     struct prof_facts facts;
     enum prof_status status = PROF_OK;
     bool told = false;
-    *findings = (struct prof_findings){.why_none = why_not(capture, filter)};
+    *findings = (struct prof_findings){.why_none = prof_why_not_judged(capture, filter)};
     if (utilisation)
         *utilisation = (struct prof_utilisation){0};
     if (!findings->why_none) {

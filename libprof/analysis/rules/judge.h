@@ -166,4 +166,8 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
                                   const struct prof_facts *facts, struct prof_findings *result,
                                   struct prof_error *err);
 
+/* Why nothing is judged with this filter, static; NULL = it is. */
+const char *prof_why_not_judged(const struct prof_capture *capture,
+                                const struct prof_filter *filter);
+
 #endif

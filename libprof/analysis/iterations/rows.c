@@ -1,0 +1,336 @@
+/* The iterations of a run as rows: how long each took, what it did, and in which state its device
+ * was each nanosecond of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/facts/iteration_parts.h"
+#include "libprof/analysis/iterations/iterations.h"
+#include "libprof/analysis/rules/judge.h"
+#include "libprof/base/saturate.h"
+
+/* A call of the thread that runs the iteration. */
+struct host_call {
+    int64_t begin;
+    uint32_t duration, iteration;
+};
+
+/* The iterations of one thread, all on the device that it launches most on. */
+struct lane {
+    int64_t thread;
+    size_t from, to, at; /* in `it.list`; at: the last one found */
+    uint32_t device;     /* index into facts.devices */
+    int64_t operations;  /* on it */
+};
+
+struct work {
+    struct prof_facts *facts;
+    struct prof_iterations it;
+    struct prof_iteration_row *rows; /* as it.list */
+    PROF_ARRAY(struct lane) lanes;
+    struct prof_map launches; /* lane << 32 | device -> operations */
+    PROF_ARRAY(struct host_call) calls;
+    bool failed;
+};
+
+/* ---- what an iteration did ------------------------------------------------------------------- */
+
+static struct lane *lane_of_iteration(struct work *w, size_t iteration)
+{
+    size_t low;
+    PROF_FIND_FIRST(low, at, w->lanes.count, w->lanes.data[at].to > iteration);
+    return &w->lanes.data[low];
+}
+
+static void add_host_call(struct work *w, size_t iteration, int64_t begin, int64_t duration)
+{
+    uint32_t length = duration > UINT32_MAX ? UINT32_MAX : (uint32_t)duration;
+    if (!prof_array_push(&w->calls, (struct host_call){begin, length, (uint32_t)iteration}))
+        w->failed = true;
+}
+
+static void count_iteration_operation(struct work *w, const struct prof_op *op)
+{
+    const struct prof_shape *shape = &w->facts->shapes.data[op->shape];
+    size_t i = prof_iteration_at(&w->it, op->thread, prof_op_asked_at(op));
+    if (i == PROF_NO_ITERATION)
+        return;
+    struct prof_iteration *it = &w->it.list.data[i];
+    struct prof_iteration_row *row = &w->rows[i];
+    int64_t end = op->start + op->duration;
+    it->covered = end > it->covered ? end : it->covered;
+    if (prof_is_kernel(shape)) {
+        row->launches++;
+    } else {
+        row->transfers++;
+        row->bytes = prof_add(row->bytes, shape->bytes > 0 ? shape->bytes : 0);
+    }
+    if (op->thread == it->thread && op->call != PROF_UNKNOWN && op->call_duration)
+        add_host_call(w, i, op->call, op->call_duration);
+    struct lane *lane = lane_of_iteration(w, i);
+    uint64_t key = (uint64_t)(lane - w->lanes.data) << 32 | shape->device;
+    uint64_t *known = prof_map_get(&w->launches, key);
+    int64_t operations = known ? (int64_t)++ * known : 1;
+    if (!known && !prof_map_put(&w->launches, key, 1))
+        w->failed = true;
+    if (operations > lane->operations) {
+        lane->operations = operations;
+        lane->device = shape->device;
+    }
+}
+
+static void count_iteration_calls(struct work *w)
+{
+    const struct prof_facts *f = w->facts;
+    for (size_t c = 0; c < f->calls.count; c++) {
+        const struct prof_call *call = &f->calls.data[c];
+        size_t i = prof_iteration_at(&w->it, call->thread, call->start);
+        if (i == PROF_NO_ITERATION)
+            continue;
+        if (call->class_ == WIRE_CLASS_SYNC) {
+            w->rows[i].synchronizations++;
+            w->rows[i].sync_ns = prof_add(w->rows[i].sync_ns, call->duration);
+        }
+        if (call->thread == w->it.list.data[i].thread)
+            add_host_call(w, i, call->start, call->duration);
+    }
+    for (size_t a = 0; a < f->lifetimes.count; a++) {
+        const struct prof_lifetime *one = &f->lifetimes.data[a];
+        size_t i = prof_iteration_at(&w->it, one->thread, one->start);
+        if (i == PROF_NO_ITERATION)
+            continue;
+        w->rows[i].allocations++;
+        w->rows[i].allocated_bytes = prof_add(w->rows[i].allocated_bytes, one->bytes);
+    }
+}
+
+static int by_host_call(const void *a, const void *b)
+{
+    const struct host_call *x = a, *y = b;
+    return PROF_COMPARE(x->iteration, y->iteration) ?: PROF_COMPARE(x->begin, y->begin);
+}
+
+/* Calls of several streams and tables come nearly in order. */
+static void unite_calls(struct work *w)
+{
+    struct host_call *calls = w->calls.data;
+    size_t moves = 0, most = 16 * w->calls.count;
+    for (size_t i = 1; i < w->calls.count && moves < most; i++) {
+        struct host_call one = calls[i];
+        size_t k = i;
+        for (; k && by_host_call(&calls[k - 1], &one) > 0 && moves < most; k--, moves++)
+            calls[k] = calls[k - 1];
+        calls[k] = one;
+    }
+    if (moves >= most && w->calls.count)
+        qsort(calls, w->calls.count, sizeof *calls, by_host_call);
+    int64_t done = INT64_MIN;
+    for (size_t i = 0; i < w->calls.count; i++) {
+        if (!i || calls[i].iteration != calls[i - 1].iteration)
+            done = INT64_MIN;
+        int64_t end = calls[i].begin + calls[i].duration;
+        int64_t begin = calls[i].begin > done ? calls[i].begin : done;
+        w->rows[calls[i].iteration].api_ns += end > begin ? end - begin : 0;
+        done = end > done ? end : done;
+    }
+    prof_array_free(&w->calls);
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* Pieces come in order, but for those of one gap. */
+static void add_piece(void *user, const struct prof_piece *piece)
+{
+    struct work *w = user;
+    const struct prof_iteration *list = w->it.list.data;
+    for (size_t l = 0; l < w->lanes.count; l++) {
+        struct lane *lane = &w->lanes.data[l];
+        if (lane->device != piece->device)
+            continue;
+        while (lane->at > lane->from && list[lane->at].from > piece->begin)
+            lane->at--;
+        while (lane->at + 1 < lane->to && list[lane->at + 1].from <= piece->begin)
+            lane->at++;
+        for (size_t i = lane->at; i < lane->to && list[i].from < piece->end; i++) {
+            int64_t last = list[i].from + list[i].time_ns;
+            int64_t begin = list[i].from > piece->begin ? list[i].from : piece->begin;
+            int64_t end = last < piece->end ? last : piece->end;
+            w->rows[i].ns[piece->slice] += end > begin ? end - begin : 0;
+        }
+    }
+}
+
+static bool add_states(struct work *w)
+{
+    struct prof_intervals all = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->it.list.count; i++) {
+        const struct prof_iteration *one = &w->it.list.data[i];
+        ok = prof_intervals_add(&all, one->from, one->from + one->time_ns);
+    }
+    prof_intervals_normalise(&all);
+    ok = ok && prof_facts_pieces(w->facts, &all, add_piece, w);
+    prof_array_free(&all);
+    return ok;
+}
+
+/* ---- rows and series ------------------------------------------------------------------------- */
+
+static int by_row_start(const void *a, const void *b)
+{
+    const struct prof_iteration_row *x = a, *y = b;
+    return PROF_COMPARE(x->start_ns, y->start_ns) ?: PROF_COMPARE(x->thread, y->thread);
+}
+
+/* series: until here the phase; the rows' number until they have theirs is that of the iteration.
+ */
+static void fill_iteration_rows(struct work *w)
+{
+    for (size_t i = 0; i < w->it.list.count; i++) {
+        const struct prof_iteration *one = &w->it.list.data[i];
+        struct prof_iteration_row *row = &w->rows[i];
+        row->series = one->phase;
+        row->thread = one->thread;
+        row->device = w->facts->devices.count
+                          ? w->facts->devices.data[lane_of_iteration(w, i)->device].id
+                          : 0;
+        row->start_ns = one->from;
+        row->duration_ns = one->time_ns > 0 ? one->time_ns : 0;
+        row->warm_up = !one->steady;
+        for (int s = 0; s < PROF_SLICE_FIRST_IDLE; s++)
+            row->device_ns += row->ns[s];
+    }
+    qsort(w->rows, w->it.list.count, sizeof *w->rows, by_row_start);
+    for (size_t i = 0; i < w->it.list.count; i++)
+        w->rows[i].number = (int64_t)i + 1;
+}
+
+static bool number_series(struct work *w, struct prof_iteration_list *list)
+{
+    struct prof_map numbers = {0};
+    bool ok = true, fresh;
+    size_t most = w->it.list.count;
+    list->series = calloc(w->facts->phases.list.count * w->lanes.count + 1, sizeof *list->series);
+    for (size_t i = 0; ok && list->series && i < most; i++) {
+        struct prof_iteration_row *row = &w->rows[i];
+        uint32_t number = prof_group_number(
+            &numbers, (uint64_t)row->series << 32 | (uint64_t)row->thread, &fresh);
+        const struct prof_thread *thread = prof_thread(w->facts->capture, row->thread);
+        ok = number != PROF_NO_GROUP;
+        if (ok && fresh) {
+            list->series[number] =
+                (struct prof_iteration_series){.phase = row->series,
+                                               .thread = row->thread,
+                                               .process = thread ? thread->process : 0};
+            list->series_count++;
+        }
+        if (ok) {
+            row->series = number;
+            ++*(row->warm_up ? &list->series[number].warm_up : &list->series[number].count);
+        }
+    }
+    prof_map_free(&numbers);
+    return ok && list->series;
+}
+
+static bool measure_series(struct prof_iteration_list *list)
+{
+    struct prof_iteration_row **rows = malloc((list->count + 1) * sizeof *rows);
+    bool ok = rows != NULL;
+    for (size_t s = 0; ok && s < list->series_count; s++) {
+        size_t count = 0;
+        for (size_t i = 0; i < list->count; i++) {
+            if (list->rows[i].series == s && !list->rows[i].warm_up)
+                rows[count++] = &list->rows[i];
+        }
+        ok = prof_series_measure(&list->series[s], rows, count);
+    }
+    free(rows);
+    return ok;
+}
+
+static bool open_lanes(struct work *w)
+{
+    for (size_t from = 0, to; from < w->it.list.count; from = to) {
+        to = prof_iterations_thread_end(&w->it, from);
+        if (!prof_array_push(&w->lanes, (struct lane){.thread = w->it.list.data[from].thread,
+                                                      .from = from,
+                                                      .to = to,
+                                                      .at = from}))
+            return false;
+    }
+    for (size_t i = 0; i < w->it.list.count; i++)
+        w->it.list.data[i].covered = INT64_MIN;
+    return true;
+}
+
+static bool list_iterations(struct work *w, struct prof_iteration_list *list)
+{
+    w->rows = calloc(w->it.list.count, sizeof *w->rows);
+    if (!w->rows || !open_lanes(w))
+        return false;
+    for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++) {
+        for (size_t i = 0; !w->failed && i < w->facts->ops[kind].count; i++) {
+            struct prof_op op = prof_facts_op(w->facts, kind, i);
+            count_iteration_operation(w, &op);
+        }
+    }
+    count_iteration_calls(w);
+    unite_calls(w);
+    prof_iterations_time(&w->it);
+    if (w->failed || !add_states(w))
+        return false;
+    fill_iteration_rows(w);
+    list->rows = w->rows;
+    list->count = w->it.list.count;
+    return number_series(w, list) && measure_series(list) &&
+           prof_phase_rows(&w->facts->phases, &list->phases, &list->phase_count);
+}
+
+static enum prof_status iterations_of_facts(struct prof_facts *f, struct prof_iteration_list *list,
+                                            struct prof_error *err)
+{
+    struct work w = {.facts = f};
+    enum prof_status status = PROF_OK;
+    if (f->impossible)
+        list->why_none = "times or sizes in the capture are larger than any run's";
+    if (!list->why_none)
+        status = prof_iterations_of_phases(&w.it, f, err);
+    if (!status && !list->why_none && !w.it.list.count)
+        list->why_none = "nothing repeats in this capture";
+    if (!status && w.it.list.count > PROF_MOST_ITERATIONS)
+        list->why_none = "there are more than a million iterations: --iteration RANGE names a "
+                         "longer range";
+    if (!status && !list->why_none && !list_iterations(&w, list))
+        status = prof_out_of_memory(err);
+    prof_iterations_free(&w.it);
+    prof_array_free(&w.lanes);
+    prof_array_free(&w.calls);
+    prof_map_free(&w.launches);
+    if (!list->rows)
+        free(w.rows);
+    return status;
+}
+
+enum prof_status prof_iteration_list(struct prof_capture *capture, const struct prof_filter *filter,
+                                     struct prof_iteration_list *list, struct prof_error *err)
+{
+    struct prof_facts facts;
+    *list = (struct prof_iteration_list){.why_none = prof_why_not_judged(capture, filter)};
+    if (list->why_none)
+        return PROF_OK;
+    enum prof_status status = prof_facts_load_phases(&facts, capture, filter, err);
+    if (!status)
+        status = iterations_of_facts(&facts, list, err);
+    prof_facts_free(&facts);
+    if (status)
+        prof_iteration_list_free(list);
+    return status;
+}
+
+void prof_iteration_list_free(struct prof_iteration_list *list)
+{
+    free(list->rows);
+    free(list->series);
+    free(list->phases);
+    *list = (struct prof_iteration_list){0};
+}

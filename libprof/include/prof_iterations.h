@@ -1,0 +1,74 @@
+/* prof_iterations.h: the iterations of a run one by one, which of them are slow, and why. Part of
+ * prof.h's interface; its conventions hold. What an iteration is: prof_findings.h. */
+#ifndef PERFKIT_PROF_ITERATIONS_H
+#define PERFKIT_PROF_ITERATIONS_H
+
+#include "libprof/include/prof_findings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of more iterations none is listed. */
+#define PROF_MOST_ITERATIONS (1 << 20)
+
+struct prof_iteration_row {
+    int64_t number; /* from 1: of all iterations of the capture in order of start */
+    size_t series;  /* index into prof_iteration_list.series */
+    int64_t thread; /* id of the one that ran it */
+    int64_t device; /* that this thread launches most on (prof_device.physical); 0 = unknown */
+    /* From its begin, or from when the one before was done where that is later, until it and all
+     * device work launched in it is done. */
+    int64_t start_ns, duration_ns;
+    bool warm_up;            /* it takes part in no figure of its series */
+    bool slow;               /* longer than prof_iteration_series.limit_ns */
+    int64_t ns[PROF_SLICES]; /* of `device`: sum: duration_ns */
+    int64_t device_ns; /* of it, while an operation ran: union of kernels, memcpys and memsets */
+    int64_t api_ns;    /* union of its thread's calls that launch, copy, wait, allocate or build */
+    int64_t sync_ns;   /* sum of its synchronizations */
+    int64_t launches;  /* kernels, and graphs that were recorded whole */
+    int64_t transfers; /* memcpys and memsets */
+    int64_t bytes;     /* of them */
+    int64_t allocations, allocated_bytes;
+    int64_t synchronizations;
+};
+
+/* The iterations of one phase on one thread: each is compared with these only. */
+struct prof_iteration_series {
+    size_t phase;            /* index into prof_iteration_list.phases */
+    int64_t thread, process; /* ids */
+    int64_t count, warm_up;  /* iterations with and without these */
+    int64_t total_ns;
+    double median_ns;        /* of those after warm-up, as all that follows; NaN without */
+    int64_t low_ns, high_ns; /* quartiles; PROF_UNKNOWN without */
+    int64_t min_ns, max_ns;
+    int64_t
+        limit_ns; /* longer ones are slow (iterations/series.c); PROF_UNKNOWN = too few to say */
+    int64_t slow;
+    double drift;   /* change of the duration from the first to the last, a share of the median, by
+                       the slope of Theil and Sen; 0 = no trend (Mann and Kendall); NaN = too few */
+    int64_t period; /* every so-and-so-many-th is slow; 0 = they come without a rule */
+    int64_t period_first; /* number of the first of those; 0 = none */
+};
+
+struct prof_iteration_list {
+    struct prof_iteration_row *rows; /* by number */
+    size_t count;
+    struct prof_iteration_series *series; /* by time */
+    size_t series_count;
+    struct prof_phase_row *phases;
+    size_t phase_count;
+    const char *why_none; /* static; NULL = there are some */
+};
+
+/* Reads the operations once, and 24 bytes for each while it runs. A filter may choose time, process
+ * and device, and say what an iteration is. */
+enum prof_status prof_iteration_list(struct prof_capture *capture, const struct prof_filter *filter,
+                                     struct prof_iteration_list *result, struct prof_error *err);
+void prof_iteration_list_free(struct prof_iteration_list *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

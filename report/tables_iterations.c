@@ -1,0 +1,206 @@
+/* The report about iterations one by one: what is usual, which are slow, and each of them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/utf8.h"
+#include "report/columns.h"
+#include "report/iterations.h"
+#include "report/writers.h"
+
+/* ---- series ---------------------------------------------------------------------------------- */
+
+static struct prof_report_value phase_name(const struct prof_report_data *data, size_t phase)
+{
+    const struct prof_phase_row *row = &data->iterations.phases[phase];
+    return prof_report_text(row->name ? row->name : "(period of the launches)");
+}
+
+static struct prof_report_value thread_number(const struct prof_report_data *data, int64_t id)
+{
+    const struct prof_thread *thread = prof_thread(data->capture, id);
+    return prof_report_int(thread ? thread->tid : PROF_UNKNOWN);
+}
+
+static struct prof_report_value process_rank(const struct prof_report_data *data, int64_t id)
+{
+    const struct prof_process *process = prof_process(data->capture, id);
+    return prof_report_int(process ? process->rank : PROF_UNKNOWN);
+}
+
+ROW_CELL(series_name, prof_iteration_series, s, phase_name(data, s->phase))
+ROW_CELL(series_rank, prof_iteration_series, s, process_rank(data, s->process))
+ROW_CELL(series_pid, prof_iteration_series, s, prof_report_pid(data, s->process))
+ROW_CELL(series_thread, prof_iteration_series, s, thread_number(data, s->thread))
+
+static const struct prof_report_column series_columns[] = {
+    INT64("count", "Iterations", COUNT, 1, prof_iteration_series, count),
+    INT64("warm_up", "Warm-up", COUNT, 5, prof_iteration_series, warm_up),
+    REAL("median_ns", "Median", NS, 1, prof_iteration_series, median_ns),
+    INT64("low_ns", "Quarter below", NS, 2, prof_iteration_series, low_ns),
+    INT64("high_ns", "Quarter above", NS, 2, prof_iteration_series, high_ns),
+    INT64("min_ns", "Min", NS, 3, prof_iteration_series, min_ns),
+    INT64("max_ns", "Max", NS, 1, prof_iteration_series, max_ns),
+    INT64("limit_ns", "Slow from", NS, 2, prof_iteration_series, limit_ns),
+    INT64("slow", "Slow", COUNT, 1, prof_iteration_series, slow),
+    INT64("period", "Every", COUNT, 4, prof_iteration_series, period),
+    INT64("period_first", "From number", COUNT, 0, prof_iteration_series, period_first),
+    REAL("drift", "Drift", SHARE, 4, prof_iteration_series, drift),
+    INT64("total_ns", "Total", NS, 3, prof_iteration_series, total_ns),
+    COMPUTED("rank", "Rank", NUMBER, 5, series_rank),
+    COMPUTED("pid", "Process", NUMBER, 0, series_pid),
+    COMPUTED("thread", "Thread", NUMBER, 0, series_thread),
+    COMPUTED("name", "Phase", NAME, 1, series_name),
+    {0},
+};
+
+TABLE_ROWS(series, data->iterations.series, data->iterations.series_count)
+
+static const struct prof_report_table series_table = {
+    .name = "series",
+    .title = "What is usual",
+    .none = "nothing repeats",
+    .help =
+        "The iterations of each phase and thread, after warm-up. Slow: above the upper quartile "
+        "by more than four times the distance of the quartiles. Every: the slow ones come back "
+        "after so many. Drift: by how much the duration changes from the first to the last, "
+        "where there is a trend.",
+    .screen_rows = 12,
+    ROWS(prof_iteration_series, series),
+};
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+#define ITERATION(row) ((const struct prof_iteration_row *)(row))
+
+static const struct prof_iteration_series *series_of(const struct prof_report_data *data,
+                                                     const void *row)
+{
+    return &data->iterations.series[ITERATION(row)->series];
+}
+
+CELL(row_phase, phase_name(data, series_of(data, row)->phase))
+CELL(row_rank, process_rank(data, series_of(data, row)->process))
+CELL(row_thread, thread_number(data, ITERATION(row)->thread))
+CELL(row_ratio,
+     prof_report_real((double)ITERATION(row)->duration_ns / series_of(data, row)->median_ns))
+CELL(row_verdict, prof_report_text(ITERATION(row)->warm_up ? "warm-up"
+                                   : ITERATION(row)->slow  ? "slow"
+                                                           : NULL))
+
+#define STATE_COLUMN(state, name, text)                                                            \
+    INT64("state_" name "_ns", text, NS, 0, prof_iteration_row, ns[PROF_SLICE_##state]),
+
+static const struct prof_report_column iteration_columns[] = {
+    INT64("number", "Iteration", NUMBER, 1, prof_iteration_row, number),
+    INT64("start_ns", "At", MOMENT, 1, prof_iteration_row, start_ns),
+    INT64("duration_ns", "Duration", NS, 1, prof_iteration_row, duration_ns),
+    COMPUTED("ratio", "Of median", RATIO, 1, row_ratio),
+    COMPUTED("verdict", "Verdict", WORD, 1, row_verdict, .blank = true),
+    INT64("device_ns", "Device busy", NS, 1, prof_iteration_row, device_ns),
+    INT64("api_ns", "API calls", NS, 2, prof_iteration_row, api_ns),
+    INT64("launches", "Launches", COUNT, 2, prof_iteration_row, launches),
+    INT64("transfers", "Memcpy, memset", COUNT, 4, prof_iteration_row, transfers),
+    INT64("bytes", "Bytes", BYTES, 3, prof_iteration_row, bytes),
+    INT64("allocations", "Allocations", COUNT, 4, prof_iteration_row, allocations),
+    INT64("allocated_bytes", "Allocated", BYTES, 0, prof_iteration_row, allocated_bytes),
+    INT64("synchronizations", "Syncs", COUNT, 4, prof_iteration_row, synchronizations),
+    INT64("sync_ns", "In syncs", NS, 5, prof_iteration_row, sync_ns),
+    PROF_WATERFALL_STATES(STATE_COLUMN)
+        INT64("device", "Device id", NUMBER, 0, prof_iteration_row, device),
+    COMPUTED("rank", "Rank", NUMBER, 0, row_rank),
+    COMPUTED("thread", "Thread", NUMBER, 0, row_thread),
+    COMPUTED("name", "Phase", NAME, 3, row_phase),
+    {0},
+};
+
+TABLE_ROWS(iteration, data->iterations.rows, data->iterations.count)
+
+static const struct prof_report_table rows_table = {
+    .name = "iterations",
+    .title = "Iterations",
+    .none = "nothing repeats",
+    .help = "In order of start; an iteration lasts until the device work launched in it is done. "
+            "Device busy: union of kernels, memcpys and memsets, on the device that its thread "
+            "launches most on. API calls: union of the thread's calls that launch, copy, "
+            "synchronize, allocate or build. The states of that device (JSON, CSV) add up to the "
+            "duration.",
+    .screen_rows = 20,
+    ROWS(prof_iteration_row, iteration),
+};
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+const struct prof_report_table *const prof_report_iteration_tables[] = {&series_table, &rows_table,
+                                                                        NULL};
+
+static bool has_no_iterations(const struct prof_report_data *data)
+{
+    return data->iterations.why_none != NULL;
+}
+
+static void describe_iterations(const struct prof_report_data *data,
+                                struct prof_report_notes *notes)
+{
+    const struct prof_iteration_list *list = &data->iterations;
+    size_t size = sizeof notes->text[0];
+    notes->count = 0;
+    if (list->why_none) {
+        snprintf(notes->text[notes->count++], size, "Not available: %s.", list->why_none);
+        return;
+    }
+    for (size_t i = 0; i < list->series_count && notes->count < PROF_REPORT_NOTES; i++) {
+        const struct prof_iteration_series *s = &list->series[i];
+        struct prof_report_value name = phase_name(data, s->phase);
+        char *phase = prof_report_cut(name.text, 60);
+        if (s->period)
+            snprintf(notes->text[notes->count++], size,
+                     "Of %s every %lldth iteration is slow, from number %s on.", phase ? phase : "",
+                     (long long)s->period, prof_count(s->period_first).text);
+        else if (s->limit_ns == PROF_UNKNOWN)
+            snprintf(notes->text[notes->count++], size,
+                     "%s has too few iterations after warm-up (%s) to say which are slow.",
+                     phase ? phase : "", prof_count(s->count).text);
+        free(phase);
+    }
+}
+
+static void iterations_text_head(const struct prof_report_page *page,
+                                 const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    describe_iterations(data, &notes);
+    prof_report_part_head(page, data, &notes);
+}
+
+static void iterations_json_members(struct prof_json *json, const struct prof_report_data *data)
+{
+    prof_json_string(json, "why_none", data->iterations.why_none);
+}
+
+static void iterations_markdown_head(FILE *out, const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    describe_iterations(data, &notes);
+    prof_report_markdown_part_head(out, "Iterations of ", data, &notes);
+}
+
+static enum prof_status load_iterations(struct prof_capture *capture,
+                                        const struct prof_report_options *options,
+                                        struct prof_report_data *data, struct prof_error *err)
+{
+    enum prof_status status = prof_report_load_trust(capture, options, data, err);
+    return status ? status : prof_iteration_list(capture, data->filter, &data->iterations, err);
+}
+
+const struct prof_report_document prof_report_iterations_document = {
+    .key = "perfkit_iterations",
+    .shape = 1,
+    .tables = prof_report_iteration_tables,
+    .load = load_iterations,
+    .has_nothing = has_no_iterations,
+    .text_head = iterations_text_head,
+    .json_members = iterations_json_members,
+    .markdown_head = iterations_markdown_head,
+};

@@ -1,0 +1,185 @@
+/* Iterations one by one: what each did against what the program did, states that add up to the
+ * nanosecond, and which are slow. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libprof/analysis/iterations/iterations.h"
+#include "libprof/base/distribution.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/scene.h"
+
+#define US INT64_C(1000)
+#define STEPS 60
+
+static struct prof_capture *capture;
+static struct prof_iteration_list list;
+
+static void list_scene(struct scene *s)
+{
+    struct prof_error err = {0};
+    capture = scene_close(s);
+    ck_assert_msg(!prof_iteration_list(capture, NULL, &list, &err), "%s", err.message);
+}
+
+static void drop(void)
+{
+    prof_iteration_list_free(&list);
+    prof_close(capture);
+}
+
+static int64_t state_sum(const struct prof_iteration_row *row)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++)
+        sum += row->ns[i];
+    return sum;
+}
+
+/* A step of a memcpy, two kernels and a wait; step `slow` has a cudaMalloc of 2 ms more, and step k
+ * 100 ns more per `drift` than the one before. */
+static void run_steps(struct scene *s, int steps, int slow, int every, int64_t drift)
+{
+    int config = scene_config(s, "work", 64, 256, 32);
+    for (int k = 0; k < steps; k++) {
+        scene_push(s, "step");
+        scene_copy(s, 0, SCENE_UP, SCENE_PINNED, 4096, 20 * US, false);
+        if (k == slow || (every && k % every == every - 1)) {
+            scene_call(s, "cudaMalloc", 2000 * US);
+            scene_lifetime(s, s->host, PROF_UNKNOWN, 1 << 20, 3);
+        }
+        scene_kernel(s, 0, config, 100 * US + k * 100 * drift);
+        scene_kernel(s, 0, config, (50 + k % 3) * US);
+        scene_sync(s);
+        scene_pop(s);
+        scene_host(s, 5 * US);
+    }
+}
+
+START_TEST(each_row_is_what_the_step_did)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    run_steps(&s, STEPS, 30, 0, 0);
+    list_scene(&s);
+    ck_assert_ptr_null(list.why_none);
+    ck_assert_uint_eq(list.count, STEPS);
+    ck_assert_uint_eq(list.series_count, 1);
+    ck_assert_int_eq(list.series[0].count, STEPS - 1);
+    ck_assert_int_eq(list.series[0].warm_up, 1);
+    ck_assert_int_eq(list.series[0].slow, 1);
+    for (size_t i = 0; i < list.count; i++) {
+        const struct prof_iteration_row *row = &list.rows[i];
+        ck_assert_int_eq(row->number, (int64_t)i + 1);
+        ck_assert_int_eq(state_sum(row), row->duration_ns);
+        ck_assert_int_eq(row->launches, 2);
+        ck_assert_int_eq(row->transfers, 1);
+        ck_assert_int_eq(row->bytes, 4096);
+        ck_assert_int_eq(row->synchronizations, 1);
+        ck_assert_int_eq(row->device_ns, (170 + (int64_t)i % 3) * US);
+        ck_assert_int_eq(row->allocations, i == 30);
+        ck_assert_int_eq(row->allocated_bytes, i == 30 ? 1 << 20 : 0);
+        ck_assert_int_eq(row->slow, i == 30);
+        ck_assert_int_eq(row->warm_up, i == 0);
+        ck_assert_int_eq(row->ns[PROF_SLICE_ALLOC] > 0, i == 30);
+        ck_assert_int_ge(row->api_ns, row->sync_ns);
+        ck_assert_int_le(row->api_ns, row->duration_ns);
+    }
+    drop();
+}
+END_TEST
+
+/* A program that only queues work: an iteration takes as long as the device needs for it. */
+START_TEST(queued_work_is_its_iterations)
+{
+    struct scene s;
+    int64_t sum = 0;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 500 * US);
+        scene_kernel(&s, 1, config, 300 * US);
+        scene_pop(&s);
+    }
+    scene_sync(&s);
+    list_scene(&s);
+    ck_assert_uint_eq(list.count, STEPS);
+    for (size_t i = 0; i < list.count; i++) {
+        ck_assert_int_eq(state_sum(&list.rows[i]), list.rows[i].duration_ns);
+        sum += list.rows[i].duration_ns;
+    }
+    ck_assert_int_eq(sum, list.rows[STEPS - 1].start_ns + list.rows[STEPS - 1].duration_ns -
+                              list.rows[0].start_ns);
+    drop();
+}
+END_TEST
+
+START_TEST(what_comes_back_and_what_grows)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    run_steps(&s, STEPS, -1, 10, 0);
+    list_scene(&s);
+    ck_assert_int_eq(list.series[0].slow, 6);
+    ck_assert_int_eq(list.series[0].period, 10);
+    ck_assert_int_eq(list.series[0].period_first, 10);
+    ck_assert(list.series[0].drift == 0);
+    drop();
+    scene_open(&s, "cuda", "gpu");
+    run_steps(&s, STEPS, -1, 0, 5); /* 29.5 us more in all, of some 190 */
+    list_scene(&s);
+    ck_assert_int_eq(list.series[0].slow, 0);
+    ck_assert_int_eq(list.series[0].period, 0);
+    ck_assert(list.series[0].drift > 0.12 && list.series[0].drift < 0.18);
+    drop();
+}
+END_TEST
+
+START_TEST(nothing_repeats)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    scene_kernel(&s, 0, scene_config(&s, "once", 64, 256, 32), 10 * US);
+    list_scene(&s);
+    ck_assert_uint_eq(list.count, 0);
+    ck_assert_ptr_nonnull(list.why_none);
+    drop();
+}
+END_TEST
+
+/* Where nothing is wrong, at most 1 % is beyond the fence; exponential values are the worst that
+ * are looked at. */
+START_TEST(the_fence_holds_what_is_usual)
+{
+    enum { RUNS = 20000 };
+    static const size_t sizes[] = {7, 8, 11, 15, 30, 100};
+    uint64_t state = 1;
+    for (int kind = 0; kind < 3; kind++) {
+        for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+            int beyond = 0;
+            for (int run = 0; run < RUNS; run++) {
+                int64_t values[101];
+                for (size_t i = 0; i <= sizes[n]; i++) {
+                    double sum = 0; /* Irwin and Hall */
+                    for (int k = 0; k < 12; k++)
+                        sum += prof_random_share(&state);
+                    double x = kind == 0   ? sum - 6
+                               : kind == 1 ? exp(0.3 * (sum - 6))
+                                           : -log(1 - prof_random_share(&state));
+                    values[i] = (int64_t)(1e6 * (20 + x));
+                }
+                int64_t last = values[sizes[n]];
+                qsort(values, sizes[n], sizeof *values, prof_ascending_int64);
+                beyond += last > prof_upper_fence(values, sizes[n]);
+            }
+            ck_assert_msg(beyond <= RUNS * (kind == 2 ? 0.018 : 0.01), "kind %d, %zu values: %d",
+                          kind, sizes[n], beyond);
+        }
+    }
+    ck_assert_int_eq(prof_upper_fence(&(int64_t){1}, 1), PROF_UNKNOWN);
+}
+END_TEST
+
+CHECK_MAIN("iteration_rows", each_row_is_what_the_step_did, queued_work_is_its_iterations,
+           what_comes_back_and_what_grows, nothing_repeats, the_fence_holds_what_is_usual)
