@@ -474,6 +474,40 @@ static void put_kind_counts(struct prof_json *json, const struct prof_html_event
     prof_json_end(json);
 }
 
+/* More than a screen is wide; of more, the longest. */
+#define UNRECORDED_SPANS 5000
+
+static int longest_unrecorded(const void *a, const void *b)
+{
+    const struct prof_unrecorded *x = a, *y = b;
+    return PROF_COMPARE(prof_subtract(y->end_ns, y->begin_ns),
+                        prof_subtract(x->end_ns, x->begin_ns));
+}
+
+/* [begin, end, reason] of what was not recorded. */
+static enum prof_status put_html_unrecorded(struct prof_json *json,
+                                            const struct prof_report_data *data,
+                                            struct prof_error *err)
+{
+    struct prof_unrecorded_list list;
+    enum prof_status status = prof_unrecorded(data->capture, data->filter, &list, err);
+    if (list.count > UNRECORDED_SPANS) {
+        qsort(list.data, list.count, sizeof *list.data, longest_unrecorded);
+        list.count = UNRECORDED_SPANS;
+    }
+    prof_json_array(json, "unrecorded");
+    for (size_t i = 0; i < list.count; i++) {
+        prof_json_array(json, NULL);
+        prof_json_int(json, NULL, list.data[i].begin_ns);
+        prof_json_int(json, NULL, list.data[i].end_ns);
+        prof_json_string(json, NULL, prof_unrecorded_reason(list.data[i].reason));
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    free(list.data);
+    return status;
+}
+
 static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_events *e,
                                  const struct written *w, const struct prof_report_data *data,
                                  struct prof_error *err)
@@ -488,6 +522,8 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     enum prof_status status = PROF_OK;
     if (e->stacks.nodes.count && !put_stacks(&head, &e->stacks))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
+    if (!status)
+        status = put_html_unrecorded(&head, data, err);
     if (!status)
         status = put_line_columns(&head, pack, data, err);
     prof_json_end(&head);

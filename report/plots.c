@@ -106,7 +106,37 @@ static void put_axis_range(FILE *out, const char *axis, double from, double to)
     fputs("]\n", out);
 }
 
-static struct prof_plot_unit put_time_axis(FILE *out, int64_t begin_ns, int64_t end_ns)
+/* Where nothing was recorded nothing is idle: grey, where it is wide enough to be seen. */
+static void put_unrecorded_bands(const struct prof_plots *plots, FILE *out, int64_t begin_ns,
+                                 int64_t end_ns, double unit)
+{
+    struct prof_unrecorded_list list;
+    const struct prof_filter *filter = plots->options ? plots->options->filter : NULL;
+    bool any = false;
+    if (prof_unrecorded(plots->capture, filter, &list, NULL))
+        list.count = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const struct prof_unrecorded *span = &list.data[i];
+        int64_t from = span->begin_ns > begin_ns ? span->begin_ns : begin_ns;
+        int64_t to = span->end_ns < end_ns ? span->end_ns : end_ns;
+        if (to - from <= (end_ns - begin_ns) / PROF_GNUPLOT_WIDTH)
+            continue;
+        fputs("set object rectangle from ", out);
+        prof_gnuplot_real(out, (double)from / unit);
+        fputs(", graph 0 to ", out);
+        prof_gnuplot_real(out, (double)to / unit);
+        fputs(", graph 1 behind fillcolor rgb '#e3e6ea' fillstyle solid noborder\n", out);
+        any = true;
+    }
+    free(list.data);
+    if (any)
+        fputs("set label 'grey: not recorded' at graph 0.99, graph 0.03 right noenhanced font "
+              "',9' tc rgb '" PROF_GNUPLOT_FAINT "'\n",
+              out);
+}
+
+static struct prof_plot_unit put_time_axis(const struct prof_plots *plots, FILE *out,
+                                           int64_t begin_ns, int64_t end_ns)
 {
     struct prof_plot_unit unit = time_unit(end_ns);
     put_axis_range(out, "x", (double)begin_ns / unit.size, (double)end_ns / unit.size);
@@ -114,6 +144,7 @@ static struct prof_plot_unit put_time_axis(FILE *out, int64_t begin_ns, int64_t 
             "set xlabel 'time since the start of the capture, %s'\nset format x '%%g'\n"
             "set style fill solid 1 noborder\n",
             unit.name);
+    put_unrecorded_bands(plots, out, begin_ns, end_ns, unit.size);
     return unit;
 }
 
@@ -164,7 +195,7 @@ static const char *plot_utilisation(const struct prof_plots *plots, FILE *out)
         snprintf(below, sizeof below, "%zu devices%s", u->count,
                  count < u->count ? ", the first of them drawn" : "");
     put_plot_frame(out, PROF_GNUPLOT_LEFT, "Utilisation over time", below, "", "busy");
-    struct prof_plot_unit unit = put_time_axis(out, u->begin_ns, u->end_ns);
+    struct prof_plot_unit unit = put_time_axis(plots, out, u->begin_ns, u->end_ns);
     fputs("set yrange [0:100]\nset format y '%g %%'\n", out);
     put_key(out);
     if (u->count == 1) {
@@ -415,7 +446,7 @@ static const char *plot_memory(const struct prof_plots *plots, FILE *out)
     snprintf(below, sizeof below, "all kinds of memory; most: %s at %s",
              prof_bytes_of(m->peak_bytes).text, prof_duration_ns(m->peak_ns).text);
     put_plot_frame(out, PROF_GNUPLOT_LEFT, "Allocated memory over time", below, "", "");
-    struct prof_plot_unit time = put_time_axis(out, filter ? filter->begin_ns : 0, end);
+    struct prof_plot_unit time = put_time_axis(plots, out, filter ? filter->begin_ns : 0, end);
     struct prof_plot_unit size = byte_unit(m->peak_bytes);
     put_axis_range(out, "y", 0, (double)m->peak_bytes / size.size * 1.08);
     fprintf(out, "set ylabel '%s'\nset format y '%%g'\n$memory << END\n", size.name);

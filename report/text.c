@@ -2,6 +2,7 @@
  * from the top it answers, in this order: what ran and how it ended, whether the figures can be
  * trusted, how busy the devices were, what took the time, and where to look next. Sections without
  * content are one line, so that absence is stated and not guessed. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,7 +300,8 @@ static void print_filter(const struct prof_report_page *page, const struct prof_
         headline(page, "Only", line);
 }
 
-/* One character per span of time: how busy the device was in it. */
+/* One character per span of time: how busy the device was in it; where most of it was not recorded,
+ * that. */
 static void print_strip(const struct prof_report_page *page, const struct prof_utilisation_row *row,
                         size_t buckets, int64_t length)
 {
@@ -307,19 +309,26 @@ static void print_strip(const struct prof_report_page *page, const struct prof_u
     if (!row->busy_share || !buckets)
         return;
     size_t room = page->width > 30 ? page->width - 24 : 10, columns = STRIP < room ? STRIP : room;
+    bool any = false;
     fputs("  over time  |", page->out);
     for (size_t c = 0; c < columns; c++) {
         size_t from = c * buckets / columns, to = (c + 1) * buckets / columns;
         double sum = 0;
+        size_t known = 0;
         if (to <= from)
             to = from + 1;
         for (size_t i = from; i < to; i++)
-            sum += row->busy_share[i];
-        double share = sum / (double)(to - from);
+            if (!isnan(row->busy_share[i])) {
+                sum += row->busy_share[i];
+                known++;
+            }
+        double share = known ? sum / (double)known : 0;
         size_t level = share <= 0 ? 0 : 1 + (size_t)(share * 4.999);
-        fputc(levels[level < 5 ? level : 5], page->out);
+        bool unrecorded = 2 * known < to - from;
+        any |= unrecorded;
+        fputc(unrecorded ? '-' : levels[level < 5 ? level : 5], page->out);
     }
-    fprintf(page->out, "| %s\n", prof_duration_ns(length).text);
+    fprintf(page->out, "| %s%s\n", prof_duration_ns(length).text, any ? "; - is not recorded" : "");
 }
 
 static void print_device(const struct prof_report_page *page, const struct prof_report_data *data,

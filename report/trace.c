@@ -114,7 +114,8 @@ int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_
         return own_tid;
     }
     if (fresh) {
-        bool own = !number && what != PROF_TRACE_RANGES && what != PROF_TRACE_MIGRATIONS;
+        bool own = !number && what != PROF_TRACE_RANGES && what != PROF_TRACE_MIGRATIONS &&
+                   what != PROF_TRACE_UNRECORDED;
         struct prof_trace_track track = {.pid = pid,
                                          .tid = own ? own_tid : prof_trace_extra_tid(&t->names)};
         lane->tid = track.tid;
@@ -146,6 +147,55 @@ static void put_processes(struct prof_trace *t)
     struct prof_trace_process process;
     for (size_t at = 0; prof_trace_next_process(&t->names, &at, &process);)
         t->sink->process(t, &process);
+}
+
+/* Where nothing was recorded a device is not idle: slices on a track above the others. */
+static enum prof_status put_unrecorded(struct prof_trace *t, struct prof_filter of, int64_t pid,
+                                       struct prof_error *err)
+{
+    struct prof_unrecorded_list list;
+    of.begin_ns = t->options && t->options->filter ? t->options->filter->begin_ns : 0;
+    of.end_ns = t->options && t->options->filter ? t->options->filter->end_ns : 0;
+    enum prof_status status = prof_unrecorded(t->capture, &of, &list, err);
+    for (size_t i = 0; !status && i < list.count && !t->sink->failed(t); i++) {
+        const struct prof_unrecorded *span = &list.data[i];
+        int64_t length = prof_subtract(span->end_ns, span->begin_ns);
+        struct prof_trace_slice slice = {
+            .category = "perfkit",
+            .name = "not recorded",
+            .pid = pid,
+            .tid = prof_trace_place(t, PROF_TRACE_UNRECORDED, pid, pid, 0, span->begin_ns, length),
+            .start_ns = span->begin_ns,
+            .duration_ns = length};
+        t->sink->begin(t, &slice);
+        t->sink->text(t, "because", prof_unrecorded_reason(span->reason));
+        t->sink->end(t);
+    }
+    free(list.data);
+    return status;
+}
+
+static enum prof_status put_all_unrecorded(struct prof_trace *t, struct prof_error *err)
+{
+    const struct prof_process *processes;
+    const struct prof_device *devices;
+    struct prof_map seen = {0}; /* a program that is replaced (exec) keeps its pid */
+    enum prof_status status = PROF_OK;
+    size_t count = prof_processes(t->capture, &processes);
+    for (size_t i = 0; !status && i < count; i++) {
+        int64_t pid = prof_trace_process_pid(&t->names, processes[i].id);
+        if (!processes[i].has_events || prof_map_get(&seen, (uint64_t)pid))
+            continue;
+        t->no_memory |= !prof_map_put(&seen, (uint64_t)pid, 1);
+        status = put_unrecorded(t, (struct prof_filter){.process = processes[i].id}, pid, err);
+    }
+    count = prof_devices(t->capture, &devices);
+    for (size_t i = 0; !status && i < count; i++)
+        if (devices[i].physical == devices[i].id)
+            status = put_unrecorded(t, (struct prof_filter){.device = devices[i].id},
+                                    prof_trace_device_pid(&t->names, devices[i].id), err);
+    prof_map_free(&seen);
+    return status;
 }
 
 /* What each range came to on each stream: known at the end only. HTA takes every row with the
@@ -252,6 +302,8 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
         put_processes(t);
         status = put_trace_counters(t, err);
     }
+    if (!status)
+        status = put_all_unrecorded(t, err);
     if (!status)
         status = put_events(t, err);
     if (!status && t->sink->tail)

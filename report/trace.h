@@ -38,6 +38,7 @@ enum prof_trace_lane {
     PROF_TRACE_WAITS,
     PROF_TRACE_PROJECTIONS, /* of a stream: ranges as it saw them */
     PROF_TRACE_MIGRATIONS,  /* of a device */
+    PROF_TRACE_UNRECORDED,  /* of a process or a device, by its pid */
     PROF_TRACE_LANES = 8
 };
 

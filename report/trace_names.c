@@ -213,6 +213,11 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
                                 : "",
                        extra, track->name, sizeof track->name);
         break;
+    case PROF_TRACE_UNRECORDED:
+        track->sort = -1; /* above the others */
+        track->device = !prof_trace_is_process(names, track->pid);
+        snprintf(track->name, sizeof track->name, "not recorded%s", extra);
+        break;
     default:
         snprintf(track->name, sizeof track->name, "unified memory%s", extra);
         break;

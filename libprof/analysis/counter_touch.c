@@ -419,7 +419,7 @@ enum prof_status counter_touches(struct counter_work *work, struct prof_error *e
     walk.active = calloc(work->sources.count + 1, sizeof *walk.active);
     enum prof_status status = walk.active ? look_at_order(work, err) : prof_out_of_memory(err);
     if (!status)
-        status = prof_recorded(work->capture, &walk.recorded, err);
+        status = prof_recorded(work->capture, NULL, &walk.recorded, err);
     if (!status)
         status = prof_event_cursor_open(work->capture, &query, &walk.ops, err);
     if (!status)

@@ -79,7 +79,7 @@ static enum prof_status cpu_sample_rows(struct prof_capture *capture,
                                         void *user, struct prof_error *err)
 {
     struct prof_recorded recorded;
-    enum prof_status status = prof_recorded(capture, &recorded, err);
+    enum prof_status status = prof_recorded(capture, NULL, &recorded, err);
     if (!status)
         status = read_cpu_sample_rows(capture, scope, &recorded, seen, user, err);
     prof_recorded_free(&recorded);

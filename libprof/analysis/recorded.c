@@ -1,17 +1,23 @@
 /* See recorded.h: the marks of each process make its intervals, their union is what was recorded.
- */
+ * What is between them in the life of a process, and in none of the union, was not. */
 #include <stdlib.h>
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/recorded.h"
+#include "libprof/analysis/scope.h"
 #include "libprof/base/saturate.h"
+#include "libprof/wire/activity.h"
 
 struct work {
     struct prof_capture *capture;
+    const struct prof_filter *filter;
     struct prof_intervals spans;
-    bool *marked;                /* per process of the capture */
-    int64_t end;                 /* of the capture */
+    PROF_ARRAY(struct prof_unrecorded) closed; /* of each process */
+    bool *marked;                              /* per process of the capture */
+    int64_t end;                               /* of the capture */
     int64_t process, open_since; /* whose marks are read; PROF_UNKNOWN = not recording */
+    int64_t closed_since;        /* PROF_UNKNOWN = recording */
+    int closed_by;               /* the reason of that mark */
     bool first;                  /* no mark of it was read yet */
     bool out_of_memory;
 };
@@ -31,67 +37,113 @@ static void add_recorded_span(struct work *w, int64_t begin, int64_t end)
     w->out_of_memory |= !prof_intervals_add(&w->spans, begin, end);
 }
 
+static void add_closed_span(struct work *w, int64_t end, int reason)
+{
+    struct prof_unrecorded span = {w->closed_since, end, reason};
+    if (w->closed_since != PROF_UNKNOWN && end > w->closed_since)
+        w->out_of_memory |= !prof_array_push(&w->closed, span);
+    w->closed_since = PROF_UNKNOWN;
+}
+
 static void close_process(struct work *w)
 {
+    int64_t end = process_end(w, prof_process(w->capture, w->process));
     if (w->open_since != PROF_UNKNOWN)
-        add_recorded_span(w, w->open_since, process_end(w, prof_process(w->capture, w->process)));
+        add_recorded_span(w, w->open_since, end);
+    add_closed_span(w, end, w->closed_by);
     w->open_since = PROF_UNKNOWN;
 }
 
-static void add_mark(struct work *w, int64_t process, int64_t time, bool begins)
+static void add_mark(struct work *w, int64_t process, int64_t time, bool begins, int reason)
 {
     if (process != w->process) {
         close_process(w);
         w->process = process;
         w->first = true;
     }
+    int64_t since = process_begin(prof_process(w->capture, process));
     size_t at = prof_index_of(&w->capture->processes, process);
     if (at != SIZE_MAX)
         w->marked[at] = true;
-    if (begins && w->open_since == PROF_UNKNOWN)
+    if (begins && w->first) {
+        w->closed_since = since;
+        w->closed_by = reason;
+    }
+    if (begins && w->open_since == PROF_UNKNOWN) {
         w->open_since = time;
-    else if (!begins && w->first) /* it had recorded from its start */
-        add_recorded_span(w, process_begin(prof_process(w->capture, process)), time);
-    else if (!begins && w->open_since != PROF_UNKNOWN) {
+        add_closed_span(w, time, w->closed_by);
+    } else if (!begins && w->first) { /* it had recorded from its start */
+        add_recorded_span(w, since, time);
+    } else if (!begins && w->open_since != PROF_UNKNOWN) {
         add_recorded_span(w, w->open_since, time);
         w->open_since = PROF_UNKNOWN;
+    }
+    if (!begins && w->closed_since == PROF_UNKNOWN) {
+        w->closed_since = time;
+        w->closed_by = reason;
     }
     w->first = false;
 }
 
-enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
-                               struct prof_error *err)
+/* Is this process one whose marks count? */
+static bool in_filter(const struct work *w, int64_t process)
 {
-    struct work w = {.capture = capture, .process = -1, .open_since = PROF_UNKNOWN};
-    size_t marks = 0;
+    const struct prof_filter *f = w->filter;
+    const struct prof_device *devices;
+    if (f && f->process && !prof_same_process(w->capture, f->process, process))
+        return false;
+    if (!f || !f->device)
+        return true;
+    size_t count = prof_devices(w->capture, &devices);
+    for (size_t i = 0; i < count; i++)
+        if (devices[i].process == process && devices[i].physical == f->device)
+            return true;
+    return false;
+}
+
+/* Fills spans and closed; *marks: how many there are. */
+static enum prof_status read_marks(struct work *w, size_t *marks, struct prof_error *err)
+{
     sqlite3_stmt *row;
-    *result = (struct prof_recorded){0};
-    enum prof_status status = prof_query(capture,
-                                         "SELECT process, start, begins FROM recording "
+    enum prof_status status = prof_query(w->capture,
+                                         "SELECT process, start, begins, reason FROM recording "
                                          "WHERE start NOT NULL ORDER BY process, start, id",
                                          &row, err);
+    *marks = 0;
     if (status)
         return status;
-    w.marked = calloc(capture->processes.count + 1, sizeof *w.marked);
-    w.out_of_memory = !w.marked;
-    for (; !w.out_of_memory && prof_row(row); marks++) {
-        if (!marks)
-            w.end = prof_end_ns(capture);
-        add_mark(&w, prof_column_id(row, 0), prof_column_int(row, 1),
-                 sqlite3_column_int64(row, 2) != 0);
+    w->process = -1;
+    w->open_since = w->closed_since = PROF_UNKNOWN;
+    w->marked = calloc(w->capture->processes.count + 1, sizeof *w->marked);
+    w->out_of_memory = !w->marked;
+    while (!w->out_of_memory && prof_row(row)) {
+        if (!in_filter(w, prof_column_id(row, 0)))
+            continue;
+        if (!(*marks)++)
+            w->end = prof_end_ns(w->capture);
+        add_mark(w, prof_column_id(row, 0), prof_column_int(row, 1),
+                 sqlite3_column_int64(row, 2) != 0, sqlite3_column_int(row, 3));
     }
-    status = prof_query_end(capture, row, err);
-    close_process(&w);
-    for (size_t i = 0; marks && !w.out_of_memory && i < capture->processes.count; i++) {
-        const struct prof_process *p = &capture->processes.data[i];
-        if (p->has_events && !w.marked[i])
-            add_recorded_span(&w, process_begin(p), process_end(&w, p));
+    status = prof_query_end(w->capture, row, err);
+    close_process(w);
+    for (size_t i = 0; *marks && !w->out_of_memory && i < w->capture->processes.count; i++) {
+        const struct prof_process *p = &w->capture->processes.data[i];
+        if (p->has_events && !w->marked[i] && in_filter(w, p->id))
+            add_recorded_span(w, process_begin(p), process_end(w, p));
     }
-    if (!status && w.out_of_memory)
-        status = prof_out_of_memory(err);
-    prof_intervals_normalise(&w.spans);
+    free(w->marked);
+    prof_intervals_normalise(&w->spans);
+    return !status && w->out_of_memory ? prof_out_of_memory(err) : status;
+}
+
+enum prof_status prof_recorded(struct prof_capture *capture, const struct prof_filter *filter,
+                               struct prof_recorded *result, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .filter = filter};
+    size_t marks;
+    enum prof_status status = read_marks(&w, &marks, err);
+    prof_array_free(&w.closed);
     *result = (struct prof_recorded){marks != 0, w.spans};
-    free(w.marked);
     return status;
 }
 
@@ -115,6 +167,76 @@ int64_t prof_recorded_length(const struct prof_recorded *recorded, int64_t begin
             length = prof_add(length, prof_subtract(to, from));
     }
     return length;
+}
+
+/* ---- what was not recorded ------------------------------------------------------------------- */
+
+const char *prof_unrecorded_reason(int reason)
+{
+    static const char *const texts[] = {
+        [WIRE_WINDOW_UNKNOWN] = "no reason is known",
+        [WIRE_WINDOW_TIME] = "--delay or --duration",
+        [WIRE_WINDOW_CONTROL] = "perfkit ctl, or --dormant",
+        [WIRE_WINDOW_PROFILER] = "outside cudaProfilerStart and cudaProfilerStop",
+        [WIRE_WINDOW_RANGE] = "outside the range of --capture-range",
+        [WIRE_WINDOW_RING] = "--ring deletes what is older",
+        [WIRE_WINDOW_OVERHEAD] = "a pause of --overhead=measure",
+    };
+    size_t count = sizeof texts / sizeof *texts;
+    return reason >= 0 && (size_t)reason < count ? texts[reason] : texts[WIRE_WINDOW_UNKNOWN];
+}
+
+static int earlier_unrecorded(const void *a, const void *b)
+{
+    const struct prof_unrecorded *x = a, *y = b;
+    return PROF_COMPARE(x->begin_ns, y->begin_ns) ?: PROF_COMPARE(x->end_ns, y->end_ns);
+}
+
+/* The parts of a gap between two recorded spans, by what closed the recording; a neighbour's reason
+ * holds also where no process ran. *at: the first closed span that may touch it or a later gap. */
+static bool add_unrecorded(struct prof_unrecorded_list *list, const struct work *w, size_t *at,
+                           struct prof_interval gap)
+{
+    size_t first = list->count;
+    bool ok = true;
+    while (*at < w->closed.count && w->closed.data[*at].end_ns <= gap.begin)
+        ++*at;
+    for (size_t i = *at; ok && i < w->closed.count && w->closed.data[i].begin_ns < gap.end; i++) {
+        const struct prof_unrecorded *span = &w->closed.data[i];
+        struct prof_unrecorded *last = list->count > first ? &list->data[list->count - 1] : NULL;
+        bool within = last && (span->reason == last->reason || span->begin_ns <= last->begin_ns);
+        if (span->end_ns <= gap.begin || within)
+            continue;
+        if (last)
+            last->end_ns = span->begin_ns;
+        struct prof_unrecorded part = {last ? span->begin_ns : gap.begin, gap.end, span->reason};
+        ok = prof_array_push(list, part);
+    }
+    return ok;
+}
+
+enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof_filter *filter,
+                                 struct prof_unrecorded_list *list, struct prof_error *err)
+{
+    struct work w = {.capture = capture, .filter = filter};
+    struct prof_intervals gaps = {0};
+    size_t marks, at = 0;
+    *list = (struct prof_unrecorded_list){0};
+    enum prof_status status = read_marks(&w, &marks, err);
+    struct prof_interval window = {filter ? filter->begin_ns : 0,
+                                   filter && filter->end_ns ? filter->end_ns : w.end};
+    bool ok = true;
+    if (!status && marks) {
+        ok = prof_intervals_gaps(&w.spans, window, &gaps);
+        if (w.closed.count)
+            qsort(w.closed.data, w.closed.count, sizeof *w.closed.data, earlier_unrecorded);
+    }
+    for (size_t i = 0; ok && i < gaps.count; i++)
+        ok = add_unrecorded(list, &w, &at, gaps.data[i]);
+    prof_array_free(&w.closed);
+    prof_array_free(&w.spans);
+    prof_array_free(&gaps);
+    return !status && !ok ? prof_out_of_memory(err) : status;
 }
 
 /* ---- wall time ------------------------------------------------------------------------------- */
@@ -165,7 +287,7 @@ int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *fil
         begin = filter->begin_ns;
     if (filter && filter->end_ns && filter->end_ns < end)
         end = filter->end_ns;
-    if (prof_recorded(capture, &recorded, NULL))
+    if (prof_recorded(capture, filter, &recorded, NULL))
         recorded.in_part = false; /* the next reader of events reports the error */
     int64_t wall = prof_recorded_length(&recorded, begin, end);
     prof_recorded_free(&recorded);

@@ -11,9 +11,10 @@ struct prof_recorded {
     struct prof_intervals spans;
 };
 
-/* Read the marks; few, so each user reads them anew. Free the result also after a failure. */
-enum prof_status prof_recorded(struct prof_capture *capture, struct prof_recorded *result,
-                               struct prof_error *err);
+/* Read the marks; few, so each user reads them anew. Of a filter the process and the device hold
+ * (those processes that use it); NULL = all processes. Free the result also after a failure. */
+enum prof_status prof_recorded(struct prof_capture *capture, const struct prof_filter *filter,
+                               struct prof_recorded *result, struct prof_error *err);
 void prof_recorded_free(struct prof_recorded *result);
 
 /* How much of [begin, end) was recorded. */

@@ -242,7 +242,7 @@ static bool listed(const struct prof_filter *filter, int64_t stream)
     return !filter->stream_count;
 }
 
-static bool same_process(const struct prof_capture *capture, int64_t wanted, int64_t its)
+bool prof_same_process(const struct prof_capture *capture, int64_t wanted, int64_t its)
 {
     if (its == wanted)
         return true;
@@ -261,7 +261,7 @@ bool prof_scope_place_slow(const struct prof_scope *scope, int64_t stream, int64
         return false;
     if (f->thread && thread != f->thread)
         return false;
-    if (f->process && !same_process(scope->capture, f->process,
+    if (f->process && !prof_same_process(scope->capture, f->process,
                                     s   ? s->process
                                     : t ? t->process
                                         : process))

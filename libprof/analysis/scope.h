@@ -35,6 +35,9 @@ static inline bool prof_scope_time(const struct prof_scope *scope, int64_t start
            (start_ns >= scope->begin_ns && start_ns < scope->end_ns && start_ns != PROF_UNKNOWN);
 }
 
+/* Rows of the same pid on the same host. */
+bool prof_same_process(const struct prof_capture *capture, int64_t wanted, int64_t its);
+
 /* True when an event of this stream (0 = none), thread (0 = none), and, where neither shows it,
  * process and device passes. */
 bool prof_scope_place_slow(const struct prof_scope *scope, int64_t stream, int64_t thread,

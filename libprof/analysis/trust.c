@@ -417,7 +417,7 @@ static enum prof_status state_scope(struct work *w, struct prof_trust *result,
 {
     const struct prof_info *info = &w->capture->info;
     struct prof_recorded recorded;
-    enum prof_status status = prof_recorded(w->capture, &recorded, err);
+    enum prof_status status = prof_recorded(w->capture, NULL, &recorded, err);
     if (!status && recorded.in_part) {
         result->windows = (int64_t)recorded.spans.count;
         result->recorded_ns = prof_recorded_length(&recorded, INT64_MIN, INT64_MAX);

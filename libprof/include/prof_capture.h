@@ -231,6 +231,26 @@ int64_t prof_end_ns(struct prof_capture *capture);
  * (prof_trust.windows). PROF_UNKNOWN without an end. */
 int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter);
 
+/* A stretch in which no process was being recorded: a pause, or outside the windows of recording. An
+ * idle device is not to be read there. */
+struct prof_unrecorded {
+    int64_t begin_ns, end_ns;
+    int reason; /* for prof_unrecorded_reason */
+};
+
+struct prof_unrecorded_list {
+    struct prof_unrecorded *data;
+    size_t count, capacity;
+};
+
+/* They are apart and in order of time; of a filter its times, process and device hold. The caller
+ * frees `data`, also after a failure. */
+enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof_filter *filter,
+                                 struct prof_unrecorded_list *list, struct prof_error *err);
+
+/* Words for prof_unrecorded.reason; never NULL. */
+const char *prof_unrecorded_reason(int reason);
+
 /* ---- trust ----------------------------------------------------------------------------------- */
 
 /* One conservation equation:

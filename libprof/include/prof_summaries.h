@@ -282,7 +282,8 @@ struct prof_utilisation_row {
     int64_t gap_count, gap_ns; /* between first_ns and last_ns, while recording */
     struct prof_gap *gaps;     /* the largest of them, largest first */
     size_t gaps_listed;
-    /* busy share of equal spans of the window, `buckets` values each, 0..1 (NULL when 0) */
+    /* busy share of equal spans of the window, `buckets` values each, 0..1 of what was recorded in
+     * them; NAN where less than half was (NULL when 0) */
     double *busy_share, *kernel_share, *memcpy_memset_share;
 };
 

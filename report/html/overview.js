@@ -84,16 +84,23 @@
       el('span', { class: 'legend', style: 'background:var(' + colour + ')' }), text);
   }
 
+  /* Where nothing was recorded. */
+  function unknown(values, width, height) {
+    return values.map((v, i) => v !== null ? '' : 'M' + ((i * width) / values.length).toFixed(1) + ' 0h' +
+      (width / values.length).toFixed(1) + 'v' + height + 'h-' + (width / values.length).toFixed(1) + 'Z').join('');
+  }
+
   function strip(device) {
-    const width = 1000, height = 44;
+    const width = 1000, height = 44, gaps = unknown(device.all, width, height);
     const share = device.window_ns > 0 ? device.busy_ns / device.window_ns : null;
     const words = device.label + ' busy ' + f.percent(share) + ' of the time';
     return el('div', { class: 'strip' },
       el('p', null, el('b', null, device.label), ' ' + (device.name || '') + ': busy ' + f.percent(share) +
         ', ' + f.duration(device.busy_ns) + ' of ' + f.duration(device.window_ns),
-        key('--kernel', 'kernels'), ' ', key('--h2d', 'memcpy and memset')),
+        key('--kernel', 'kernels'), ' ', key('--h2d', 'memcpy and memset'), ...(gaps ? [' ', key('--dim', 'not recorded')] : [])),
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
         role: 'img', 'aria-label': words },
+      ...(gaps ? [el('path', { d: gaps, style: 'fill:var(--dim)' })] : []),
       el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' }),
       el('path', { d: area(device.memcpy_memset, width, height), style: 'fill:var(--h2d);fill-opacity:.75' })));
   }

@@ -54,8 +54,10 @@
     function settle() {
       const w = P.within(model, view.from, view.to, true);
       const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
-      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(d.union / (w.to - w.from)));
-      inView.textContent = 'In view, ' + f.duration(w.to - w.from) + ': ' + (words.concat(busy).join(', ') || 'nothing') + '.';
+      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(Math.min(1, d.union / w.recorded)));
+      const missing = w.to - w.from - w.recorded;
+      inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (missing > 0 ? ', ' + f.duration(missing) + ' of it not recorded: ' : ': ')
+        + (words.concat(busy).join(', ') || 'nothing') + '.';
       if (rows.findEmpty(view, fullHeight > roomFor())) arrange();
       if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
       events.refresh();
@@ -419,7 +421,8 @@
         button('Range', 'Statistics of what is in view', t.rangeOfView), every.length > few.length ? lines : null,
         button('Fill window', 'Fill the window, and back (E)', t.fill), button('?', 'Keys', t.help)),
       map.canvas, el('div', { class: 'timeline-frame' }, scroll, hint),
-      el('p', { class: 'faint legend-line' }, ...Object.entries(P.FAMILIES).filter(([family]) => families.has(family)).map(([family, text]) => key(family, text))),
+      el('p', { class: 'faint legend-line' }, ...Object.entries(P.FAMILIES).filter(([family]) => families.has(family)).map(([family, text]) => key(family, text)),
+        ...(model.unrecorded.length ? [key('grid', 'not recorded')] : [])),
       inView, details, ranged, rows.panel(), events.place,
       el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
         el('kbd', null, '?'), ' lists the keys.'), dialog);

@@ -183,6 +183,29 @@
         context.fillRect(Math.round(self.gutter + ((t - view.from) * width) / span), RULER, 1, height - RULER);
     }
 
+    /* Where nothing was recorded no device is idle: bands over all tracks, with the reason where it has room. */
+    function drawUnrecorded(view, width, height) {
+      const scale = width / (view.to - view.from);
+      let drawnTo = -1;
+      model.unrecorded.forEach(([begin, end, why]) => {
+        const from = Math.max(0, (begin - view.from) * scale), to = Math.min(width, Math.max((end - view.from) * scale, from + 1));
+        if (to <= from || from > width || end < view.from || to <= drawnTo) return;
+        drawnTo = to;
+        context.fillStyle = colours.grid;
+        context.fillRect(self.gutter + from, RULER, to - from, height - RULER);
+        context.fillStyle = colours.line;
+        for (let y = RULER; y < height; y += 8) context.fillRect(self.gutter + from, y, to - from, 1);
+        const room = (to - from) / (CHARACTER + 0.6) - 2;
+        const text = ['not recorded: ' + why, 'not recorded'].find((words) => words.length < room);
+        if (text) {
+          context.fillStyle = colours.page;
+          context.fillRect(self.gutter + from + 2, RULER + 2, text.length * (CHARACTER + 0.6) + 4, ROW);
+          context.fillStyle = colours.text;
+          context.fillText(text, self.gutter + from + 4, RULER + ROW / 2 + 2);
+        }
+      });
+    }
+
     /* Cut in the middle: what tells a track from its neighbours often stands at the end. */
     function label(text, y, colour) {
       const room = Math.floor((self.gutter - 22) / 6.9), tail = Math.floor(room * 0.4);
@@ -299,6 +322,7 @@
       context.fillStyle = colours.page;
       context.fillRect(0, 0, self.width, height);
       drawGrid(view, width, height);
+      drawUnrecorded(view, width, height);
       plan.lines.forEach(({ line, y }) => drawLine(view, line, RULER + y - view.top, width));
       model.rows.forEach((row) => {
         const y = RULER + self.yOf(row) - view.top;

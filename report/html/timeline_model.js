@@ -59,6 +59,7 @@
     const model = { begin: source.begin_ns, end: Math.max(source.end_ns, source.begin_ns + 1),
       names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: source.kinds, merge: source.merge_ns,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
+      unrecorded: head.unrecorded.slice().sort((a, b) => a[0] - b[0]),
       longest: longestBlocks(start, end), busy: sumBusy(e) };
     const families = model.kinds.map(() => []);
     model.family = (i) => {
@@ -77,6 +78,10 @@
       return low;
     }
     model.bisect = bisect;
+
+    /* How much of [from, to) was recorded. */
+    model.recorded = (from, to) => model.unrecorded.reduce((ns, [begin, end]) =>
+      ns - Math.max(0, Math.min(end, to) - Math.max(begin, from)), to - from);
 
     /* First event of the row that ends after `time`; one without length counts where it stands. */
     model.firstAfter = (row, time) => bisect(row.first, row.first + row.n, (i) => end[i] > time || start[i] >= time);

@@ -76,7 +76,7 @@
     const devices = [...new Set(model.tracks.filter((track) => track.lane === 'stream').map((track) => track.device))];
     const deviceOf = (row) => devices.indexOf(model.tracks[row.t].device);
     return {
-      from, to,
+      from, to, recorded: model.recorded(from, to),
       kinds: brief ? countKinds() : group(kinds, (i) => e.kind[i]).map(([k, list]) => Object.assign({ kind: model.kinds[k] }, sums(list))),
       devices: group(devices.length, (i, row) => deviceOf(row), (row) => model.tracks[row.t].lane === 'stream')
         .map(([k, list]) => {

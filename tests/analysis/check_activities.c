@@ -1,6 +1,7 @@
 /* Whole graphs, overhead, unified memory, JIT and pools; which call made a graph's node; when it
  * was recorded; and captures of an earlier version, which have none of it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/analysis/fixture.h"
@@ -227,6 +228,49 @@ START_TEST(windows_are_united)
 }
 END_TEST
 
+/* "[begin, end) reason" of each stretch. */
+static void check_unrecorded(const char *sql, struct prof_filter filter, const char *expected)
+{
+    struct prof_capture *c = fixture_with_base(sql);
+    struct prof_unrecorded_list list;
+    char text[400] = "";
+    ck_ok(prof_unrecorded(c, &filter, &list, &err));
+    for (size_t i = 0; i < list.count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld-%lld %d", i ? ", " : "",
+                 (long long)list.data[i].begin_ns, (long long)list.data[i].end_ns,
+                 list.data[i].reason);
+    ck_assert_str_eq(text, expected);
+    free(list.data);
+    prof_close(c);
+}
+
+#define REASONS "INSERT INTO recording(process, start, begins, reason) VALUES"
+#define ANY ((struct prof_filter){0})
+
+START_TEST(what_was_not_recorded)
+{
+    check_unrecorded(NULL, ANY, "");
+    check_unrecorded(REASONS "(1, 0, 0, 1), (1, 3000, 1, 1), (1, 5000, 0, 6), (1, 6000, 1, 6), "
+                             "(1, 9000, 0, 2)",
+                     ANY, "0-3000 1, 5000-6000 6, 9000-1000000 2");
+    check_unrecorded(REASONS "(1, 4000, 0, 6)", (struct prof_filter){.end_ns = 5000},
+                     "4000-5000 6");
+    check_unrecorded(REASONS "(1, 4000, 0, 6), (1, 5000, 1, 6)",
+                     (struct prof_filter){.begin_ns = 4500}, "4500-5000 6");
+    check_unrecorded(REASONS "(1, 4000, 1, 5)", ANY, "0-4000 5"); /* --ring */
+    /* two processes: where neither is recorded, and of each by itself */
+    static const char two[] = SECOND REASONS "(1, 1000, 0, 6), (1, 3000, 1, 6), "
+                                             "(2, 2000, 0, 4), (2, 4000, 1, 4)";
+    check_unrecorded(two, ANY, "2000-3000 6");
+    check_unrecorded(two, (struct prof_filter){.process = 1}, "1000-3000 6");
+    check_unrecorded(two, (struct prof_filter){.process = 2}, "2000-4000 4");
+    check_unrecorded(REASONS "(1, 1000, 0, 6), (1, 2000, 0, 2), (1, 3000, 1, 2)", ANY,
+                     "1000-3000 6");
+    ck_assert_str_eq(prof_unrecorded_reason(6), "a pause of --overhead=measure");
+    ck_assert_str_eq(prof_unrecorded_reason(99), prof_unrecorded_reason(0));
+}
+END_TEST
+
 static void check_window_words(const char *sql, const char *words)
 {
     struct prof_capture *c = fixture_with_base(sql);
@@ -264,7 +308,7 @@ START_TEST(idle_is_what_was_recorded_as_idle)
               "(5100, 500, 1, 1), (5700, 400, 1, 1)"); /* the last ends after its window */
     struct prof_utilisation u;
     struct prof_kernel_summary k;
-    ck_ok(prof_utilisation(c, NULL, 5, 10, &u, &err));
+    ck_ok(prof_utilisation(c, NULL, 5, 1000, &u, &err));
     ck_assert_int_eq(prof_end_ns(c), 1000000);
     ck_assert_int_eq(prof_wall_ns(c, NULL), 3000);
     ck_assert_int_eq(prof_wall_ns(c, &(struct prof_filter){.begin_ns = 2500, .end_ns = 5500}),
@@ -276,7 +320,9 @@ START_TEST(idle_is_what_was_recorded_as_idle)
     ck_assert_int_eq(u.rows[0].gap_ns, 1000 + 100 + 100);
     ck_assert_int_eq(u.rows[0].gaps[0].start_ns, 2000);
     ck_assert_int_eq(u.rows[0].gaps[0].duration_ns, 1000);
-    ck_near(u.rows[0].busy_share[0], 1400.0 / 100000); /* of the whole line of time */
+    ck_assert(isnan(u.rows[0].busy_share[0]) && isnan(u.rows[0].busy_share[6]));
+    ck_near(u.rows[0].busy_share[1], 0.5);
+    ck_near(u.rows[0].busy_share[5], 0.8); /* what came after the window does not count */
     prof_utilisation_free(&u);
     ck_ok(prof_kernel_summary(c, NULL, PROF_BY_NAME, &k, &err));
     ck_near(k.rows[0].wall_share, 1400.0 / 3000);
@@ -396,6 +442,6 @@ END_TEST
 
 CHECK_MAIN("activity", activities_by_kind, activities_in_a_filter, graphs_keep_the_device_busy,
            graphs_belong_to_ranges, nodes_lead_to_their_call, pools_live_and_die,
-           windows_are_united, windows_in_words, idle_is_what_was_recorded_as_idle,
-           filtered_launches_are_accounted_for, what_has_no_call_to_balance_with, who_has_cupti,
-           an_older_capture_reads_as_one_without)
+           windows_are_united, what_was_not_recorded, windows_in_words,
+           idle_is_what_was_recorded_as_idle, filtered_launches_are_accounted_for,
+           what_has_no_call_to_balance_with, who_has_cupti, an_older_capture_reads_as_one_without)

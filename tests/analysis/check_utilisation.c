@@ -196,9 +196,47 @@ static void ck_same_row(const struct prof_utilisation_row *a, const struct prof_
         ck_assert_int_eq(a->gaps[i].duration_ns, b->gaps[i].duration_ns);
         ck_assert_int_eq(a->gaps[i].before_ns, b->gaps[i].before_ns);
     }
-    for (size_t i = 0; i < buckets; i++)
-        ck_near(a->busy_share[i], b->busy_share[i]);
+    for (size_t i = 0; i < buckets; i++) {
+        ck_assert_int_eq(isnan(a->busy_share[i]), isnan(b->busy_share[i]));
+        if (!isnan(a->busy_share[i]))
+            ck_near(a->busy_share[i], b->busy_share[i]);
+    }
 }
+
+/* Two processes with a device each: a device is idle only while its own process is recorded. */
+START_TEST(what_was_not_recorded_is_not_idle)
+{
+    struct prof_capture *c = fixture_with_base(
+        "INSERT INTO process(pid, start, \"end\", spool) VALUES(7, 0, 1000000, 'x');"
+        "INSERT INTO device(process, uuid) VALUES(2, 'GPU-2');"
+        "INSERT INTO stream(process, device) VALUES(2, 2);"
+        "INSERT INTO recording(process, start, begins, reason) VALUES(1, 200000, 0, 6), "
+        "(1, 400000, 1, 6), (1, 700000, 0, 1), (2, 0, 0, 4), (2, 100000, 1, 4);"
+        "INSERT INTO kernel(start, duration, stream, config) VALUES(150000, 100000, 1, 1), "
+        "(450000, 50000, 1, 1), (50000, 150000, 3, 1), (500000, 100000, 3, 1)");
+    struct prof_utilisation u;
+    ck_ok(prof_utilisation(c, NULL, 5, 10, &u, &err));
+    ck_assert_uint_eq(u.count, 2);
+    const struct prof_utilisation_row *a = &u.rows[0], *b = &u.rows[1];
+    ck_assert_int_eq(a->window_ns, 500000); /* 0-200, 400-700 */
+    ck_assert_int_eq(a->busy_ns, 100000);   /* of the first kernel 150-200 */
+    ck_assert_int_eq(a->idle_ns, 400000);
+    ck_assert_int_eq(a->lead_ns, 150000);
+    ck_assert_int_eq(a->gap_ns, 50000); /* 400-450 */
+    ck_assert_int_eq(a->gaps[0].start_ns, 400000);
+    ck_assert_int_eq(a->tail_ns, 200000);
+    ck_near(a->busy_share[1], 0.5);
+    ck_assert(isnan(a->busy_share[2]) && isnan(a->busy_share[3]) && isnan(a->busy_share[9]));
+    ck_near(a->busy_share[4], 0.5);
+    ck_assert_int_eq(b->window_ns, 900000);
+    ck_assert_int_eq(b->busy_ns, 200000);
+    ck_assert_int_eq(b->gap_ns, 300000);
+    ck_assert(isnan(b->busy_share[0]));
+    ck_near(b->busy_share[2], 0);
+    prof_utilisation_free(&u);
+    prof_close(c);
+}
+END_TEST
 
 /* Operations of every kind, in no order, some of them not seen to end, some longer than 32 bits of
  * nanoseconds. */
@@ -250,4 +288,5 @@ START_TEST(the_overview_tells_the_same)
 END_TEST
 
 CHECK_MAIN("utilisation", overlap_is_counted_once, devices_are_apart_and_hardware_is_one,
-           extremes_are_cut_to_the_window, it_matches_a_bitmap, the_overview_tells_the_same)
+           extremes_are_cut_to_the_window, it_matches_a_bitmap, what_was_not_recorded_is_not_idle,
+           the_overview_tells_the_same)

@@ -41,6 +41,8 @@ for fixture in normal awkward hostile empty live more counters; do
 done
 "$tool" make "$source/dormant.sql" dormant.sqlite || exit 1
 compare dormant text
+cat "$source/normal.sql" "$source/paused.sql" >paused.sql && "$tool" make paused.sql paused.sqlite || exit 1
+compare paused text
 "$tool" make "$source/host.sql" host.sqlite || exit 1
 for width in 80 100 120 200; do
     compare host text width=$width

@@ -23,9 +23,12 @@ if (!programs.driver || !programs.browser) {
   process.exit(77);
 }
 
+/* Of a scene, or of one behind another: normal+paused. */
 function report(name, ...options) {
+  const sql = path.join(work, name + '.sql');
+  fs.writeFileSync(sql, name.split('+').map((scene) => fs.readFileSync(path.join(source, scene + '.sql'))).join('\n'));
   const capture = path.join(work, name + '.sqlite'), page = path.join(work, name + '.html');
-  execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
+  execFileSync(tool, ['make', sql, capture]);
   execFileSync(tool, ['write', 'html', capture, page, ...options]);
   const json = JSON.parse(execFileSync(tool, ['write', 'json', capture, '-'], { maxBuffer: 1 << 28 }));
   return { url: 'file://' + page, json };

@@ -55,6 +55,20 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'marks what was not recorded'(browser) {
+    const { url } = report('normal+paused');
+    await load(browser, url);
+    assert.deepStrictEqual(await browser.run('return perfkit.timelineView.model.unrecorded'),
+      [[20e6, 30e6, 'a pause of --overhead=measure'], [55e6, 60e6, '--delay or --duration']]);
+    const view = await until(browser, `return document.getElementById('timeline-in-view').textContent`);
+    const strip = await browser.run(`return document.querySelector('#busy .strip').textContent`);
+    assert.match(view, /^In view, 60\.0 ms, 15\.0 ms of it not recorded: /);
+    assert.match(strip, /not recorded/);
+    assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model;
+      return [perfkit.within(m, 0, 60e6, true).recorded, m.recorded(25e6, 31e6)]`), [45e6, 1e6]);
+    await isQuiet(browser, url);
+  },
+
   async 'searches, selects and zooms by keyboard'(browser) {
     const { url } = report('normal');
     await load(browser, url);

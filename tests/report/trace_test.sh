@@ -64,6 +64,22 @@ for fixture in normal awkward hostile live more; do
     "$tool" write perfetto "$work/$fixture.sqlite" "$work/$fixture.pftrace" &&
         python3 "$source/perfetto_check.py" "$work/$fixture.pftrace" "$work/$fixture.trace" || exit 1
 done
+# What was not recorded is marked in both, of the process and of the device.
+paused=$work/paused
+cat "$source/normal.sql" "$source/paused.sql" >"$paused.sql"
+"$tool" make "$paused.sql" "$paused.sqlite" && "$tool" write chrome-trace "$paused.sqlite" "$paused.trace" &&
+    "$tool" write json "$paused.sqlite" "$paused.json" && "$tool" write perfetto "$paused.sqlite" "$paused.pftrace" &&
+    python3 "$source/chrome_check.py" "$paused.trace" "$paused.json" &&
+    python3 "$source/perfetto_check.py" "$paused.pftrace" "$paused.trace" && python3 - "$paused.trace" <<'end' || exit 1
+import json, sys
+events = json.load(open(sys.argv[1], encoding="utf-8"))["traceEvents"]
+shown = sorted((e["pid"], e["ts"], e["dur"], e["args"]["because"]) for e in events
+               if e.get("name") == "not recorded" and e["ph"] == "X")
+pause, end = (20000, 10000, "a pause of --overhead=measure"), (55000, 5000, "--delay or --duration")
+assert shown == [(0, *pause), (0, *end), (4242, *pause), (4242, *end)], shown
+named = [e for e in events if e["ph"] == "M" and e["args"].get("name") == "not recorded"]
+assert len(named) == 2, named
+end
 # A part of it: no arrow may lose an end.
 part() { # fixture filter...
     fixture=$1

@@ -540,7 +540,7 @@ static enum prof_status recorded_stretches(struct prof_facts *f, struct prof_err
     struct prof_recorded recorded;
     struct prof_intervals asked = {.data = &(struct prof_interval){f->begin_ns, f->end_ns},
                                    .count = 1};
-    enum prof_status status = prof_recorded(f->capture, &recorded, err);
+    enum prof_status status = prof_recorded(f->capture, NULL, &recorded, err);
     if (!status && !prof_intervals_intersection(&asked, recorded.in_part ? &recorded.spans : &asked,
                                                 &f->recorded))
         status = prof_out_of_memory(err);

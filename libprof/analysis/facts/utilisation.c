@@ -1,6 +1,7 @@
 /* Busy, idle and overlapping time per device, by one ordered sweep over kernels, graphs, memcpys
  * and memsets. Rows of all devices arrive in one order of start and feed one sweep per piece of
  * hardware. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "libprof/analysis/events.h"
@@ -20,14 +21,13 @@ struct device {
     int64_t busy_since; /* begin of the stretch that ends there */
     size_t gap_room, buckets;
     int64_t begin_ns, end_ns; /* the window */
-    const struct prof_recorded *recorded;
+    struct prof_recorded recorded;
 };
 
 struct work {
     struct prof_capture *capture;
     struct prof_scope scope;
     int64_t begin_ns, end_ns;
-    struct prof_recorded recorded;
     size_t gaps, buckets;
     const struct prof_stream *streams; /* all, and how much each did */
     int64_t *operations;
@@ -53,23 +53,38 @@ static void add_device_gap(struct device *d, struct prof_gap gap)
         PROF_HEAP_SINK(r->gaps, r->gaps_listed, gap, is_shorter);
 }
 
+/* The recorded parts of [begin, end): of part `i` from first_recorded on, while there is one. */
+static size_t first_recorded(const struct device *d, int64_t begin)
+{
+    const struct prof_intervals *spans = &d->recorded.spans;
+    size_t i = 0;
+    if (d->recorded.in_part)
+        PROF_FIND_FIRST(i, at, spans->count, spans->data[at].end > begin);
+    return i;
+}
+
+static bool recorded_part(const struct device *d, size_t i, int64_t begin, int64_t end,
+                          struct prof_interval *part)
+{
+    const struct prof_intervals *spans = &d->recorded.spans;
+    *part = (struct prof_interval){begin, end};
+    if (!d->recorded.in_part)
+        return i == 0;
+    if (i >= spans->count || spans->data[i].begin >= end)
+        return false;
+    part->begin = spans->data[i].begin > begin ? spans->data[i].begin : begin;
+    part->end = spans->data[i].end < end ? spans->data[i].end : end;
+    return true;
+}
+
 /* Idle from `begin` to `end`; where nothing was recorded it is not known. */
 static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t before_ns)
 {
-    const struct prof_intervals *spans = &d->recorded->spans;
-    size_t i;
-    if (!d->recorded->in_part) {
-        add_device_gap(d, (struct prof_gap){begin, prof_subtract(end, begin), before_ns});
-        return;
-    }
-    PROF_FIND_FIRST(i, at, spans->count, spans->data[at].end > begin);
-    for (; i < spans->count && spans->data[i].begin < end; i++) {
-        int64_t from = spans->data[i].begin > begin ? spans->data[i].begin : begin;
-        int64_t to = spans->data[i].end < end ? spans->data[i].end : end;
-        if (to > from)
-            add_device_gap(
-                d, (struct prof_gap){from, prof_subtract(to, from), from == begin ? before_ns : 0});
-    }
+    struct prof_interval part;
+    for (size_t i = first_recorded(d, begin); recorded_part(d, i, begin, end, &part); i++)
+        if (part.end > part.begin)
+            add_device_gap(d, (struct prof_gap){part.begin, prof_subtract(part.end, part.begin),
+                                                part.begin == begin ? before_ns : 0});
 }
 
 static int longest_idle_first(const void *a, const void *b)
@@ -80,8 +95,7 @@ static int longest_idle_first(const void *a, const void *b)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Add the span's part in each bucket, in ns; made shares at the end. */
-static void add_to_buckets(const struct device *d, double *shares, int64_t begin, int64_t end)
+static void add_part_to_buckets(const struct device *d, double *shares, int64_t begin, int64_t end)
 {
     double zero = (double)d->begin_ns, width = ((double)d->end_ns - zero) / (double)d->buckets;
     double from = (double)begin - zero, to = (double)end - zero;
@@ -94,11 +108,19 @@ static void add_to_buckets(const struct device *d, double *shares, int64_t begin
     }
 }
 
+/* Add what was recorded of the span to each bucket, in ns; made shares at the end. */
+static void add_to_buckets(const struct device *d, double *shares, int64_t begin, int64_t end)
+{
+    struct prof_interval part;
+    for (size_t i = first_recorded(d, begin); recorded_part(d, i, begin, end, &part); i++)
+        add_part_to_buckets(d, shares, part.begin, part.end);
+}
+
 static void span(void *user, int64_t begin, int64_t end, unsigned active)
 {
     struct device *d = user;
     struct prof_utilisation_row *r = &d->row;
-    int64_t length = prof_recorded_length(d->recorded, begin, end);
+    int64_t length = prof_recorded_length(&d->recorded, begin, end);
     r->busy_ns = prof_add(r->busy_ns, length);
     if (active & 1u << KERNELS)
         r->kernel_ns = prof_add(r->kernel_ns, length);
@@ -147,8 +169,10 @@ static struct device *new_device(struct work *w, int64_t id)
     d->buckets = w->buckets;
     d->begin_ns = w->begin_ns;
     d->end_ns = w->end_ns;
-    d->recorded = &w->recorded;
     prof_sweep_open(&d->sweep, span, d);
+    struct prof_filter of = {.process = w->scope.filter.process, .device = id};
+    if (prof_recorded(w->capture, &of, &d->recorded, NULL))
+        return NULL;
     if (w->gaps && !(d->row.gaps = calloc(w->gaps, sizeof *d->row.gaps)))
         return NULL;
     return give_buckets(&d->row.busy_share, w->buckets) &&
@@ -229,21 +253,31 @@ static void finish_device_utilisation(struct device *d)
     struct prof_utilisation_row *r = &d->row;
     prof_sweep_close(&d->sweep);
     r->max_concurrent_kernels = (int64_t)d->sweep.most_running;
-    r->window_ns = prof_recorded_length(d->recorded, d->begin_ns, d->end_ns);
+    r->window_ns = prof_recorded_length(&d->recorded, d->begin_ns, d->end_ns);
     bool any = r->first_ns != PROF_UNKNOWN;
-    r->lead_ns = prof_recorded_length(d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
-    r->tail_ns = any ? prof_recorded_length(d->recorded, r->last_ns, d->end_ns) : 0;
+    r->lead_ns = prof_recorded_length(&d->recorded, d->begin_ns, any ? r->first_ns : d->end_ns);
+    r->tail_ns = any ? prof_recorded_length(&d->recorded, r->last_ns, d->end_ns) : 0;
     r->idle_ns = prof_add(prof_add(r->lead_ns, r->gap_ns), r->tail_ns);
     if (r->gaps_listed)
         qsort(r->gaps, r->gaps_listed, sizeof *r->gaps, longest_idle_first);
+}
+
+/* Of a bucket that was recorded in part, the share of that part; of less than half says nothing. */
+static bool make_bucket_shares(struct device *d)
+{
+    double *const shares[] = {d->row.busy_share, d->row.kernel_share, d->row.memcpy_memset_share};
+    double *recorded = calloc(d->buckets + 1, sizeof *recorded);
     double width = (double)prof_subtract(d->end_ns, d->begin_ns) / (double)d->buckets;
-    double *const shares[] = {r->busy_share, r->kernel_share, r->memcpy_memset_share};
-    for (size_t s = 0; s < 3; s++) {
+    if (recorded && d->buckets && d->end_ns > d->begin_ns)
+        add_to_buckets(d, recorded, d->begin_ns, d->end_ns);
+    for (size_t s = 0; recorded && s < 3; s++)
         for (size_t i = 0; shares[s] && i < d->buckets; i++)
-            shares[s][i] = width > 0 && shares[s][i] < width ? shares[s][i] / width
-                           : shares[s][i] > 0                ? 1
-                                                             : 0;
-    }
+            shares[s][i] = d->end_ns <= d->begin_ns     ? 0
+                           : recorded[i] < width / 2    ? NAN
+                           : shares[s][i] < recorded[i] ? shares[s][i] / recorded[i]
+                                                        : 1;
+    free(recorded);
+    return recorded != NULL;
 }
 
 static int by_id(const void *a, const void *b)
@@ -270,6 +304,8 @@ static bool make_utilisation_rows(struct work *w, struct prof_utilisation *resul
     for (size_t i = 0; i < w->devices.count; i++) {
         struct device *d = w->devices.data[i];
         finish_device_utilisation(d);
+        if (!make_bucket_shares(d))
+            return false;
         result->rows[result->count++] = d->row;
         d->row = (struct prof_utilisation_row){0}; /* its arrays belong to the result now */
     }
@@ -300,9 +336,8 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
     if (status)
         return status;
     set_window(w, filter);
-    status = prof_recorded(w->capture, &w->recorded, err);
     prof_end(w->capture);
-    return status;
+    return PROF_OK;
 }
 
 /* Hands over what was gathered when all went well, and frees the rest. */
@@ -322,10 +357,10 @@ static enum prof_status close_utilisation_work(struct work *w, enum prof_status 
         struct device *d = w->devices.data[i];
         d->sweep.span = NULL;
         free(d->sweep.ends);
+        prof_recorded_free(&d->recorded);
         free_row(&d->row);
         free(d);
     }
-    prof_recorded_free(&w->recorded);
     prof_array_free(&w->devices);
     prof_map_free(&w->by_device);
     prof_scope_close(&w->scope);
@@ -356,7 +391,10 @@ enum prof_status prof_utilisation_of(struct prof_capture *capture, const struct 
     const struct prof_op *op;
     enum prof_op_kind kind;
     enum prof_status status = open_utilisation_work(&w, NULL, err);
-    *known = !status && !facts->left_out && !w.recorded.in_part;
+    struct prof_recorded recorded = {0};
+    status = status ? status : prof_recorded(capture, NULL, &recorded, err);
+    *known = !status && !facts->left_out && !recorded.in_part;
+    prof_recorded_free(&recorded);
     bool ok = true;
     while (*known && ok && (op = prof_facts_next(facts, &walk, &kind))) {
         struct prof_event_row row = {
