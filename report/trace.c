@@ -115,7 +115,7 @@ int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_
     }
     if (fresh) {
         bool own = !number && what != PROF_TRACE_RANGES && what != PROF_TRACE_MIGRATIONS &&
-                   what != PROF_TRACE_UNRECORDED;
+                   what != PROF_TRACE_UNRECORDED && what != PROF_TRACE_OVERHEAD;
         struct prof_trace_track track = {.pid = pid,
                                          .tid = own ? own_tid : prof_trace_extra_tid(&t->names)};
         lane->tid = track.tid;

@@ -34,6 +34,7 @@ struct prof_trace_names {
 enum prof_trace_lane {
     PROF_TRACE_THREAD,
     PROF_TRACE_RANGES,
+    PROF_TRACE_OVERHEAD, /* of a process, on no known thread */
     PROF_TRACE_STREAM,
     PROF_TRACE_WAITS,
     PROF_TRACE_PROJECTIONS, /* of a stream: ranges as it saw them */

@@ -462,13 +462,25 @@ static void put_memory_event(struct prof_trace *t, const struct prof_event *even
 
 /* ---- what else takes time -------------------------------------------------------------------- */
 
-/* Under Kineto's name for it, on the track of the thread whose time it took. */
+/* Under Kineto's name for it, on the track of the thread whose time it took; where none is known,
+ * on one of the process. */
 static void put_overhead_slice(struct prof_trace *t, const struct prof_event *event)
 {
-    if (!event->thread)
-        return;
-    begin_on_thread(t, event, PROF_TRACE_THREAD, "overhead", event_name_or_na(event),
-                    known_or_default(event->duration_ns, 0), false);
+    int64_t duration = known_or_default(event->duration_ns, 0);
+    int64_t pid = prof_trace_process_pid(&t->names, event->process);
+    if (event->thread) {
+        begin_on_thread(t, event, PROF_TRACE_THREAD, "overhead", event_name_or_na(event), duration,
+                        false);
+    } else {
+        t->sink->begin(t, &(struct prof_trace_slice){
+                              .category = "overhead",
+                              .name = event_name_or_na(event),
+                              .pid = pid,
+                              .tid = prof_trace_place(t, PROF_TRACE_OVERHEAD, event->process, pid,
+                                                      0, event->start_ns, duration),
+                              .start_ns = event->start_ns,
+                              .duration_ns = duration});
+    }
     t->sink->end(t);
 }
 

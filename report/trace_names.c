@@ -218,6 +218,9 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
         track->device = !prof_trace_is_process(names, track->pid);
         snprintf(track->name, sizeof track->name, "not recorded%s", extra);
         break;
+    case PROF_TRACE_OVERHEAD:
+        snprintf(track->name, sizeof track->name, "overhead%s", extra);
+        break;
     default:
         snprintf(track->name, sizeof track->name, "unified memory%s", extra);
         break;

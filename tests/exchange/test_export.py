@@ -115,6 +115,18 @@ class Contract(unittest.TestCase):
             self.assertEqual(one(path, "SELECT count(*) FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
                                        "WHERE eventType IN (34, 59, 60) AND (n.text IS NULL OR s.value IS NOT n.text)"), 0)
 
+    def test_what_nsys_declares_not_null_is_there(self):
+        for _, path in self.each():
+            for table, columns in {
+                    "CUPTI_ACTIVITY_KIND_KERNEL": "start end deviceId contextId streamId demangledName shortName registersPerThread gridX gridY "
+                    "gridZ blockX blockY blockZ staticSharedMemory dynamicSharedMemory localMemoryPerThread localMemoryTotal gridId",
+                    "CUPTI_ACTIVITY_KIND_MEMCPY": "start end deviceId contextId streamId bytes copyKind",
+                    "CUPTI_ACTIVITY_KIND_MEMSET": "start end deviceId contextId streamId value bytes",
+                    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "start end deviceId contextId streamId syncType eventId",
+                    "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass returnValue", "NVTX_EVENTS": "start eventType"}.items():
+                declared = {row[0] for row in ask(path, f"SELECT name FROM pragma_table_info('{table}') WHERE \"notnull\"")}
+                self.assertEqual(set(columns.split()) - declared, set(), table)
+
     def test_every_number_leads_somewhere(self):
         for _, path in self.each():
             for table, column in (("KERNEL", "demangledName"), ("KERNEL", "shortName"), ("RUNTIME", "nameId")):
@@ -356,9 +368,16 @@ class OtherReaders(unittest.TestCase):
             import humanize  # noqa: F401
         except ImportError:
             self.skipTest("python3-protobuf, python3-humanize are not installed")
-        self.read("nsys-perfetter", "-m", "lib.nsys_perfetter", "--nsys-report", EXPORTS["normal"], "--output", out,
-                  PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python")
-        self.assertGreater(os.stat(out).st_size, 10000)
+        # OpenCL knows no registers; the reader takes no kernel that starts before its call
+        capture, opencl = os.path.join(work, "opencl.sqlite"), os.path.join(work, "opencl-nsys.sqlite")
+        shutil.copy(CAPTURES["both"], capture)
+        with sqlite3.connect(capture) as db:
+            db.execute("UPDATE kernel SET api_lead = abs(api_lead)")
+        self.assertEqual(run(capture, "--to", "nsys", opencl, "--force").returncode, 0)
+        for path in (EXPORTS["normal"], opencl):
+            self.read("nsys-perfetter", "-m", "lib.nsys_perfetter", "--nsys-report", path, "--output", out,
+                      PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python")
+            self.assertGreater(os.stat(out).st_size, 1000)
 
 
 if __name__ == "__main__":

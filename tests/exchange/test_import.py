@@ -115,6 +115,19 @@ class Nsys(NothingLeft):
                 nsys_files.make(path, minor)
                 self.check(path)
 
+    def test_device_of_a_synchronization(self):
+        """nsys writes device 0 for those of any: the context says whose they are. One that owns its context stays."""
+        nsys_files.make(path_of("waits.sqlite"))
+        with sqlite3.connect(path_of("waits.sqlite")) as db:
+            for table in ("KERNEL", "MEMCPY", "MEMSET"):
+                db.execute(f"UPDATE CUPTI_ACTIVITY_KIND_{table} SET deviceId = 1, contextId = 2 WHERE globalPid = {nsys_files.pid_of(200)}")
+            db.execute(f"UPDATE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION SET contextId = 2 WHERE globalPid = {nsys_files.pid_of(200)}")
+            db.execute("UPDATE CUDA_GPU_MEMORY_USAGE_EVENTS SET deviceId = 1, contextId = 2 WHERE globalPid = %d" % nsys_files.pid_of(200))
+        out = import_file(path_of("waits.sqlite"))
+        self.assertEqual(ask(out, "SELECT process, ordinal FROM device ORDER BY 1"), [(1, 0), (2, 1)])
+        self.assertEqual(ask(out, "SELECT s.process, s.device, count(*) FROM sync y JOIN stream s ON s.id = y.stream GROUP BY 1, 2"),
+                         [(1, 1, 3), (2, 2, 3)])
+
     def test_columns_in_another_order(self):
         nsys_files.make(path_of("order.sqlite"), 28, shuffle=True)
         self.check(path_of("order.sqlite"))
@@ -406,6 +419,7 @@ class Trace(NothingLeft):
         self.assertEqual(run("report", out, "--chrome-trace", back).returncode, 0)
         with open(back, encoding="utf-8") as text:
             events = json.load(text)["traceEvents"]
+        self.assertEqual([(e["dur"], e["pid"]) for e in events if e.get("cat") == "overhead"], [(3, 658)])
         op = [e for e in events if e.get("cat") == "cpu_op"]
         self.assertEqual([e["name"] for e in op], ["aten::mm", "aten::add"])
         gemm = [e["args"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("gemm")]

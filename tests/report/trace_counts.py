@@ -30,7 +30,7 @@ slices = {
     "user_annotation": rows("range"),
     "cpu_instant_event": rows("marker") + rows("allocation", "bytes NOT NULL")
     + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL'),
-    "overhead": rows("overhead", "thread NOT NULL") + rows("jit", "thread NOT NULL"),
+    "overhead": rows("overhead") + rows("jit"),
     "unified_memory": rows("migration"),
 }
 # A range and a stream: work of that stream asked for inside of the range.

@@ -16,7 +16,13 @@ static const char lookups[] =
     "CREATE TEMP TABLE nsys_chain(id, depth, symbol, module, ip, unresolved, PRIMARY KEY(id, depth)"
     ") WITHOUT ROWID;"
     "INSERT OR IGNORE INTO nsys_chain SELECT id, stackDepth, symbol, module, originalIP, unresolved"
-    " FROM n_CUDA_CALLCHAINS WHERE id NOT NULL AND stackDepth NOT NULL AND symbol NOT NULL;";
+    " FROM n_CUDA_CALLCHAINS WHERE id NOT NULL AND stackDepth NOT NULL AND symbol NOT NULL;"
+    "CREATE TEMP TABLE nsys_owner(pid, context, device, PRIMARY KEY(pid, context, device)) WITHOUT "
+    "ROWID;"
+    "INSERT OR IGNORE INTO nsys_owner SELECT globalPid, contextId, deviceId FROM (SELECT globalPid,"
+    " contextId, deviceId FROM n_KERNEL UNION ALL SELECT globalPid, contextId, deviceId FROM"
+    " n_MEMCPY UNION ALL SELECT globalPid, contextId, deviceId FROM n_MEMSET) WHERE globalPid NOT"
+    " NULL AND contextId NOT NULL AND deviceId NOT NULL;";
 
 enum prof_status feed_open(struct feed *feed)
 {

@@ -68,6 +68,14 @@ void nsys_meta(sqlite3 *db, const char *name, char *out, size_t size);
 #define NSYS_MAIN_PROCESS                                                                          \
     "(SELECT CAST(value AS INTEGER) FROM n_META_DATA_EXPORT WHERE name = 'PERFKIT_MAIN_PROCESS')"
 
+/* The device of a synchronization or event: nsys writes 0 for any, so it is the one whose work
+ * names the same context in the process. */
+#define NSYS_OWNER(row)                                                                            \
+    "coalesce((SELECT max(o.device) FROM nsys_owner o WHERE o.pid = " row                          \
+    ".globalPid AND o.context = " row ".contextId AND o.device = " row                             \
+    ".deviceId), (SELECT min(o.device) FROM nsys_owner o WHERE o.pid = " row                       \
+    ".globalPid AND o.context = " row ".contextId), " row ".deviceId)"
+
 /* Memory kinds there are CUPTI's, shifted by one; 7 is unknown. */
 static inline uint8_t nsys_memory_kind(int64_t kind)
 {

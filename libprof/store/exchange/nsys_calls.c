@@ -30,9 +30,10 @@ static const char calls_sql[] = "SELECT globalTid & " NSYS_GLOBAL_PID_MASK
 enum { KIND, PID, CORRELATION, START, END, DEVICE, CONTEXT, STREAM, NODE, ARGUMENT };
 enum kind { KERNEL, COPY, FILL, WAIT, GRAPH };
 
-#define RECORD(kind)                                                                               \
+#define RECORD_OF(kind, device)                                                                    \
     "SELECT " #kind ", coalesce(globalPid, " NSYS_MAIN_PROCESS                                     \
-    ", 0), coalesce(correlationId, 0), start, end, deviceId, contextId, streamId, "
+    ", 0), coalesce(correlationId, 0), start, end, " device ", contextId, streamId, "
+#define RECORD(kind) RECORD_OF(kind, "deviceId")
 static const char records_sql[] = RECORD(
     0) "graphNodeId, coalesce(demangledName, shortName, mangledName), launchType, "
        "registersPerThread, gridX, gridY, gridZ, "
@@ -44,13 +45,15 @@ static const char records_sql[] = RECORD(
               "NULL, NULL, NULL, NULL, NULL, NULL FROM n_MEMCPY UNION ALL " RECORD(
                   2) "graphNodeId, bytes, value, memKind, NULL, NULL, NULL, NULL, NULL, NULL, "
                      "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                     "n_MEMSET UNION ALL " RECORD(
-                         3) "NULL, syncType, eventId, eventSyncId, NULL, NULL, NULL, NULL, NULL, "
-                            "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                            "n_SYNCHRONIZATION UNION ALL " RECORD(
-                                4) "NULL, graphId, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-                                   "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
-                                   "n_GRAPH_TRACE ORDER BY 2, 3, 4";
+                     "n_MEMSET UNION ALL " RECORD_OF(
+                         3, NSYS_OWNER("w")) "NULL, syncType, eventId, eventSyncId, NULL, NULL, "
+                                             "NULL, NULL, NULL, "
+                                             "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
+                                             "n_SYNCHRONIZATION w UNION ALL " RECORD(
+                                                 4) "NULL, graphId, NULL, NULL, NULL, NULL, NULL, "
+                                                    "NULL, NULL, NULL, "
+                                                    "NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM "
+                                                    "n_GRAPH_TRACE ORDER BY 2, 3, 4";
 
 /* cudaLaunchKernel_v7000: the version of CUPTI's table of names, not of the function */
 static size_t without_version(const char *name, size_t length)
@@ -130,11 +133,14 @@ static bool read_launch_config(struct feed *feed, struct feed_process *process, 
     config.shared_static = feed_u32(row, ARGUMENT + 9);
     config.shared_dynamic = feed_u32(row, ARGUMENT + 10);
     config.local_per_thread = feed_u32(row, ARGUMENT + 11);
-    flags |= feed_has(row, ARGUMENT + 2) ? WIRE_CONFIG_HAS_REGISTERS : 0;
-    flags |=
-        feed_has(row, ARGUMENT + 9) && feed_has(row, ARGUMENT + 10) ? WIRE_CONFIG_HAS_SHARED : 0;
-    flags |= feed_has(row, ARGUMENT + 11) ? WIRE_CONFIG_HAS_LOCAL : 0;
-    flags |= feed_has(row, ARGUMENT + 6) ? 0 : WIRE_CONFIG_RUNTIME_CHOSEN;
+    /* A kernel has registers: 0 stands for what is not known, of our own exports of OpenCL too. */
+    bool known = !feed_has(row, ARGUMENT + 2) || config.registers;
+    flags |= config.registers ? WIRE_CONFIG_HAS_REGISTERS : 0;
+    flags |= known && feed_has(row, ARGUMENT + 9) && feed_has(row, ARGUMENT + 10)
+                 ? WIRE_CONFIG_HAS_SHARED
+                 : 0;
+    flags |= known && feed_has(row, ARGUMENT + 11) ? WIRE_CONFIG_HAS_LOCAL : 0;
+    flags |= config.block[0] ? 0 : WIRE_CONFIG_RUNTIME_CHOSEN;
     config.head.flags = flags;
     return feed_config(feed, process, feed_int(row, ARGUMENT), &config, id);
 }

@@ -262,35 +262,50 @@ static enum prof_status make_table(struct export *e, const struct nsys_table *ta
     return status;
 }
 
-/* Columns behind those of the SELECT get NULL. */
+/* One column of an INSERT: what the SELECT gives, and in a column that may not be NULL 0 or '' for
+ * what is not known. Columns behind those of the SELECT get that, or are left out. */
+static void add_insert_column(sqlite3_str *names, sqlite3_str *values, sqlite3_stmt *info, int at,
+                              bool given)
+{
+    bool needed = sqlite3_column_int(info, 1), text = sqlite3_column_int(info, 2);
+    const char *unknown = text ? "''" : "0", *comma = at ? "," : "";
+    if (!given && !needed)
+        return;
+    sqlite3_str_appendf(names, "%s\"%w\"", comma, (const char *)sqlite3_column_text(info, 0));
+    if (given && needed)
+        sqlite3_str_appendf(values, "%scoalesce(?%d,%s)", comma, at + 1, unknown);
+    else if (given)
+        sqlite3_str_appendf(values, "%s?%d", comma, at + 1);
+    else
+        sqlite3_str_appendf(values, "%s%s", comma, unknown);
+}
+
 static enum prof_status prepare_insert(struct export *e, const char *table, int columns,
                                        sqlite3_stmt **insert)
 {
-    sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_stmt *info = NULL;
-    sqlite3_str_appendf(sql, "INSERT INTO %s(", table);
-    char *ask =
-        sqlite3_mprintf("SELECT name FROM pragma_table_info('%s') LIMIT %d", table, columns);
+    sqlite3_str *sql = sqlite3_str_new(NULL), *values = sqlite3_str_new(NULL);
+    char *ask = sqlite3_mprintf(
+        "SELECT name, \"notnull\", type = 'TEXT' FROM pragma_table_info('%s')", table);
     enum prof_status status = ask ? PROF_OK : prof_fail(e->err, PROF_NOMEM, "out of memory");
     if (!status && sqlite3_prepare_v2(e->out, ask, -1, &info, NULL))
         status = fail_writing(e);
     int rc = SQLITE_DONE;
+    sqlite3_str_appendf(sql, "INSERT INTO %s(", table);
     for (int i = 0; !status && (rc = sqlite3_step(info)) == SQLITE_ROW; i++)
-        sqlite3_str_appendf(sql, "%s\"%w\"", i ? "," : "",
-                            (const char *)sqlite3_column_text(info, 0));
+        add_insert_column(sql, values, info, i, i < columns);
     if (!status && rc != SQLITE_DONE)
         status = fail_writing(e);
     sqlite3_finalize(info);
     sqlite3_free(ask);
-    sqlite3_str_appendall(sql, ") VALUES(");
-    for (int i = 0; i < columns; i++)
-        sqlite3_str_appendf(sql, "%s?%d", i ? "," : "", i + 1);
-    sqlite3_str_appendall(sql, ")");
+    char *given = sqlite3_str_finish(values);
+    sqlite3_str_appendf(sql, ") VALUES(%s)", given ? given : "");
     char *text = sqlite3_str_finish(sql);
-    if (!status && !text)
+    if (!status && (!text || !given))
         status = prof_fail(e->err, PROF_NOMEM, "out of memory");
     if (!status && sqlite3_prepare_v2(e->out, text, -1, insert, NULL))
         status = fail_writing(e);
+    sqlite3_free(given);
     sqlite3_free(text);
     return status;
 }

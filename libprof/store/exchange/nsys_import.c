@@ -195,9 +195,9 @@ enum prof_status nsys_import_events(struct feed *feed)
          "WHERE globalPid NOT NULL "
          "AND start NOT NULL",
          put_pool},
-        {"SELECT timestamp, deviceId, contextId, streamId, globalPid, eventId, eventSyncId FROM "
-         "n_CUDA_EVENT WHERE "
-         "globalPid NOT NULL AND streamId NOT NULL",
+        {"SELECT timestamp, " NSYS_OWNER("e") ", contextId, streamId, globalPid, eventId, "
+                                              "eventSyncId FROM n_CUDA_EVENT e WHERE "
+                                              "globalPid NOT NULL AND streamId NOT NULL",
          put_event},
         {"SELECT start, end, coalesce(globalTid, " NSYS_MAIN_PROCESS
          "), overheadType FROM n_OVERHEAD WHERE coalesce(globalTid, " NSYS_MAIN_PROCESS

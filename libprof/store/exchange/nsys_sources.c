@@ -70,7 +70,8 @@ const struct nsys_source nsys_sources[] = {
                                                             "FROM transfer k JOIN nsys_stream s ON "
                                                             "s.id = k.stream WHERE " TIMED("k")},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
-     "SELECT m.start, m.start + m.duration, coalesce(b.gpu, a.gpu, 0), NULL, NULL, s.streamId, 0, "
+     "SELECT m.start, m.start + m.duration, coalesce(b.gpu, a.gpu, 0), NULL, NULL, "
+     "coalesce(s.streamId, " NSYS_NO_EVENT "), 0, "
      "p.globalPid, m.bytes, CASE m.kind WHEN 1 THEN 11 WHEN 2 THEN 12 ELSE 13 END, NULL, 4, 4, "
      "a.gpu, NULL, "
      "b.gpu, NULL, m.cause, NULL, m.address, 1 FROM migration m JOIN nsys_process p ON p.id = "
@@ -82,7 +83,8 @@ const struct nsys_source nsys_sources[] = {
      "SELECT " DEVICE_OF("k", 3) ", k.value, k.bytes, k.graph_node, " MEMORY(
          "k.memory_kind") " FROM memset k JOIN nsys_stream s ON s.id = k.stream WHERE " TIMED("k")},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-     "SELECT k.start, k.start + k.duration, s.deviceId, s.contextId, NULL, s.streamId, " OF(
+     "SELECT k.start, k.start + k.duration, s.deviceId, s.contextId, NULL, "
+     "coalesce(s.streamId, " NSYS_NO_EVENT "), " OF(
          "k",
          4) ", coalesce(s.globalPid, t.globalPid), NULL, k.kind, coalesce(k.event, " NSYS_NO_EVENT
             "), coalesce(k.recorded, " NSYS_NO_EVENT

@@ -1,132 +1,150 @@
-/* The tables of an Nsight Systems export as data, in the order of columns of real files. Columns
- * are declared without NOT NULL: what a capture does not know is NULL here too. */
+/* The tables of an Nsight Systems export as data, in the order of columns of real files, NOT NULL
+ * where nsys declares it: readers rely on it. There 0 stands for what a capture does not know. */
 #include <stddef.h>
 
 #include "libprof/store/exchange/nsys.h"
 
 #define GPU_HEAD                                                                                   \
-    "start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, "    \
-    "streamId INTEGER, correlationId INTEGER, globalPid INTEGER"
+    "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER "  \
+    "NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, "         \
+    "globalPid INTEGER"
 #define API_HEAD                                                                                   \
-    "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, "   \
-    "nameId INTEGER"
+    "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid "        \
+    "INTEGER, correlationId INTEGER, nameId INTEGER"
 
 const struct nsys_table nsys_tables[] = {
     {"StringIds", "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL", true},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
      GPU_HEAD
-     ", demangledName INTEGER, shortName INTEGER, mangledName INTEGER, launchType INTEGER, "
-     "cacheConfig INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ "
-     "INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, "
-     "dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER, localMemoryTotal INTEGER, gridId "
-     "INTEGER, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER, "
-     "qmdBulkReleaseDone INTEGER, qmdPreexitDone INTEGER, qmdLastCtaDone INTEGER, graphId INTEGER, "
-     "clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER, clusterSchedulingPolicy INTEGER, "
-     "maxPotentialClusterSize INTEGER, maxActiveClusters INTEGER, sharedMemoryRequestedPercentage "
-     "INTEGER, tensorSizeMinusOneElements TEXT",
+     ", demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, "
+     "launchType INTEGER, cacheConfig INTEGER, registersPerThread INTEGER NOT NULL, gridX INTEGER "
+     "NOT NULL, gridY INTEGER NOT NULL, gridZ INTEGER NOT NULL, blockX INTEGER NOT NULL, blockY "
+     "INTEGER NOT NULL, blockZ INTEGER NOT NULL, staticSharedMemory INTEGER NOT NULL, "
+     "dynamicSharedMemory INTEGER NOT NULL, localMemoryPerThread INTEGER NOT NULL, "
+     "localMemoryTotal INTEGER NOT NULL, gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, "
+     "graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER, qmdBulkReleaseDone INTEGER, "
+     "qmdPreexitDone INTEGER, qmdLastCtaDone INTEGER, graphId INTEGER, clusterX INTEGER, clusterY "
+     "INTEGER, clusterZ INTEGER, clusterSchedulingPolicy INTEGER, maxPotentialClusterSize INTEGER, "
+     "maxActiveClusters INTEGER, sharedMemoryRequestedPercentage INTEGER, "
+     "tensorSizeMinusOneElements TEXT NOT NULL",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
-     GPU_HEAD
-     ", bytes INTEGER, copyKind INTEGER, deprecatedSrcId INTEGER, srcKind INTEGER, dstKind "
-     "INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId "
-     "INTEGER, migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, copyCount "
-     "INTEGER",
+     GPU_HEAD ", bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, "
+              "srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, "
+              "dstDeviceId INTEGER, dstContextId INTEGER, migrationCause INTEGER, graphNodeId "
+              "INTEGER, virtualAddress INTEGER, copyCount INTEGER",
      true},
     {"CUPTI_ACTIVITY_KIND_MEMSET",
-     GPU_HEAD ", value INTEGER, bytes INTEGER, graphNodeId INTEGER, memKind INTEGER", true},
-    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
      GPU_HEAD
-     ", deprecatedSyncType INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER",
+     ", value INTEGER NOT NULL, bytes INTEGER NOT NULL, graphNodeId INTEGER, memKind INTEGER",
      true},
-    {"CUPTI_ACTIVITY_KIND_RUNTIME", API_HEAD ", returnValue INTEGER, callchainId INTEGER", true},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+     GPU_HEAD ", deprecatedSyncType INTEGER, syncType INTEGER NOT NULL, eventId INTEGER NOT NULL, "
+              "eventSyncId INTEGER",
+     true},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", API_HEAD ", returnValue INTEGER NOT NULL, callchainId INTEGER",
+     true},
     {"CUDA_CALLCHAINS",
      "id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, unresolved INTEGER, "
      "originalIP INTEGER, stackDepth INTEGER NOT NULL, PRIMARY KEY(id, stackDepth)",
      false},
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-     "timestamp INTEGER, deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId "
-     "INTEGER, correlationId INTEGER, globalPid INTEGER, eventId INTEGER, eventSyncId INTEGER",
+     "timestamp INTEGER, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId "
+     "INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, eventId "
+     "INTEGER NOT NULL, eventSyncId INTEGER",
      false},
-    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", GPU_HEAD ", graphId INTEGER, graphExecId INTEGER", false},
-    {"CUPTI_ACTIVITY_KIND_OVERHEAD", API_HEAD ", overheadType INTEGER", false},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+     GPU_HEAD ", graphId INTEGER NOT NULL, graphExecId INTEGER NOT NULL", false},
+    {"CUPTI_ACTIVITY_KIND_OVERHEAD", API_HEAD ", overheadType INTEGER NOT NULL", false},
     {"CUPTI_ACTIVITY_KIND_JIT",
-     API_HEAD ", overheadType INTEGER, jitEntryType INTEGER, jitOperationType INTEGER, deviceId "
-              "INTEGER, jitOperationCorrelationId INTEGER, cacheSize INTEGER, cachePath TEXT",
+     API_HEAD
+     ", overheadType INTEGER NOT NULL, jitEntryType INTEGER NOT NULL, jitOperationType INTEGER NOT "
+     "NULL, deviceId INTEGER, jitOperationCorrelationId INTEGER, cacheSize INTEGER, cachePath TEXT",
      false},
     {"CUDA_GRAPH_NODE_EVENTS",
-     "start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, nameId INTEGER, "
-     "graphNodeId INTEGER, originalGraphNodeId INTEGER",
+     "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid "
+     "INTEGER, nameId INTEGER NOT NULL, graphNodeId INTEGER NOT NULL, originalGraphNodeId INTEGER",
      false},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
-     "start INTEGER, globalPid INTEGER, deviceId INTEGER, contextId INTEGER, address INTEGER, pc "
-     "INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT, "
-     "correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, "
-     "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, "
-     "localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, "
-     "importedMemoryPoolProcessId INTEGER",
+     "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId "
+     "INTEGER NOT NULL, address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes INTEGER NOT NULL, "
+     "memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT, correlationId "
+     "INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold "
+     "INTEGER, localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER, "
+     "importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER",
      false},
     {"CUDA_GPU_MEMORY_POOL_EVENTS",
-     "start INTEGER, globalPid INTEGER, deviceId INTEGER, address INTEGER, operationType INTEGER, "
-     "poolType INTEGER, correlationId INTEGER, minBytesToKeep INTEGER, "
-     "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, "
-     "localMemoryPoolUtilizedSize INTEGER",
+     "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, address "
+     "INTEGER NOT NULL, operationType INTEGER NOT NULL, poolType INTEGER NOT NULL, correlationId "
+     "INTEGER, minBytesToKeep INTEGER, localMemoryPoolReleaseThreshold INTEGER, "
+     "localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER",
      false},
     {"CUDA_UM_CPU_PAGE_FAULT_EVENTS",
-     "start INTEGER, globalPid INTEGER, address INTEGER, originalFaultPc INTEGER, CpuInstruction "
-     "INTEGER, module INTEGER, unresolvedFaultPc INTEGER, sourceFile INTEGER, sourceLine INTEGER",
+     "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, address INTEGER NOT NULL, "
+     "originalFaultPc INTEGER, CpuInstruction INTEGER NOT NULL, module INTEGER NOT NULL, "
+     "unresolvedFaultPc INTEGER, sourceFile INTEGER, sourceLine INTEGER",
      false},
     {"CUDA_UM_GPU_PAGE_FAULT_EVENTS",
-     "start INTEGER, end INTEGER, globalPid INTEGER, deviceId INTEGER, address INTEGER, "
-     "numberOfPageFaults INTEGER, faultAccessType INTEGER",
+     "start INTEGER NOT NULL, end INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER "
+     "NOT NULL, address INTEGER NOT NULL, numberOfPageFaults INTEGER NOT NULL, faultAccessType "
+     "INTEGER NOT NULL",
      false},
     {"NVTX_EVENTS",
-     "start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, color "
-     "INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId "
-     "INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, "
-     "int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT",
+     "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category "
+     "INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, "
+     "domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL, uint32Value "
+     "INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData "
+     "TEXT",
      true},
     {"GPU_METRICS",
-     "rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER, metricId INTEGER, value INTEGER",
+     "rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, "
+     "value INTEGER NOT NULL",
      false},
     {"TARGET_INFO_GPU_METRICS",
-     "typeId INTEGER, sourceId INTEGER, typeName TEXT, metricId INTEGER, metricName TEXT", false},
+     "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER "
+     "NOT NULL, metricName TEXT NOT NULL",
+     false},
     {"PROCESSES", "globalPid INTEGER, pid INTEGER, name TEXT", true},
-    {"ThreadNames", "nameId INTEGER, priority INTEGER, globalTid INTEGER", true},
+    {"ThreadNames", "nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER", true},
     {"TARGET_INFO_GPU",
-     "vmId INTEGER, id INTEGER, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize "
-     "INTEGER, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, "
-     "pwGpuId INTEGER, uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, ctxswDevPath "
-     "TEXT, ctrlDevPath TEXT, revision INTEGER, nodeMask INTEGER, constantMemory INTEGER, maxIPC "
-     "INTEGER, maxRegistersPerBlock INTEGER, maxShmemPerBlock INTEGER, maxShmemPerBlockOptin "
-     "INTEGER, maxShmemPerSm INTEGER, maxRegistersPerSm INTEGER, threadsPerWarp INTEGER, "
-     "asyncEngines INTEGER, maxWarpsPerSm INTEGER, maxBlocksPerSm INTEGER, maxThreadsPerBlock "
-     "INTEGER, maxBlockDimX INTEGER, maxBlockDimY INTEGER, maxBlockDimZ INTEGER, maxGridDimX "
-     "INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, computeMajor INTEGER, computeMinor "
-     "INTEGER, smMajor INTEGER, smMinor INTEGER",
+     "vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, isDiscrete INTEGER, "
+     "l2CacheSize INTEGER, totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, "
+     "smCount INTEGER, pwGpuId INTEGER, uuid TEXT, luid INTEGER, chipName TEXT, cuDevice INTEGER, "
+     "ctxswDevPath TEXT, ctrlDevPath TEXT, revision INTEGER, nodeMask INTEGER, constantMemory "
+     "INTEGER, maxIPC INTEGER, maxRegistersPerBlock INTEGER, maxShmemPerBlock INTEGER, "
+     "maxShmemPerBlockOptin INTEGER, maxShmemPerSm INTEGER, maxRegistersPerSm INTEGER, "
+     "threadsPerWarp INTEGER, asyncEngines INTEGER, maxWarpsPerSm INTEGER, maxBlocksPerSm INTEGER, "
+     "maxThreadsPerBlock INTEGER, maxBlockDimX INTEGER, maxBlockDimY INTEGER, maxBlockDimZ "
+     "INTEGER, maxGridDimX INTEGER, maxGridDimY INTEGER, maxGridDimZ INTEGER, computeMajor "
+     "INTEGER, computeMinor INTEGER, smMajor INTEGER, smMinor INTEGER",
      true},
     {"TARGET_INFO_CUDA_DEVICE",
-     "gpuId INTEGER, cudaId INTEGER, pid INTEGER, uuid TEXT, numMultiprocessors INTEGER", true},
-    {"TARGET_INFO_CUDA_CONTEXT_INFO",
-     "nullStreamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, deviceId INTEGER, "
-     "contextId INTEGER, parentContextId INTEGER, isGreenContext INTEGER, numMultiprocessors "
+     "gpuId INTEGER, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL, uuid TEXT, numMultiprocessors "
      "INTEGER",
      true},
+    {"TARGET_INFO_CUDA_CONTEXT_INFO",
+     "nullStreamId INTEGER NOT NULL, hwId INTEGER NOT NULL, vmId INTEGER NOT NULL, processId "
+     "INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, parentContextId "
+     "INTEGER, isGreenContext INTEGER, numMultiprocessors INTEGER",
+     true},
     {"TARGET_INFO_CUDA_STREAM",
-     "streamId INTEGER, hwId INTEGER, vmId INTEGER, processId INTEGER, contextId INTEGER, priority "
-     "INTEGER, flag INTEGER",
+     "streamId INTEGER NOT NULL, hwId INTEGER NOT NULL, vmId INTEGER NOT NULL, processId INTEGER "
+     "NOT NULL, contextId INTEGER NOT NULL, priority INTEGER NOT NULL, flag INTEGER NOT NULL",
      true},
     {"TARGET_INFO_SYSTEM_ENV", /* only read */
      "globalVid INTEGER, devStateName TEXT, name TEXT, nameEnum INTEGER, value TEXT", false},
     {"TARGET_INFO_SESSION_START_TIME",
      "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT, systemClockNs INTEGER", true},
-    {"ANALYSIS_DETAILS", "globalVid INTEGER, duration INTEGER, startTime INTEGER, stopTime INTEGER",
+    {"ANALYSIS_DETAILS",
+     "globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime "
+     "INTEGER NOT NULL",
      true},
     {"DIAGNOSTIC_EVENT",
-     "timestamp INTEGER, timestampType INTEGER, source INTEGER, severity INTEGER, text TEXT, "
-     "globalPid INTEGER",
+     "timestamp INTEGER NOT NULL, timestampType INTEGER NOT NULL, source INTEGER NOT NULL, "
+     "severity INTEGER NOT NULL, text TEXT NOT NULL, globalPid INTEGER",
      true},
-    {"META_DATA_CAPTURE", "name TEXT, value TEXT", true},
-    {"META_DATA_EXPORT", "name TEXT, value TEXT", true},
+    {"META_DATA_CAPTURE", "name TEXT NOT NULL, value TEXT", true},
+    {"META_DATA_EXPORT", "name TEXT NOT NULL, value TEXT", true},
     {0},
 };
 

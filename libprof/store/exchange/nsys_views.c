@@ -25,9 +25,9 @@ static const struct {
     {"CUDA_GPU_MEMORY_USAGE_EVENTS", {"start", "address", "bytes", "memoryOperationType", NULL}},
 };
 
-static bool equals_word(const char *text, size_t length, const char *word)
+static bool starts_with_word(const char *text, size_t length, const char *word)
 {
-    return strlen(word) == length && !strncmp(text, word, length);
+    return strlen(word) <= length && !strncmp(text, word, strlen(word));
 }
 
 /* Frees `sql`. If the query fails, it counts as there, so that what is done with it fails and says
@@ -73,15 +73,15 @@ static void add_column(sqlite3 *db, sqlite3_str *sql, const char *schema, const 
     size_t left = length - name - (space ? 1 : 0);
     if (!there || !table_has_column(db, schema, table, column, name))
         sqlite3_str_appendf(sql, "NULL AS \"%.*s\"", (int)name, column);
-    else if (equals_word(type, left, "TEXT"))
+    else if (starts_with_word(type, left, "TEXT"))
         sqlite3_str_appendf(
             sql, "CASE WHEN typeof(\"%.*s\") IN ('text', 'integer') THEN \"%.*s\" END AS \"%.*s\"",
             (int)name, column, (int)name, column, (int)name, column);
     else
         sqlite3_str_appendf(
             sql, "CASE WHEN typeof(\"%.*s\") %s THEN \"%.*s\" END AS \"%.*s\"", (int)name, column,
-            equals_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'", (int)name,
-            column, (int)name, column);
+            starts_with_word(type, left, "REAL") ? "IN ('real', 'integer')" : "= 'integer'",
+            (int)name, column, (int)name, column);
 }
 
 static enum prof_status make_view(sqlite3 *db, const char *schema, const char *path,

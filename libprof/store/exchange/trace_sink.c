@@ -54,7 +54,10 @@ enum prof_status trace_sink_open(sqlite3 *stage, const char *path, struct trace_
                             NULL, NULL);
     for (const struct nsys_table *table = nsys_tables; ok && table->name; table++) {
         char *sql = sqlite3_mprintf("CREATE TABLE %s(%s)", table->name, table->columns);
-        ok = trace_memory(sink, sql != NULL) && !sqlite3_exec(stage, sql, NULL, NULL, NULL);
+        ok = trace_memory(sink, sql != NULL);
+        for (char *at = sql; ok && (at = strstr(at, " NOT NULL"));) /* a trace knows less */
+            memset(at, ' ', sizeof " NOT NULL" - 1);
+        ok = ok && !sqlite3_exec(stage, sql, NULL, NULL, NULL);
         sqlite3_free(sql);
     }
     for (int i = 0; ok && i < SINK_SQLS; i++)
