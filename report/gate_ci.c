@@ -150,9 +150,9 @@ enum prof_status prof_gate_write_junit(const struct prof_gate_report *report, FI
     struct totals exact = count_cases(c, true), times = count_cases(c, false);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", out);
     put_junit_attribute(out, "name", prof_gate_headline(report));
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\" skipped=\"%zu\">\n",
-            exact.cases + times.cases + 1, exact.failed + times.failed, c->times_refused,
-            exact.skipped + times.skipped);
+    /* Jenkins' schema has `skipped` on each testsuite only */
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%d\">\n", exact.cases + times.cases + 1,
+            exact.failed + times.failed, c->times_refused);
     put_comparable(out, c);
     put_suite(out, c, true);
     put_suite(out, c, false);

@@ -1,7 +1,8 @@
 /* Totals of a capture in Prometheus' text format 0.0.4, for node_exporter's textfile collector:
- * what each kernel took, what was moved, how busy the devices were. The labels gpu, UUID, modelName
- * and hostname are those of NVIDIA's DCGM exporter, so that the series join its own. The number of
- * series is bounded: the kernels that took most, and `other` for the rest. */
+ * what each kernel took, what was moved, how busy the devices were. The labels gpu, UUID and
+ * hostname are those of NVIDIA's DCGM exporter, so that the series join its own (its modelName is
+ * no name that promtool takes). The number of series is bounded: the kernels that took most, and
+ * `other` for the rest. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static char *device_labels(const struct page *page, const struct prof_device *de
     if (device && device->uuid)
         put_prometheus_name(out, false, "UUID", device->uuid);
     if (device && device->name)
-        put_prometheus_name(out, false, "modelName", device->name);
+        put_prometheus_name(out, false, "model", device->name);
     if (prof_info(page->capture)->host)
         put_prometheus_name(out, false, "hostname", prof_info(page->capture)->host);
     return closed_text(out, &text);

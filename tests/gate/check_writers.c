@@ -288,7 +288,8 @@ START_TEST(junit_is_one_well_formed_document)
     ck_assert_uint_eq(occurrences(text, "<failure type=\"slower\""), 2);
     ck_assert_uint_eq(occurrences(text, "<failure type=\"grew\""), 1);
     ck_assert_uint_eq(occurrences(text, "<skipped "), 1);
-    ck_has(text, "tests=\"5\" failures=\"3\" errors=\"0\" skipped=\"1\"");
+    ck_has(text, "tests=\"5\" failures=\"3\" errors=\"0\">"); /* Jenkins: no `skipped` here */
+    ck_has(text, "failures=\"2\" errors=\"0\" skipped=\"1\">");
     ck_lacks(text, "<error");
     free(text);
     c.times_refused = true;
