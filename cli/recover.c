@@ -150,7 +150,8 @@ static bool is_finished(const char *path)
         return false;
     enum prof_state state = prof_info(capture)->state;
     prof_close(capture);
-    return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED;
+    return state == PROF_STATE_COMPLETE || state == PROF_STATE_RECOVERED ||
+           state == PROF_STATE_KEPT;
 }
 
 /* Has the capture of another run replaced this folder's? */

@@ -249,6 +249,8 @@ void prof_report_ending(const struct prof_info *info, char *out, size_t size)
 {
     if (prof_report_is_live(info)) {
         snprintf(out, size, "still running");
+    } else if (prof_report_ran_on(info)) {
+        snprintf(out, size, "still running when this copy was kept (--ring)");
     } else if (info->exit_signal != PROF_UNKNOWN && info->exit_signal > 0) {
         snprintf(out, size, "killed by %s", prof_signal(info->exit_signal).text);
     } else if (info->exit_status != PROF_UNKNOWN) {
@@ -420,7 +422,8 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     about_idle_time(data, &steps);
     about_kernels(data, &steps);
     about_overhead(data, &steps);
-    if (data->memory.total.leaks > 0 && !prof_report_is_live(data->info))
+    if (data->memory.total.leaks > 0 && !prof_report_is_live(data->info) &&
+        !prof_report_ran_on(data->info))
         add(&steps, "%s allocation%s (%s) never freed: the table of leaks names the largest.",
             prof_count(data->memory.total.leaks).text, data->memory.total.leaks == 1 ? "" : "s",
             prof_bytes_of(data->memory.total.leaked_bytes).text);

@@ -115,6 +115,12 @@ static inline bool prof_report_is_live(const struct prof_info *info)
     return info->state == PROF_STATE_RECORDING || info->state == PROF_STATE_CLOSING;
 }
 
+/* A kept copy of a recording that went on. */
+static inline bool prof_report_ran_on(const struct prof_info *info)
+{
+    return info->state == PROF_STATE_KEPT && info->duration_ns == PROF_UNKNOWN;
+}
+
 #define PROF_REPORT_STEPS 6
 #define PROF_REPORT_STEP_BYTES 400
 

@@ -132,16 +132,6 @@ void prof_report_json_filter(struct prof_json *json, const struct prof_filter *f
 
 /* ---- parts of JSON --------------------------------------------------------------------------- */
 
-static const char *state_word(enum prof_state state)
-{
-    static const char *const words[] = {
-        [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
-        [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
-        [PROF_STATE_MERGED] = "merged",       [PROF_STATE_IMPORTED] = "imported",
-    };
-    return (size_t)state < sizeof words / sizeof *words ? words[state] : NULL;
-}
-
 void prof_report_json_capture(struct prof_json *json, const struct prof_report_data *data)
 {
     const struct prof_info *info = data->info;
@@ -152,7 +142,7 @@ void prof_report_json_capture(struct prof_json *json, const struct prof_report_d
     prof_json_string(json, "path", info->path);
     prof_json_known(json, "file_bytes", info->file_bytes);
     prof_json_int(json, "format_version", info->format_version);
-    prof_json_string(json, "state", state_word(info->state));
+    prof_json_string(json, "state", prof_state_text(info->state));
     prof_json_string(json, "perfkit_version", info->perfkit_version);
     prof_json_string(json, "command", info->command);
     prof_json_string(json, "directory", info->directory);

@@ -40,7 +40,9 @@ static void memory_totals(const struct prof_report_data *data, char *out, size_t
     if (all->leaks > 0)
         snprintf(out + n, size - (size_t)n, ", %s of %s allocations %s (%s)",
                  prof_count(all->leaks).text, prof_count(all->bytes.count).text,
-                 prof_report_is_live(data->info) ? "not freed so far" : "never freed",
+                 prof_report_is_live(data->info) || prof_report_ran_on(data->info)
+                     ? "not freed so far"
+                     : "never freed",
                  prof_bytes_of(all->leaked_bytes).text);
     else
         snprintf(out + n, size - (size_t)n, ", everything freed");

@@ -190,7 +190,10 @@ static void print_machine(const struct prof_report_page *page, const struct prof
     int64_t ran_ns = so_far ? prof_end_ns(data->capture) : info->duration_ns;
     size_t n =
         (size_t)snprintf(line, sizeof line, "%s%s from %s on %s", prof_duration_ns(ran_ns).text,
-                         so_far && ran_ns != PROF_UNKNOWN ? " so far" : "", when, host ? host : "");
+                         !so_far || ran_ns == PROF_UNKNOWN ? ""
+                         : prof_report_ran_on(data->info)  ? " until this copy was kept"
+                                                           : " so far",
+                         when, host ? host : "");
     if (ended_well(page, data))
         snprintf(line + n, sizeof line - n, "; exit status 0");
     headline(page, "Ran", line);

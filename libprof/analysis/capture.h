@@ -59,6 +59,9 @@ struct prof_capture {
 /* Index into capture->configs, that of the rest for one that is not there; SIZE_MAX = unknown. */
 size_t prof_config_index(const struct prof_capture *capture, int64_t id);
 
+/* UNKNOWN also for no text. */
+enum prof_state prof_state_named(const char *text);
+
 /* Prepare a statement; an error is reported as "cannot read FILE: ...". */
 enum prof_status prof_query(struct prof_capture *capture, const char *sql, sqlite3_stmt **statement,
                             struct prof_error *err);

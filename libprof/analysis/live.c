@@ -23,22 +23,11 @@ void prof_live_end(struct prof_capture *capture)
 
 enum prof_state prof_live_state(struct prof_capture *capture)
 {
-    static const struct {
-        const char *text;
-        enum prof_state state;
-    } states[] = {{"recording", PROF_STATE_RECORDING},
-                  {"closing", PROF_STATE_CLOSING},
-                  {"complete", PROF_STATE_COMPLETE},
-                  {"recovered", PROF_STATE_RECOVERED},
-                  {"merged", PROF_STATE_MERGED}};
     enum prof_state state = PROF_STATE_UNKNOWN;
     sqlite3_stmt *row;
     if (prof_query(capture, "SELECT state FROM capture LIMIT 1", &row, NULL))
         return state;
-    const char *text = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
-    for (size_t i = 0; text && i < sizeof states / sizeof states[0]; i++)
-        if (!strcmp(states[i].text, text))
-            state = states[i].state;
+    state = prof_row(row) ? prof_state_named((const char *)sqlite3_column_text(row, 0)) : state;
     sqlite3_finalize(row);
     return state;
 }

@@ -282,16 +282,22 @@ size_t prof_config_index(const struct prof_capture *capture, int64_t id)
     return i == SIZE_MAX && capture->has_other_configs && id > 0 ? capture->configs.count - 1 : i;
 }
 
-static enum prof_state parse_state(const char *text)
+const char *prof_state_text(enum prof_state state)
 {
     static const char *const names[] = {
-        [PROF_STATE_RECORDING] = "recording", [PROF_STATE_CLOSING] = "closing",
-        [PROF_STATE_COMPLETE] = "complete",   [PROF_STATE_RECOVERED] = "recovered",
-        [PROF_STATE_MERGED] = "merged",       [PROF_STATE_IMPORTED] = "imported",
+#define X(name, text) [PROF_STATE_##name] = text,
+        PROF_STATES(X)
+#undef X
     };
-    for (size_t i = 1; text && i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(text, names[i]))
-            return (enum prof_state)i;
+    return (size_t)state < sizeof names / sizeof *names ? names[state] : NULL;
+}
+
+enum prof_state prof_state_named(const char *text)
+{
+    const char *name;
+    for (enum prof_state state = 1; text && (name = prof_state_text(state)); state++)
+        if (!strcmp(text, name))
+            return state;
     return PROF_STATE_UNKNOWN;
 }
 
@@ -361,7 +367,7 @@ static enum prof_status load_info(struct reader *r, struct prof_error *err)
         .exit_signal = PROF_UNKNOWN,
     };
     enum prof_status status = load_table(r, &table, info, err);
-    info->state = parse_state(info->state_text);
+    info->state = prof_state_named(info->state_text);
     return status;
 }
 

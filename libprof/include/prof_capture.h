@@ -32,15 +32,26 @@ enum prof_status prof_refresh(struct prof_capture *capture, struct prof_error *e
 /* NULL allowed. */
 void prof_close(struct prof_capture *capture);
 
+/* Names as capture.state has them. RECOVERED: finished by perfkit recover; IMPORTED: made of
+ * another tool's file; KEPT: a copy of a recording with --ring, which may have gone on. */
+#define PROF_STATES(X)                                                                             \
+    X(RECORDING, "recording")                                                                      \
+    X(CLOSING, "closing")                                                                          \
+    X(COMPLETE, "complete")                                                                        \
+    X(RECOVERED, "recovered")                                                                      \
+    X(MERGED, "merged")                                                                            \
+    X(IMPORTED, "imported")                                                                        \
+    X(KEPT, "kept")
+
 enum prof_state {
     PROF_STATE_UNKNOWN,
-    PROF_STATE_RECORDING,
-    PROF_STATE_CLOSING,
-    PROF_STATE_COMPLETE,
-    PROF_STATE_RECOVERED, /* finished by perfkit recover */
-    PROF_STATE_MERGED,
-    PROF_STATE_IMPORTED, /* made of another tool's file */
+#define X(name, text) PROF_STATE_##name,
+    PROF_STATES(X)
+#undef X
 };
+
+/* The word of a state; NULL = unknown. */
+const char *prof_state_text(enum prof_state state);
 
 struct prof_info {
     const char *path;
@@ -231,8 +242,8 @@ int64_t prof_end_ns(struct prof_capture *capture);
  * (prof_trust.windows). PROF_UNKNOWN without an end. */
 int64_t prof_wall_ns(struct prof_capture *capture, const struct prof_filter *filter);
 
-/* A stretch in which no process was being recorded: a pause, or outside the windows of recording. An
- * idle device is not to be read there. */
+/* A stretch in which no process was being recorded: a pause, or outside the windows of recording.
+ * An idle device is not to be read there. */
 struct prof_unrecorded {
     int64_t begin_ns, end_ns;
     int reason; /* for prof_unrecorded_reason */

@@ -117,7 +117,7 @@ bool prof_ingest_has_device(struct prof_ingest *ingest, const char *uuid);
 
 /* Everything has ended (or is given up, `abandon` = true: processes that still live are marked
  * running): last step, open ranges and unfinished commands written with NULL ends, trust block,
- * capture.state = `state` ("complete" or "recovered"), exit status of the command's process. The
+ * capture.state = `state` ("complete", "recovered" or "kept"), exit status of the command's process. The
  * store is then ready for prof_store_publish. */
 enum prof_status prof_ingest_finish(struct prof_ingest *ingest, const char *state, bool abandon,
                                     struct prof_error *err);

@@ -386,7 +386,7 @@ static enum prof_status finish_window(struct prof_ingest *ingest, struct prof_st
     if (status)
         prof_fail(err, status, "%s", window->error.message);
     else
-        status = prof_ingest_finish(window, "complete", true, err);
+        status = prof_ingest_finish(window, "kept", true, err);
     prof_ingest_close(window);
     return status;
 }

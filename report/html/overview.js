@@ -60,7 +60,7 @@
         (data.memsets > 0 ? '; ' + P.plural(data.memsets, 'memset') + ', ' + f.bytes(data.memset_bytes) : ''), 'transfers'),
       card('Peak memory', f.bytes(data.peak_bytes), data.leaks > 0
         ? P.plural(data.leaks, 'allocation') + ' (' + f.bytes(data.leaked_bytes) + ') ' +
-          (data.capture.ending === 'still running' ? 'not freed so far' : 'never freed')
+          (data.capture.ending.startsWith('still running') ? 'not freed so far' : 'never freed')
         : unseen || (data.peak_bytes > 0 ? 'everything freed' : 'no allocations'), 'memory'),
       card('Capture', statusWords(data.trust),
         complete ? (counted ? 'every call counted is accounted for' : 'calls were not counted to prove it') : risk ? 'records of its end may be missing, see Trust'

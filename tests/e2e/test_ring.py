@@ -51,6 +51,7 @@ class Ring(e2e.Case):
         e2e.wait_until(lambda: os.path.exists(path))
         db = self.open(path, tidy=False)
         self.assert_conserved(db)
+        self.assertEqual(self.one(db, "SELECT state FROM capture"), "kept")
         self.assertEqual(self.one(db, "SELECT count(*) FROM ring_rollup"), 0)
         self.assertEqual(self.one(db, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'ingest%'"), 0)
         return db
@@ -184,6 +185,8 @@ class Ring(e2e.Case):
         report = self.perfkit("report", self.kept(program)[0])
         self.assertEqual(report.status, 0, report.err)
         self.assertIn(b"Kept       perfkit ctl keep at ", report.out)
+        self.assertRegex(report.out, b"Ran  .* until this copy was kept from ")
+        self.assertIn(b"Ended      still running when this copy was kept (--ring); ", report.out)
         db = self.end(program)
         self.assertEqual(db.execute("SELECT reason, window FROM ring_trigger ORDER BY id").fetchall(),
                          [("ctl", 1), ("ctl", 2)])

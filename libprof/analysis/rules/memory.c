@@ -195,8 +195,8 @@ static void memory_leak(struct prof_judge *judge)
     enum prof_state state = prof_info(judge->facts->capture)->state;
     struct leaks leaks = sum_leaks(judge);
     int64_t steps = leaks.worst ? leaks.worst->steps : 0;
-    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || leaks.count < 5 ||
-        leaks.count < steps / 2)
+    if (state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING || state == PROF_STATE_KEPT ||
+        leaks.count < 5 || leaks.count < steps / 2)
         return;
     struct prof_spots spots = {0};
     spot_kept(judge, &spots);
