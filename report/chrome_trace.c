@@ -250,6 +250,21 @@ static void put_chrome_counter(struct prof_trace *t, const struct prof_trace_cou
     put_chrome_end(t);
 }
 
+/* A sample event: chrome://tracing knows it, Perfetto passes over it. */
+static void put_chrome_sample(struct prof_trace *t, const struct prof_trace_sample *sample)
+{
+    struct prof_json *json = &chrome(t)->json;
+    prof_json_object(json, NULL);
+    prof_json_string(json, "ph", "P");
+    prof_json_string(json, "cat", "cpu_sample");
+    prof_json_string(json, "name", sample->in_kernel ? "in the kernel" : "on a processor");
+    put_chrome_position(json, sample->pid, sample->tid, sample->time_ns);
+    prof_json_uint(json, "sf", sample->stack);
+    prof_json_object(json, "args");
+    prof_json_int(json, "weight ns", sample->weight_ns);
+    put_chrome_end(t);
+}
+
 #define PATH_BYTES 4096u /* PATH_MAX */
 
 /* "/src/train.c:36", else the object file. */
@@ -403,6 +418,7 @@ static const struct prof_trace_sink sink = {
     .end = put_chrome_end,
     .arrow = put_chrome_arrow,
     .counter = put_chrome_counter,
+    .sample = put_chrome_sample,
     .tail = put_chrome_frames,
     .failed = chrome_has_failed,
 };

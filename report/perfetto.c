@@ -166,6 +166,7 @@ enum {
     PACKET_SEQUENCE_FLAGS = 13,
     PACKET_DEFAULTS = 59,
     PACKET_TRACK = 60,
+    PACKET_SAMPLE = 66,
     PACKET_FIRST = 87,
     DEFAULTS_CLOCK = 58,
     SNAPSHOT_CLOCK = 1,
@@ -196,6 +197,10 @@ enum {
     EVENT_FLOW = 47,
     EVENT_LAST_FLOW = 48,
     EVENT_CALLSTACK_IID = 56,
+    SAMPLE_PID = 2,
+    SAMPLE_TID = 3,
+    SAMPLE_CALLSTACK_IID = 4,
+    SAMPLE_MODE = 5,
     ANNOTATION_NAME_IID = 1,
     ANNOTATION_BOOL = 2,
     ANNOTATION_INT = 4,
@@ -210,6 +215,7 @@ enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 enum { CLEARED = 1, NEEDS_STATE = 2 };
 enum { CLOCK_OF_WALL = 1, CLOCK_OF_PERFKIT = 3 }; /* REALTIME, MONOTONIC */
 enum { EXPLICIT_ORDER = 3, UNIT_BYTES = 3 };
+enum { MODE_KERNEL = 1, MODE_USER = 2 };
 
 #define SEQUENCE 1
 #define FLUSH_BYTES (64u << 10)
@@ -515,6 +521,22 @@ static void put_perfetto_counter(struct prof_trace *t, const struct prof_trace_c
     put_perfetto_event(p, counter->time_ns);
 }
 
+static void put_perfetto_sample(struct prof_trace *t, const struct prof_trace_sample *sample)
+{
+    struct perfetto *p = perfetto(t);
+    int64_t stack = intern_stack(&p->interned, &t->stacks, sample->stack);
+    send_interned(p);
+    prof_protobuf_clear(&p->event);
+    prof_protobuf_int(&p->event, SAMPLE_PID, sample->pid);
+    prof_protobuf_int(&p->event, SAMPLE_TID, sample->tid);
+    prof_protobuf_int(&p->event, SAMPLE_CALLSTACK_IID, stack);
+    prof_protobuf_int(&p->event, SAMPLE_MODE, sample->in_kernel ? MODE_KERNEL : MODE_USER);
+    begin_packet(p, NEEDS_STATE);
+    put_packet_time(p, sample->time_ns);
+    prof_protobuf_message(&p->packet, PACKET_SAMPLE, &p->event);
+    end_packet(p);
+}
+
 static bool perfetto_has_failed(const struct prof_trace *t)
 {
     return ((const struct perfetto *)t)->write_errno != 0;
@@ -595,6 +617,7 @@ static const struct prof_trace_sink sink = {
     .launch = put_perfetto_launch,
     .end = put_perfetto_end,
     .counter = put_perfetto_counter,
+    .sample = put_perfetto_sample,
     .failed = perfetto_has_failed,
 };
 

@@ -9,6 +9,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_counters.h"
+#include "libprof/include/prof_cpu.h"
 #include "report/trace.h"
 
 /* Of one counter: above it samples are put together. About 20 MB while they are written. */
@@ -115,7 +116,8 @@ int64_t prof_trace_place(struct prof_trace *t, enum prof_trace_lane what, int64_
     }
     if (fresh) {
         bool own = !number && what != PROF_TRACE_RANGES && what != PROF_TRACE_MIGRATIONS &&
-                   what != PROF_TRACE_UNRECORDED && what != PROF_TRACE_OVERHEAD;
+                   what != PROF_TRACE_UNRECORDED && what != PROF_TRACE_OVERHEAD &&
+                   what != PROF_TRACE_OFF_CPU;
         struct prof_trace_track track = {.pid = pid,
                                          .tid = own ? own_tid : prof_trace_extra_tid(&t->names)};
         lane->tid = track.tid;
@@ -264,6 +266,40 @@ static enum prof_status put_trace_counters(struct prof_trace *t, struct prof_err
     return status;
 }
 
+/* A sample on a processor is a point with a call stack, one off it a slice. */
+static bool put_cpu_sample(void *user, const struct prof_cpu_sample *sample)
+{
+    struct prof_trace *t = user;
+    const struct prof_thread *thread = prof_thread(t->capture, sample->thread);
+    uint32_t stack = prof_trace_stack(t, sample->stack);
+    int64_t pid = prof_trace_process_pid(&t->names, thread ? thread->process : 0);
+    int64_t tid = prof_trace_thread_tid(&t->names, sample->thread);
+    if (sample->state == PROF_CPU_USER || sample->state == PROF_CPU_KERNEL) {
+        if (stack)
+            t->sink->sample(
+                t, &(struct prof_trace_sample){.pid = pid,
+                                               .tid = tid,
+                                               .time_ns = sample->start_ns,
+                                               .weight_ns = sample->weight_ns,
+                                               .stack = stack,
+                                               .in_kernel = sample->state == PROF_CPU_KERNEL});
+    } else {
+        t->sink->begin(t, &(struct prof_trace_slice){
+                              .category = "off_cpu",
+                              .name = sample->state == PROF_CPU_BLOCKED ? "blocked"
+                                                                        : "waiting for a processor",
+                              .pid = pid,
+                              .tid = prof_trace_place(t, PROF_TRACE_OFF_CPU, sample->thread, pid, 0,
+                                                      sample->start_ns, sample->duration_ns),
+                              .start_ns = sample->start_ns,
+                              .duration_ns = sample->duration_ns,
+                              .stack = stack});
+        prof_trace_called_from(t, sample->stack);
+        t->sink->end(t);
+    }
+    return !t->no_memory;
+}
+
 static enum prof_status put_events(struct prof_trace *t, struct prof_error *err)
 {
     struct prof_report_walk *walk;
@@ -306,6 +342,9 @@ enum prof_status prof_trace_write(struct prof_trace *t, struct prof_error *err)
         status = put_all_unrecorded(t, err);
     if (!status)
         status = put_events(t, err);
+    if (!status)
+        status = prof_cpu_samples(t->capture, t->options ? t->options->filter : NULL,
+                                  put_cpu_sample, t, err);
     if (!status && t->sink->tail)
         t->sink->tail(t);
     prof_report_stacks_close(&t->stacks);

@@ -40,7 +40,8 @@ enum prof_trace_lane {
     PROF_TRACE_PROJECTIONS, /* of a stream: ranges as it saw them */
     PROF_TRACE_MIGRATIONS,  /* of a device */
     PROF_TRACE_UNRECORDED,  /* of a process or a device, by its pid */
-    PROF_TRACE_LANES = 8
+    PROF_TRACE_OFF_CPU,     /* of a thread: when it was on no processor */
+    PROF_TRACE_LANES = 16
 };
 
 /* A process, or a device, which trace formats show as one. Texts live until the next call. */
@@ -172,6 +173,14 @@ struct prof_trace_arrow {
     int64_t to_pid, to_tid, to_ns;
 };
 
+/* Where a thread was on a processor. */
+struct prof_trace_sample {
+    int64_t pid, tid;
+    int64_t time_ns, weight_ns;
+    uint32_t stack; /* as of a slice; not 0 */
+    bool in_kernel; /* inside the operating system */
+};
+
 struct prof_trace_counter {
     const char *name; /* lives until the end of the trace */
     const char *key;  /* what the value is: "bytes"; a literal */
@@ -199,6 +208,7 @@ struct prof_trace_sink {
     void (*end)(struct prof_trace *t);
     void (*arrow)(struct prof_trace *t, const struct prof_trace_arrow *arrow);
     void (*counter)(struct prof_trace *t, const struct prof_trace_counter *counter);
+    void (*sample)(struct prof_trace *t, const struct prof_trace_sample *sample);
     void (*tail)(struct prof_trace *t); /* behind all events; NULL = nothing */
     bool (*failed)(const struct prof_trace *t);
 };

@@ -192,17 +192,22 @@ void prof_trace_name_track(const struct prof_trace_names *names, enum prof_trace
     char extra[48] = "";
     if (number)
         snprintf(extra, sizeof extra, " (overlap %zu)", number);
-    bool second = what == PROF_TRACE_RANGES || what == PROF_TRACE_WAITS;
+    bool second =
+        what == PROF_TRACE_RANGES || what == PROF_TRACE_WAITS || what == PROF_TRACE_OFF_CPU;
     bool above = what == PROF_TRACE_PROJECTIONS;
     uint64_t place = (uint64_t)(above ? -1 : second ? 2 : 0) + (number ? 1 : 0);
     track->sort = (int64_t)((uint64_t)id * 4 + place); /* any id of a damaged file */
-    track->device = what >= PROF_TRACE_STREAM;
+    track->device = what >= PROF_TRACE_STREAM && what != PROF_TRACE_OFF_CPU;
     track->thread = what == PROF_TRACE_THREAD && !number ? prof_thread(names->capture, id) : NULL;
     switch (what) {
     case PROF_TRACE_THREAD:
     case PROF_TRACE_RANGES:
-        name_of_thread(prof_thread(names->capture, id), second ? " ranges" : "", extra, track->name,
-                       sizeof track->name);
+    case PROF_TRACE_OFF_CPU:
+        name_of_thread(prof_thread(names->capture, id),
+                       what == PROF_TRACE_OFF_CPU ? " off the processor"
+                       : second                   ? " ranges"
+                                                  : "",
+                       extra, track->name, sizeof track->name);
         break;
     case PROF_TRACE_STREAM:
     case PROF_TRACE_WAITS:

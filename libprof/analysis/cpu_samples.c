@@ -13,58 +13,65 @@
 
 /* ---- rows of the file ------------------------------------------------------------------------ */
 
-struct cpu_sample {
-    int64_t start;
-    int64_t duration;      /* 0 = a point, on a processor */
-    int64_t weight;        /* ns; above 0 */
-    int64_t thread, stack; /* ids, 0 = unknown */
-    int64_t kind;          /* enum wire_cpu_kind, or damage */
-};
-
 /* So that sums of a damaged capture's samples stay within integers. */
 #define PROF_CPU_SAMPLE_MOST_NS (INT64_MAX / 16)
 
-typedef bool cpu_sample_seen(void *user, const struct cpu_sample *sample);
-
-/* Take off what was not recorded; false when nothing is left. */
-static bool cut(struct cpu_sample *sample, const struct prof_recorded *recorded)
+/* Of a kind that the file knows. */
+static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
 {
-    int64_t length = sample->duration > 0 ? sample->duration : 1;
-    if (!recorded->in_part)
-        return true;
-    int64_t inside = prof_recorded_length(recorded, sample->start, prof_add(sample->start, length));
-    if (inside < length)
-        sample->weight = (int64_t)((double)sample->weight * ((double)inside / (double)length));
-    return inside > 0 && sample->weight > 0;
+    static const enum prof_cpu_state states[] = {[WIRE_CPU_USER] = PROF_CPU_USER,
+                                                 [WIRE_CPU_KERNEL] = PROF_CPU_KERNEL,
+                                                 [WIRE_CPU_BLOCKED] = PROF_CPU_BLOCKED,
+                                                 [WIRE_CPU_PREEMPTED] = PROF_CPU_PREEMPTED};
+    bool known = kind >= WIRE_CPU_USER && kind < (int64_t)(sizeof states / sizeof *states);
+    *state = known ? states[kind] : PROF_CPU_USER;
+    return known;
 }
 
-static bool sample_is_valid(const struct cpu_sample *sample, const struct prof_scope *scope)
+/* Take off what was not recorded; false when nothing is left. */
+static bool cut(struct prof_cpu_sample *sample, const struct prof_recorded *recorded)
 {
-    return sample->weight > 0 && sample->weight <= PROF_CPU_SAMPLE_MOST_NS &&
-           sample->duration <= PROF_CPU_SAMPLE_MOST_NS && prof_scope_time(scope, sample->start) &&
+    int64_t length = sample->duration_ns > 0 ? sample->duration_ns : 1;
+    if (!recorded->in_part)
+        return true;
+    int64_t inside =
+        prof_recorded_length(recorded, sample->start_ns, prof_add(sample->start_ns, length));
+    if (inside < length)
+        sample->weight_ns =
+            (int64_t)((double)sample->weight_ns * ((double)inside / (double)length));
+    return inside > 0 && sample->weight_ns > 0;
+}
+
+static bool sample_is_valid(const struct prof_cpu_sample *sample, const struct prof_scope *scope)
+{
+    return sample->weight_ns > 0 && sample->weight_ns <= PROF_CPU_SAMPLE_MOST_NS &&
+           sample->duration_ns <= PROF_CPU_SAMPLE_MOST_NS &&
+           prof_scope_time(scope, sample->start_ns) &&
            prof_scope_place(scope, 0, sample->thread, 0, 0);
 }
 
+#define CPU_SAMPLES "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample"
+
 static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
                                              const struct prof_scope *scope,
-                                             const struct prof_recorded *recorded,
-                                             cpu_sample_seen *seen, void *user,
+                                             const struct prof_recorded *recorded, bool ordered,
+                                             prof_on_cpu_sample *seen, void *user,
                                              struct prof_error *err)
 {
     sqlite3_stmt *row;
-    enum prof_status status = prof_query(
-        capture, "SELECT start, thread, kind, duration, weight, stack FROM cpu_sample", &row, err);
+    enum prof_status status =
+        prof_query(capture, ordered ? CPU_SAMPLES " ORDER BY start" : CPU_SAMPLES, &row, err);
     bool ok = true;
     if (status)
         return status;
     while (ok && prof_row(row)) {
-        struct cpu_sample sample = {.start = prof_column_int(row, 0),
-                                    .thread = prof_column_id(row, 1),
-                                    .kind = prof_column_int(row, 2),
-                                    .duration = prof_column_id(row, 3),
-                                    .weight = prof_column_id(row, 4),
-                                    .stack = prof_column_id(row, 5)};
-        if (sample_is_valid(&sample, scope) && cut(&sample, recorded))
+        struct prof_cpu_sample sample = {.start_ns = prof_column_int(row, 0),
+                                         .thread = prof_column_id(row, 1),
+                                         .duration_ns = prof_column_id(row, 3),
+                                         .weight_ns = prof_column_id(row, 4),
+                                         .stack = prof_column_id(row, 5)};
+        if (cpu_state(prof_column_int(row, 2), &sample.state) && sample_is_valid(&sample, scope) &&
+            cut(&sample, recorded))
             ok = seen(user, &sample);
     }
     status = prof_query_end(capture, row, err);
@@ -75,13 +82,14 @@ static enum prof_status read_cpu_sample_rows(struct prof_capture *capture,
  * (--capture-range): what lies outside is left out here, a stretch by its part. `seen` returns
  * false when memory ran out. */
 static enum prof_status cpu_sample_rows(struct prof_capture *capture,
-                                        const struct prof_scope *scope, cpu_sample_seen *seen,
-                                        void *user, struct prof_error *err)
+                                        const struct prof_scope *scope, bool ordered,
+                                        prof_on_cpu_sample *seen, void *user,
+                                        struct prof_error *err)
 {
     struct prof_recorded recorded;
     enum prof_status status = prof_recorded(capture, NULL, &recorded, err);
     if (!status)
-        status = read_cpu_sample_rows(capture, scope, &recorded, seen, user, err);
+        status = read_cpu_sample_rows(capture, scope, &recorded, ordered, seen, user, err);
     prof_recorded_free(&recorded);
     return status;
 }
@@ -134,11 +142,6 @@ static int64_t idle_within(const struct prof_cpu_device_time *time, int64_t begi
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-struct sample {
-    const struct cpu_sample *row;
-    enum prof_cpu_state state;
-};
-
 struct seen {
     struct prof_cpu_function row;
     struct prof_frame best; /* the place that is shown */
@@ -161,30 +164,18 @@ struct work {
     struct prof_groups threads;   /* struct prof_cpu_thread */
 };
 
-/* Of a kind that the file knows. */
-static bool cpu_state(int64_t kind, enum prof_cpu_state *state)
-{
-    static const enum prof_cpu_state states[] = {[WIRE_CPU_USER] = PROF_CPU_USER,
-                                                 [WIRE_CPU_KERNEL] = PROF_CPU_KERNEL,
-                                                 [WIRE_CPU_BLOCKED] = PROF_CPU_BLOCKED,
-                                                 [WIRE_CPU_PREEMPTED] = PROF_CPU_PREEMPTED};
-    bool known = kind >= WIRE_CPU_USER && kind < (int64_t)(sizeof states / sizeof *states);
-    *state = known ? states[kind] : PROF_CPU_USER;
-    return known;
-}
-
 /* What of the sample's weight lies in idle time. */
-static int64_t idle_weight(const struct work *w, const struct sample *sample)
+static int64_t idle_weight(const struct work *w, const struct prof_cpu_sample *sample)
 {
-    if (sample->row->duration <= 0)
-        return idle_within(w->time, sample->row->start, prof_add(sample->row->start, 1)) > 0
-                   ? sample->row->weight
+    if (sample->duration_ns <= 0)
+        return idle_within(w->time, sample->start_ns, prof_add(sample->start_ns, 1)) > 0
+                   ? sample->weight_ns
                    : 0;
-    int64_t idle = idle_within(w->time, sample->row->start,
-                               prof_add(sample->row->start, sample->row->duration));
-    if (idle >= sample->row->duration)
-        return sample->row->weight;
-    return (int64_t)((double)sample->row->weight * ((double)idle / (double)sample->row->duration));
+    int64_t idle =
+        idle_within(w->time, sample->start_ns, prof_add(sample->start_ns, sample->duration_ns));
+    if (idle >= sample->duration_ns)
+        return sample->weight_ns;
+    return (int64_t)((double)sample->weight_ns * ((double)idle / (double)sample->duration_ns));
 }
 
 static void add_ns(int64_t *sum, int64_t ns)
@@ -192,10 +183,11 @@ static void add_ns(int64_t *sum, int64_t ns)
     *sum = ns < PROF_CPU_SAMPLE_MOST_NS - *sum ? *sum + ns : PROF_CPU_SAMPLE_MOST_NS;
 }
 
-static void add_cpu_times(struct prof_cpu_times *times, const struct sample *sample, int64_t idle)
+static void add_cpu_times(struct prof_cpu_times *times, const struct prof_cpu_sample *sample,
+                          int64_t idle)
 {
     times->samples++;
-    add_ns(&times->ns[sample->state], sample->row->weight);
+    add_ns(&times->ns[sample->state], sample->weight_ns);
     add_ns(&times->idle_ns[sample->state], idle);
 }
 
@@ -273,30 +265,25 @@ static const struct place *stack_location(struct work *w, int64_t stack)
     return kept;
 }
 
-static bool add_cpu_sample(struct work *w, const struct sample *sample)
+static bool add_cpu_sample(void *user, const struct prof_cpu_sample *sample)
 {
-    bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->row->thread) != NULL;
+    struct work *w = user;
+    bool launches = prof_map_get(&w->time->launching, (uint64_t)sample->thread) != NULL;
     int64_t idle = idle_weight(w, sample);
-    const struct place *known = stack_location(w, sample->row->stack);
+    const struct place *known = stack_location(w, sample->stack);
     if (!known)
         return false;
     const struct prof_frame *place = known->frame.function ? &known->frame : NULL;
     if (known->in_interpreter)
-        add_ns(&w->result->interpreter_ns, sample->row->weight);
-    struct prof_cpu_thread *thread = cpu_thread_row(w, sample->row->thread, launches);
+        add_ns(&w->result->interpreter_ns, sample->weight_ns);
+    struct prof_cpu_thread *thread = cpu_thread_row(w, sample->thread, launches);
     struct seen *function = thread ? function_row(w, place, launches) : NULL;
     if (!function)
         return false;
     add_cpu_times(&thread->times, sample, idle);
     add_cpu_times(&function->row.times, sample, idle);
     add_cpu_times(launches ? &w->result->launching : &w->result->others, sample, idle);
-    return !place || note_place(w, function, place, sample->row->weight);
-}
-
-static bool add_cpu_sample_row(void *user, const struct cpu_sample *row)
-{
-    struct sample sample = {.row = row};
-    return !cpu_state(row->kind, &sample.state) || add_cpu_sample(user, &sample);
+    return !place || note_place(w, function, place, sample->weight_ns);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -362,7 +349,7 @@ static enum prof_status sum_cpu_samples(struct work *w, struct prof_error *err)
     struct prof_cpu *result = w->result;
     enum prof_status status = prof_stacks_open(w->capture, &result->stacks, err);
     if (!status)
-        status = cpu_sample_rows(w->capture, w->scope, add_cpu_sample_row, w, err);
+        status = cpu_sample_rows(w->capture, w->scope, false, add_cpu_sample, w, err);
     if (!status && !hand_over(w))
         status = prof_out_of_memory(err);
     prof_groups_free(&w->functions);
@@ -478,6 +465,29 @@ enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter
     return status;
 }
 
+static enum prof_status filtered_samples(struct prof_capture *capture,
+                                         const struct prof_filter *filter, bool ordered,
+                                         prof_on_cpu_sample *seen, void *user,
+                                         struct prof_error *err)
+{
+    struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
+    struct prof_scope scope;
+    samples.device = samples.stream = 0; /* the host has none */
+    samples.streams = NULL;
+    samples.stream_count = 0;
+    enum prof_status status = prof_scope_open(&scope, capture, &samples, err);
+    if (!status)
+        status = cpu_sample_rows(capture, &scope, ordered, seen, user, err);
+    prof_scope_close(&scope);
+    return status;
+}
+
+enum prof_status prof_cpu_samples(struct prof_capture *capture, const struct prof_filter *filter,
+                                  prof_on_cpu_sample *seen, void *user, struct prof_error *err)
+{
+    return filtered_samples(capture, filter, true, seen, user, err);
+}
+
 /* ---- flame graph ----------------------------------------------------------------------------- */
 
 static const char *flame_thread_name(const struct prof_thread *thread,
@@ -505,10 +515,10 @@ static uint32_t cpu_flame_node(struct prof_call_tree *tree, int64_t id, int64_t 
                : prof_call_tree_frames(tree, node, stack);
 }
 
-static bool weight_includes_kind(enum prof_flame_weight weight, int64_t kind)
+static bool weight_includes_state(enum prof_flame_weight weight, enum prof_cpu_state state)
 {
-    return weight == PROF_FLAME_BLOCKED ? kind == WIRE_CPU_BLOCKED
-                                        : kind == WIRE_CPU_USER || kind == WIRE_CPU_KERNEL;
+    return weight == PROF_FLAME_BLOCKED ? state == PROF_CPU_BLOCKED
+                                        : state == PROF_CPU_USER || state == PROF_CPU_KERNEL;
 }
 
 struct flame_work {
@@ -516,16 +526,16 @@ struct flame_work {
     enum prof_flame_weight weight;
 };
 
-static bool add_flame_sample(void *user, const struct cpu_sample *sample)
+static bool add_flame_sample(void *user, const struct prof_cpu_sample *sample)
 {
     struct flame_work *w = user;
-    if (!weight_includes_kind(w->weight, sample->kind))
+    if (!weight_includes_state(w->weight, sample->state))
         return true;
     uint32_t node = cpu_flame_node(&w->tree, sample->thread, sample->stack);
     if (node == PROF_NO_GROUP)
         return false;
     struct prof_flame_node *leaf = &w->tree.nodes.data[node];
-    leaf->self = prof_add(leaf->self, sample->weight);
+    leaf->self = prof_add(leaf->self, sample->weight_ns);
     leaf->count++;
     return true;
 }
@@ -535,20 +545,12 @@ enum prof_status prof_cpu_flame(struct prof_capture *capture, const struct prof_
                                 struct prof_error *err)
 {
     struct flame_work w = {.weight = weight};
-    struct prof_scope scope = {0};
-    struct prof_filter samples = filter ? *filter : (struct prof_filter){0};
-    samples.device = samples.stream = 0; /* the host has none */
-    samples.streams = NULL;
-    samples.stream_count = 0;
     *result = (struct prof_flame){0};
     enum prof_status status = prof_call_tree_open(&w.tree, capture, NULL, NULL, err);
     if (!status)
-        status = prof_scope_open(&scope, capture, &samples, err);
-    if (!status)
-        status = cpu_sample_rows(capture, &scope, add_flame_sample, &w, err);
+        status = filtered_samples(capture, filter, false, add_flame_sample, &w, err);
     if (!status)
         prof_call_tree_take(&w.tree, result);
     prof_call_tree_close(&w.tree);
-    prof_scope_close(&scope);
     return status;
 }

@@ -64,6 +64,23 @@ enum prof_status prof_cpu(struct prof_capture *capture, const struct prof_filter
                           struct prof_cpu *result, struct prof_error *err);
 void prof_cpu_free(struct prof_cpu *result);
 
+/* One sample: a point on a processor, or a stretch off it. */
+struct prof_cpu_sample {
+    int64_t start_ns;
+    int64_t duration_ns; /* 0 = a point */
+    int64_t weight_ns;   /* of the thread's time that it stands for; above 0 */
+    int64_t thread;      /* id */
+    int64_t stack;       /* id; 0 = unknown */
+    enum prof_cpu_state state;
+};
+/* False: out of memory. */
+typedef bool prof_on_cpu_sample(void *user, const struct prof_cpu_sample *sample);
+
+/* Every sample in order of start; the filter as that of prof_cpu. `seen` must not read the capture.
+ */
+enum prof_status prof_cpu_samples(struct prof_capture *capture, const struct prof_filter *filter,
+                                  prof_on_cpu_sample *seen, void *user, struct prof_error *err);
+
 static inline int64_t prof_cpu_total(const int64_t ns[PROF_CPU_STATES])
 {
     return ns[PROF_CPU_USER] + ns[PROF_CPU_KERNEL] + ns[PROF_CPU_BLOCKED] + ns[PROF_CPU_PREEMPTED];

@@ -5,6 +5,7 @@
 const fs = require('fs');
 const path = require('path');
 const assert = require('assert');
+const zlib = require('zlib');
 const { execFileSync, spawnSync } = require('child_process');
 const { find, open } = require('./trace_processor.js');
 
@@ -38,7 +39,7 @@ async function read(processor, file) {
   return {
     slices,
     arrows: await one(processor, 'select count(*) from flow'),
-    counters: await one(processor, "select count(*) from counter"),
+    counters: await one(processor, "select count(*) from counter join track on track.id = track_id where type <> 'perf_cpu_counter'" /* made of CPU samples */),
     kernel_ns: await one(processor, "select ifnull(sum(dur), 0) from slice where category = 'kernel' and dur > 0 and name <> 'CUDA graph'"),
     names: (await processor.query(`select distinct ${NAME} as name from slice where category in ('kernel', 'user_annotation')`)).map((row) => row.name),
     /* Where each arrow leads: from a call to the device, forwards or at once. */
@@ -75,9 +76,10 @@ async function callers(processor, folder) {
 async function main() {
   const processor = await open(reader);
   let checked = 0;
-  for (const name of ['normal', 'awkward', 'hostile', 'empty', 'live', 'more', 'counters']) {
-    const capture = path.join(work, name + '.sqlite');
-    execFileSync(tool, ['make', path.join(source, name + '.sql'), capture]);
+  for (const name of ['normal', 'awkward', 'hostile', 'empty', 'live', 'more', 'counters', 'host']) {
+    const capture = path.join(work, name + '.sqlite'), sql = path.join(work, name + '.sql');
+    fs.writeFileSync(sql, (name === 'host' ? ['normal', name] : [name]).map((part) => fs.readFileSync(path.join(source, part + '.sql'))).join('\n'));
+    execFileSync(tool, ['make', sql, capture]);
     const expected = JSON.parse(execFileSync('python3', [path.join(source, 'trace_counts.py'), capture], { encoding: 'utf8', maxBuffer: 1 << 28 }));
     const seen = {}, launches = {};
     for (const [format, ending] of [['chrome-trace', '.json'], ['perfetto', '.pftrace'], ['chrome-trace', '.json.gz'], ['perfetto', '.pftrace.gz']]) {
@@ -90,6 +92,8 @@ async function main() {
       assert.strictEqual(got.arrows, expected.arrows, file + ': arrows');
       assert.strictEqual(got.counters, expected.counters, file + ': counters');
       assert.strictEqual(got.kernel_ns, expected.kernel_ns, file + ': kernel time');
+      const samples = ending.includes('.json') ? JSON.parse(ending.endsWith('.gz') ? zlib.gunzipSync(fs.readFileSync(file)) : fs.readFileSync(file)).traceEvents.filter((e) => e.ph === 'P' && e.sf).length : await one(processor, 'select count(*) from perf_sample where callsite_id is not null');
+      assert.strictEqual(samples, expected.samples, file + ': CPU samples');
       assert.strictEqual(got.wrong, 0, file + ': arrows that lead elsewhere');
       const missing = expected.names.filter((text) => !got.names.includes(text));
       assert.deepStrictEqual(missing, [], file + ': names');

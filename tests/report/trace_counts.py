@@ -32,6 +32,7 @@ slices = {
     + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL'),
     "overhead": rows("overhead") + rows("jit"),
     "unified_memory": rows("migration"),
+    "off_cpu": rows("cpu_sample", "kind IN (2, 3)"),
 }
 # A range and a stream: work of that stream asked for inside of the range.
 projected = " UNION ".join(
@@ -74,6 +75,7 @@ names += texts("SELECT DISTINCT value FROM kernel JOIN launch_config c ON c.id =
 print(json.dumps({
     "slices": {name: count for name, count in slices.items() if count},
     "arrows": arrows,
+    "samples": rows("cpu_sample", "kind IN (1, 4) AND stack NOT NULL"),
     "counters": rows("allocation", "bytes NOT NULL") + rows("allocation", 'bytes NOT NULL AND "end" NOT NULL')
     + (sampled() if rows("sqlite_master", "name = 'counter_sample'") else 0),
     "names": sorted(set(names)),

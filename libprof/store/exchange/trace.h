@@ -196,6 +196,7 @@ enum sink_sql {
     X(NEGATIVE, "slices have a negative length")                                                   \
     X(COUNTER, "values of counters are left out")                                                  \
     X(ASYNC, "asynchronous events and objects are left out")                                       \
+    X(SAMPLE, "samples of processors are left out")                                                \
     X(PROJECTION, "ranges on a device's row are left out: they repeat those of the host")          \
     X(RECORDED, "recordings of CUDA events are left out")                                          \
     X(UNOPENED, "ends of slices have no begin")                                                    \

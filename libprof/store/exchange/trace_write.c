@@ -285,6 +285,8 @@ static bool put_slice(struct trace_sink *sink, const struct trace_event *event)
         return skip(sink, SKIPPED_NEGATIVE);
     if (!strcmp(category, "gpu_user_annotation"))
         return skip(sink, SKIPPED_PROJECTION);
+    if (!strcmp(category, "off_cpu")) /* of perfkit's own traces */
+        return skip(sink, SKIPPED_SAMPLE);
     if (!strcmp(category, "cuda_event"))
         return skip(sink, SKIPPED_RECORDED);
     if (!strcmp(category, "Trace")) /* the profiler's own span */
@@ -342,9 +344,9 @@ bool trace_sink_event(struct trace_sink *sink, const struct trace_event *event)
         return put_metadata(sink, event);
     if (phase == 's' || phase == 't' || phase == 'f') /* flows: correlation numbers say the same */
         return true;
-    if (phase == 'C')
-        return skip(sink, SKIPPED_COUNTER);
-    if (!phase || !strchr("XBEiIRP", phase))
+    if (phase == 'C' || phase == 'P')
+        return skip(sink, phase == 'C' ? SKIPPED_COUNTER : SKIPPED_SAMPLE);
+    if (!phase || !strchr("XBEiIR", phase))
         return skip(sink,
                     phase && strchr("bneNODSTFpvcV(),=", phase) ? SKIPPED_ASYNC : SKIPPED_UNKNOWN);
     if (!trace_event_has(event, TRACE_TS))
