@@ -17,6 +17,7 @@
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/ceiling.h"
+#include "libprof/store/stall_lines.h"
 
 #define QUIET_NS 1000000000ull /* no progress line before this */
 #define LINE_NS 200000000ull
@@ -123,6 +124,14 @@ static void name_stacks(struct capture_end *end)
                 end->final);
 }
 
+/* While the spool folder has the machine code. A capture is whole without. */
+static void line_stalls(const struct capture_end *end)
+{
+    struct prof_error err = {0};
+    if (prof_stall_lines(end->store, end->spool->path, &err))
+        cli_say(end->command, "samples of kernels have no lines: %s", err.message);
+}
+
 static enum prof_status finish_ingest(struct capture_end *end, struct prof_error *err)
 {
     enum prof_status status = drain_spools(end, err);
@@ -139,6 +148,7 @@ static enum prof_status finish_ingest(struct capture_end *end, struct prof_error
     if (!status) {
         capture_attach_ceilings(end->command, end->store);
         name_stacks(end);
+        line_stalls(end);
     }
     return status;
 }

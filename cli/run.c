@@ -26,7 +26,7 @@
 static const char *const wait_words[] = {"all", "primary", NULL};
 
 const struct run_feature *const run_features[] = {
-    &run_scope, &run_overhead, &run_stacks,  &run_pytorch, &run_counters,
+    &run_scope, &run_overhead, &run_stacks,  &run_pytorch, &run_counters, &run_stalls,
     &run_cpu,   &run_memory,   &run_network, &run_ring,    NULL};
 
 static const struct cli_option run_options[] = {
@@ -83,6 +83,10 @@ static const struct cli_option run_options[] = {
                .most = COUNTERS_MOST_INTERVAL_NS),
     CLI_OPTION(run_options, counters.duty, "counters-duty", 0, TEXT, "PERCENT",
                "share of the time that is sampled", .fallback = "what costs a tenth of a core"),
+    CLI_OPTION(run_options, stalls, "stalls", 0, COUNT, "PERIOD",
+               "also sample which instructions of the kernels wait, and for what, every PERIOD "
+               "cycles (a power of two from 32 up; " STALLS_PERIOD " without a number)",
+               .implied = STALLS_PERIOD, .most = STALLS_MOST_PERIOD),
     CLI_OPTION(
         run_options, cpu.hz, "cpu-sample", 0, COUNT, "HZ",
         "also sample where the program's threads run, HZ times a second of each busy processor "
@@ -170,6 +174,7 @@ static const struct cli_text_row run_examples[] = {
      "Record two sources, and do not wait for daemons."},
     {"perfkit run --delay=30s --duration=5s -- ./train", "Record five seconds in the middle."},
     {"perfkit run --counters=roofline -- ./train", "Sample hardware counters too."},
+    {"perfkit run --stalls -- ./train", "See at which lines the kernels wait, and for what."},
     {"perfkit run --stacks -- ./train", "See which line launches, allocates and waits."},
     {"perfkit run --pytorch --stacks -- python3 train.py",
      "Name PyTorch's operators and modules, and the lines that call them."},

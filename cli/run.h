@@ -225,6 +225,10 @@ struct counters_options {
     const char *duty;     /* per cent, as given; NULL = as the budget allows */
 };
 
+/* --stalls: what costs less than 1 % (docs/lab/performance.md) */
+#define STALLS_PERIOD "65536"
+#define STALLS_MOST_PERIOD (1u << 31)
+
 struct counters {
     pid_t pid; /* 0 = there is none */
     int stop;  /* its end makes the sampler stop */
@@ -301,6 +305,7 @@ enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 struct run_options {
     const char *output, *trace, *pytorch, *spool_dir;
     uint64_t spool_limit;
+    unsigned stalls;         /* cycles between two samples; 0 = none */
     unsigned wait, overhead; /* index into their words */
     bool force, no_preload, quiet;
     struct scope_options scope;
@@ -355,7 +360,7 @@ struct run_feature {
     void (*stop)(struct run *run, bool ran);
 };
 extern const struct run_feature run_scope, run_overhead, run_stacks, run_pytorch, run_counters,
-    run_cpu, run_memory, run_network, run_ring;
+    run_stalls, run_cpu, run_memory, run_network, run_ring;
 extern const struct run_feature *const run_features[]; /* ends with NULL */
 
 /* Attach the sampler of --cpu-sample to the target, which waits to be replaced by its program.

@@ -323,6 +323,40 @@ const struct run_feature run_counters = {.name = "counters",
                                          .start = start_counters,
                                          .stop = stop_counters};
 
+/* ---- stalls: sampled by the collector -------------------------------------------------------- */
+
+static bool check_stalls_options(struct run *run)
+{
+    unsigned period = run->options.stalls;
+    if (!period)
+        return true;
+    if (period < 32 || (period & (period - 1))) {
+        cli_say(
+            run->name,
+            "--stalls: %u is no power of two from 32 up: give one, as in --stalls=" STALLS_PERIOD,
+            period);
+        return false;
+    }
+    if (run->options.counters.set) {
+        cli_say(run->name, "--stalls and --counters need the same hardware: give one of them");
+        return false;
+    }
+    if (!trace_names_domain(run->options.trace, "cuda")) {
+        cli_say(run->name, "--stalls samples kernels of CUDA: add cuda to --trace");
+        return false;
+    }
+    return true;
+}
+
+static bool hand_over_stalls(const struct run *run, char *text, size_t size)
+{
+    unsigned period = run->options.stalls;
+    return !period || (size_t)snprintf(text, size, ",stalls=%d", __builtin_ctz(period)) < size;
+}
+
+const struct run_feature run_stalls = {
+    .name = "stalls", .check = check_stalls_options, .hand_over = hand_over_stalls};
+
 /* ---- --cpu-sample ---------------------------------------------------------------------------- */
 
 enum { STACK_DWARF, STACK_FP };

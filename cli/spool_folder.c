@@ -304,7 +304,7 @@ static bool is_spool_file(const char *name)
             return true;
     return strncmp(name, LIVE_FILE, strlen(LIVE_FILE)) == 0 ||
            name_has_suffix(name, SPOOL_SUFFIX) || name_has_suffix(name, ".blocks") ||
-           name_has_suffix(name, ".blocks.tmp");
+           name_has_suffix(name, ".blocks.tmp") || name_has_suffix(name, ".cubin");
 }
 
 /* By which `recover` knows what the folder is of: they go last, so that it still sees that all is

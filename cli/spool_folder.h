@@ -5,7 +5,8 @@
  *     capture    "live PATH" (the SQLite file written to), "final PATH" and "start NS" (capture's
  *                start_mono_ns), a line each
  *     inner      the captures of other perfkit runs that the program started, one path a line
- *     lifecycle, control, *.spool    see libprof/spool */
+ *     lifecycle, control, *.spool    see libprof/spool
+ *     *.cubin    machine code that was sampled (--stalls) */
 #ifndef PERFKIT_CLI_SPOOL_FOLDER_H
 #define PERFKIT_CLI_SPOOL_FOLDER_H
 

@@ -97,6 +97,9 @@ bool collector_is_helper(void);
  * (NUL-terminated), or false when it is not there. Names of ranges have '%' and ',' as %XX. */
 bool collector_option(const char *name, char *value, size_t size);
 
+/* The spool folder (PERFKIT_DIR), or NULL. */
+const char *collector_directory(void);
+
 /* Is `domain` ("cuda", "nvtx", "opencl") within --trace? True when no --trace was given. */
 bool collector_traces(const char *domain);
 

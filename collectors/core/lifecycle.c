@@ -77,7 +77,7 @@ void core_lifecycle_refused(struct core_state *state, int why)
 /* The path of the table of processes into path[size]; false when there is none. */
 static bool table_path(char *path, size_t size)
 {
-    const char *directory = core_directory();
+    const char *directory = collector_directory();
     int length = directory ? snprintf(path, size, "%s/" LIFECYCLE_FILE, directory) : -1;
     return length >= 0 && (size_t)length < size;
 }
@@ -162,7 +162,7 @@ static void in_forked_child(void)
 {
     struct core_state *state = core_state();
     uint32_t bytes;
-    if (!state || !core_directory())
+    if (!state || !collector_directory())
         return;
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* fork is no place to end in */
@@ -179,7 +179,7 @@ void collector_hooked(void)
 
 void collector_note_fact(uint32_t facts)
 {
-    struct core_state *state = facts && core_directory() ? core_state() : NULL;
+    struct core_state *state = facts && collector_directory() ? core_state() : NULL;
     struct lifecycle_entry *entry = state && state->entry ? state->entry : nearest;
     if (state && entry)
         atomic_fetch_or(&entry->facts, facts);
@@ -194,7 +194,7 @@ void collector_hello(int argc, char *const *argv)
 {
     (void)argc;
     (void)argv;
-    struct core_state *state = core_directory() ? core_state() : NULL;
+    struct core_state *state = collector_directory() ? core_state() : NULL;
     if (!state)
         return;
     int saved = errno;
@@ -215,7 +215,7 @@ bool core_borrowed(const struct core_state *state)
 
 void collector_end(unsigned how, int status)
 {
-    struct core_state *state = core_directory() ? core_state() : NULL;
+    struct core_state *state = collector_directory() ? core_state() : NULL;
     if (!state || core_borrowed(state))
         return;
     int saved = errno, cancel;
@@ -233,7 +233,7 @@ void collector_end(unsigned how, int status)
 
 void collector_revive(void)
 {
-    struct core_state *state = core_directory() ? core_state() : NULL;
+    struct core_state *state = collector_directory() ? core_state() : NULL;
     if (!state || core_borrowed(state))
         return;
     int saved = errno;
@@ -244,6 +244,6 @@ void collector_revive(void)
 
 bool collector_ended(void)
 {
-    struct core_state *state = core_directory() ? core_state() : NULL;
+    struct core_state *state = collector_directory() ? core_state() : NULL;
     return state && atomic_load(&state->ended);
 }

@@ -55,7 +55,7 @@ __attribute__((constructor)) static void load(void)
     command_bytes = n > 0 ? (uint32_t)n : 0;
 }
 
-const char *core_directory(void)
+const char *collector_directory(void)
 {
     load();
     return directory[0] ? directory : NULL;

@@ -197,7 +197,7 @@ static bool map_tables(struct core_state *state, uint64_t *spool_bytes)
 
 static bool give_birth(struct core_state *state)
 {
-    const char *directory = core_directory();
+    const char *directory = collector_directory();
     if (!directory || !make_key())
         return false;
     if (kept.spool) {

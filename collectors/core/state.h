@@ -170,7 +170,6 @@ bool core_borrowed(const struct core_state *state); /* a vfork child, on its par
 void core_death_look(struct core_state *state);
 
 /* options.c */
-const char *core_directory(void); /* PERFKIT_DIR, or NULL */
 uint64_t core_spool_limit(void);
 const char *core_command(uint32_t *bytes);
 const struct prof_rank *core_rank(void);

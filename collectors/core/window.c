@@ -30,7 +30,7 @@ static struct control_page *find_page(void)
 {
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    const char *directory = core_directory();
+    const char *directory = collector_directory();
     struct control_page *page = directory ? control_map(directory) : NULL;
     pthread_setcancelstate(cancel, NULL);
     struct control_page *before = NULL;

@@ -109,6 +109,7 @@ static void context_created(const CUpti_ResourceData *resource)
                                                    .handle = (uintptr_t)resource->context});
     }
     cuda_managed_context();
+    cuda_stalls_context(resource->context);
 }
 
 bool cuda_function_is_any(enum cuda_domain domain, uint32_t cbid, const char *const *words)
@@ -158,6 +159,9 @@ static void on_resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *
         break;
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
         context_created(resource);
+        break;
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+        cuda_stalls_context_ends(resource->context);
         break;
     case CUPTI_CBID_RESOURCE_CU_INIT_FINISHED:
         cuda_dump_callback(&(struct dump_callback){.domain = CUPTI_CB_DOMAIN_RESOURCE,
@@ -241,6 +245,9 @@ void cuda_callback_start(void)
     };
     for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
         CUPTI(EnableCallback, 1, cuda_subscriber(), CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    if (cuda_stalls_on())
+        CUPTI(EnableCallback, 1, cuda_subscriber(), CUPTI_CB_DOMAIN_RESOURCE,
+              CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
     memset(parts_of, 0, sizeof parts_of); /* of a forked child: the parent's */
     for (unsigned i = 0; i < cuda_part_count; i++) {
         if (cuda_parts[i].wants_callback)

@@ -73,7 +73,14 @@ typedef void (*cupti_complete_fn)(CUcontext context, uint32_t stream, uint8_t *b
     X(0, RangeProfilerStart, (struct range_object *))                                              \
     X(0, RangeProfilerStop, (struct range_stop *))                                                 \
     X(0, RangeProfilerDecodeData, (struct range_decode *))                                         \
-    X(0, RangeProfilerGetCounterDataInfo, (struct range_image_info *))
+    X(0, RangeProfilerGetCounterDataInfo, (struct range_image_info *))                             \
+    X(0, PCSamplingEnable, (struct pc_context *))                                                  \
+    X(0, PCSamplingDisable, (struct pc_context *))                                                 \
+    X(0, PCSamplingSetConfigurationAttribute, (struct pc_configure *))                             \
+    X(0, PCSamplingGetNumStallReasons, (struct pc_reason_count *))                                 \
+    X(0, PCSamplingGetStallReasons, (struct pc_reason_names *))                                    \
+    X(0, PCSamplingGetData, (struct pc_get *))                                                     \
+    X(0, RegisterComputeCrcCallback, (pc_crc_fn))
 
 struct cupti_api {
 #define X(required, name, parameters) CUptiResult(*name) parameters;

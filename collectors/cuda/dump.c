@@ -332,6 +332,58 @@ void cuda_dump_dropped(uint64_t count)
     dump_end();
 }
 
+/* ---- PC sampling */
+
+void cuda_dump_reasons(uint32_t context, size_t count, const uint32_t *indexes,
+                       const char (*names)[PC_REASON_BYTES])
+{
+    struct dump_reason *reasons = atomic_load(&on) ? cuda_reserve(sizeof *reasons * count) : NULL;
+    struct dump_reasons head = {.context = context, .count = (uint32_t)count};
+    for (size_t i = 0; reasons && i < count; i++) {
+        reasons[i].index = indexes[i];
+        snprintf(reasons[i].name, sizeof reasons[i].name, "%s", names[i]);
+    }
+    if (reasons && dump_begin()) {
+        dump_put_block(DUMP_REASONS, collector_now(), &head, sizeof head, reasons,
+                       sizeof *reasons * count);
+        dump_end();
+    }
+}
+
+void cuda_dump_cubin(const void *cubin, size_t bytes)
+{
+    if (!dump_begin())
+        return;
+    dump_put_block(DUMP_CUBIN, collector_now(), cubin, bytes, NULL, 0);
+    dump_end();
+}
+
+void cuda_dump_samples(uint32_t context, const struct pc_data *data)
+{
+    if (!dump_begin())
+        return;
+    uint64_t now = collector_now();
+    struct dump_samples head = {context,       (uint32_t)data->count, data->total,
+                                data->dropped, data->of_system,       data->full};
+    size_t bytes = sizeof head;
+    for (size_t i = 0; i < data->count; i++) {
+        const struct pc_record *record = &data->records[i];
+        dump_put_text(now, (uintptr_t)record->name);
+        bytes += sizeof(struct dump_instruction) + record->count * sizeof(struct pc_reason);
+    }
+    dump_put(&(struct dump_block){.type = DUMP_SAMPLES, .bytes = (uint32_t)bytes, .time = now},
+             sizeof(struct dump_block));
+    dump_put(&head, sizeof head);
+    for (size_t i = 0; i < data->count; i++) {
+        const struct pc_record *record = &data->records[i];
+        struct dump_instruction out = {record->crc, record->offset, (uintptr_t)record->name,
+                                       record->function, (uint32_t)record->count};
+        dump_put(&out, sizeof out);
+        dump_put(record->reasons, record->count * sizeof(struct pc_reason));
+    }
+    dump_end();
+}
+
 void cuda_dump_end(void)
 {
     if (!dump_begin())

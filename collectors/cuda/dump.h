@@ -34,6 +34,9 @@ enum dump_type {
     DUMP_FLUSH,
     DUMP_DROPPED,
     DUMP_END, /* no body: the final flush of the process was done and decoded */
+    DUMP_REASONS,
+    DUMP_CUBIN, /* machine code, once samples fell into it: its bytes, nothing else */
+    DUMP_SAMPLES,
 };
 
 struct dump_block {
@@ -91,6 +94,29 @@ struct dump_dropped {
     uint32_t
         what; /* records that CUPTI says it dropped; callbacks that found no room in the dump */
     uint32_t reserved;
+};
+
+/* PC sampling of a context was configured: the reasons for which warps wait. */
+struct dump_reasons {
+    uint32_t context; /* CUPTI's number */
+    uint32_t count;
+    struct dump_reason {
+        uint32_t index;
+        char name[124];
+    } reasons[];
+};
+
+/* cuptiPCSamplingGetData of a context. */
+struct dump_samples {
+    uint32_t context, count; /* of instructions */
+    uint64_t total, dropped, of_system, full;
+    /* then for each instruction one of these, with its reasons behind it */
+};
+struct dump_instruction {
+    uint64_t crc, offset;
+    uint64_t name; /* address, in a DUMP_STRING before */
+    uint32_t function, reasons;
+    /* then for each reason its index and samples, 32 bits each */
 };
 
 _Static_assert(sizeof(struct dump_header) == 40 && sizeof(struct dump_block) == 16, "dump layout");

@@ -44,6 +44,16 @@ const struct cuda_part cuda_parts[] = {
         .wants_callback = cuda_exact_wants_callback,
         .on_callback = cuda_exact_on_callback,
     },
+    /* Before the names, too: it waits for a flush that fetches samples. */
+    {
+        .name = "stalls",
+        .reserve = cuda_stalls_reserve,
+        .start = cuda_stalls_start,
+        .tick = cuda_stalls_tick,
+        .forked = cuda_stalls_forked,
+        .wants_callback = cuda_stalls_wants_callback,
+        .on_callback = cuda_stalls_on_callback,
+    },
     {
         .name = "window",
         .forked = cuda_window_forked,

@@ -234,6 +234,18 @@ uint32_t cuda_exact_name(uint32_t id);
 void cuda_exact_end(void); /* the last records are read. Helper. */
 void cuda_exact_forked(void);
 
+/* ---- stalls.c: --stalls */
+bool cuda_stalls_reserve(void);
+void cuda_stalls_start(void);
+bool cuda_stalls_on(void);
+void cuda_stalls_context(CUcontext handle);      /* it was made; in a callback of CUPTI's */
+void cuda_stalls_context_ends(CUcontext handle); /* the same */
+bool cuda_stalls_wants_callback(enum cuda_domain domain, uint32_t cbid);
+void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid,
+                             const CUpti_CallbackData *call);
+void cuda_stalls_tick(bool last);
+void cuda_stalls_forked(void);
+
 /* ---- cupti_api.c: functions of the driver */
 /* NULL: the driver has no such function (names: before CUDA 12.3, CtxRecordEvent: before 12.5). Any
  * thread, after the start. */
@@ -323,6 +335,10 @@ void cuda_dump_start(void);
 void cuda_dump_flush(uint32_t how);
 void cuda_dump_buffers(struct cuda_buffer *list);
 void cuda_dump_dropped(uint64_t count);
+void cuda_dump_reasons(uint32_t context, size_t count, const uint32_t *indexes,
+                       const char (*names)[PC_REASON_BYTES]);
+void cuda_dump_cubin(const void *cubin, size_t bytes);
+void cuda_dump_samples(uint32_t context, const struct pc_data *data);
 void cuda_dump_end(void);
 void cuda_dump_forked(void);
 void cuda_dump_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);

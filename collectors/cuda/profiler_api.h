@@ -153,6 +153,80 @@ struct range_image_info {
     size_t ranges; /* out */
 };
 
+/* ---- PC sampling: at which instruction warps were, and why they did not go on. These blocks have
+ * their size first and, where they are arguments of a call, a NULL after it. */
+struct pc_reason {
+    uint32_t index, samples;
+};
+struct pc_record {
+    size_t size;
+    uint64_t crc, offset; /* of the cubin; of the instruction in the function */
+    uint32_t function, reserved;
+    const char *name; /* of the function; CUPTI's memory, shared by records and never freed */
+    size_t count;     /* of reasons */
+    struct pc_reason *reasons;
+    uint32_t correlation, reserved2;
+};
+struct pc_data {
+    size_t size;
+    size_t room;             /* in: for records */
+    uint64_t total, dropped; /* samples; the total includes both of the others */
+    size_t count, remaining; /* records: delivered, and not yet delivered */
+    uint64_t range;
+    struct pc_record *records;
+    uint64_t of_system; /* samples in the driver's own kernels */
+    uint8_t full;       /* the hardware's buffer */
+};
+struct pc_context { /* cuptiPCSamplingEnable, cuptiPCSamplingDisable */
+    PM_HEAD;
+    void *context;
+};
+struct pc_get {
+    PM_HEAD;
+    void *context;
+    struct pc_data *data;
+};
+enum pc_attribute_type {
+    PC_PERIOD = 1, /* exponent of two, in cycles */
+    PC_HARDWARE_BUFFER = 4,
+    PC_MODE = 5, /* 1 = continuous: kernels run as without it */
+    PC_FORMAT = 7,
+    PC_BUFFER = 8,
+    PC_WORKER_PAUSE = 9, /* ms */
+};
+struct pc_attribute {
+    uint32_t type; /* enum pc_attribute_type */
+    uint32_t result;
+    union {
+        uint64_t room[3];
+        uint32_t number;
+        size_t bytes;
+        void *buffer;
+    };
+};
+struct pc_configure {
+    PM_HEAD;
+    void *context;
+    size_t count;
+    struct pc_attribute *attributes;
+};
+struct pc_reason_count {
+    PM_HEAD;
+    void *context;
+    size_t *count;
+};
+#define PC_REASON_BYTES 128u
+struct pc_reason_names {
+    PM_HEAD;
+    void *context;
+    size_t count;
+    uint32_t *indexes;
+    char **names; /* of PC_REASON_BYTES each */
+};
+/* CUPTI calls it for each cubin that is loaded, on the thread that loads it; its result is the crc
+ * of the records. */
+typedef void (*pc_crc_fn)(const void *cubin, size_t bytes, uint64_t *crc);
+
 /* remedy.c: what the user can do about an error. */
 /* A sentence for the result of a call, or NULL where CUPTI's own name of it has to do. */
 const char *counter_remedy(int result);

@@ -562,6 +562,8 @@ enum prof_status ingest_definition(struct prof_ingest *ingest, struct ingest_spo
     case WIRE_COUNTER_DEVICE:
     case WIRE_COUNTER:
         return ingest_counter_definition(ingest, spool, head);
+    case WIRE_STALL_FUNCTION:
+        return ingest_stall(ingest, spool, head);
     default:
         return PROF_OK;
     }

@@ -252,6 +252,9 @@ enum prof_status ingest_event(struct prof_ingest *ingest, struct ingest_spool *s
         return ingest_migration(ingest, spool, record);
     case WIRE_CPU_SAMPLE:
         return ingest_cpu_sample(ingest, spool, record);
+    case WIRE_STALL:
+    case WIRE_STALL_CONTEXT:
+        return ingest_stall(ingest, spool, head);
     case WIRE_EXACT_COUNT:
         return ingest_exact_count(ingest, spool, record);
     case WIRE_COUNTER_BURST:

@@ -1,10 +1,9 @@
 /* Shared by the ingest's files only; see ingest.h for what it does.
  *
- *   ingest.c           open, step, commit, finish   ingest_row.c       rows, and records that are one
- *   ingest_capture.c   the row of the capture, the kernel filter
- *   ingest_lifecycle.c the table in which processes announce themselves
- *   ingest_process.c   who they are   ingest_process_end.c  who is alive, how they ended
- *   ingest_define.c    the definition stream of a spool: local ids to rows
+ *   ingest.c           open, step, commit, finish   ingest_row.c       rows, and records that are
+ * one ingest_capture.c   the row of the capture, the kernel filter ingest_lifecycle.c the table in
+ * which processes announce themselves ingest_process.c   who they are   ingest_process_end.c  who
+ * is alive, how they ended ingest_define.c    the definition stream of a spool: local ids to rows
  *   ingest_name.c      names of threads, and of objects known by the program's handles
  *   ingest_event.c     calls and device records, joined by correlation id
  *   ingest_command.c   the rows made of them
@@ -240,7 +239,8 @@ struct prof_ingest {
     struct prof_names strings; /* text -> string.id */
     struct prof_names configs; /* bytes of the row -> launch_config.id */
     int64_t last_string, last_config, last_process, last_thread, last_device, last_context,
-        last_stream, last_spool, last_counter_device;
+        last_stream, last_spool, last_counter_device, last_stall_context, last_stall_function,
+        last_stall;
     struct prof_names frames; /* what makes a frame -> frame.id */
     struct prof_map stacks;   /* parent, frame -> stack.id */
     int64_t last_frame, last_stack;
@@ -512,6 +512,8 @@ enum prof_status ingest_counter_event(struct prof_ingest *ingest, const struct i
                                       const struct wire_head *head);
 enum prof_status ingest_exact_count(struct prof_ingest *ingest, struct ingest_spool *spool,
                                     const struct wire_exact_count *record);
+enum prof_status ingest_stall(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_head *head);
 bool ingest_sampler_is_over(const struct ingest_spool *spool);
 
 /* ingest_sampler.c */

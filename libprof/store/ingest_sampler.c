@@ -126,6 +126,21 @@ enum prof_status ingest_exact_count(struct prof_ingest *ingest, struct ingest_sp
     return ingest_row_end(ingest, SCHEMA_exact_count);
 }
 
+/* Samples of instructions: each record has the sums so far and replaces the one before it. */
+enum prof_status ingest_stall(struct prof_ingest *ingest, struct ingest_spool *spool,
+                              const struct wire_head *head)
+{
+    int64_t *last = head->type == WIRE_STALL            ? &ingest->last_stall
+                    : head->type == WIRE_STALL_FUNCTION ? &ingest->last_stall_function
+                                                        : &ingest->last_stall_context;
+    int64_t known = ingest_global(spool, head->aux, head->type), id = known ? known : ++*last;
+    struct ingest_row *row;
+    PROF_TRY(ingest_record_begin(ingest, spool, 0, head, &row));
+    row_set(row, COLUMN_AT(stall, id), id);
+    PROF_TRY(ingest_row_end(ingest, (enum schema_table)ingest->table_of[head->type]));
+    return known ? PROF_OK : ingest_define_local(ingest, spool, head->aux, head->type, id, 0);
+}
+
 /* It says so, or it is gone: it has no entry among the processes, and no other code checks it. */
 bool ingest_sampler_is_over(const struct ingest_spool *spool)
 {

@@ -480,6 +480,9 @@ enum prof_status ingest_state_load(struct prof_ingest *ingest)
         {&ingest->last_stream, "SELECT max(id) FROM stream"},
         {&ingest->last_spool, "SELECT max(id) FROM ingest_spool"},
         {&ingest->last_counter_device, "SELECT max(id) FROM counter_device"},
+        {&ingest->last_stall_context, "SELECT max(id) FROM stall_context"},
+        {&ingest->last_stall_function, "SELECT max(id) FROM stall_function"},
+        {&ingest->last_stall, "SELECT max(id) FROM stall"},
         {&ingest->rollup.last, "SELECT max(id) FROM rollup"},
     };
     PROF_TRY(ingest_filter_load(ingest));

@@ -69,7 +69,10 @@
     X(ALLOC_FAILED, 0, wire_alloc_failed, 56, 56, "an allocation that the API refused")            \
     X(EXACT_COUNT, 0, wire_exact_count, 48, 48,                                                    \
       "what a launch counted by one hardware counter, exactly")                                    \
-    X(DECOMPRESS, 0, wire_decompress, 48, 48, "a batch of decompressions by the device")
+    X(DECOMPRESS, 0, wire_decompress, 48, 48, "a batch of decompressions by the device")           \
+    X(STALL_CONTEXT, 0, wire_stall_context, 56, 56, "a context whose instructions are sampled")    \
+    X(STALL_FUNCTION, 1, wire_stall_function, 32, 32, "a function that samples fell into")         \
+    X(STALL, 0, wire_stall, 120, 120, "the samples of one instruction so far")
 
 enum wire_type {
 #define X(name, ...) WIRE_##name,

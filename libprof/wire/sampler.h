@@ -3,7 +3,9 @@
 #ifndef PERFKIT_WIRE_SAMPLER_H
 #define PERFKIT_WIRE_SAMPLER_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "libprof/wire/record.h"
 
@@ -90,6 +92,88 @@ struct wire_exact_count {
     uint32_t stream;             /* stream id */
     uint32_t name, unit, metric; /* string ids: perfkit's name of it, and the vendor's */
 };
+
+/* ---- --stalls: samples of instructions */
+
+/* Why a warp did not go on when it was sampled: field of the capture's table stall, CUPTI's names
+ * (smsp__pcsamp_warps_issue_stalled_...) that begin so, what the warp waited for. The numbers are
+ * in spools: new ones at the end. */
+#define WIRE_STALL_MAP(X)                                                                          \
+    X(SELECTED, selected, "nothing: its instruction was issued")                                   \
+    X(NOT_SELECTED, not_selected, "nothing: another warp was chosen")                              \
+    X(LONG_SCOREBOARD, long_scoreboard, "a result from global, local or texture memory")           \
+    X(SHORT_SCOREBOARD, short_scoreboard, "a result from shared memory or a special function")     \
+    X(WAIT, wait, "the fixed latency of the instruction before")                                   \
+    X(BARRIER, barrier, "other warps of the block, at a barrier")                                  \
+    X(MATH_PIPE, math_pipe_throttle, "a busy arithmetic pipe")                                     \
+    X(MIO, mio_throttle, "the full queue of shared memory and special functions")                  \
+    X(LG, lg_throttle, "the full queue of global and local memory")                                \
+    X(TEX, tex_throttle, "the full queue of texture memory")                                       \
+    X(NO_INSTRUCTION, no_instruction, "the next instruction, which was not in the cache")          \
+    X(DISPATCH, dispatch_stall, "the dispatcher")                                                  \
+    X(DRAIN, drain, "its stores, after its last instruction")                                      \
+    X(MEMBAR, membar, "a memory barrier")                                                          \
+    X(BRANCH, branch_resolv, "the target of a branch")                                             \
+    X(IMC, imc_miss, "a constant that was not in the cache")                                       \
+    X(SLEEPING, sleeping, "the end of its sleep")                                                  \
+    X(GMMA, gmma, "the asynchronous tensor pipe")                                                  \
+    X(WARPGROUP, warpgroup_arrive, "the other warps of its warpgroup")                             \
+    X(MISC, misc, "something else")                                                                \
+    X(OTHER, other, "a reason that this version does not know")
+
+enum wire_stall_reason {
+#define X(name, ...) WIRE_STALL_##name,
+    WIRE_STALL_MAP(X)
+#undef X
+        WIRE_STALL_REASONS
+};
+#define WIRE_STALL_SLOTS 24u
+_Static_assert((unsigned)WIRE_STALL_REASONS <= WIRE_STALL_SLOTS, "slots of reasons");
+
+/* head.aux = stall context id; sent again with higher counts */
+struct wire_stall_context {
+    struct wire_head head;
+    uint64_t period;    /* cycles between two samples of a multiprocessor */
+    uint64_t samples;   /* all of them, with those of the next two */
+    uint64_t dropped;   /* by the hardware */
+    uint64_t of_system; /* in the driver's own kernels: no instruction is given for them */
+    uint64_t full;      /* how often the hardware's buffer was full when it was read */
+    uint32_t context;   /* context id */
+    uint32_t left_out;  /* samples of instructions for which the collector's table had no room */
+};
+
+/* head.aux = stall function id */
+struct wire_stall_function {
+    struct wire_head head;
+    uint64_t cubin;   /* hash of its content, 0 = unknown; the file in the spool folder has it */
+    uint32_t name;    /* string id, mangled */
+    uint32_t context; /* context id */
+    uint64_t reserved;
+};
+
+/* head.aux = id of the instruction; sent again with higher counts */
+struct wire_stall {
+    struct wire_head head;
+    uint64_t offset;     /* bytes in the function */
+    uint32_t function;   /* stall function id */
+    uint32_t not_issued; /* samples in cycles in which no warp of the scheduler was issued */
+    uint32_t samples[WIRE_STALL_SLOTS];
+};
+
+/* Of a cubin's content, as fast as memory is read; never 0. */
+static inline uint64_t wire_cubin_hash(const void *data, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)data;
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes, word;
+    for (; bytes >= 8; at += 8, bytes -= 8) {
+        memcpy(&word, at, 8);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    for (; bytes; at++, bytes--)
+        hash = (hash ^ *at) * 0x100000001b3u;
+    return hash ? hash : 1;
+}
 
 /* Also the `kind` column of the capture file. */
 enum wire_cpu_kind {

@@ -2,6 +2,7 @@
  * headers: same size, same places. Compiling is the test. */
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -20,6 +21,38 @@
 
 SIZE(pm_nothing, priv, CUpti_Profiler_Initialize_Params);
 SIZE(pm_nothing, priv, CUpti_Profiler_DeInitialize_Params);
+
+AT(pc_reason, index, CUpti_PCSamplingStallReason, pcSamplingStallReasonIndex);
+AT(pc_reason, samples, CUpti_PCSamplingStallReason, samples);
+AT(pc_record, crc, CUpti_PCSamplingPCData, cubinCrc);
+AT(pc_record, offset, CUpti_PCSamplingPCData, pcOffset);
+AT(pc_record, function, CUpti_PCSamplingPCData, functionIndex);
+AT(pc_record, name, CUpti_PCSamplingPCData, functionName);
+AT(pc_record, count, CUpti_PCSamplingPCData, stallReasonCount);
+AT(pc_record, reasons, CUpti_PCSamplingPCData, stallReason);
+AT(pc_record, correlation, CUpti_PCSamplingPCData, correlationId);
+_Static_assert(sizeof(struct pc_record) == sizeof(CUpti_PCSamplingPCData), "record");
+AT(pc_data, room, CUpti_PCSamplingData, collectNumPcs);
+AT(pc_data, total, CUpti_PCSamplingData, totalSamples);
+AT(pc_data, dropped, CUpti_PCSamplingData, droppedSamples);
+AT(pc_data, count, CUpti_PCSamplingData, totalNumPcs);
+AT(pc_data, remaining, CUpti_PCSamplingData, remainingNumPcs);
+AT(pc_data, records, CUpti_PCSamplingData, pPcData);
+AT(pc_data, of_system, CUpti_PCSamplingData, nonUsrKernelsTotalSamples);
+AT(pc_data, full, CUpti_PCSamplingData, hardwareBufferFull);
+_Static_assert(sizeof(struct pc_data) == sizeof(CUpti_PCSamplingData), "data");
+_Static_assert(PM_SIZE(pc_context, context) == CUpti_PCSamplingEnableParamsSize, "enable");
+_Static_assert(PM_SIZE(pc_context, context) == CUpti_PCSamplingDisableParamsSize, "disable");
+_Static_assert(PM_SIZE(pc_get, data) == CUpti_PCSamplingGetDataParamsSize, "get");
+_Static_assert(PM_SIZE(pc_configure, attributes) == CUpti_PCSamplingConfigurationInfoParamsSize,
+               "configure");
+_Static_assert(PM_SIZE(pc_reason_count, count) == CUpti_PCSamplingGetNumStallReasonsParamsSize,
+               "number of reasons");
+_Static_assert(PM_SIZE(pc_reason_names, names) == CUpti_PCSamplingGetStallReasonsParamsSize,
+               "reasons");
+_Static_assert(sizeof(struct pc_attribute) == sizeof(CUpti_PCSamplingConfigurationInfo),
+               "attribute");
+AT(pc_attribute, room, CUpti_PCSamplingConfigurationInfo, attributeData);
 
 SIZE(pm_chip_name, name, CUpti_Device_GetChipName_Params);
 AT(pm_chip_name, device, CUpti_Device_GetChipName_Params, deviceIndex);

@@ -133,6 +133,11 @@ bool collector_is_helper(void)
     return core.helper;
 }
 
+const char *collector_directory(void)
+{
+    return NULL;
+}
+
 bool collector_option(const char *name, char *value, size_t size)
 {
     (void)name, (void)value, (void)size;

@@ -49,6 +49,11 @@ bool fake_wants_callback(CUpti_CallbackDomain domain, uint32_t cbid);
  * CLOCK_REALTIME. */
 uint64_t fake_record_clock(uint64_t monotonic);
 
+/* ---- fake_pcsampling.c: blocks of a dump */
+struct dump_block;
+void fake_pc_block(const struct dump_block *block); /* reasons and samples */
+void fake_pc_cubin(const struct dump_block *block); /* is loaded now */
+
 /* ---- fake_driver.c: what the handles in callbacks stand for */
 struct fake_handle {
     uint64_t number;  /* of a node, graph, stream or context */

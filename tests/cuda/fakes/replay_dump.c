@@ -156,7 +156,7 @@ static void add_text(const struct dump_block *block)
     }
 }
 
-static const char *text_of(uint64_t address)
+const char *replay_text(uint64_t address)
 {
     size_t i = text_number(address);
     return i < text_count ? texts[i].text : NULL;
@@ -167,7 +167,7 @@ static void add_record(uint8_t *at, size_t size)
     struct record record = {at, size, UNDECIDED};
     for (size_t i = 0; i < COUNT(text_places); i++) {
         if (text_places[i].kind == get32(at) && text_places[i].at + 8 <= size)
-            put64(at + text_places[i].at, (uintptr_t)text_of(get64(at + text_places[i].at)));
+            put64(at + text_places[i].at, (uintptr_t)replay_text(get64(at + text_places[i].at)));
     }
     ADD(record, record);
 }
@@ -224,6 +224,15 @@ static void add_block(const struct dump_block *block, uint8_t *body)
         happening.what = FLUSH;
         replay_add(happening);
         break;
+#ifndef FAKE_CUPTI_OLD
+    case DUMP_REASONS:
+    case DUMP_SAMPLES:
+        fake_pc_block(block);
+        break;
+    case DUMP_CUBIN:
+        fake_pc_cubin(block);
+        break;
+#endif
     case DUMP_DROPPED:
         if (get32(body + 8) == DUMP_LOST_RECORDS)
             fake_tell_dropped(get64(body));

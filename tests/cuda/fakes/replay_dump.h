@@ -52,6 +52,8 @@ extern struct replay_dump {
     bool api_told[3]; /* domains whose callbacks are in the dump */
 } dump;
 
+/* The text at an address of the dump, or NULL. */
+const char *replay_text(uint64_t address);
 /* False: it cannot be read, or is none. */
 bool replay_load(const char *path);
 /* Its place among those of the same time is behind all others. */

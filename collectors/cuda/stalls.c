@@ -1,0 +1,566 @@
+/* --stalls: at which instructions warps were, and for what they waited. CUPTI's PC sampling in
+ * continuous mode: the hardware samples each multiprocessor every so many cycles, CUPTI's own
+ * threads sum the samples up by instruction, and every half second the helper thread fetches the
+ * sums. Kernels run as without it, beside each other and with records as always.
+ *
+ * A context is configured on the thread that creates it, in CUPTI's callback, because nothing runs
+ * in it yet; later it could not be done without waiting for the device. What is fetched is added
+ * to a table of instructions, and instructions whose counts changed are sent with their sums, so a
+ * killed process loses half a second.
+ *
+ * The machine code is kept for the lines of the source: when a cubin is loaded CUPTI calls for a
+ * checksum, and its address is remembered; once a function of it was sampled, the helper thread
+ * writes it to a file in the spool folder, at the latest before it is unloaded. perfkit reads the
+ * file after the run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/core/collector.h"
+#include "collectors/cuda/map.h"
+#include "collectors/cuda/parts.h"
+
+#define CONTEXTS 32u
+#define CUBINS 16384u    /* loaded, that are remembered */
+#define FUNCTIONS 65536u /* sampled, in all contexts */
+#define INSTRUCTIONS 262144u
+#define REASONS 64u        /* of CUPTI: each reason and its twin for cycles without an issue */
+#define FETCH_RECORDS 256u /* at a time; CUPTI waits until it has about as many */
+#define LAST_RECORDS                                                                               \
+    65536u /* that the last fetch brings at once; memory that is not used is not there */
+#define FETCH_TICKS 5u
+#define MOST_FETCHES 4096u
+#define MOST_CUBIN_BYTES (256u << 20)
+#define MOST_CUBINS_BYTES (1ull << 30) /* written by a process */
+#define WORKER_PAUSE_MS 50u
+#define LEAVE_NS 4000000000u /* the exiting thread waits no longer */
+/* In slot_of, beside enum wire_stall_reason */
+#define NOT_ISSUED 0x80u
+#define NO_REASON 0x81u
+
+enum { FREE, MADE, SAMPLED, GONE };
+struct sampled_context {
+    _Atomic uint32_t state;
+    CUcontext handle;
+    uint32_t number; /* CUPTI's */
+    uint32_t id;     /* of the wire records */
+    uint8_t slot_of[REASONS];
+    bool dumped;         /* the names of the reasons */
+    struct pc_data last; /* what CUPTI fills at the end */
+    struct wire_stall_context sums;
+};
+
+struct loaded_cubin {
+    _Atomic uint64_t hash;
+    const void *_Atomic at;
+    _Atomic size_t bytes;
+    bool written; /* helper thread */
+};
+
+struct sampled_function {
+    uint64_t crc;
+    uint32_t id;
+};
+
+struct instruction {
+    struct wire_stall record;
+    bool changed;
+};
+
+static bool wanted;
+static uint32_t period; /* exponent */
+static struct sampled_context contexts[CONTEXTS];
+static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
+static _Atomic uint32_t cubins_lost;
+static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
+static _Atomic bool fetching, fetch_now;
+enum { RUNNING, LEAVING, LEFT };
+static _Atomic uint32_t leaving; /* LEFT: CUPTI is not called any more */
+
+/* Helper thread */
+static struct cuda_map function_at, instruction_at;
+static uint32_t function_count, instruction_count, ticks;
+static struct sampled_function *functions; /* [FUNCTIONS] */
+static struct instruction *instructions;   /* [INSTRUCTIONS] */
+static uint64_t written_bytes;
+static bool was_recording;
+
+static void stalls_degraded(const char *call, CUptiResult result)
+{
+    char why[400];
+    const char *remedy = counter_remedy((int)result);
+    if (remedy)
+        snprintf(why, sizeof why, "no stall reasons: %s", remedy);
+    else
+        snprintf(why, sizeof why, "no stall reasons: %s: %s (%d)", call, cupti_result(result),
+                 (int)result);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED, why, (uint32_t)result);
+}
+
+/* ---- Cubins */
+
+static struct loaded_cubin *cubin_find(uint64_t hash, bool add)
+{
+    for (uint32_t i = 0; i < 64; i++) {
+        struct loaded_cubin *cubin = &cubins[(hash + i) % CUBINS];
+        uint64_t there = atomic_load(&cubin->hash);
+        if (there == hash)
+            return cubin;
+        if (!there && !add)
+            return NULL;
+        if (!there && atomic_compare_exchange_strong(&cubin->hash, &there, hash))
+            return cubin;
+        if (there == hash)
+            return cubin;
+    }
+    return NULL;
+}
+
+/* A cubin is being loaded, on the program's thread. */
+static void on_cubin(const void *cubin, size_t bytes, uint64_t *crc)
+{
+    int saved = errno;
+    *crc = wire_cubin_hash(cubin, bytes);
+    struct loaded_cubin *kept = cubin_find(*crc, true);
+    if (kept) {
+        atomic_store(&kept->bytes, bytes);
+        atomic_store(&kept->at, cubin);
+    } else {
+        atomic_fetch_add(&cubins_lost, 1);
+    }
+    errno = saved;
+}
+
+/* write() answers with an error where the memory is gone. */
+static bool write_cubin(const char *path, const struct loaded_cubin *cubin)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return errno == EEXIST;
+    const char *at = cubin->at;
+    size_t left = cubin->bytes;
+    while (left) {
+        ssize_t n = write(file, at, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        at += n;
+        left -= (size_t)n;
+    }
+    close(file);
+    if (left)
+        unlink(path);
+    return left == 0;
+}
+
+static void keep_cubin(uint64_t hash)
+{
+    char path[448];
+    const char *folder = collector_directory();
+    struct loaded_cubin *cubin = cubin_find(hash, false);
+    if (!folder || !cubin || cubin->written || !atomic_load(&cubin->at) ||
+        cubin->bytes > MOST_CUBIN_BYTES || cubin->bytes > MOST_CUBINS_BYTES - written_bytes)
+        return;
+    cubin->written = true;
+    snprintf(path, sizeof path, "%s/%016llx.cubin", folder, (unsigned long long)hash);
+    if (!write_cubin(path, cubin))
+        return;
+    written_bytes += cubin->bytes;
+    cuda_dump_cubin(cubin->at, cubin->bytes);
+}
+
+/* ---- Contexts */
+
+static uint8_t slot_of_reason(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint8_t slot;
+    } known[] = {
+#define X(slot, name, text) {#name, WIRE_STALL_##slot},
+        WIRE_STALL_MAP(X)
+#undef X
+    };
+    static const char prefix[] = "smsp__pcsamp_warps_issue_stalled_", twin[] = "_not_issued";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return NO_REASON; /* sums over all instructions */
+    name += sizeof prefix - 1;
+    size_t length = strnlen(name, PC_REASON_BYTES);
+    if (length > sizeof twin - 1 && strcmp(name + length - (sizeof twin - 1), twin) == 0)
+        return NOT_ISSUED;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strncmp(name, known[i].name, strlen(known[i].name)) == 0)
+            return known[i].slot;
+    }
+    return WIRE_STALL_OTHER;
+}
+
+/* Of all contexts: two threads write the same. */
+static char reason_names[REASONS][PC_REASON_BYTES];
+static uint32_t reason_indexes[REASONS];
+static _Atomic uint32_t reason_count;
+
+static CUptiResult learn_reasons(struct sampled_context *context)
+{
+    char *names[REASONS];
+    size_t count = 0;
+    struct pc_reason_count number = {PM_SIZE(pc_reason_count, count), NULL, context->handle,
+                                     &count};
+    CUptiResult result = cupti.PCSamplingGetNumStallReasons(&number);
+    if (result != CUPTI_SUCCESS)
+        return result;
+    if (count > REASONS)
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    for (size_t i = 0; i < REASONS; i++)
+        names[i] = reason_names[i];
+    struct pc_reason_names all = {
+        PM_SIZE(pc_reason_names, names), NULL, context->handle, count, reason_indexes, names};
+    result = cupti.PCSamplingGetStallReasons(&all);
+    memset(context->slot_of, NO_REASON, sizeof context->slot_of);
+    for (size_t i = 0; i < count && result == CUPTI_SUCCESS; i++) {
+        if (reason_indexes[i] < REASONS)
+            context->slot_of[reason_indexes[i]] = slot_of_reason(names[i]);
+    }
+    atomic_store(&reason_count, (uint32_t)count);
+    return result;
+}
+
+/* Records with room for all reasons. */
+static bool data_reserve(struct pc_data *data, size_t room)
+{
+    struct pc_record *records = cuda_reserve(sizeof *records * room);
+    struct pc_reason *reasons = cuda_reserve(sizeof *reasons * REASONS * room);
+    if (!records || !reasons)
+        return false;
+    for (size_t i = 0; i < room; i++) {
+        records[i].size = sizeof *records;
+        records[i].reasons = reasons + i * REASONS;
+    }
+    *data = (struct pc_data){.size = sizeof *data, .room = room, .records = records};
+    return true;
+}
+
+static CUptiResult configure(struct sampled_context *context)
+{
+    struct pc_attribute attributes[] = {
+        {.type = PC_MODE, .number = 1},
+        {.type = PC_PERIOD, .number = period},
+        {.type = PC_FORMAT, .number = 1},
+        {.type = PC_BUFFER, .buffer = &context->last},
+        {.type = PC_WORKER_PAUSE, .number = WORKER_PAUSE_MS},
+    };
+    struct pc_configure all = {PM_SIZE(pc_configure, attributes), NULL, context->handle,
+                               sizeof attributes / sizeof attributes[0], attributes};
+    return cupti.PCSamplingSetConfigurationAttribute(&all);
+}
+
+void cuda_stalls_context(CUcontext handle)
+{
+    struct sampled_context *context = contexts;
+    if (!wanted || !handle)
+        return;
+    for (uint32_t state = FREE; !atomic_compare_exchange_strong(&context->state, &state, MADE);
+         state = FREE) {
+        if (++context == contexts + CONTEXTS)
+            return;
+    }
+    context->handle = handle;
+    struct pc_context enable = {PM_SIZE(pc_context, context), NULL, handle};
+    const char *call = "cuptiGetContextId";
+    CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
+    if (data_reserve(&context->last, LAST_RECORDS))
+        result = cupti.GetContextId(handle, &context->number);
+    if (result == CUPTI_SUCCESS) {
+        call = "cuptiPCSamplingEnable";
+        result = cupti.PCSamplingEnable(&enable);
+    }
+    if (result == CUPTI_SUCCESS) {
+        call = "cuptiPCSamplingGetStallReasons";
+        result = learn_reasons(context);
+    }
+    if (result == CUPTI_SUCCESS) {
+        call = "cuptiPCSamplingSetConfigurationAttribute";
+        result = configure(context);
+    }
+    if (result != CUPTI_SUCCESS)
+        stalls_degraded(call, result);
+    atomic_store(&context->state, result == CUPTI_SUCCESS ? SAMPLED : GONE);
+}
+
+void cuda_stalls_context_ends(CUcontext handle)
+{
+    for (uint32_t i = 0; wanted && i < CONTEXTS; i++) {
+        if (contexts[i].handle == handle && atomic_load(&contexts[i].state) == SAMPLED)
+            atomic_store(&contexts[i].state, GONE);
+    }
+}
+
+/* ---- What was sampled. Helper thread. */
+
+static uint32_t function_number(struct sampled_context *context, const struct pc_record *record)
+{
+    uint64_t key = (record->crc ^ (uint64_t)context->number << 40) + record->function * 0x9e3779b1u;
+    const uint32_t *known = cuda_map_get(&function_at, key);
+    if (known)
+        return *known;
+    if (function_count == FUNCTIONS || !cuda_map_put(&function_at, key, function_count))
+        return UINT32_MAX;
+    struct wire_stall_function out = {
+        .head = {sizeof out, WIRE_STALL_FUNCTION, 0, collector_new_id()},
+        .cubin = record->crc,
+        .name = record->name ? collector_text(record->name) : 0,
+        .context = cuda_context(context->number, CUDA_NO_DEVICE),
+    };
+    collector_define(&out);
+    keep_cubin(record->crc);
+    functions[function_count] = (struct sampled_function){record->crc, out.head.aux};
+    return function_count++;
+}
+
+static struct instruction *instruction_of(struct sampled_context *context,
+                                          const struct pc_record *record)
+{
+    uint32_t function = function_number(context, record);
+    uint64_t key = (uint64_t)function << 40 | (record->offset & ((1ull << 40) - 1));
+    const uint32_t *known = cuda_map_get(&instruction_at, key);
+    if (known)
+        return &instructions[*known];
+    if (function == UINT32_MAX || instruction_count == INSTRUCTIONS ||
+        !cuda_map_put(&instruction_at, key, instruction_count))
+        return NULL;
+    struct instruction *made = &instructions[instruction_count++];
+    made->record = (struct wire_stall){
+        .head = {sizeof made->record, WIRE_STALL, 0, collector_new_id()},
+        .offset = record->offset,
+        .function = functions[function].id,
+    };
+    return made;
+}
+
+static void saturating_add(uint32_t *sum, uint32_t samples)
+{
+    *sum = *sum > UINT32_MAX - samples ? UINT32_MAX : *sum + samples;
+}
+
+static void add_record(struct sampled_context *context, const struct pc_record *record)
+{
+    struct instruction *instruction = instruction_of(context, record);
+    for (size_t i = 0; i < record->count && i < REASONS; i++) {
+        const struct pc_reason *reason = &record->reasons[i];
+        uint8_t slot = reason->index < REASONS ? context->slot_of[reason->index] : NO_REASON;
+        if (slot == NO_REASON || (slot == NOT_ISSUED && !instruction))
+            continue;
+        saturating_add(!instruction         ? &context->sums.left_out
+                       : slot == NOT_ISSUED ? &instruction->record.not_issued
+                                            : &instruction->record.samples[slot],
+                       reason->samples);
+    }
+    if (instruction)
+        instruction->changed = true;
+}
+
+static void add_data(struct sampled_context *context, const struct pc_data *data, bool keep)
+{
+    context->sums.full += data->full != 0;
+    if (!keep)
+        return;
+    context->sums.samples += data->total;
+    context->sums.dropped += data->dropped;
+    context->sums.of_system += data->of_system;
+    for (size_t i = 0; i < data->count && i < data->room; i++)
+        add_record(context, &data->records[i]);
+}
+
+static void fetch_context(struct sampled_context *context, bool keep)
+{
+    static struct pc_data data;
+    static bool reported;
+    if (!context->dumped)
+        cuda_dump_reasons(context->number, atomic_load(&reason_count), reason_indexes,
+                          reason_names);
+    context->dumped = true;
+    if (!data.records && !data_reserve(&data, FETCH_RECORDS))
+        return;
+    struct pc_get get = {PM_SIZE(pc_get, data), NULL, context->handle, &data};
+    for (unsigned i = 0; i < MOST_FETCHES; i++) {
+        data.total = data.dropped = data.of_system = data.count = data.remaining = 0;
+        data.full = 0;
+        CUptiResult result = cupti.PCSamplingGetData(&get);
+        if (result != CUPTI_SUCCESS && (int)result != PM_OUT_OF_MEMORY) {
+            if (!reported)
+                reported = !cupti_check(result, "cuptiPCSamplingGetData");
+            return;
+        }
+        if ((int)result == PM_OUT_OF_MEMORY)
+            data.full = 1;
+        if (data.count > data.room)
+            data.count = data.room;
+        cuda_dump_samples(context->number, &data);
+        add_data(context, &data, keep);
+        if (!data.remaining)
+            return;
+    }
+}
+
+static void send_sums(void)
+{
+    for (uint32_t i = 0; i < CONTEXTS; i++) {
+        struct sampled_context *context = &contexts[i];
+        if (!context->sums.samples && !context->sums.full)
+            continue;
+        if (!context->id)
+            context->id = collector_new_id();
+        context->sums.head =
+            (struct wire_head){sizeof context->sums, WIRE_STALL_CONTEXT, 0, context->id};
+        context->sums.period = 1ull << period;
+        context->sums.context = cuda_context(context->number, CUDA_NO_DEVICE);
+        collector_emit(&context->sums);
+    }
+    for (uint32_t i = 0; i < instruction_count; i++) {
+        if (instructions[i].changed && collector_emit(&instructions[i].record))
+            instructions[i].changed = false;
+    }
+}
+
+/* What the hardware's buffer still holds comes when sampling ends. On a GPU that is at work this
+ * would wait for its end: then the last tenth of a second is left out. */
+static void end_context(struct sampled_context *context, bool keep)
+{
+    uint32_t state = SAMPLED;
+    if (cuda_buffers_oldest() || !atomic_compare_exchange_strong(&context->state, &state, GONE))
+        return;
+    struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
+    if (cupti.PCSamplingDisable(&disable) != CUPTI_SUCCESS)
+        return;
+    if (context->last.count > context->last.room)
+        context->last.count = context->last.room;
+    cuda_dump_samples(context->number, &context->last);
+    add_data(context, &context->last, keep);
+}
+
+void cuda_stalls_tick(bool last)
+{
+    uint32_t state = atomic_load(&leaving);
+    bool now = atomic_exchange(&fetch_now, false) || last || state == LEAVING;
+    if (!wanted || state == LEFT || (!now && ++ticks % FETCH_TICKS))
+        return;
+    if (last && state == RUNNING) /* CUPTI's thread may bring more, and sampling cannot be ended */
+        nanosleep(&(struct timespec){.tv_nsec = 2 * WORKER_PAUSE_MS * 1000000}, NULL);
+    bool recording = collector_recording(), keep = recording || was_recording;
+    was_recording = recording;
+    atomic_store(&fetching, true);
+    for (uint32_t i = 0; i < CONTEXTS && !atomic_load(&unloading); i++) {
+        if (atomic_load(&contexts[i].state) == SAMPLED)
+            fetch_context(&contexts[i], keep);
+        if (state == LEAVING)
+            end_context(&contexts[i], keep);
+    }
+    atomic_store(&fetching, false);
+    send_sums();
+    if (state == LEAVING)
+        atomic_store(&leaving, LEFT);
+}
+
+/* exit has begun, and CUPTI's own destructors are next: sampling ends now. */
+static void end_stalls_at_exit(void)
+{
+    int saved = errno;
+    bool sampled = false;
+    uint32_t state = RUNNING;
+    for (uint32_t i = 0; i < CONTEXTS; i++)
+        sampled |= atomic_load(&contexts[i].state) == SAMPLED;
+    if (wanted && sampled && cuda_buffers_used() && !collector_is_helper() &&
+        atomic_compare_exchange_strong(&leaving, &state, LEAVING)) {
+        collector_wake();
+        uint64_t start = collector_now();
+        while (atomic_load(&leaving) != LEFT && collector_now() - start < LEAVE_NS)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    atomic_store(&leaving, LEFT);
+    errno = saved;
+}
+
+/* ---- Code is unloaded, contexts end */
+
+bool cuda_stalls_wants_callback(enum cuda_domain domain, uint32_t cbid)
+{
+    return wanted && cuda_names_wants_callback(domain, cbid);
+}
+
+/* Before the driver takes its locks: the helper thread fetches once more, and then lets CUPTI be
+ * until the call has returned. */
+void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call)
+{
+    (void)domain, (void)cbid;
+    if (call->callbackSite != CUPTI_API_ENTER) {
+        atomic_fetch_sub(&unloading, 1);
+        return;
+    }
+    atomic_store(&fetch_now, true);
+    cuda_flush_wait_tick();
+    atomic_fetch_add(&unloading, 1);
+    for (int i = 0; atomic_load(&fetching) && i < 200; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* ---- Start */
+
+bool cuda_stalls_reserve(void)
+{
+    char text[16];
+    if (!collector_option("stalls", text, sizeof text))
+        return true;
+    return (cubins || (cubins = cuda_reserve(sizeof *cubins * CUBINS))) &&
+           (functions || (functions = cuda_reserve(sizeof *functions * FUNCTIONS))) &&
+           (instructions || (instructions = cuda_reserve(sizeof *instructions * INSTRUCTIONS)));
+}
+
+void cuda_stalls_start(void)
+{
+    char text[16];
+    if (!collector_option("stalls", text, sizeof text))
+        return;
+    period = (uint32_t)strtoul(text, NULL, 10);
+    if (!cupti.PCSamplingEnable || !cupti.PCSamplingDisable ||
+        !cupti.PCSamplingSetConfigurationAttribute || !cupti.PCSamplingGetNumStallReasons ||
+        !cupti.PCSamplingGetStallReasons || !cupti.PCSamplingGetData || !cupti.GetContextId ||
+        cuda_cupti_version() < 22) {
+        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED,
+                         "no stall reasons: CUPTI 12.4 or newer is needed", cuda_cupti_version());
+        return;
+    }
+    if (cupti.RegisterComputeCrcCallback)
+        CUPTI(RegisterComputeCrcCallback, on_cubin);
+    was_recording = collector_recording();
+    wanted = true;
+    /* Now that CUPTI has made its tables: what is registered last is called first. */
+    static _Atomic bool registered;
+    if (!atomic_exchange(&registered, true))
+        atexit(end_stalls_at_exit);
+}
+
+bool cuda_stalls_on(void)
+{
+    return wanted;
+}
+
+void cuda_stalls_forked(void)
+{
+    wanted = false;
+    memset(contexts, 0, sizeof contexts);
+    cuda_wipe(cubins, sizeof *cubins * CUBINS);
+    cuda_wipe(instructions, sizeof *instructions * INSTRUCTIONS);
+    cuda_map_clear(&function_at);
+    cuda_map_clear(&instruction_at);
+    function_count = instruction_count = 0;
+    written_bytes = 0;
+    atomic_store(&unloading, 0);
+    atomic_store(&fetching, false);
+    atomic_store(&leaving, RUNNING);
+}

@@ -1,0 +1,157 @@
+"""perfkit run --stalls without a GPU: PC samples of a scripted dump go through the collector and
+perfkit run to rows with lines of the source."""
+import gzip
+import os
+import random
+import struct
+import unittest
+
+import replay
+from dump_writer import Script, block
+
+REASONS, CUBIN, SAMPLES = 8, 9, 10
+PREFIX = "smsp__pcsamp_warps_issue_stalled_"
+NAMES = ["wait", "wait_not_issued", "long_scoreboard", "long_scoreboard_not_issued", "selected", "barrier",
+         "no_instructions", "branch_resolving", "of_the_future"]
+SHARED = gzip.open(os.path.join(replay.DATA, "lines.cubin.gz")).read()
+
+
+def cubin_hash(data):
+    """As wire_cubin_hash."""
+    value, whole = 0x9e3779b97f4a7c15 ^ len(data), len(data) // 8 * 8
+    for (word,) in struct.iter_unpack("<Q", data[:whole]):
+        value = (value ^ word) * 0xff51afd7ed558ccd % 2 ** 64
+        value ^= value >> 32
+    for byte in data[whole:]:
+        value = (value ^ byte) * 0x100000001b3 % 2 ** 64
+    return value or 1
+
+
+def script(deliveries, cubins=(SHARED,), context=1, late=()):
+    """A program on one context; a delivery is a list of (cubin, function, offset, {reason: samples})."""
+    out = Script()
+    names = [PREFIX + name for name in NAMES] + ["smsp__pcsamp_sample_count"]
+    out.parts.append(block(REASONS, out.step(), struct.pack("<II", context, len(names)) + b"".join(
+        struct.pack("<I124s", 7 + i, name.encode()) for i, name in enumerate(names))))
+    out.callback(1, context=context, handle=0x7000)
+    for cubin in cubins:
+        out.parts.append(block(CUBIN, out.step(), cubin))
+    for name in ("plain", "inlined", "fenced"):
+        out.launch(name)
+    for delivery in deliveries:
+        body = b""
+        for cubin, function, offset, reasons in delivery:
+            body += struct.pack("<QQQII", cubin_hash(cubin), offset, out.text(function), len(function),
+                                len(reasons) + 1)
+            for name, samples in reasons.items():
+                body += struct.pack("<II", 7 + NAMES.index(name), samples)
+            body += struct.pack("<II", 7 + len(NAMES), 1)
+        out.parts.append(block(SAMPLES, out.step(), struct.pack("<IIQQQQ", context, len(delivery), 500, 20, 30, 0)
+                               + body))
+    return out.finish()
+
+
+PLAIN = (SHARED, "plain", 0x90, {"long_scoreboard": 100, "long_scoreboard_not_issued": 80, "selected": 4})
+
+
+class Stalls(replay.Case):
+    def stalls(self, dump, pm="", path=None, options=("--stalls",), end="settle", fake="", **more):
+        env = dict(FAKE_PM=pm)
+        if path:
+            env["PATH"] = path
+        return self.play(dump, fake=fake, options=list(options), env=env, end=end, **more)
+
+    def stall_rows(self, db):
+        return db.execute(
+            "SELECT n.value, offset, line, ifnull(long_scoreboard, 0), ifnull(barrier, 0), "
+            "ifnull(not_issued, 0), ifnull(other, 0) FROM stall JOIN stall_function f ON f.id = function "
+            "JOIN string n ON n.id = f.name ORDER BY 1, 2").fetchall()
+
+    def test_samples_get_lines(self):
+        """Sums over deliveries; a function that was inlined has the line of its call, a barrier its own
+        line and not that of the instruction behind it, where its warps are sampled."""
+        dump = script([[PLAIN, (SHARED, "inlined", 0x60, {"wait": 7, "of_the_future": 2})],
+                       [PLAIN, (SHARED, "fenced", 0x100, {"barrier": 50})]])
+        for end in ("settle", "return", "_exit"):
+            with self.subTest(end=end):
+                db = self.stalls(dump, end=end)
+                self.assertEqual(self.stall_rows(db), [
+                    ("fenced", 0x100, 25, 0, 50, 0, 0),
+                    ("inlined", 0x60, 17, 0, 0, 0, 2),
+                    ("plain", 0x90, 11, 200, 0, 160, 0)])
+                self.assertEqual(db.execute("SELECT DISTINCT value FROM stall JOIN string s ON s.id = file")
+                                 .fetchall(), [("/tmp/src/lines.cu",)])
+                self.assertEqual(db.execute("SELECT period, samples, dropped, of_system, full, left_out, native "
+                                            "FROM stall_context s JOIN context c ON c.id = s.context").fetchall(),
+                                 [(65536, 1000, 40, 60, 0, 0, 1)])
+                self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
+                self.assert_conserved(db)
+
+    def test_many_instructions(self):
+        """More than one fetch brings."""
+        dump = script([[(SHARED, "plain", 16 * i, {"wait": i + 1}) for i in range(1000)]])
+        db = self.stalls(dump, options=("--stalls=1024",))
+        self.assertEqual(db.execute("SELECT count(*), sum(wait) FROM stall").fetchone(), (1000, 500500))
+        self.assertEqual(self.one(db, "SELECT period FROM stall_context"), 1024)
+
+    def test_without_lines(self):
+        """A cubin that nobody kept, and one without lines."""
+        bare = SHARED.replace(b".debug_line", b".other_line")
+        gone = SHARED + b"gone"
+        db = self.stalls(script([[(bare, "plain", 0x90, {"wait": 1}), (gone, "plain", 0x90, {"wait": 2})]],
+                                cubins=[bare]))
+        self.assertEqual([row[2] for row in self.stall_rows(db)], [None, None])
+        self.assertEqual(db.execute("SELECT lines FROM stall_function ORDER BY id").fetchall(), [
+            ("it was compiled without lines: compile it with -lineinfo",),
+            ("its machine code was not kept",)])
+
+    def test_damaged_cubins(self):
+        numbers = random.Random(7)
+        cubins = []
+        for i in range(40):
+            damaged = bytearray(SHARED)
+            for _ in range(1 + i * 4):
+                damaged[numbers.randrange(len(damaged))] = numbers.randrange(256)
+            cubins.append(bytes(damaged[:numbers.randrange(len(damaged))] if i % 4 == 3 else damaged))
+        db = self.stalls(script([[(cubin, name, 16 * i, {"wait": 1, "barrier": 1}) for cubin in cubins
+                                  for name in ("plain", "inlined", "fenced") for i in range(4)]], cubins))
+        self.assertEqual(self.one(db, "SELECT sum(wait) FROM stall"), 40 * 12)
+
+    def test_text_of_instructions(self):
+        """What stands in nvdisasm's place says what it was given; one that hangs is not waited for long."""
+        folder = self.path("tools")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "nvdisasm"), "w") as file:
+            file.write("#!/bin/sh\necho '.text.plain:'\necho '        /*0090*/                   FADD R1, R2, 1 ;'\n"
+                       "echo '.text.fenced:'\necho ' /*0090*/ NOP ;'\n")
+        os.chmod(file.name, 0o755)
+        db = self.stalls(script([[PLAIN]]), path=folder + ":" + os.environ["PATH"])
+        self.assertEqual(db.execute("SELECT value FROM stall JOIN string s ON s.id = sass").fetchall(),
+                         [("FADD R1, R2, 1",)])
+
+    def test_no_permission(self):
+        db = self.stalls(script([[PLAIN]]), pm="pc_enable=35")
+        self.assertIn("no stall reasons: this user may not read the GPU's counters",
+                      self.one(db, "SELECT note FROM capture_health WHERE note LIKE 'no stall%'"))
+        self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
+        self.assertEqual(self.later_count(db, "stall"), 0)
+        self.assert_conserved(db)
+
+    def test_full_and_dropped(self):
+        db = self.stalls(script([[PLAIN], [PLAIN]]), pm="pc_full=1,pc_dropped=5")
+        self.assertEqual(db.execute("SELECT full, dropped FROM stall_context").fetchall(), [(1, 50)])
+        self.assertEqual(self.stall_rows(db)[0][3], 200)
+
+    def test_fork(self):
+        """The child has nothing of the parent's samples, and calls nothing of its CUPTI."""
+        for how in (1, 2):
+            db = self.stalls(script([[PLAIN]]), fake="fork=%d" % how)
+            self.assertEqual(self.stall_rows(db), [("plain", 0x90, 11, 100, 0, 80, 0)])
+
+    def test_program_that_did_not_ask(self):
+        db = self.stalls(script([[PLAIN]]), options=())
+        self.assertEqual(self.later_count(db, "stall"), 0)
+
+
+if __name__ == "__main__":
+    replay.run_side_by_side(2)
