@@ -618,14 +618,29 @@ size_t terminal_width(FILE *stream)
     return 80;
 }
 
-size_t terminal_columns_set(void)
+static size_t number_in_environment(const char *name, unsigned long min)
 {
-    const char *text = getenv("COLUMNS");
+    const char *text = getenv(name);
     char *end;
     if (!text || *text < '0' || *text > '9')
         return 0;
-    unsigned long columns = strtoul(text, &end, 10);
-    return *end == '\0' && columns >= 40 && columns <= 10000 ? columns : 0;
+    unsigned long number = strtoul(text, &end, 10);
+    return *end == '\0' && number >= min && number <= 10000 ? number : 0;
+}
+
+size_t terminal_columns_set(void)
+{
+    return number_in_environment("COLUMNS", 40);
+}
+
+size_t terminal_lines(FILE *stream)
+{
+    struct winsize size;
+    size_t lines = number_in_environment("LINES", 10);
+    if (!lines && isatty(fileno(stream)) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 &&
+        size.ws_row >= 10)
+        lines = size.ws_row;
+    return lines ? lines - 1 : 0;
 }
 
 bool terminal_colour(FILE *stream)

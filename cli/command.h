@@ -189,6 +189,10 @@ size_t terminal_width(FILE *stream);
 /* COLUMNS of the environment, when it is set to a usable number; else 0. */
 size_t terminal_columns_set(void);
 
+/* LINES of the environment, else of the terminal, without that of the next prompt; 0 where neither
+ * is known. */
+size_t terminal_lines(FILE *stream);
+
 /* True on a terminal unless NO_COLOR is set or TERM is "dumb". */
 bool terminal_colour(FILE *stream);
 

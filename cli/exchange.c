@@ -222,19 +222,38 @@ struct import_options {
 };
 
 static const struct cli_option import_options[] = {
-    CLI_OPTION(import_options, output, "output", 'o', FILE, "OUT", "capture to write (needed)"),
+    CLI_OPTION(import_options, output, "output", 'o', FILE, "OUT", "capture to write",
+               .fallback = "NAME.sqlite, or NAME-perfkit.sqlite, in this folder"),
     CLI_FORCE_ROW(import_options, force, "replace the file if it exists"),
     CLI_QUIET_ROW(import_options, quiet, "print no notes, only errors"),
     {0},
 };
 
 static const struct cli_text_row import_examples[] = {
-    {"perfkit import nsys.sqlite -o train.sqlite",
-     "From `nsys export --type sqlite`, schema 3.20 to 3.28."},
+    {"perfkit import train.sqlite",
+     "Into train-perfkit.sqlite, from `nsys export --type sqlite`, schema 3.20 to 3.28."},
     {"perfkit import rank0.pt.trace.json.gz -o rank0.sqlite",
      "From torch.profiler, or any Chrome trace."},
     {0},
 };
+
+/* "a/rank0.pt.trace.json.gz": rank0.sqlite in this folder; of a file that ends so already
+ * rank0-perfkit.sqlite. False: there is no such name. */
+static bool imported_name(const char *path, char out[PATH_MAX])
+{
+    static const char *const ends[] = {".gz", ".json", ".sqlite", ".trace", ".pt"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    bool same = length > 7 && !strcmp(name + length - 7, ".sqlite");
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t tail = strlen(ends[i]);
+        if (length > tail && !memcmp(name + length - tail, ends[i], tail))
+            length -= tail;
+    }
+    int wrote = snprintf(out, PATH_MAX, "%s%.*s%s.sqlite", *name == '-' ? "./" : "", (int)length,
+                         name, same ? "-perfkit" : "");
+    return length && wrote > 0 && wrote < PATH_MAX;
+}
 
 static int import_run(const struct cli_command *command, int argc, char **argv)
 {
@@ -243,6 +262,9 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
     int exit_status;
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
+    char own[PATH_MAX];
+    if (!args.output && imported_name(operands.values[0], own))
+        args.output = own;
     if (!names_output(command, args.output))
         return CLI_USAGE;
     return exchange_run(command, prof_import, operands.values[0], args.output, args.force,
@@ -252,7 +274,7 @@ static int import_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command import_command = {
     .name = "import",
     .summary = "make a capture of another tool's file",
-    .operands = "FILE -o OUT",
+    .operands = "FILE",
     .text = "Reads an SQLite export of Nsight Systems or a Chrome trace (of torch.profiler or any "
             "other, .json or .json.gz) and writes a capture. Reports and findings work on it as on "
             "one that was recorded. What the source does not contain is not available, and the "

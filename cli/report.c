@@ -115,6 +115,8 @@ static const struct cli_text_row report_examples[] = {
 static const struct cli_text_row report_variables[] = {
     {"COLUMNS", "Width of the text report, also into a pipe or a file; without it the terminal's, "
                 "100 at most. A wide one shows every column and whole names."},
+    {"LINES", "Lines of the text report at most, also into a pipe or a file; without it the "
+              "terminal's. Not with --all, --findings or --top."},
     {"NO_COLOR", "When set, the text report has no colour."},
     {0},
 };
@@ -334,6 +336,8 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     options.width = terminal_columns_set();
     if (!options.width && isatty(STDOUT_FILENO))
         options.width = terminal_width(stdout);
+    if (!args->top && args->findings == UINT_MAX)
+        options.lines = terminal_lines(stdout);
     options.colour = terminal_colour(stdout);
     if (args->stats)
         return write_stats(capture, args, options, err);

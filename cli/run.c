@@ -263,11 +263,13 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
 {
     const struct run_options *options = &run->options;
     const char *program = run->argv[0];
+    char subject[PATH_MAX];
+    output_subject(run->argv, subject);
     enum prof_status status = collector_path(run->collector, err);
     if (status)
         return status;
     /* First only looked at: the commonest mistakes cost no folder and no file. */
-    status = output_choose(&run->output, options->output, program, options->force, err);
+    status = output_choose(&run->output, options->output, subject, options->force, err);
     if (status)
         return status;
     status = spool_folder_make(&run->spool, options->spool_dir, WANTED_ROOM, err);
@@ -300,7 +302,7 @@ static enum prof_status prepare_run(struct run *run, struct prof_error *err)
                    ? prof_fail(err, PROF_INVALID,
                                "the paths in the options are too long together: give shorter ones")
                    : prof_fail(err, PROF_NOMEM, "out of memory");
-    status = output_create(&run->output, options->output, program, options->force, run->spool.path,
+    status = output_create(&run->output, options->output, subject, options->force, run->spool.path,
                            &run->store, err);
     if (status)
         return status;

@@ -104,6 +104,9 @@ struct run_output {
     bool made; /* `final` exists because of us */
 };
 
+/* What the capture of a command is named after: its script, else its program. */
+void output_subject(char *const *command, char out[PATH_MAX]);
+
 /* Choose the name: `wanted` (-o), or <program>.sqlite, <program>-2.sqlite ... in the current
  * folder. Only looks; output_create makes the file. */
 enum prof_status output_choose(struct run_output *output, const char *wanted, const char *program,

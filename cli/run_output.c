@@ -103,6 +103,39 @@ static enum prof_status resolve(struct run_output *output, const char *folder, c
     return PROF_OK;
 }
 
+/* What a command is named after: of an interpreter or a launcher of scripts the script (`python3 -u
+ * a/train.py`: train), else the program. */
+void output_subject(char *const *command, char out[PATH_MAX])
+{
+    static const char *const interpreters[] = {"python",    "pypy", "torchrun", "accelerate",
+                                               "deepspeed", "bash", "sh",       "node",
+                                               "perl",      "ruby", "julia",    "Rscript"};
+    static const char *const scripts[] = {".py", ".sh", ".js", ".mjs", ".pl", ".rb", ".jl", ".R"};
+    const char *slash = strrchr(command[0], '/'), *program = slash ? slash + 1 : command[0];
+    bool runs_scripts = false;
+    snprintf(out, PATH_MAX, "%s", command[0]);
+    for (size_t i = 0; i < sizeof interpreters / sizeof interpreters[0]; i++) {
+        size_t length = strlen(interpreters[i]);
+        runs_scripts |= !strncmp(program, interpreters[i], length) &&
+                        strspn(program + length, "0123456789.") == strlen(program + length);
+    }
+    for (char *const *word = command + 1; runs_scripts && *word && strcmp(*word, "-c") != 0;
+         word++) {
+        const char *dot = strrchr(*word, '.');
+        for (size_t i = 0; dot && **word != '-' && i < sizeof scripts / sizeof scripts[0]; i++) {
+            if (strcmp(dot, scripts[i]) != 0)
+                continue;
+            snprintf(out, PATH_MAX, "%.*s", (int)(dot - *word), *word);
+            return;
+        }
+        if (!strcmp(*word, "-m") && word[1] && !strchr(word[1], '/')) {
+            snprintf(out, PATH_MAX, "%s",
+                     word[1]); /* unless a script follows: torch.distributed.run train.py */
+            word++;
+        }
+    }
+}
+
 /* The program's name as the start of a file name: control characters and a leading dash would be a
  * nuisance in every later command. */
 static void program_file_name(const char *program, char out[128])

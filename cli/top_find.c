@@ -236,7 +236,9 @@ enum prof_status top_start(char **command, const char *file, const char *output,
     memset(capture, 0, sizeof *capture);
     if (!place)
         return prof_fail(err, PROF_NOMEM, "out of memory");
-    enum prof_status result = output_choose(place, file, command[0], false, err);
+    char subject[PATH_MAX];
+    output_subject(command, subject);
+    enum prof_status result = output_choose(place, file, subject, false, err);
     snprintf(capture->path, PATH_MAX, "%s", place->final);
     free(place);
     if (!result)

@@ -38,6 +38,7 @@ struct prof_report_options {
                      about a screenful in text and markdown, all rows elsewhere */
     bool all;     /* text: every table, not only what fits on one screen */
     size_t width; /* text: columns of the terminal; 0 = 100; below 60 counts as 60 */
+    size_t lines; /* text: of the one screen; 0 = any number */
     bool colour;  /* text: ANSI colour */
     enum prof_report_findings findings;
     enum prof_roofline_group roofline; /* what the roofline's figure draws */

@@ -182,7 +182,7 @@ ROW_CELL(transfer_target, prof_transfer_row, transfer,
 static const struct prof_report_column transfer_columns[] = {
     INT64("total_ns", "Total", NS, 1, prof_transfer_row, duration_ns.sum),
     REAL("share", "Share", SHARE, 2, prof_transfer_row, share),
-    REAL("wall_share", "Of wall", SHARE, 3, prof_transfer_row, wall_share),
+    REAL("wall_share", "Of wall", SHARE, 7, prof_transfer_row, wall_share),
     INT64("count", "Count", COUNT, 1, prof_transfer_row, duration_ns.count),
     INT64("bytes", "Bytes", BYTES, 1, prof_transfer_row, bytes.sum),
     REAL("rate_bytes_per_s", "Speed", RATE, 1, prof_transfer_row, mean_rate),

@@ -10,6 +10,7 @@
 #include "report/writers.h"
 #include "report/findings.h"
 #include "report/table.h"
+#include "report/text_screen.h"
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 
@@ -224,8 +225,9 @@ static void print_ending(const struct prof_report_page *page, const struct prof_
     fprintf(page->out, "%s\n", line);
 }
 
-/* What was left out on request: every figure below is of the rest. */
-static void print_scope(const struct prof_report_page *page, const struct prof_report_data *data)
+/* Every figure below is of the rest. */
+void prof_report_text_scope(const struct prof_report_page *page,
+                            const struct prof_report_data *data)
 {
     char line[600];
     if (data->trust.recorded_ns != PROF_UNKNOWN) {
@@ -253,6 +255,9 @@ static void print_scope(const struct prof_report_page *page, const struct prof_r
         headline(page, "Kernels", line);
         free(filter);
     }
+    prof_report_filter_words(data->capture, data->filter, line, sizeof line);
+    if (line[0])
+        headline(page, "Only", line);
 }
 
 static size_t losses(const struct prof_trust *trust)
@@ -295,19 +300,13 @@ static void print_capture(const struct prof_report_page *page, const struct prof
                 bad == 1 ? "" : "es");
 }
 
-static void print_filter(const struct prof_report_page *page, const struct prof_report_data *data)
+/* One character per span of time; where most of it was not recorded, that. */
+void prof_report_text_strip(const struct prof_report_page *page,
+                            const struct prof_report_data *data,
+                            const struct prof_utilisation_row *row)
 {
-    char line[600];
-    prof_report_filter_words(data->capture, data->filter, line, sizeof line);
-    if (line[0])
-        headline(page, "Only", line);
-}
-
-/* One character per span of time: how busy the device was in it; where most of it was not recorded,
- * that. */
-static void print_strip(const struct prof_report_page *page, const struct prof_utilisation_row *row,
-                        size_t buckets, int64_t length)
-{
+    size_t buckets = data->utilisation.buckets;
+    int64_t length = data->utilisation.end_ns - data->utilisation.begin_ns;
     static const char levels[] = " .:+*#";
     if (!row->busy_share || !buckets)
         return;
@@ -371,8 +370,7 @@ static void print_device(const struct prof_report_page *page, const struct prof_
                  prof_duration_ns(row->gaps[0].duration_ns).text,
                  prof_duration_ns(row->gaps[0].start_ns).text);
     prof_report_wrap(page, 2, "", line);
-    print_strip(page, row, data->utilisation.buckets,
-                data->utilisation.end_ns - data->utilisation.begin_ns);
+    prof_report_text_strip(page, data, row);
 }
 
 /* "GPU 0, in the 2.05 s analysed below: 39.3 % memcpy, pageable memory; 27.2 % idle: ..." */
@@ -505,6 +503,56 @@ static enum prof_status print_tables(struct prof_report_output *output, struct p
     return status;
 }
 
+/* The one screen, or everything. */
+static enum prof_status write_whole_text(struct prof_report_output *output,
+                                         const struct prof_report_options *options,
+                                         struct prof_error *err)
+{
+    const struct prof_report_page *page = &output->page;
+    const struct prof_report_data *data = output->data;
+    char *command = prof_report_cut(data->info->command, 2 * (page->width - LABEL));
+    fputs(prof_report_tone(page, PROF_TONE_HEAD), page->out);
+    headline(page, "Command", command ? command : "");
+    fputs(prof_report_plain(page), page->out);
+    free(command);
+    print_machine(page, data);
+    print_ending(page, data);
+    prof_report_text_scope(page, data);
+    print_capture(page, data);
+    print_devices(page, data);
+    prof_report_text_findings(page, data, options ? options->findings : PROF_REPORT_FINDINGS_TOP);
+    enum prof_status status = print_tables(output, err);
+    if (!status) {
+        prof_report_text_trust(page, data);
+        print_next(page, data);
+    }
+    return status;
+}
+
+/* The same where it has no more than so many lines, else what fits. */
+static enum prof_status write_screen(struct prof_report_output *output,
+                                     const struct prof_report_options *options,
+                                     struct prof_error *err)
+{
+    FILE *out = output->page.out;
+    char *text = NULL;
+    size_t bytes, lines = 0;
+    output->page.out = open_memstream(&text, &bytes);
+    if (!output->page.out)
+        return prof_fail(err, PROF_NOMEM, "cannot write the report: out of memory");
+    enum prof_status status = write_whole_text(output, options, err);
+    fclose(output->page.out);
+    output->page.out = out;
+    for (const char *end = text; end && (end = strchr(end, '\n')); end++)
+        lines++;
+    if (!status && lines <= options->lines)
+        fputs(text, out);
+    else if (!status)
+        prof_report_text_screen(&output->page, options->lines, output->data);
+    free(text);
+    return status;
+}
+
 enum prof_status prof_report_write_text(struct prof_capture *capture,
                                         const struct prof_report_options *options, FILE *out,
                                         struct prof_error *err)
@@ -514,27 +562,11 @@ enum prof_status prof_report_write_text(struct prof_capture *capture,
     struct prof_report_output output = {.format = PROF_REPORT_TEXT, .page = page, .data = &data};
     enum prof_status status = page.all ? prof_report_load(capture, options, &data, err)
                                        : prof_report_load_screen(capture, options, &data, err);
-    if (!status) {
-        char *command = prof_report_cut(data.info->command, 2 * (page.width - LABEL));
-        fputs(prof_report_tone(&page, PROF_TONE_HEAD), out);
-        headline(&page, "Command", command ? command : "");
-        fputs(prof_report_plain(&page), out);
-        free(command);
-        print_machine(&page, &data);
-        print_ending(&page, &data);
-        print_scope(&page, &data);
-        print_capture(&page, &data);
-        print_filter(&page, &data);
-        print_devices(&page, &data);
-        prof_report_text_findings(&page, &data,
-                                  options ? options->findings : PROF_REPORT_FINDINGS_TOP);
-        status = print_tables(&output, err);
-    }
-    if (!status) {
-        prof_report_text_trust(&page, &data);
-        print_next(&page, &data);
+    if (!status)
+        status = !page.all && options && options->lines ? write_screen(&output, options, err)
+                                                        : write_whole_text(&output, options, err);
+    if (!status)
         status = prof_report_flush(out, err);
-    }
     prof_report_unload(&data);
     return status;
 }

@@ -270,6 +270,17 @@ static bool ends_within_page(const char *path, uint64_t bytes, const unsigned ch
     return length > 0 && length < (int)sizeof wal && access(wal, F_OK) != 0;
 }
 
+/* Of another tool's file the command that reads it. */
+static const char *way_to_read(const char *path, const unsigned char *head)
+{
+    const char *dot = strrchr(path, '.');
+    if (dot && !strcmp(dot, ".nsys-rep"))
+        return "`nsys export --type sqlite` writes the file of which `perfkit import` makes one";
+    if (head[0] == '{' || head[0] == '[' || (head[0] == 0x1f && head[1] == 0x8b))
+        return "`perfkit import` makes one of a Chrome trace (torch.profiler)";
+    return "give the file that perfkit run wrote";
+}
+
 /* Checks of the first bytes of a file, before SQLite opens it. */
 static enum prof_status check_capture_header(const char *path, struct prof_error *err)
 {
@@ -293,18 +304,16 @@ static enum prof_status check_capture_header(const char *path, struct prof_error
     if (!got)
         return prof_fail(err, PROF_FORMAT, "%s is empty: record it anew with perfkit run", path);
     if (got < (ssize_t)sizeof HEAD_MAGIC || memcmp(head, HEAD_MAGIC, sizeof HEAD_MAGIC))
-        return prof_fail(err, PROF_FORMAT,
-                         "%s is not a perfkit capture (not an SQLite file): give the file that "
-                         "perfkit run wrote",
-                         path);
+        return prof_fail(err, PROF_FORMAT, "%s is not a perfkit capture (not an SQLite file): %s",
+                         path, way_to_read(path, head));
     if (got < (ssize_t)sizeof head)
         return prof_fail(err, PROF_CORRUPT, "%s is cut short: copy it again, or record anew", path);
     uint32_t application = head_number(head, HEAD_APPLICATION_ID);
     uint32_t version = head_number(head, HEAD_USER_VERSION);
     if (application != PROF_APPLICATION_ID)
         return prof_fail(err, PROF_FORMAT,
-                         "%s is an SQLite file of another program, not a perfkit capture: give the "
-                         "file that perfkit run wrote",
+                         "%s is an SQLite file of another program, not a perfkit capture: "
+                         "`perfkit import` makes one of an export of Nsight Systems",
                          path);
     if (version > PROF_FORMAT_VERSION)
         return prof_fail(err, PROF_VERSION,

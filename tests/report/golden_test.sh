@@ -8,7 +8,7 @@ mkdir -p "$work" && cd "$work" || exit 1 # reports name the capture by its path 
 
 # What differs between machines: how large SQLite makes the capture.
 normal() {
-    sed -E -e 's/\([0-9.]+ (KiB|MiB), perfkit/(SIZE, perfkit/' \
+    sed -E -e 's/^(Capture .*) \([0-9.]+ (KiB|MiB)\)/\1 (SIZE)/' -e 's/\([0-9.]+ (KiB|MiB), perfkit/(SIZE, perfkit/' \
         -e 's/"file_bytes": [0-9]+/"file_bytes": 0/'
 }
 
@@ -61,6 +61,10 @@ for file in "$source"/recorded_*.sql; do
     compare "$fixture" text ranks
 done
 compare normal text width=60
+for fixture in normal live ranks hostile empty; do
+    compare $fixture text lines=23 width=80
+done
+compare normal text lines=80 width=80
 compare normal text all width=60
 compare normal text all width=140 top=2
 compare normal text all kernel=gemm begin=10000000 end=20000000

@@ -1,7 +1,7 @@
 /* For the report tests: makes small captures with SQL and runs one writer on one of them.
  *     report_tool make SQLFILE CAPTURE
  *     report_tool tables
- *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [colour] [all] [kernel=TEXT] [begin=N]
+ *     report_tool write FORMAT CAPTURE OUT [top=N] [width=N] [lines=N] [colour] [all] [kernel=TEXT] [begin=N]
  * [end=N] [pattern=REGEX] [range=NAME] [events=N] [baseline=CAPTURE]
  * OUT "-" is standard output. The command line of perfkit is not used, so that a report test fails
  * for what report/ does. */
@@ -86,6 +86,8 @@ static int write_report(int argc, char **argv)
         value = value ? value + 1 : "";
         if (!strncmp(argv[i], "top=", 4))
             options.top = strtoul(value, NULL, 10);
+        else if (!strncmp(argv[i], "lines=", 6))
+            options.lines = strtoul(value, NULL, 10);
         else if (!strncmp(argv[i], "width=", 6))
             options.width = strtoul(value, NULL, 10);
         else if (!strcmp(argv[i], "colour"))

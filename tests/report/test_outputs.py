@@ -6,6 +6,7 @@ row of OUTPUTS: the test fails for options of `perfkit report --help` that have 
     test_outputs.py PERFKIT REPORT_TOOL SOURCE_FOLDER WORK_FOLDER
 """
 import csv
+import fcntl
 import gzip
 import html.parser
 import io
@@ -16,6 +17,7 @@ import re
 import resource
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import termios
@@ -189,9 +191,10 @@ assert listed == set(OUTPUTS), "give each output a row: %s" % (listed ^ set(OUTP
 
 
 
-def on_terminal(*words):
+def on_terminal(*words, rows=0, columns=0):
     """What a terminal gets that changes nothing of it itself."""
     reading, terminal_end = pty.openpty()
+    fcntl.ioctl(terminal_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     settings = termios.tcgetattr(terminal_end)
     settings[1] &= ~termios.OPOST
     termios.tcsetattr(terminal_end, termios.TCSANOW, settings)
@@ -236,6 +239,40 @@ for words in ((), ("--all",), ("--memory",), ("--iterations",), ("--ranks",), ("
         read(report(*words, "--format", kind, "words.sqlite").stdout or b"-")
 for option in ("--flamegraph", "--prometheus"):
     OUTPUTS[option][1](report(option, "-", "words.sqlite").stdout)
+
+# ---- a terminal of 24 lines ------------------------------------------------------------------------
+for fixture in ("normal", "awkward", "hostile", "live", "more", "counters", "ranks", "host", "two_processes", "recorded_slow_rank"):
+    screen = on_terminal(capture_of(fixture, fixture + "-24.sqlite"), rows=24, columns=80).decode()
+    characters(screen)
+    lines = screen.splitlines()
+    assert len(lines) < 24 and max(map(len, lines)) <= 80, (fixture, screen)
+    assert [line for line in lines if line.startswith("Findings")] and "perfkit report FILE --all" in lines[-1], screen
+characters(on_terminal("words.sqlite", rows=24, columns=80).decode())
+whole = on_terminal("normal-24.sqlite", rows=100, columns=80).decode()
+assert "\nKernels: 160 launches of 4 kernels" in whole and "gemm_kernel" in whole, whole
+
+# ---- which column leaves when ----------------------------------------------------------------------
+with open(os.path.join(source, "..", "..", "docs", "guide", "outputs.md"), encoding="utf-8") as page:
+    documented = {title: (left.split(", "), stays.split(", ")) for title, left, stays in re.findall(r"^\| ([^|`]+) \| ([^|`]+) \| ([^|`]+) \|$", page.read(), re.M)}
+assert len(documented) > 4, documented
+compared = 0
+for capture in ("normal-24.sqlite", "recorded_slow_rank-24.sqlite"):
+    seen = {}
+    for width in range(170, 59, -6):
+        lines = subprocess.run([perfkit, "report", capture, "--all"], stdout=subprocess.PIPE, check=True,
+                               env={**ENVIRONMENT, "COLUMNS": str(width)}).stdout.decode().split("\n")
+        for line, headings in zip(lines, lines[1:]):
+            title = line.split(":")[0]
+            if title in documented and re.search(r"\S  +\S", headings):
+                seen.setdefault(title, []).append(re.split(r"  +", headings.strip()))
+    for title, widths in seen.items():
+        left, stays = documented[title]
+        gone = [column for before, after in zip(widths, widths[1:]) for column in sorted(set(before) - set(after), key=", ".join(left).find)]
+        order = [", ".join(left).find(column) for column in gone]
+        assert -1 not in order and order == sorted(order), (title, gone, left)
+        assert set(widths[-1]) <= set(stays) | set(", ".join(left).split(", ")) | {", ".join(stays)}, (title, widths[-1])
+        compared += len(gone)
+assert compared > 8, compared
 for option, (name, read, part) in OUTPUTS.items():
     if option == "--plots" and not HAVE_GNUPLOT:
         continue
