@@ -310,8 +310,11 @@ void prof_report_text_strip(const struct prof_report_page *page,
     static const char levels[] = " .:+*#";
     if (!row->busy_share || !buckets)
         return;
-    size_t room = page->width > 30 ? page->width - 24 : 10, columns = STRIP < room ? STRIP : room;
     bool any = false;
+    for (size_t i = 0; i < buckets; i++)
+        any |= isnan(row->busy_share[i]);
+    size_t used = any ? 44 : 24, room = page->width > used + 10 ? page->width - used : 10;
+    size_t columns = STRIP < room ? STRIP : room;
     fputs("  over time  |", page->out);
     for (size_t c = 0; c < columns; c++) {
         size_t from = c * buckets / columns, to = (c + 1) * buckets / columns;
@@ -327,7 +330,6 @@ void prof_report_text_strip(const struct prof_report_page *page,
         double share = known ? sum / (double)known : 0;
         size_t level = share <= 0 ? 0 : 1 + (size_t)(share * 4.999);
         bool unrecorded = 2 * known < to - from;
-        any |= unrecorded;
         fputc(unrecorded ? '-' : levels[level < 5 ? level : 5], page->out);
     }
     fprintf(page->out, "| %s%s\n", prof_duration_ns(length).text, any ? "; - is not recorded" : "");
