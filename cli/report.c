@@ -15,7 +15,7 @@
 #include "report/report.h"
 
 struct report_options {
-    unsigned format, top, findings;
+    unsigned format, top, findings, why;
     bool json, all, ranks, memory, iterations, quiet;
     const char *baseline;
     const char *stats, *html, *chrome_trace, *perfetto, *flamegraph, *speedscope, *pprof;
@@ -58,6 +58,8 @@ static const struct cli_option report_options[] = {
     CLI_OPTION(report_options, iterations, "iterations", 0, FLAG, NULL,
                "only iterations: how long each took and what it did, which are slow, whether they "
                "become slower"),
+    CLI_OPTION(report_options, why, "why", 0, COUNT, "N",
+               "only the N-th iteration: where it took longer than the others, and what began it"),
     CLI_OPTION(report_options, html, "html", 0, FILE, "OUT",
                "one self-contained page for a browser", .group = "Into files"),
     CLI_OPTION(report_options, baseline, "baseline", 0, FILE, "FILE",
@@ -105,6 +107,7 @@ static const struct cli_text_row report_examples[] = {
      "Which rank waited for which, and what collectives cost."},
     {"perfkit report train.sqlite --memory", "What holds the memory, and whether it leaks."},
     {"perfkit report train.sqlite --iterations", "Which iterations are slow."},
+    {"perfkit report train.sqlite --why 142", "Why iteration 142 was."},
     {"perfkit report train.sqlite --nvtx step --from 10",
      "Only device work launched in steps, from ten seconds after the start."},
     {"perfkit report train.sqlite --format csv --top 10",
@@ -327,7 +330,7 @@ static enum prof_status write_files(struct prof_capture *capture, const struct r
 /* How many reports about a part alone. */
 static int parts_wanted(const struct report_options *args)
 {
-    return !!args->ranks + !!args->stats + !!args->memory + !!args->iterations;
+    return !!args->ranks + !!args->stats + !!args->memory + !!args->iterations + !!args->why;
 }
 
 static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
@@ -345,7 +348,8 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
         return prof_report_write_ranks(capture, &options, stats_format(args), stdout, err);
     if (args->memory)
         return prof_report_write_memory(capture, &options, stats_format(args), stdout, err);
-    if (args->iterations)
+    options.why = args->why;
+    if (args->iterations || args->why)
         return prof_report_write_iterations(capture, &options, stats_format(args), stdout, err);
     const char *format = args->format == FORMAT_NONE ? "text" : format_words[args->format];
     return prof_report_find(format)->write(capture, &options, stdout, err);
@@ -391,7 +395,7 @@ static bool options_agree(const char *command, const struct report_options *args
         return false;
     }
     if (parts_wanted(args) > 1) {
-        cli_say(command, "--ranks, --memory, --iterations and --stats: give one of them");
+        cli_say(command, "--ranks, --memory, --iterations, --why and --stats: give one of them");
         return false;
     }
     if (args->roofline_of != UINT_MAX && !args->roofline) {

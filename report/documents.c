@@ -519,5 +519,7 @@ enum prof_status prof_report_write_iterations(struct prof_capture *capture,
                                               enum prof_report_format format, FILE *out,
                                               struct prof_error *err)
 {
-    return write_document(&prof_report_iterations_document, capture, options, format, out, err);
+    return write_document(options && options->why ? &prof_report_why_document
+                                                  : &prof_report_iterations_document,
+                          capture, options, format, out, err);
 }

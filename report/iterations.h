@@ -6,5 +6,6 @@
 
 /* Ended by NULL. Static. */
 extern const struct prof_report_table *const prof_report_iteration_tables[];
+extern const struct prof_report_table *const prof_report_why_tables[];
 
 #endif

@@ -43,6 +43,7 @@ struct prof_report_options {
     enum prof_report_findings findings;
     enum prof_roofline_group roofline; /* what the roofline's figure draws */
     enum prof_flame_weight weight;     /* folded stacks: what they are weighed by */
+    int64_t why;                       /* number of an iteration to explain; 0 = none */
     size_t *stacks;                    /* folded stacks: set to how many; NULL = not needed */
     struct prof_capture *baseline; /* HTML: another run to compare with; borrowed, NULL = none */
     size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 2 million */
@@ -91,7 +92,8 @@ enum prof_status prof_report_write_memory(struct prof_capture *capture,
                                           enum prof_report_format format, FILE *out,
                                           struct prof_error *err);
 
-/* The iterations one by one: what is usual, which are slow, and where their time went. */
+/* The iterations one by one: what is usual, which are slow and why; with options->why only that
+ * one. PROF_NOTFOUND: no iteration has that number. */
 enum prof_status prof_report_write_iterations(struct prof_capture *capture,
                                               const struct prof_report_options *options,
                                               enum prof_report_format format, FILE *out,

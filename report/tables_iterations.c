@@ -130,10 +130,110 @@ static const struct prof_report_table rows_table = {
     ROWS(prof_iteration_row, iteration),
 };
 
+/* ---- why ------------------------------------------------------------------------------------- */
+
+#define EXPLAINED 10 /* of the slow ones */
+#define WHY(row) ((const struct prof_iteration_why *)(row))
+
+/* What makes it slow, and NULL where nothing is named. */
+static const struct prof_iteration_part *named_cause(const void *row)
+{
+    return WHY(row)->has_cause ? &WHY(row)->parts[WHY(row)->cause] : NULL;
+}
+
+static const char *known_text(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+CELL(why_more, prof_report_int(WHY(row)->duration_ns - WHY(row)->usual_ns))
+CELL(why_kind,
+     prof_report_text(named_cause(row) ? prof_part_kind_name(named_cause(row)->kind) : NULL))
+CELL(why_name, prof_report_text(named_cause(row) ? named_cause(row)->name : NULL))
+CELL(why_cause_ns, prof_report_int(named_cause(row) ? named_cause(row)->more_ns : PROF_UNKNOWN))
+CELL(why_at, prof_report_int(named_cause(row) ? WHY(row)->place.start_ns : PROF_UNKNOWN))
+CELL(why_path, prof_report_text(known_text(WHY(row)->place.path)))
+CELL(why_line, prof_report_text(known_text(WHY(row)->place.line)))
+CELL(why_seen, prof_report_text(WHY(row)->seen))
+
+static const struct prof_report_column why_columns[] = {
+    INT64("number", "Iteration", NUMBER, 1, prof_iteration_why, number),
+    INT64("duration_ns", "Duration", NS, 1, prof_iteration_why, duration_ns),
+    INT64("usual_ns", "Usual", NS, 3, prof_iteration_why, usual_ns),
+    COMPUTED("more_ns", "More", CHANGE, 1, why_more),
+    COMPUTED("cause_more_ns", "By the cause", CHANGE, 2, why_cause_ns, .blank = true),
+    COMPUTED("cause_start_ns", "From", MOMENT, 3, why_at, .blank = true),
+    COMPUTED("cause", "Kind", WORD, 0, why_kind, .blank = true),
+    COMPUTED("cause_name", "Name", NAME, 0, why_name, .blank = true),
+    COMPUTED("range", "In", NAME, 3, why_path, .blank = true),
+    COMPUTED("line", "Line", NAME, 2, why_line, .blank = true),
+    INT64("compared", "Compared with", COUNT, 0, prof_iteration_why, compared),
+    COMPUTED("seen", "First cause", PROSE, 1, why_seen),
+    {0},
+};
+
+TABLE_ROWS(why, data->iterations.whys, data->iterations.why_count)
+
+static const struct prof_report_table why_table = {
+    .name = "slow_iterations",
+    .title = "Slow iterations",
+    .none = "no iteration is slow",
+    .help =
+        "Those that take most more than the median of the others, in order of start, and of the "
+        "parts that make them slow the one that deviates first in time. `--why N` shows all "
+        "parts of one.",
+    .screen_rows = EXPLAINED,
+    .name_cells = 40,
+    ROWS(prof_iteration_why, why),
+};
+
+#define PART(row) ((const struct prof_iteration_part *)(row))
+
+CELL(part_kind, prof_report_text(prof_part_kind_name(PART(row)->kind)))
+CELL(part_text, prof_report_text(prof_part_kind_text(PART(row)->kind)))
+
+static const struct prof_report_column part_columns[] = {
+    INT64("more_ns", "Difference", CHANGE, 1, prof_iteration_part, more_ns),
+    INT64("time_ns", "Here", NS, 1, prof_iteration_part, ns),
+    INT64("usual_ns", "Usual", NS, 1, prof_iteration_part, usual_ns),
+    INT64("count", "Count", COUNT, 2, prof_iteration_part, count),
+    REAL("usual_count", "Usual count", RATIO, 2, prof_iteration_part, usual_count),
+    COMPUTED("kind", "Kind", WORD, 0, part_kind),
+    COMPUTED("part", "Part", WORD, 1, part_text),
+    STRING("name", "Name", NAME, 1, prof_iteration_part, name),
+    {0},
+};
+
+TABLE_ROWS(part, data->iterations.why_count ? data->iterations.whys[0].parts : NULL,
+           data->iterations.why_count ? data->iterations.whys[0].part_count : 0)
+
+static void part_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    const struct prof_iteration_why *why = data->iterations.whys;
+    if (data->iterations.why_count)
+        snprintf(out, size, "%s in all, usually %s", prof_duration_ns(why->duration_ns).text,
+                 prof_duration_ns(why->usual_ns).text);
+}
+
+static const struct prof_report_table parts_table = {
+    .name = "parts",
+    .title = "Where the difference is",
+    .none = "nothing repeats",
+    .help =
+        "Each nanosecond of the iteration is in one part, so the parts add up to it, and the "
+        "differences to that from the median of the others. Usual: of those nearest the median, "
+        "brought to it. Count: operations and calls that begin in it.",
+    .screen_rows = 15,
+    .name_cells = 40,
+    .totals = part_totals,
+    ROWS(prof_iteration_part, part),
+};
+
 /* ---- the document ---------------------------------------------------------------------------- */
 
-const struct prof_report_table *const prof_report_iteration_tables[] = {&series_table, &rows_table,
-                                                                        NULL};
+const struct prof_report_table *const prof_report_iteration_tables[] = {&series_table, &why_table,
+                                                                        &rows_table, NULL};
+const struct prof_report_table *const prof_report_why_tables[] = {&parts_table, NULL};
 
 static bool has_no_iterations(const struct prof_report_data *data)
 {
@@ -190,8 +290,11 @@ static enum prof_status load_iterations(struct prof_capture *capture,
                                         const struct prof_report_options *options,
                                         struct prof_report_data *data, struct prof_error *err)
 {
+    struct prof_iteration_choice explain = {.number = options ? options->why : 0,
+                                            .slow = EXPLAINED};
     enum prof_status status = prof_report_load_trust(capture, options, data, err);
-    return status ? status : prof_iteration_list(capture, data->filter, &data->iterations, err);
+    return status ? status
+                  : prof_iteration_list(capture, data->filter, &explain, &data->iterations, err);
 }
 
 const struct prof_report_document prof_report_iterations_document = {
@@ -203,4 +306,73 @@ const struct prof_report_document prof_report_iterations_document = {
     .text_head = iterations_text_head,
     .json_members = iterations_json_members,
     .markdown_head = iterations_markdown_head,
+};
+
+/* ---- why one is slow ------------------------------------------------------------------------- */
+
+static void describe_why(const struct prof_report_data *data, struct prof_report_notes *notes)
+{
+    const struct prof_iteration_list *list = &data->iterations;
+    size_t size = sizeof notes->text[0];
+    notes->count = 0;
+    if (list->why_none) {
+        snprintf(notes->text[notes->count++], size, "Not available: %s.", list->why_none);
+        return;
+    }
+    const struct prof_iteration_why *why = list->whys;
+    int64_t more = why->duration_ns - why->usual_ns;
+    snprintf(notes->text[notes->count++], size,
+             "Iteration %lld of %s, at %s: %s, %s %s than usual.", (long long)why->number,
+             prof_count((int64_t)list->count).text,
+             prof_duration_ns(list->rows[why->number - 1].start_ns).text,
+             prof_duration_ns(why->duration_ns).text, prof_duration_ns(llabs(more)).text,
+             more < 0 ? "less" : "more");
+    char *seen = prof_report_cut(why->seen, PROF_REPORT_NOTE_BYTES - 20);
+    snprintf(notes->text[notes->count++], size, why->has_cause ? "First cause: %s." : "%s.",
+             seen ? seen : "");
+    free(seen);
+    if (!why->has_cause)
+        return;
+    char *path = *why->place.path ? prof_report_cut(why->place.path, 120) : NULL;
+    char *line = *why->place.line ? prof_report_cut(why->place.line, 160) : NULL;
+    snprintf(notes->text[notes->count++], size, "It begins at %s%s%s%s%s.",
+             prof_duration_ns(why->place.start_ns).text, path ? ", in " : "", path ? path : "",
+             !line                     ? ""
+             : why->place.line_ends_it ? ", before "
+                                       : ", called from ",
+             line ? line : "");
+    free(path);
+    free(line);
+}
+
+static void why_text_head(const struct prof_report_page *page, const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    describe_why(data, &notes);
+    prof_report_part_head(page, data, &notes);
+}
+
+static void why_json_members(struct prof_json *json, const struct prof_report_data *data)
+{
+    iterations_json_members(json, data);
+    prof_report_json_rows(json, "iteration", &why_table, data->iterations.whys,
+                          data->iterations.why_count);
+}
+
+static void why_markdown_head(FILE *out, const struct prof_report_data *data)
+{
+    struct prof_report_notes notes;
+    describe_why(data, &notes);
+    prof_report_markdown_part_head(out, "An iteration of ", data, &notes);
+}
+
+const struct prof_report_document prof_report_why_document = {
+    .key = "perfkit_why",
+    .shape = 1,
+    .tables = prof_report_why_tables,
+    .load = load_iterations,
+    .has_nothing = has_no_iterations,
+    .text_head = why_text_head,
+    .json_members = why_json_members,
+    .markdown_head = why_markdown_head,
 };

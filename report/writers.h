@@ -69,7 +69,7 @@ struct prof_report_document {
     void (*markdown_head)(FILE *out, const struct prof_report_data *data);
 };
 extern const struct prof_report_document prof_report_ranks_document, prof_report_memory_document,
-    prof_report_iterations_document;
+    prof_report_iterations_document, prof_report_why_document;
 
 /* What begins the reports about a part: the command, the filter, whether the capture is whole, and
  * the notes. `what`: "Memory of ". */

@@ -51,6 +51,70 @@ struct prof_iteration_series {
     int64_t period_first; /* number of the first of those; 0 = none */
 };
 
+/* What the time of an iteration is divided by: each nanosecond is in one part. Kind, name in JSON,
+ * words for people. Up to MEMSET the device works, then it is idle; MIGRATION is both. */
+#define PROF_ITERATION_PARTS(X)                                                                    \
+    X(KERNEL, "kernel", "kernel")                                                                  \
+    X(COLLECTIVE, "collective", "collective")                                                      \
+    X(MEMCPY, "memcpy", "memcpy")                                                                  \
+    X(MEMSET, "memset", "memset")                                                                  \
+    X(DEPENDENCY, "dependency", "queued behind another stream")                                    \
+    X(QUEUED, "queued", "submitted but not started")                                               \
+    X(SYNC, "sync", "blocked in synchronization")                                                  \
+    X(ALLOC, "alloc", "allocation or free")                                                        \
+    X(BUILD, "build", "build, load or graph")                                                      \
+    X(MEMCPY_CALL, "memcpy_call", "blocked in memcpy")                                             \
+    X(LAUNCH, "launch", "launch overhead")                                                         \
+    X(HOST, "host", "host busy")                                                                   \
+    X(JIT, "jit", "compiled at run time")                                                          \
+    X(LOAD, "load", "code load by the driver")                                                     \
+    X(MIGRATION, "migration", "unified memory")                                                    \
+    X(PREEMPTED, "preempted", "host preempted")                                                    \
+    X(BLOCKED, "blocked", "host blocked")
+
+enum prof_part_kind {
+#define PROF_ITERATION_PART(kind, name, text) PROF_PART_OF_##kind,
+    PROF_ITERATION_PARTS(PROF_ITERATION_PART)
+#undef PROF_ITERATION_PART
+        PROF_PART_KINDS
+};
+
+/* Fixed words, never NULL. */
+const char *prof_part_kind_name(enum prof_part_kind kind);
+const char *prof_part_kind_text(enum prof_part_kind kind);
+
+struct prof_iteration_part {
+    enum prof_part_kind kind;
+    const char *name; /* kernel, kind of memcpy, API call, NVTX range; NULL = none. Lives as long as
+                         the result */
+    int64_t ns, usual_ns, more_ns; /* in this iteration, in the others, the difference */
+    int64_t count;      /* operations or calls that begin in it; PROF_UNKNOWN = of none */
+    double usual_count; /* NaN likewise */
+};
+
+/* Why an iteration takes longer, or less, than the others of its series. */
+struct prof_iteration_why {
+    int64_t number;      /* prof_iteration_row.number */
+    int64_t duration_ns; /* the sum of ns over its parts */
+    int64_t usual_ns;    /* median of the others: the sum of usual_ns */
+    int64_t compared;    /* others that `usual_ns` of a part rests on: those nearest the median */
+    struct prof_iteration_part *parts; /* by |more_ns|, largest first; they are all */
+    size_t part_count;
+    /* What deviates first in time, of the parts that make the iteration slow. */
+    bool has_cause;
+    size_t cause;            /* index into parts */
+    struct prof_place place; /* where in the run, and from which line */
+    char seen[600];          /* the cause in a sentence; or why none is named */
+    char *texts;             /* owned */
+};
+
+/* What prof_iteration_list explains: one iteration by its number, or as many of the slow ones, by
+ * what they take more. {0}: none. */
+struct prof_iteration_choice {
+    int64_t number;
+    size_t slow;
+};
+
 struct prof_iteration_list {
     struct prof_iteration_row *rows; /* by number */
     size_t count;
@@ -58,12 +122,16 @@ struct prof_iteration_list {
     size_t series_count;
     struct prof_phase_row *phases;
     size_t phase_count;
+    struct prof_iteration_why *whys; /* as chosen, by number */
+    size_t why_count;
     const char *why_none; /* static; NULL = there are some */
 };
 
-/* Reads the operations once, and 24 bytes for each while it runs. A filter may choose time, process
- * and device, and say what an iteration is. */
+/* Reads the operations once; 24 bytes for each while it runs, and 16 for their calls. A filter may
+ * choose time, process and device, and say what an iteration is. explain: NULL = none.
+ * PROF_NOTFOUND: no iteration has that number. */
 enum prof_status prof_iteration_list(struct prof_capture *capture, const struct prof_filter *filter,
+                                     const struct prof_iteration_choice *explain,
                                      struct prof_iteration_list *result, struct prof_error *err);
 void prof_iteration_list_free(struct prof_iteration_list *result);
 

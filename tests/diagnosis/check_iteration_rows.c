@@ -8,6 +8,7 @@
 #include "libprof/base/distribution.h"
 #include "tests/check_main.h"
 #include "tests/diagnosis/scene.h"
+#include "tests/diagnosis/slow_steps.h"
 
 #define US INT64_C(1000)
 #define STEPS 60
@@ -19,7 +20,7 @@ static void list_scene(struct scene *s)
 {
     struct prof_error err = {0};
     capture = scene_close(s);
-    ck_assert_msg(!prof_iteration_list(capture, NULL, &list, &err), "%s", err.message);
+    ck_assert_msg(!prof_iteration_list(capture, NULL, NULL, &list, &err), "%s", err.message);
 }
 
 static void drop(void)
@@ -148,6 +149,55 @@ START_TEST(nothing_repeats)
 }
 END_TEST
 
+static void parts_add_up(const struct prof_iteration_why *why)
+{
+    int64_t here = 0, usual = 0, more = 0;
+    for (size_t p = 0; p < why->part_count; p++) {
+        here += why->parts[p].ns;
+        usual += why->parts[p].usual_ns;
+        more += why->parts[p].more_ns;
+        ck_assert_int_eq(why->parts[p].ns - why->parts[p].usual_ns, why->parts[p].more_ns);
+    }
+    ck_assert_int_eq(here, why->duration_ns);
+    ck_assert_int_eq(usual, why->usual_ns);
+    ck_assert_int_eq(more, why->duration_ns - why->usual_ns);
+}
+
+/* Each planted cause is named, and none where nothing was planted. */
+START_TEST(the_first_cause_is_named)
+{
+    enum slow_kind kind = (enum slow_kind)(_i % SLOW_KINDS);
+    struct prof_error err = {0};
+    struct prof_iteration_choice explain = {.slow = 1000};
+    capture = slow_steps_record(kind, 1 + (uint64_t)_i / SLOW_KINDS);
+    ck_assert_msg(!prof_iteration_list(capture, NULL, &explain, &list, &err), "%s", err.message);
+    const struct prof_iteration_row *planted = slow_steps_planted(&list);
+    for (size_t i = 0; i < list.why_count; i++) {
+        parts_add_up(&list.whys[i]);
+        ck_assert_msg(planted || !list.whys[i].has_cause, "%s", list.whys[i].seen);
+        ck_assert_msg(!planted || list.whys[i].number != planted->number ||
+                          slow_kind_is_named(kind, &list.whys[i]),
+                      "%s: %s; %s", slow_kind_name(kind), list.whys[i].seen,
+                      list.whys[i].place.path);
+    }
+    ck_assert(!planted || planted->slow);
+    for (size_t i = 0; i < list.count; i += 7) { /* also those that are not slow */
+        struct prof_iteration_list one;
+        explain = (struct prof_iteration_choice){.number = (int64_t)i + 1};
+        ck_assert(!prof_iteration_list(capture, NULL, &explain, &one, &err));
+        ck_assert_uint_eq(one.why_count, 1);
+        parts_add_up(one.whys);
+        ck_assert_int_eq(one.whys->duration_ns, list.rows[i].duration_ns);
+        ck_assert(list.rows[i].slow || list.rows[i].warm_up || !one.whys->has_cause);
+        prof_iteration_list_free(&one);
+    }
+    explain.number = (int64_t)list.count + 1;
+    struct prof_iteration_list none;
+    ck_assert_int_eq(prof_iteration_list(capture, NULL, &explain, &none, &err), PROF_NOTFOUND);
+    drop();
+}
+END_TEST
+
 /* Where nothing is wrong, at most 1 % is beyond the fence; exponential values are the worst that
  * are looked at. */
 START_TEST(the_fence_holds_what_is_usual)
@@ -181,5 +231,21 @@ START_TEST(the_fence_holds_what_is_usual)
 }
 END_TEST
 
-CHECK_MAIN("iteration_rows", each_row_is_what_the_step_did, queued_work_is_its_iterations,
-           what_comes_back_and_what_grows, nothing_repeats, the_fence_holds_what_is_usual)
+int main(void)
+{
+    Suite *suite = suite_create("iteration_rows");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_test(all, each_row_is_what_the_step_did);
+    tcase_add_test(all, queued_work_is_its_iterations);
+    tcase_add_test(all, what_comes_back_and_what_grows);
+    tcase_add_test(all, nothing_repeats);
+    tcase_add_test(all, the_fence_holds_what_is_usual);
+    tcase_add_loop_test(all, the_first_cause_is_named, 0, 2 * SLOW_KINDS);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -149,7 +149,8 @@ static int list_tables(const struct prof_report_table *const *tables)
         prof_json_bool(&json, "all", table->total_row != NULL);
         prof_json_object(&json, "columns");
         for (const struct prof_report_column *c = table->columns; c->key; c++) {
-            bool text = c->unit == PROF_UNIT_NAME || c->unit == PROF_UNIT_WORD;
+            bool text = c->unit == PROF_UNIT_NAME || c->unit == PROF_UNIT_WORD ||
+                        c->unit == PROF_UNIT_PROSE;
             prof_json_string(&json, c->key,
                              c->storage != PROF_STORED_COMPUTED ? stored[c->storage]
                              : text                             ? "string"
@@ -170,6 +171,8 @@ int main(int argc, char **argv)
         return list_tables(prof_report_memory_tables);
     if (argc == 3 && !strcmp(argv[1], "tables") && !strcmp(argv[2], "iterations"))
         return list_tables(prof_report_iteration_tables);
+    if (argc == 3 && !strcmp(argv[1], "tables") && !strcmp(argv[2], "why"))
+        return list_tables(prof_report_why_tables);
     if (argc == 4 && !strcmp(argv[1], "make"))
         return make(argv[2], argv[3]);
     if (argc >= 5 && !strcmp(argv[1], "write"))

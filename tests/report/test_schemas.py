@@ -82,7 +82,7 @@ for file_name in sorted(os.listdir(schemas)):
     with open(os.path.join(schemas, file_name), encoding="utf-8") as file:
         store[file_name] = json.load(file)
 for file_name, which in (("report.json", ()), ("memory.json", ("memory",)),
-                         ("iterations.json", ("iterations",))):
+                         ("iterations.json", ("iterations",)), ("why.json", ("why",))):
     current = json.dumps(store[file_name], indent=1, ensure_ascii=False) + "\n"
     wanted = json.dumps(with_tables(store[file_name], which), indent=1, ensure_ascii=False) + "\n"
     if update:
@@ -131,7 +131,10 @@ for fixture in FIXTURES:
           fixture + ", a part")
     check("ranks.json", run("report", "--ranks", "--json", capture), fixture)
     check("memory.json", run("report", "--memory", "--json", capture), fixture)
-    check("iterations.json", run("report", "--iterations", "--json", capture), fixture)
+    listed = run("report", "--iterations", "--json", capture)
+    check("iterations.json", listed, fixture)
+    if listed["why_none"] is None:
+        check("why.json", run("report", "--why", "1", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
 check("version.json", run("version", "--json"), "version")

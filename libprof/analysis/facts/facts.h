@@ -218,8 +218,8 @@ struct prof_piece {
 typedef void prof_piece_seen(void *user, const struct prof_piece *piece);
 
 /* The states of all devices within a set of intervals, as the waterfall of a phase has them: each
- * nanosecond of each device is in one piece. A piece may begin before its interval and end after it. What the facts
- * say of a phase does not hold afterwards. False: out of memory. */
+ * nanosecond of each device is in one piece. A piece may begin before its interval and end after
+ * it. What the facts say of a phase does not hold afterwards. False: out of memory. */
 bool prof_facts_pieces(struct prof_facts *facts, const struct prof_intervals *intervals,
                        prof_piece_seen *seen, void *user);
 
@@ -295,6 +295,8 @@ static inline bool prof_facts_launched(const struct prof_facts *facts, const str
 
 /* The state of a device while a memcpy or memset of this shape runs and no kernel does. */
 enum prof_slice prof_copy_slice(const struct prof_shape *shape);
+/* The state of an idle device while the host is in a call of this class (enum wire_class). */
+enum prof_slice prof_call_slice(uint8_t class_);
 
 static inline bool prof_is_copy(const struct prof_shape *shape)
 {

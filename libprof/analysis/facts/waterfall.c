@@ -301,7 +301,7 @@ static void advance_busy_time(struct work *w, struct sweep *s, int64_t time)
 
 /* ---- idle time ------------------------------------------------------------------------------- */
 
-static enum prof_slice call_slice(uint8_t class_)
+enum prof_slice prof_call_slice(uint8_t class_)
 {
     switch (class_) {
     case WIRE_CLASS_SYNC:
@@ -373,7 +373,7 @@ static void spend_host(struct work *w, struct sweep *s, int64_t begin, int64_t e
         s->call = call->name;
         spend(w, s, PROF_SLICE_SYNC, own_end > begin ? own_end : begin, bubble_end, op, op->shape);
         s->woken += within(w->facts, s, own_end > begin ? own_end : begin, bubble_end);
-        spend(w, s, call_slice(call->class_), own, own_end, op, op->shape);
+        spend(w, s, prof_call_slice(call->class_), own, own_end, op, op->shape);
         s->call = 0;
         end = own;
     }

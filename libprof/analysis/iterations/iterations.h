@@ -17,4 +17,80 @@ bool prof_series_measure(struct prof_iteration_series *series, struct prof_itera
  * values say little of the quartiles. PROF_UNKNOWN: too few. */
 int64_t prof_upper_fence(const int64_t *sorted, size_t count);
 
+/* ---- parts of single iterations (parts.c) ---------------------------------------------------- */
+
+/* Of one part in one iteration. */
+struct prof_part_cell {
+    int64_t ns;             /* of the iteration's time */
+    int64_t count, work_ns; /* operations or calls that begin in it, and their durations */
+};
+
+/* A stretch of an iteration that is explained, or of the one that it is held against. */
+struct prof_part_piece {
+    uint32_t part;
+    uint32_t shape, stream, thread, call; /* as in struct prof_piece */
+    int64_t begin, end;
+};
+
+/* An iteration that is taken apart. */
+struct prof_dissected {
+    const struct prof_iteration_row *row;
+    uint32_t group;   /* of the range that is the iteration, in facts.range_texts */
+    bool with_pieces; /* `pieces` are wanted */
+    PROF_ARRAY(struct prof_part_cell) cells;   /* by part; shorter where it has none of the last */
+    PROF_ARRAY(struct prof_part_piece) pieces; /* by begin */
+};
+
+struct prof_part_key {
+    enum prof_part_kind kind;
+    const char *name; /* borrowed of the capture, or static; NULL */
+    bool counts;      /* operations or calls are counted for it */
+};
+
+struct prof_dissection {
+    struct prof_facts *facts;
+    PROF_ARRAY(struct prof_dissected) list; /* by start */
+    PROF_ARRAY(struct prof_part_key) parts;
+    struct prof_names by_key;
+    struct prof_overlays *overlays;
+    int64_t longest_ns;
+    bool failed;
+};
+
+/* Take the iterations of `list` apart, which are set before. Free it also after a failure. */
+enum prof_status prof_dissect(struct prof_dissection *dissection, struct prof_error *err);
+void prof_dissection_free(struct prof_dissection *dissection);
+
+static inline struct prof_part_cell prof_part_cell(const struct prof_dissected *one, size_t part)
+{
+    return part < one->cells.count ? one->cells.data[part] : (struct prof_part_cell){0};
+}
+
+/* ---- what else happened meanwhile (overlays.c) ----------------------------------------------- */
+
+/* Stretches that say more of the host's time than its calls do. */
+struct prof_overlays;
+
+/* Of what overlaps the set `within`. */
+enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof_capture *capture,
+                                    const struct prof_intervals *within, struct prof_error *err);
+void prof_overlays_free(struct prof_overlays *overlays);
+
+/* What applies to a thread at `time`, up to *end (lowered where something else begins earlier);
+ * false: nothing. on_device: to an operation that runs. */
+bool prof_overlay_at(const struct prof_overlays *overlays, uint32_t thread, bool on_device,
+                     int64_t time, int64_t *end, enum prof_part_kind *kind, const char **name);
+
+/* Where the thread was longest between two moments, by samples of the processors: "compute
+ * (train.c:12), computing". False: not known. */
+bool prof_overlays_place(const struct prof_overlays *overlays, struct prof_capture *capture,
+                         uint32_t thread, int64_t begin, int64_t end, char *out, size_t size);
+
+/* ---- why (why.c) ----------------------------------------------------------------------------- */
+
+/* Explain what was chosen of the list. */
+enum prof_status prof_iterations_explain(struct prof_facts *facts,
+                                         const struct prof_iteration_choice *explain,
+                                         struct prof_iteration_list *list, struct prof_error *err);
+
 #endif

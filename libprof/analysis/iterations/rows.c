@@ -312,6 +312,7 @@ static enum prof_status iterations_of_facts(struct prof_facts *f, struct prof_it
 }
 
 enum prof_status prof_iteration_list(struct prof_capture *capture, const struct prof_filter *filter,
+                                     const struct prof_iteration_choice *explain,
                                      struct prof_iteration_list *list, struct prof_error *err)
 {
     struct prof_facts facts;
@@ -321,6 +322,8 @@ enum prof_status prof_iteration_list(struct prof_capture *capture, const struct 
     enum prof_status status = prof_facts_load_phases(&facts, capture, filter, err);
     if (!status)
         status = iterations_of_facts(&facts, list, err);
+    if (!status && explain && !list->why_none)
+        status = prof_iterations_explain(&facts, explain, list, err);
     prof_facts_free(&facts);
     if (status)
         prof_iteration_list_free(list);
@@ -329,6 +332,11 @@ enum prof_status prof_iteration_list(struct prof_capture *capture, const struct 
 
 void prof_iteration_list_free(struct prof_iteration_list *list)
 {
+    for (size_t i = 0; i < list->why_count; i++) {
+        free(list->whys[i].parts);
+        free(list->whys[i].texts);
+    }
+    free(list->whys);
     free(list->rows);
     free(list->series);
     free(list->phases);

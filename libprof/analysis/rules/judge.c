@@ -240,9 +240,8 @@ static bool by_lane_depth(const struct prof_range_node *a, const struct prof_ran
     return a->begin < b->begin || (a->begin == b->begin && a->end > b->end);
 }
 
-/* The ranges around a moment on a thread, outermost first, "a/b/c". */
-static void write_path(const struct prof_facts *f, uint32_t thread, int64_t time, char *out,
-                       size_t size)
+void prof_range_path_text(const struct prof_facts *f, uint32_t thread, int64_t time, char *out,
+                          size_t size)
 {
     /* Searching moves a lane's hint only: the index stays what it is. */
     struct prof_range_index *ranges = (struct prof_range_index *)(uintptr_t)&f->ranges;
@@ -285,7 +284,7 @@ void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct
         .start_ns = spot->start,
         .duration_ns = spot->duration,
     };
-    write_path(f, spot->thread, spot->start, place->path, sizeof place->path);
+    prof_range_path_text(f, spot->thread, spot->start, place->path, sizeof place->path);
 }
 
 void prof_places(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spots *spots)

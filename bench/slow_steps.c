@@ -1,0 +1,97 @@
+/* How often `perfkit report --why` names the cause that was planted in a slow iteration, and how
+ * often it names one where nothing was planted:
+ *     bench_slow_steps FIRST_SEED LAST_SEED [-v]
+ * Seeds 1 to 10 were looked at while the rules were made; 11 to 30 are for the score. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/diagnosis/slow_steps.h"
+
+struct score {
+    int runs, named, right;
+    long long iterations, slow;
+};
+
+static bool verbose;
+
+static void score_run(enum slow_kind kind, uint64_t seed, struct score *score)
+{
+    struct prof_error err = {0};
+    struct prof_iteration_list list;
+    struct prof_iteration_choice explain = {.slow = 1000};
+    struct prof_capture *capture = slow_steps_record(kind, seed);
+    if (prof_iteration_list(capture, NULL, &explain, &list, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        exit(1);
+    }
+    const struct prof_iteration_row *planted = slow_steps_planted(&list);
+    bool right = false;
+    for (size_t i = 0; i < list.why_count; i++) {
+        const struct prof_iteration_why *why = &list.whys[i];
+        bool own = planted && why->number == planted->number;
+        right |= own && slow_kind_is_named(kind, why);
+        score->named += !planted && why->has_cause;
+        if (verbose && (own || !planted) && !(own && slow_kind_is_named(kind, why)))
+            printf("  %s, seed %llu: %s: %s; %s\n", slow_kind_name(kind), (unsigned long long)seed,
+                   why->has_cause ? prof_part_kind_name(why->parts[why->cause].kind) : "none",
+                   why->seen, why->place.path);
+    }
+    if (verbose && planted && !planted->slow)
+        printf("  %s, seed %llu: not slow\n", slow_kind_name(kind), (unsigned long long)seed);
+    score->runs++;
+    score->right += right;
+    for (size_t s = 0; s < list.series_count; s++) {
+        score->iterations += list.series[s].count;
+        score->slow += list.series[s].slow;
+    }
+    prof_iteration_list_free(&list);
+    prof_close(capture);
+}
+
+static int first_seed, last_seed;
+
+/* Scenes check what they do, which Check only allows in a test. */
+START_TEST(score_all)
+{
+    int right = 0, runs = 0;
+    for (int kind = 0; kind < SLOW_KINDS; kind++) {
+        struct score score = {0};
+        for (int seed = first_seed; seed <= last_seed; seed++)
+            score_run((enum slow_kind)kind, (uint64_t)seed, &score);
+        if (kind == SLOW_KIND_NOTHING) {
+            printf("%-18s a cause is named in %d of %lld iterations\n", slow_kind_name(kind),
+                   score.named, score.iterations);
+            continue;
+        }
+        printf("%-18s %2d of %2d right; slow: %lld of %lld iterations\n",
+               slow_kind_name((enum slow_kind)kind), score.right, score.runs, score.slow,
+               score.iterations);
+        right += score.right;
+        runs += score.runs;
+    }
+    printf("right: %d of %d\n", right, runs);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s FIRST_SEED LAST_SEED [-v]\n", argv[0]);
+        return 2;
+    }
+    first_seed = atoi(argv[1]);
+    last_seed = atoi(argv[2]);
+    verbose = argc > 3;
+    Suite *suite = suite_create("slow_steps");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, score_all);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
