@@ -193,8 +193,8 @@ static void free_usual(struct usual *u)
 /* ---- the first cause ------------------------------------------------------------------------- */
 
 /* A part makes the iteration slow with a tenth of what it takes more, more than in any other that
- * it is compared with; of these the ones with a quarter of the largest are asked when they begin.
- */
+ * it is compared with; of these, those with a quarter of the largest are compared by when they
+ * begin. */
 #define OF_ALL 0.1
 #define OF_LARGEST 0.25
 
