@@ -55,6 +55,10 @@ int ceiling_matmul(struct dev *dev, void *object, const struct ceiling_plan *pla
 /* Whether the plan names one of them. */
 bool ceiling_matmul_wanted(const struct ceiling_plan *plan);
 
+/* The time of calls that perfkit records, under the names of the ceilings record_*: of the calls, not
+ * of recording them. */
+int ceiling_calls(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen, void *user);
+
 /* Every way of copying within the device's memory that dram_copy is the best of, each under that
  * name. */
 int ceiling_copies(struct dev *dev, const struct ceiling_plan *plan, ceiling_seen *seen,

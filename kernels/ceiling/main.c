@@ -4,6 +4,7 @@
  *     ceiling       value: bytes/s, FLOP/s, or ns
  *     sustained     the same after a second of nothing else
  *     library       with --against-libraries: what others reach
+ *     call          with --calls, alone: ns a call
  *     none          no value; how: why
  * A program of its own, started by `perfkit device --measure`: it links the kernels, which the
  * perfkit command does not, and a driver that crashes takes only this one with it.
@@ -20,13 +21,13 @@
 struct request {
     enum dev_backend backend;
     uint32_t nth;
-    bool libraries;
+    bool libraries, calls;
     struct ceiling_plan plan;
 };
 
 static const char usage[] =
     "usage: perfkit-measure [--backend cuda|opencl|cpu] [--device N] [--only NAME,...] [--quick]\n"
-    "                       [--against-libraries]\n"
+    "                       [--against-libraries | --calls]\n"
     "Measures what a device can do. Usually started by `perfkit device --measure`.\n";
 
 static void line(const char *what, const char *name, const double *value, const char *text)
@@ -58,6 +59,12 @@ static void tell(void *user, const struct ceiling_result *result)
         line("sustained", result->name, &result->sustained, "");
     if (result->ok && result->pipe && request->libraries)
         line("library", result->pipe, &result->value, result->how);
+}
+
+static void tell_call(void *user, const struct ceiling_result *result)
+{
+    (void)user;
+    line("call", result->name, &result->value, "");
 }
 
 static void tell_library(void *user, const struct ceiling_result *result)
@@ -104,6 +111,8 @@ static bool read_arguments(int argc, char **argv, struct request *request)
             request->plan.quick = true;
         } else if (strcmp(argv[i], "--against-libraries") == 0) {
             request->libraries = true;
+        } else if (strcmp(argv[i], "--calls") == 0) {
+            request->calls = true;
         } else if (value && strcmp(argv[i], "--only") == 0) {
             request->plan.only = argv[++i];
         } else if (value && strcmp(argv[i], "--backend") == 0) {
@@ -135,12 +144,13 @@ int main(int argc, char **argv)
         return 1;
     }
     line("device", dev_info(dev)->name, NULL, dev_info(dev)->platform);
-    int status = ceiling_measure(dev, &request.plan, tell, &request);
+    int status = request.calls ? ceiling_calls(dev, &request.plan, tell_call, NULL)
+                               : ceiling_measure(dev, &request.plan, tell, &request);
     if (status != 0)
         fprintf(stderr, "perfkit-measure: %s\n", dev_error_text(dev));
     if (status == 0 && request.libraries && ceiling_wanted(&request.plan, "dram_copy"))
         status = ceiling_copies(dev, &request.plan, tell_library, NULL);
-    if (status == 0)
+    if (status == 0 && !request.calls)
         measure_matmul(dev, &request);
     dev_close(dev);
     return status == 0 ? 0 : 1;

@@ -74,6 +74,7 @@ struct dev_queue {
     struct dev *dev;
     void *handle;
     bool recording; /* into a graph */
+    bool untimed;   /* commands have no times of the device */
 };
 
 struct dev_graph {

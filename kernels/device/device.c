@@ -129,7 +129,7 @@ int dev_fail(struct dev *dev, const char *what, const char *format, ...)
 
 /* ---- queues and events ----------------------------------------------------------------------- */
 
-int dev_queue_create(struct dev *dev, struct dev_queue **out)
+static int create_queue(struct dev *dev, bool untimed, struct dev_queue **out)
 {
     struct dev_queue *queue = calloc(1, sizeof *queue);
 
@@ -137,12 +137,23 @@ int dev_queue_create(struct dev *dev, struct dev_queue **out)
     if (!queue)
         return dev_fail(dev, "dev_queue_create", "out of host memory");
     queue->dev = dev;
+    queue->untimed = untimed;
     if (dev->ops->queue_create(queue) != 0) {
         free(queue);
         return -1;
     }
     *out = queue;
     return 0;
+}
+
+int dev_queue_create(struct dev *dev, struct dev_queue **out)
+{
+    return create_queue(dev, false, out);
+}
+
+int dev_queue_create_untimed(struct dev *dev, struct dev_queue **out)
+{
+    return create_queue(dev, true, out);
 }
 
 void dev_queue_destroy(struct dev_queue *queue)

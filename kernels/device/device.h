@@ -231,6 +231,9 @@ void dev_free_host(struct dev_host *host); /* NULL is allowed */
  * owned by the caller. */
 
 int dev_queue_create(struct dev *dev, struct dev_queue **out);
+/* Its commands need not have the device's times (dev_event_duration_ns may fail), which cost time
+ * with OpenCL. */
+int dev_queue_create_untimed(struct dev *dev, struct dev_queue **out);
 void dev_queue_destroy(struct dev_queue *queue); /* NULL is allowed */
 int dev_queue_finish(struct dev_queue *queue);
 

@@ -127,8 +127,8 @@ static int opencl_queue_create(struct dev_queue *queue)
     struct opencl_dev *cl = self(queue->dev);
     cl_int status;
 
-    queue->handle =
-        clCreateCommandQueue(cl->context, cl->device, CL_QUEUE_PROFILING_ENABLE, &status);
+    queue->handle = clCreateCommandQueue(cl->context, cl->device,
+                                         queue->untimed ? 0 : CL_QUEUE_PROFILING_ENABLE, &status);
     return queue->handle ? 0 : fail(queue->dev, "clCreateCommandQueue", status);
 }
 

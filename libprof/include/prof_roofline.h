@@ -18,7 +18,8 @@ extern "C" {
 
 /* Kind, name in files and JSON, unit, words for people. Bandwidths of memory count bytes read plus
  * written, those between memories bytes moved. What fp64 .. tensor_fp8 stand for is what the
- * hardware issues; matmul_* is what the vendor's library makes of it with matrices in memory. */
+ * hardware issues; matmul_* is what the vendor's library makes of it with matrices in memory;
+ * record_* is what recording adds to a call. */
 #define PROF_CEILING_KINDS(X)                                                                      \
     X(DRAM_COPY, "dram_copy", BYTES, "device memory, copy")                                        \
     X(DRAM_READ, "dram_read", BYTES, "device memory, read")                                        \
@@ -45,7 +46,15 @@ extern "C" {
     X(DTOH_PAGEABLE, "dtoh_pageable", BYTES, "device to host, pageable")                           \
     X(PEER_COPY, "peer_copy", BYTES, "device to another device, copy")                             \
     X(LAUNCH, "launch", NS, "launch, one of many")                                                 \
-    X(LAUNCH_LATENCY, "launch_latency", NS, "launch, until seen done")
+    X(LAUNCH_LATENCY, "launch_latency", NS, "launch, until seen done")                             \
+    X(RECORD_LAUNCH, "record_launch", NS, "to record a launch")                                    \
+    X(RECORD_MEMCPY, "record_memcpy", NS, "to record a memcpy")                                    \
+    X(RECORD_MEMSET, "record_memset", NS, "to record a memset")                                    \
+    X(RECORD_SYNC, "record_sync", NS, "to record a synchronization")                               \
+    X(RECORD_CALL, "record_call", NS, "to record another API call")                                \
+    X(RECORD_RANGE, "record_range", NS, "to record an NVTX range")                                 \
+    X(RECORD_NODE, "record_node", NS, "to record a node of a graph")                               \
+    X(RECORD_STACK, "record_stack", NS, "to record a call stack")
 
 enum prof_ceiling_kind {
 #define PROF_CEILING_ROW(kind, name, unit, text) PROF_CEILING_##kind,
@@ -57,7 +66,7 @@ enum prof_ceiling_kind {
 enum prof_ceiling_unit {
     PROF_CEILING_BYTES, /* bytes/s */
     PROF_CEILING_FLOP,  /* floating-point operations/s; a multiply-add is two */
-    PROF_CEILING_NS,    /* ns; the one kind where less is better */
+    PROF_CEILING_NS,    /* ns; where less is better */
 };
 
 struct prof_ceiling {

@@ -47,6 +47,23 @@ for name in $(sed -n 's/^{"what":"\(ceiling\|library\|none\)","name":"\([a-z0-9_
     [ "$name" = libraries ] || grep -q "\"name\": \"$name\"" "$dir/known" || fail "perfkit knows no $name"
 done
 
+# What calls cost, with which perfkit device finds what recording them costs; of all that perfkit records.
+"$measure" --backend "$backend" --quick --calls >"$dir/calls" || fail '--calls'
+calls='record_launch record_memcpy record_memset record_sync record_call record_range'
+[ "$backend" = cuda ] && calls="$calls record_node"
+for name in $calls; do
+    grep -q "^{\"what\":\"call\",\"name\":\"$name\",\"value\":[0-9]" "$dir/calls" || fail "no $name"
+    grep -q "\"name\": \"$name\"" "$dir/known" || fail "perfkit knows no $name"
+done
+if [ "$backend" = opencl ]; then # in turns with and without perfkit; kept unless other work disturbs it
+    if POCL_DEVICES=basic "$perfkit" device opencl:0 --measure --ceilings "$dir/kept" --only record_launch >"$dir/out" 2>&1; then
+        grep -q 'to record a launch  *[0-9]' "$dir/out" || fail 'no cost of recording a launch'
+        grep -q '"record_launch"' "$dir"/kept/* || fail 'it is not kept'
+    else
+        grep -q 'record_launch: the runs differ too much' "$dir/out" || fail 'perfkit device --measure'
+    fi
+fi
+
 if [ "$backend" != cuda ]; then # asked for by its name, what a device lacks is told with the reason
     "$measure" --backend "$backend" --quick --only peer_copy >"$dir/out"
     grep -qxF '{"what":"none","name":"peer_copy","how":"peer_copy: no other device to copy to"}' "$dir/out" || fail 'peer_copy without a peer'
