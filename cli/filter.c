@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "cli/filter.h"
+#include "libprof/base/array.h"
 #include "libprof/base/format.h"
+#include "libprof/include/prof_iterations.h"
 
 /* A list for a message, cut when it grows long. */
 struct list {
@@ -264,11 +266,58 @@ static enum prof_status set_filter_times(const struct prof_capture *capture,
     return PROF_OK;
 }
 
+static int slowest_iteration_first(const void *a, const void *b)
+{
+    const struct prof_iteration_row *x = a, *y = b;
+    return PROF_COMPARE(x->warm_up, y->warm_up)
+               ?: PROF_COMPARE(y->duration_ns, x->duration_ns)
+               ?: PROF_COMPARE(x->number, y->number);
+}
+
+/* The time of one iteration instead of --from and --to. */
+static enum prof_status set_filter_iteration(struct prof_capture *capture,
+                                             const struct cli_filter_options *options,
+                                             struct prof_filter *filter, struct prof_error *err)
+{
+    bool slowest = options->slowest != 0;
+    size_t wanted = slowest ? options->slowest : options->number;
+    const struct prof_filter all = {.process = filter->process,
+                                    .device = filter->device,
+                                    .iteration = filter->iteration,
+                                    .skips = filter->skips,
+                                    .skip = filter->skip};
+    struct prof_iteration_list list;
+    if (options->from != CLI_NO_TIME || options->to != CLI_NO_TIME ||
+        (options->number && options->slowest))
+        return prof_fail(err, PROF_INVALID,
+                         "--iteration-number, --slowest, and --from with --to: give one of them");
+    enum prof_status status = prof_iteration_list(capture, &all, NULL, &list, err);
+    if (status)
+        return status;
+    if (slowest && list.count)
+        qsort(list.rows, list.count, sizeof *list.rows, slowest_iteration_first);
+    if (list.why_none)
+        status = prof_fail(err, PROF_NOTFOUND, "%s: not available: %s",
+                           slowest ? "--slowest" : "--iteration-number", list.why_none);
+    else if (wanted > list.count)
+        status = prof_fail(err, PROF_NOTFOUND, "%s %zu: there are %s",
+                           slowest ? "--slowest" : "--iteration-number", wanted,
+                           prof_counted((int64_t)list.count, "iteration", "iterations").text);
+    if (!status) {
+        const struct prof_iteration_row *row = &list.rows[wanted - 1];
+        filter->begin_ns = row->start_ns;
+        filter->end_ns = row->start_ns + row->duration_ns;
+    }
+    prof_iteration_list_free(&list);
+    return status;
+}
+
 bool cli_filter_any(const struct cli_filter_options *options)
 {
     return options->from != CLI_NO_TIME || options->to != CLI_NO_TIME || options->nvtx ||
            options->process || options->device || options->stream || options->kernel ||
-           options->iteration || options->skip != CLI_NO_SKIP;
+           options->iteration || options->skip != CLI_NO_SKIP || options->number ||
+           options->slowest;
 }
 
 enum prof_status cli_filter_find(struct prof_capture *capture,
@@ -292,7 +341,9 @@ enum prof_status cli_filter_find(struct prof_capture *capture,
     out->filter.skip = out->filter.skips ? (int64_t)options->skip : 0;
     if (!status && (options->nvtx || options->kernel))
         status = check_filter_matches(capture, &out->filter, err);
-    if (!status && (options->iteration || options->skip != CLI_NO_SKIP))
+    if (!status && (options->number || options->slowest))
+        status = set_filter_iteration(capture, options, &out->filter, err);
+    else if (!status && (options->iteration || options->skip != CLI_NO_SKIP))
         status = prof_iterations_check(capture, &out->filter, err);
     return status;
 }

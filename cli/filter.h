@@ -10,7 +10,8 @@ struct cli_filter_options {
     uint64_t from, to; /* ns; CLI_NO_TIME = not given */
     const char *nvtx, *process, *device, *stream, *kernel;
     const char *iteration;
-    unsigned skip; /* CLI_NO_SKIP = not given */
+    unsigned skip;            /* CLI_NO_SKIP = not given */
+    unsigned number, slowest; /* which iteration; 0 = not given */
 };
 #define CLI_NO_TIME UINT64_MAX
 #define CLI_NO_FILTER                                                                              \
@@ -36,6 +37,10 @@ struct cli_filter_options {
                    "what ran in streams of that number or name"),                                  \
         CLI_OPTION(options, member.kernel, "kernel", 'k', TEXT, "REGEX",                           \
                    "kernels whose readable name matches it, a POSIX extended regular expression"), \
+        CLI_OPTION(options, member.number, "iteration-number", 0, COUNT, "N",                      \
+                   "the time of the N-th iteration, as --iterations numbers them"),                \
+        CLI_OPTION(options, member.slowest, "slowest", 0, COUNT, "K",                              \
+                   "the time of the K-th slowest iteration after warm-up"),                        \
         CLI_ITERATION_ROW(options, member.iteration), CLI_SKIP_ROW(options, member.skip)
 
 struct cli_filter {

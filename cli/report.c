@@ -108,6 +108,8 @@ static const struct cli_text_row report_examples[] = {
     {"perfkit report train.sqlite --memory", "What holds the memory, and whether it leaks."},
     {"perfkit report train.sqlite --iterations", "Which iterations are slow."},
     {"perfkit report train.sqlite --why 142", "Why iteration 142 was."},
+    {"perfkit report train.sqlite --slowest 1 --html slow.html",
+     "A page of the slowest iteration alone."},
     {"perfkit report train.sqlite --nvtx step --from 10",
      "Only device work launched in steps, from ten seconds after the start."},
     {"perfkit report train.sqlite --format csv --top 10",
@@ -396,6 +398,11 @@ static bool options_agree(const char *command, const struct report_options *args
     }
     if (parts_wanted(args) > 1) {
         cli_say(command, "--ranks, --memory, --iterations, --why and --stats: give one of them");
+        return false;
+    }
+    if ((args->iterations || args->why) && (args->filter.number || args->filter.slowest)) {
+        cli_say(command, "--iterations and --why number all iterations: give them without "
+                         "--iteration-number and --slowest");
         return false;
     }
     if (args->roofline_of != UINT_MAX && !args->roofline) {

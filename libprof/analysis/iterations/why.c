@@ -426,6 +426,8 @@ static void say_cause(const struct work *w, const struct prof_dissected *one,
     if (key->counts && (double)cell.count > u->counts[p] + 0.5)
         add_words(&words, ", called %s times, usually %.3g", prof_count(cell.count).text,
                   u->counts[p]);
+    else if (key->counts && piece->call)
+        add_words(&words, ", in one call of %s", prof_duration_ns(why->place.duration_ns).text);
     if (!key->name && piece->shape != PROF_NO_SHAPE)
         add_words(&words, " before %s", prof_shape_name(&w->facts->shapes.data[piece->shape]));
     char place[200];
