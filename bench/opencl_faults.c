@@ -612,7 +612,7 @@ static void t_brief(int step)
     static cl_mem a;
     if (!step)
         a = filled(2 * MIB);
-    LAUNCH(queue, "work", 512 << 10, MEM(a), INT(10));
+    LAUNCH(queue, "work", 512 << 10, MEM(a), INT(50));
     must(clFinish(queue), "clFinish");
     host_work(400);
 }
@@ -623,7 +623,7 @@ static void s_brief(int step)
     static float *result;
     if (!step)
         a = filled(2 * MIB), result = host(64 << 10);
-    LAUNCH(queue, "work", 256 << 10, MEM(a), INT(16));
+    LAUNCH(queue, "work", 256 << 10, MEM(a), INT(80));
     get(a, 0, result, 64 << 10);
     host_work(300);
 }

@@ -146,7 +146,7 @@ def t_leak(fixed):
 
     def step():  # an evaluation that keeps its losses, and so their graphs
         loss = F.mse_loss(model(x), x)
-        kept.append(loss.detach() if fixed else loss)
+        kept.append(loss.detach().clone() if fixed else loss)
     return step
 
 
@@ -315,7 +315,7 @@ def loader_step(loader, model, loss):
 def t_loader(fixed):
     torch.set_num_threads(1)
     loader = torch.utils.data.DataLoader(Signals(), batch_size=size(32, 2), num_workers=8 if fixed else 0,
-                                         pin_memory=not SMOKE, prefetch_factor=4 if fixed else 2)
+                                         pin_memory=not SMOKE, prefetch_factor=4 if fixed else None)
     model = mlp(1024, size(16384), size(16384), 1024)
     return loader_step(loader, model, lambda m, x: m(x.repeat(size(128, 1), 1)).square().mean())
 

@@ -87,6 +87,46 @@ bool prof_name_is_matmul(const char *name)
     return false;
 }
 
+/* Is one of `words`, ended by NULL, in the name, whatever its case? */
+static bool holds_one(const char *name, const char *const *list)
+{
+    for (; name && *list; list++)
+        if (strcasestr(name, *list))
+            return true;
+    return false;
+}
+
+bool prof_name_is_library(const char *name)
+{
+    static const char *const holds[] = {
+        "at::native",  "at_cuda_detail", "2at6native", "triton_poi_", "triton_red_",
+        "triton_per_", "fmha_",          "flash_fwd",  "flash_bwd",   "cub::",
+        "thrust::",    "nccl",           "c10::",      NULL};
+    return prof_name_is_vendor(name) || holds_one(name, holds);
+}
+
+bool prof_name_is_streaming(const char *name)
+{
+    static const char *const own[] = {"softmax_warp_", "cunn_SoftMax", "triton_poi_",
+                                      "triton_red_",   "triton_per_",  NULL};
+    static const char *const holds[] = {"elementwise_kernel", "reduce_kernel",  "softmax",
+                                        "layer_norm",         "RowwiseMoments", "LayerNormForward",
+                                        "CatArray",           "dropout",        "masked_fill",
+                                        "DeviceReduce",       "batch_norm",     NULL};
+    return holds_one(name, own) || (prof_name_is_library(name) && holds_one(name, holds));
+}
+
+bool prof_name_is_softmax(const char *name)
+{
+    static const char *const logarithms[] = {"LogSoftMax", "log_softmax", NULL};
+    const char *warp =
+        name ? strstr(name, "softmax_warp_") : NULL; /* <in, out, sum, size, log, ..> */
+    for (int comma = 0; warp && comma < 4; comma++)
+        warp = (warp = strchr(warp, ',')) ? warp + 1 : NULL;
+    return name && strcasestr(name, "softmax") && !holds_one(name, logarithms) &&
+           !(warp && !strncmp(warp, " true", 5));
+}
+
 bool prof_name_is_vendor(const char *name)
 {
     static const char *const begins[] = {"nvjet_",

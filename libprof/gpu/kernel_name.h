@@ -19,6 +19,16 @@ enum prof_precision prof_name_precision(const char *name);
  * can build it otherwise. NULL allowed. */
 bool prof_name_is_vendor(const char *name);
 
+/* The same, and those of PyTorch (ATen), of its compiler (Inductor's Triton kernels), CUB, Thrust
+ * and FlashAttention: the program calls them and cannot change how they are built. */
+bool prof_name_is_library(const char *name);
+
+/* Whether a kernel passes over its data once and computes next to nothing on it, by the names that
+ * PyTorch, its compiler and CUB give theirs: elementwise, reductions, softmax, norms, copies. */
+bool prof_name_is_streaming(const char *name);
+/* A softmax, or its backward pass; not the logarithm of one, which losses take. */
+bool prof_name_is_softmax(const char *name);
+
 /* Whether a kernel multiplies matrices by its name: gemm, matmul, nvjet (cuBLAS), mm, bmm, addmm,
  * mangled or not. A product with a vector (gemv) is none. NULL allowed. */
 bool prof_name_is_matmul(const char *name);

@@ -287,8 +287,8 @@ START_TEST(kernels_per_iteration_are_those_of_most)
 }
 END_TEST
 
-/* Power alone lowers the clock of any device at full load; heat does not. */
-START_TEST(power_is_a_warning_at_most)
+/* Power alone lowers the clock of any device at full load: nothing to fix. Heat is. */
+START_TEST(power_is_information)
 {
     struct prof_findings findings;
     const char *hot = "UPDATE device_clock SET reasons = reasons | 32 WHERE reasons";
@@ -298,7 +298,7 @@ START_TEST(power_is_a_warning_at_most)
     struct prof_capture *capture = bad_program(p, _i ? hot : NULL, &findings);
     const struct prof_finding *finding = finding_of(&findings, "clock-throttling");
     ck_assert_ptr_nonnull(finding);
-    ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_CRITICAL : PROF_SEVERITY_WARNING);
+    ck_assert_int_eq(finding->severity, _i ? PROF_SEVERITY_CRITICAL : PROF_SEVERITY_INFO);
     ck_assert_double_gt(finding->bound_share, 0.2);
     scene_done(capture, &findings);
 }
@@ -437,7 +437,10 @@ START_TEST(a_librarys_occupancy_is_its_own)
         "ampere_sgemm_128x64_nn",
         "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128>(int)",
         "void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1>(int)",
-        "void cutlass::Kernel<Gemm>(int)"};
+        "void cutlass::Kernel<Gemm>(int)",
+        "void at::native::(anonymous namespace)::softmax_warp_forward<c10::Half, 11, false>(int)",
+        "triton_poi_fused_add_gelu_0",
+        "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(int)"};
     struct prof_findings findings;
     struct prof_capture *capture = kernel_loop(names[_i], 13200, 168, 500 * US, 0, &findings);
     bool own = _i == 0 || _i == 7;
@@ -757,11 +760,11 @@ int main(void)
     tcase_add_loop_test(all, the_devices_own_way_is_no_launching, 0, 2);
     tcase_add_test(all, a_chain_is_paid_for_its_longer_way);
     tcase_add_test(all, kernels_per_iteration_are_those_of_most);
-    tcase_add_loop_test(all, power_is_a_warning_at_most, 0, 2);
+    tcase_add_loop_test(all, power_is_information, 0, 2);
     tcase_add_test(all, phases_leak_one_at_a_time);
     tcase_add_loop_test(all, a_kernels_start_stays, 0, 2);
     tcase_add_loop_test(all, causes_come_first, 0, 2);
-    tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 8);
+    tcase_add_loop_test(all, a_librarys_occupancy_is_its_own, 0, 11);
     tcase_add_loop_test(all, an_interpreters_way_is_launching, 0, 2);
     tcase_add_loop_test(all, lost_work_is_not_idle_time, 0, 4);
     tcase_add_loop_test(all, damage_makes_no_nonsense, 0, sizeof damages / sizeof damages[0]);

@@ -103,7 +103,7 @@ struct prof_call_totals {
 #define PROF_LONG_CALL_NS 20000
 
 /* What an interpreter and a framework take from one operator to the next is less. */
-#define PROF_BRIEF_NS 200000
+#define PROF_BRIEF_NS 500000
 
 struct prof_device_facts {
     int64_t id; /* prof_device.physical, 0 = unknown */

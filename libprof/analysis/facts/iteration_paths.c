@@ -63,12 +63,24 @@ bool prof_lane_declares_work(const struct prof_facts *f, const struct prof_range
     return domain && !strcmp(domain, DECLARED_DOMAIN);
 }
 
+/* Threads of PyTorch's autograd engine work for the thread that called backward(), which waits:
+ * their ranges are the engine's only. */
+static bool is_of_engine(const struct prof_facts *f, const struct prof_range_lane *lane)
+{
+    static const char engine[] = "autograd::engine::";
+    const struct prof_range_node *first = &f->ranges.nodes.data[lane->nodes[0]];
+    const char *name = f->range_texts.list.data[first->group];
+    return name && !strncmp(name, engine, sizeof engine - 1);
+}
+
 /* Ranges that a library puts around its own calls are no iterations. */
 static bool is_place(const struct prof_facts *f, const struct prof_range_lane *lane)
 {
-    static const char *const libraries[] = {DECLARED_DOMAIN, "perfkit.collective", "NCCL"};
+    static const char *const libraries[] = {DECLARED_DOMAIN, "perfkit.collective", "NCCL",
+                                            "CCCL"};
     const char *domain = prof_string(f->capture, lane->domain, NULL);
-    return !domain || !is_one_of(domain, libraries, sizeof libraries / sizeof *libraries);
+    return (!domain || !is_one_of(domain, libraries, sizeof libraries / sizeof *libraries)) &&
+           lane->count && !is_of_engine(f, lane);
 }
 
 static bool is_in_time(const struct prof_facts *f, const struct prof_range_node *node)

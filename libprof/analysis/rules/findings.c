@@ -15,7 +15,7 @@
 static const struct prof_rule *const families[] = {
     prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
     prof_rules_fusion, prof_rules_wait,       prof_rules_launch,   prof_rules_roof,
-    prof_rules_kernel, prof_rules_precision,  prof_rules_memory,
+    prof_rules_kernel, prof_rules_precision,  prof_rules_hot,      prof_rules_memory,
 };
 
 /* Limits of the severities, see severity_over_phases: expected to save 20 % of the phases' time and
@@ -435,8 +435,11 @@ static void ask_all(struct prof_judge *judge)
         for (uint32_t d = 0; d < devices; d++) {
             judge->device_index = d;
             judge->device = rule->per_capture ? NULL : &judge->facts->devices.data[d];
+            size_t before = judge->drafts.count;
             if (rule->per_capture || judge->device->kernels || judge->device->copies)
                 rule->judge(judge);
+            if (rule->advice && judge->drafts.count > before)
+                prof_advise(judge, &judge->drafts.data[before], rule->advice);
         }
     }
 }

@@ -7,11 +7,14 @@
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/format.h"
 #include "libprof/base/saturate.h"
+#include "libprof/gpu/kernel_name.h"
+#include "libprof/wire/command.h"
 
 #define CHAIN 3        /* different kernels that follow each other */
 #define SHORT_NS 20000 /* without declared work: kernels whose own work cannot be much */
 
-enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH };
+/* BY_NAME: neither declared nor short, but a framework's kernel that streams through its data. */
+enum fusible { NOT_FUSIBLE, BY_WORK, BY_LENGTH, BY_NAME };
 
 /* FLOP per byte of a launch configuration; NaN when not available. */
 static double intensity_of(const struct prof_judge *judge, const struct prof_shape *shape)
@@ -31,7 +34,11 @@ static unsigned char *classify(struct prof_judge *judge)
         double intensity = intensity_of(judge, shape);
         bool low = isfinite(intensity) && intensity < PROF_STREAMING;
         bool brief = isnan(intensity) && shape->sum_ns / shape->count < SHORT_NS;
-        classes[shape - f->shapes.data] = low ? BY_WORK : brief ? BY_LENGTH : NOT_FUSIBLE;
+        bool named = isnan(intensity) && prof_name_is_streaming(prof_shape_name(shape));
+        classes[shape - f->shapes.data] = low     ? BY_WORK
+                                          : brief ? BY_LENGTH
+                                          : named ? BY_NAME
+                                                  : NOT_FUSIBLE;
     }
     return classes;
 }
@@ -39,6 +46,7 @@ static unsigned char *classify(struct prof_judge *judge)
 struct link {
     uint32_t shape;
     int64_t duration;
+    bool named;
 };
 
 struct chain {
@@ -46,62 +54,114 @@ struct chain {
     const char *first_name, *last_name;
     PROF_ARRAY(struct link) links;
     size_t different; /* neighbours that are: a kernel may come several times in a row */
-    int64_t sum_ns, gap_ns;
+    int64_t sum_ns, gap_ns, copy_ns;
     int64_t host_ns, last_call; /* from call to call */
     int64_t begin, end;
     uint32_t thread, shape, last_shape;
-    bool declared;
+    size_t iteration;
+    bool declared, named;
+    bool softmax, loss;     /* has a softmax; a loss */
+    struct prof_op product; /* of matrices, right before it; duration 0 = none */
 };
 
 struct chains {
     int64_t count, kernels, sum_ns, saved_ns, gap_ns, host_ns, longest;
-    int64_t *saved; /* by shape */
-    bool declared, failed;
+    int64_t *saved;                   /* by shape */
+    int64_t copy_ns;                  /* memcpys within the device between its kernels */
+    int64_t attention_ns, attentions; /* of softmaxes between two products, with those */
+    bool declared, named, failed;
     struct prof_spots spots;
 };
 
-/* All but the longest kernel of a chain are saved. */
-static void save_links(const struct chain *chain, struct chains *all)
+/* All but the longest kernel of a chain are saved; of kernels that are known to stream, all but the
+ * shortest: one that reads what the chain reads and writes what it writes may take no longer. Of a
+ * chain within attention all: nothing of it is written. */
+static void save_links(const struct chain *chain, struct chains *all, bool attention)
 {
-    size_t longest = 0;
+    size_t kept = 0;
     for (size_t i = 1; i < chain->links.count; i++) {
-        if (chain->links.data[i].duration > chain->links.data[longest].duration)
-            longest = i;
+        const struct link *link = &chain->links.data[i], *best = &chain->links.data[kept];
+        if (chain->named ? link->named && (!best->named || link->duration < best->duration)
+                         : link->duration > best->duration)
+            kept = i;
     }
     for (size_t i = 0; i < chain->links.count; i++) {
         const struct link *link = &chain->links.data[i];
-        all->saved_ns += i == longest ? 0 : link->duration;
-        all->saved[link->shape] += i == longest ? 0 : link->duration;
+        all->saved_ns += i == kept && !attention ? 0 : link->duration;
+        all->saved[link->shape] += i == kept && !attention ? 0 : link->duration;
     }
 }
 
-static void close_chain(struct chain *chain, struct chains *all)
+/* Products of matrices that keep their numbers on the chip take this part of their time less: the
+ * scores are written by one and read by the other. */
+#define PRODUCT_PART 0.75
+
+static void save_product(struct chains *all, const struct prof_op *product)
+{
+    int64_t ns = (int64_t)((double)product->duration * PRODUCT_PART);
+    all->kernels++;
+    all->sum_ns += product->duration;
+    all->attention_ns += product->duration;
+    all->saved_ns += ns;
+    all->saved[product->shape] += ns;
+}
+
+/* `next`: the operation that ends it; NULL = another chain. */
+static void close_chain(const struct prof_facts *f, struct chain *chain, struct chains *all,
+                        const struct prof_op *next)
 {
     int64_t different = (int64_t)chain->different;
-    if (different >= CHAIN) {
+    bool attention =
+        chain->links.count && chain->softmax && !chain->loss && chain->product.duration && next &&
+        prof_name_is_matmul(prof_shape_name(&f->shapes.data[next->shape])) &&
+        prof_iteration_since(&f->phase->iterations, next->thread, next->call) == chain->iteration;
+    if (attention) {
+        save_product(all, &chain->product);
+        save_product(all, next);
+        all->attention_ns += chain->sum_ns;
+        all->attentions++;
+    }
+    if (chain->links.count && (different >= CHAIN || attention)) {
         all->count++;
         all->kernels += (int64_t)chain->links.count;
         all->sum_ns += chain->sum_ns;
-        save_links(chain, all);
+        save_links(chain, all, attention);
         all->gap_ns += chain->gap_ns;
+        all->copy_ns += chain->named ? chain->copy_ns : 0;
         all->host_ns += chain->host_ns;
         all->declared |= chain->declared;
+        all->named |= chain->named;
         all->longest = different > all->longest ? different : all->longest;
         prof_spots_add(&all->spots, (struct prof_spot){chain->begin, chain->end - chain->begin,
                                                        chain->stream, chain->thread, chain->shape});
     }
+    bool product = next && prof_name_is_matmul(prof_shape_name(&f->shapes.data[next->shape]));
+    if (next || chain->links.count)
+        chain->product = product ? *next : (struct prof_op){0};
     chain->links.count = chain->different = 0;
 }
 
-static void begin_chain(struct chain *chain, const struct prof_op *op, const char *name)
+static void begin_chain(const struct prof_facts *f, struct chain *chain, const struct prof_op *op,
+                        const char *name)
 {
     struct chain fresh = {.stream = op->stream,
                           .begin = op->start,
                           .thread = op->thread,
                           .shape = op->shape,
+                          .iteration =
+                              prof_iteration_since(&f->phase->iterations, op->thread, op->call),
+                          .product = chain->product,
                           .first_name = name};
     memcpy(&fresh.links, &chain->links, sizeof fresh.links);
     *chain = fresh;
+}
+
+/* Memcpys within the device pass on what they read, and memsets prepare what a library adds up in:
+ * neither ends a chain of a framework's kernels. */
+static bool passes(const struct prof_facts *f, const struct prof_op *op, enum prof_op_kind kind)
+{
+    const struct prof_shape *shape = &f->shapes.data[op->shape];
+    return kind == PROF_OP_MEMSET || (prof_is_copy(shape) && shape->copy_kind == WIRE_COPY_DTOD);
 }
 
 /* Of each kernel that follows another in a stream, how often it does, and how often it was queued
@@ -118,6 +178,8 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
     bool ok = true;
     while (ok && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
+            continue;
+        if (passes(f, op, kind))
             continue;
         bool fusible = kind == PROF_OP_KERNEL && classes[op->shape];
         if (fusible && last.duration && last.stream == op->stream) {
@@ -136,19 +198,23 @@ static bool read_neighbours(const struct prof_judge *judge, const unsigned char 
 /* Names, not configurations, distinguish neighbours. A chain that comes back to its first kernel
  * has begun anew. */
 static void extend(const struct prof_facts *f, struct chain *chain, struct chains *all,
-                   const struct prof_map *neighbours, const struct prof_op *op, bool declared)
+                   const struct prof_map *neighbours, const struct prof_op *op, enum fusible class)
 {
     const char *name = prof_shape_name(&f->shapes.data[op->shape]);
+    bool named = class == BY_NAME, declared = class == BY_WORK;
     bool anew = chain->first_name == name && chain->last_name != name;
+    if (named || chain->named) /* expressions come back to an operation, iterations end */
+        anew =
+            prof_iteration_since(&f->phase->iterations, op->thread, op->call) != chain->iteration;
     bool follows =
         chain->links.count && chain->stream == op->stream && !anew && op->start >= chain->end;
     int64_t gap = follows ? prof_subtract(op->start, chain->end) : 0;
     const uint64_t *times =
         follows ? prof_map_get(neighbours, (uint64_t)chain->last_shape << 32 | op->shape) : NULL;
     if (!times || 2 * (*times >> 32) < (uint32_t)*times)
-        close_chain(chain, all);
+        close_chain(f, chain, all, NULL);
     if (!chain->links.count)
-        begin_chain(chain, op, name);
+        begin_chain(f, chain, op, name);
     else
         chain->gap_ns += gap < SHORT_NS ? gap : SHORT_NS;
     chain->different += chain->last_name != name;
@@ -159,13 +225,16 @@ static void extend(const struct prof_facts *f, struct chain *chain, struct chain
     chain->last_call = op->call == PROF_UNKNOWN ? chain->last_call : op->call;
     struct link *slot = prof_array_add(&chain->links);
     if (slot)
-        *slot = (struct link){op->shape, op->duration};
+        *slot = (struct link){op->shape, op->duration, named};
     all->failed |= !slot;
     chain->last_name = name;
     chain->last_shape = op->shape;
     chain->sum_ns += op->duration;
     chain->end = op->start + op->duration;
     chain->declared |= declared;
+    chain->named |= named;
+    chain->softmax |= named && prof_name_is_softmax(name);
+    chain->loss |= strstr(name, "nll_loss") != NULL;
 }
 
 static bool find_chains(struct prof_judge *judge, struct chains *all)
@@ -182,12 +251,14 @@ static bool find_chains(struct prof_judge *judge, struct chains *all)
     while (classes && all->saved && !all->failed && (op = prof_facts_next(f, &walk, &kind))) {
         if (f->shapes.data[op->shape].device != judge->device_index || !prof_facts_launched(f, op))
             continue;
-        if (kind == PROF_OP_KERNEL && classes[op->shape])
-            extend(f, &chain, all, &neighbours, op, classes[op->shape] == BY_WORK);
+        if (chain.links.count && chain.named && passes(f, op, kind))
+            chain.copy_ns += kind == PROF_OP_TRANSFER ? op->duration : 0;
+        else if (kind == PROF_OP_KERNEL && classes[op->shape])
+            extend(f, &chain, all, &neighbours, op, classes[op->shape]);
         else
-            close_chain(&chain, all);
+            close_chain(f, &chain, all, op);
     }
-    close_chain(&chain, all);
+    close_chain(f, &chain, all, NULL);
     bool ok = classes && all->saved && !all->failed;
     prof_array_free(&chain.links);
     prof_map_free(&neighbours);
@@ -234,22 +305,36 @@ static void tell_chains(struct prof_judge *judge, const struct chains *all)
     int64_t between = all->declared && all->host_ns > all->gap_ns ? all->host_ns : all->gap_ns;
     int64_t launch = between - dispatch;
     struct speed_up gain = speed_up_of(judge, all, between);
-    struct prof_draft *draft = prof_found(judge, all->declared ? 0.7 : 0.3);
+    bool attention = 2 * all->attention_ns > all->sum_ns;
+    struct prof_draft *draft =
+        prof_found(judge, all->declared || all->named || attention ? 0.7 : 0.3);
     prof_numbers(draft, {"chains", (double)all->count}, {"longest", (double)all->longest},
                  {"kernels", (double)all->kernels}, {"kernel_ns", (double)all->sum_ns},
                  {"between_ns", (double)between}, {"share", gain.share},
                  {"chains_factor", gain.chains}, {"whole_factor", gain.whole});
     claim_links(judge, draft, all);
-    if (all->declared) {
+    if (all->copy_ns)
+        prof_claim(judge, draft, "memcpy_ns", PROF_SLICE_COPY_DEVICE, all->copy_ns);
+    if (all->declared || all->named)
         prof_claim(judge, draft, "idle_queued_ns", PROF_SLICE_DISPATCH, dispatch);
+    if (all->declared) {
         prof_claim(judge, draft, "idle_launch_ns", PROF_SLICE_LAUNCH, launch);
     }
-    prof_say(draft,
-             "{chains|chain|chains} of up to {longest|different kernel|different kernels} that %s "
-             "follow each other in one stream: {kernel_ns} in all and {between_ns} between them. "
-             "One kernel could keep what they pass on in registers: at most {chains_factor}x "
-             "faster on {share} of the time, {whole_factor}x in all.",
-             all->declared ? "move memory rather than compute" : "are short");
+    if (attention) {
+        prof_numbers(draft, {"attentions", (double)all->attentions});
+        prof_say(draft,
+                 "{attentions|time|times} a softmax between two products of matrices writes the "
+                 "scores of attention to memory: {kernel_ns} in all. One kernel keeps them on the "
+                 "chip (scaled_dot_product_attention, FlashAttention, cuDNN): at most "
+                 "{chains_factor}x faster on {share} of the time, {whole_factor}x in all.");
+    } else {
+        prof_say(draft,
+                 "{chains|chain|chains} of up to {longest|different kernel|different kernels} that "
+                 "%s follow each other in one stream: {kernel_ns} in all and {between_ns} between "
+                 "them. One kernel could keep what they pass on in registers: at most "
+                 "{chains_factor}x faster on {share} of the time, {whole_factor}x in all.",
+                 all->declared || all->named ? "move memory rather than compute" : "are short");
+    }
     prof_places(judge, draft, &all->spots);
 }
 
@@ -266,23 +351,31 @@ static void fusion_candidate(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_fusion[] = {
-    {.page = {.id = "fusion-candidate",
-              .title = "Neighbouring kernels that could be one",
-              .fires = "At least three chains of three or more different kernels that follow each "
-                       "other in one stream, mostly queued or within 20 us, each with declared or "
-                       "counted work below "
-                       "4 FLOP per byte, or, where neither is known, shorter than 20 us.",
-              .why = "Each kernel writes its result to memory and the next one reads it back; "
-                     "kernels that do little else spend their time on that and on starting.",
-              .fix = "Compute the chain in one kernel, element by element.",
-              .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
-              .opencl = "One kernel.",
-              .pytorch = "torch.compile; fused operators (torch.nn.functional.*, Triton, Apex).",
-              .bound = "For each chain, the sum of its kernels without the longest one, and, where "
-                       "work was declared, the idle time between them or, if longer, the host's "
-                       "from launch to launch.",
-              .limits = "That one kernel reads what the one before wrote is not seen.",
-              .needs = "kernels; declared work or counters make it certain"},
+    {.page =
+         {.id = "fusion-candidate",
+          .title = "Neighbouring kernels that could be one",
+          .fires = "At least three chains of three or more different kernels that follow each "
+                   "other in one stream, mostly queued or within 20 us, each with declared or "
+                   "counted work below "
+                   "4 FLOP per byte, or, where neither is known, shorter than 20 us or one of "
+                   "a framework's kernels for elementwise work, reductions, norms, softmax and "
+                   "copies. Also a softmax of 20 us or more between two products of matrices.",
+          .why = "Each kernel writes its result to memory and the next one reads it back; "
+                 "kernels that do little else spend their time on that and on starting.",
+          .fix = "Compute the chain in one kernel, element by element.",
+          .cuda = "One kernel; CUTLASS epilogues; NVRTC where the chain is not known before.",
+          .opencl = "One kernel.",
+          .pytorch = "torch.compile; fused operators: torch.nn.functional.* (gelu, layer_norm, "
+                     "scaled_dot_product_attention), Triton, Apex.",
+          .bound =
+              "For each chain, the sum of its kernels without the longest one (where, without the "
+              "shortest; of attention all, "
+              "and three quarters of both products), and, where work was declared, the idle time "
+              "between them or, if longer, the host's "
+              "from launch to launch.",
+          .limits = "That one kernel reads what the one before wrote is not seen.",
+          .needs = "kernels; declared work or counters make it certain"},
+     .advice = PROF_ADVICE_LAUNCHES,
      .judge = fusion_candidate},
     {.judge = NULL},
 };

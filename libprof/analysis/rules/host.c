@@ -237,9 +237,10 @@ static void host_starvation(struct prof_judge *judge)
                  {"longest_ns", (double)d->longest_pause_ns}, {"gaps", (double)d->gaps});
     prof_claim(judge, draft, "idle_host_ns", PROF_SLICE_HOST, host);
     prof_claim(judge, draft, "idle_woken_ns", PROF_SLICE_SYNC, woken);
-    prof_say(draft,
-             "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
-             "something other than launching or waiting for it; the longest time for {longest_ns}.");
+    prof_say(
+        draft,
+        "The device is idle for {idle_ns}, {idle_share} of the time, because the host does "
+        "something other than launching or waiting for it; the longest time for {longest_ns}.");
     if (between)
         prof_say(draft,
                  " Most of it lies between the iterations (%s): by design where the program waits "
@@ -340,6 +341,7 @@ const struct prof_rule prof_rules_host[] = {
               .limits = "A service that waits for requests is idle by design; where NVTX ranges "
                         "mark its requests, the finding says that the device is idle between them.",
               .needs = "kernels with their calls"},
+     .advice = PROF_ADVICE_HOST,
      .judge = host_starvation},
     {.judge = NULL},
 };

@@ -43,16 +43,26 @@ struct prof_judge {
     bool failed; /* out of memory */
 };
 
+/* What of a finding a framework's operators are looked up for (framework.c). */
+enum prof_advice {
+    PROF_ADVICE_NONE,
+    PROF_ADVICE_LAUNCHES, /* who launches kernels */
+    PROF_ADVICE_WAITS,    /* who reads small values back */
+    PROF_ADVICE_HOST,     /* in what the host is busy */
+};
+
 struct prof_rule {
     struct prof_rule_page page;
     bool per_capture; /* judged once, not per device */
+    enum prof_advice advice;
     void (*judge)(struct prof_judge *judge);
 };
 
 /* Families of rules, each ended by one without an id. */
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
     prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
-    prof_rules_ranks[], prof_rules_roof[], prof_rules_precision[], prof_rules_memory[];
+    prof_rules_ranks[], prof_rules_roof[], prof_rules_precision[], prof_rules_hot[],
+    prof_rules_memory[];
 
 /* FLOP per byte: below, memory and not arithmetic takes the time anywhere. */
 #define PROF_STREAMING 4.0
@@ -152,6 +162,10 @@ bool prof_is_unbatched(const struct prof_judge *judge, const struct prof_shape *
 /* The host's own time between kernels, which rules about launching blame on an interpreter; 0 where
  * none of them speaks or nothing is interpreted. */
 int64_t prof_interpreting_ns(struct prof_judge *judge);
+
+/* Say which operator of the framework is behind most of it, and what its user calls instead; false
+ * where none of those that a remedy is known for is. */
+bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_advice what);
 
 /* Say in what function the host was while the judge's device had nothing to do, where samples of
  * the processors show it (--cpu-sample). */

@@ -111,7 +111,9 @@ static void small_grid(struct prof_judge *judge)
     if (!hits.worst)
         return;
     int64_t blocks = prof_config_blocks(hits.worst->config);
-    struct prof_draft *draft = prof_found(judge, 0.4);
+    /* What a library launches is as its user's sizes make it. */
+    bool own = !prof_name_is_library(hits.worst->config->name);
+    struct prof_draft *draft = prof_found(judge, own ? 0.4 : 0.2);
     prof_numbers(draft, {"launches", (double)hits.count}, {"units", (double)units},
                  {"blocks", (double)blocks}, {"kernel_ns", (double)hits.time_ns},
                  {"costliest_ns", (double)hits.worst->sum_ns});
@@ -187,7 +189,7 @@ static double part_latency(const struct prof_judge *judge, const struct prof_sha
 {
     struct prof_occupancy occupancy;
     if (!occupancy_of(judge, shape, &occupancy) || occupancy.share >= LOW ||
-        prof_name_is_vendor(shape->config->name))
+        prof_name_is_library(shape->config->name))
         return 0;
     if (part_last_round(judge, shape) >= EMPTY_ROUND)
         return 0; /* more blocks a unit are fewer rounds: one fault, reported once */
@@ -309,8 +311,10 @@ const struct prof_rule prof_rules_kernel[] = {
     {.page =
          {.id = "small-grid",
           .title = "Fewer blocks than the device has units",
-          .fires = "Launches with fewer blocks (work-groups) than multiprocessors (compute units), "
-                   "but for those in rows of one kernel, which unbatched-kernels reports.",
+          .fires =
+              "Launches with fewer blocks (work-groups) than multiprocessors (compute units), "
+              "but for those in rows of one kernel, which unbatched-kernels reports. Info where "
+              "the costliest is a library's kernel.",
           .why = "A block runs on one unit; the others have nothing to do.",
           .fix = "More, smaller blocks; split the reduction dimension; batch; or run several such "
                  "kernels side by side.",
@@ -343,8 +347,8 @@ const struct prof_rule prof_rules_kernel[] = {
               .title = "Registers, shared memory or block size limit occupancy",
               .fires =
                   "Theoretical occupancy below 80 %. Not where tail-effect reports a fifth of the "
-                  "kernel or more: more blocks a unit make fewer rounds. Not kernels that cuBLAS, "
-                  "cuDNN and cuFFT bring along, by their names: they are tuned that way.",
+                  "kernel or more: more blocks a unit make fewer rounds. Not kernels of libraries "
+                  "and compilers, by their names: their registers are not the program's.",
               .why = "Few resident threads hide little latency. It does no harm where the kernel "
                      "is near a roof all the same.",
               .fix = "Lower what limits: registers by launch bounds, shared memory by smaller "
@@ -359,6 +363,11 @@ const struct prof_rule prof_rules_kernel[] = {
               .limits = "Theoretical occupancy only; its confidence is low: 0.4 x (1 - occupancy).",
               .needs = "kernels with registers and shared memory, CUDA device attributes"},
      .judge = low_occupancy},
+    {.judge = NULL},
+};
+
+/* Behind all others: it says where the time goes, and is given what no cause was. */
+const struct prof_rule prof_rules_hot[] = {
     {.page = {.id = "hot-kernel",
               .title = "One kernel dominates",
               .fires = "A launch configuration has the device alone for 10 % of the time or more, "

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "libprof/analysis/rules/judge.h"
+#include "libprof/analysis/rules/copies.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
 
@@ -248,6 +248,7 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
     int64_t waits = calls[WIRE_CLASS_SYNC].count + calls[WIRE_CLASS_TRANSFER].count;
     return prof_is_cuda(judge) && steps >= 3 && l->kernels / steps >= 10 &&
            l->in_graphs * 2 <= l->kernels && waits <= 2 * steps + 2 &&
+           !prof_scalar_readbacks(judge).count && /* no graph waits for the host */
            !calls[WIRE_CLASS_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
@@ -306,47 +307,6 @@ static void launch_bound(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_launch[] = {
-    {.page = {.id = "graph-candidate",
-              .title = "The same kernels in every step, launched one by one",
-              .fires =
-                  "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
-                  "the median, with at most two waits a step, no allocation, not in graphs.",
-              .why = "The host launches each kernel anew, with the same arguments; a graph is "
-                     "launched once for all of them.",
-              .fix = "Capture the step once and replay it.",
-              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
-                      "cudaGraphExecKernelNodeSetParams where an argument changes.",
-              .opencl = NULL,
-              .pytorch = "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
-                         "torch.compile(mode=\"reduce-overhead\").",
-              .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
-                       "far as the kernels do not hide it, and of each kernel what starting it "
-                       "takes: as long as the shortest one, 1 us at most. In Python also the "
-                       "host's pauses below 200 us from kernel to kernel.",
-              .limits = "Whether arguments and shapes stay the same is not seen, nor what Python "
-                        "does between two kernels.",
-              .needs = "kernels with their calls, and iterations"},
-     .judge = graph_candidate},
-    {.page = {.id = "launch-bound",
-              .title = "Kernels are shorter than their launches",
-              .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
-                       "call, and the device idle because of launching. Silent where "
-                       "graph-candidate says what to do about it.",
-              .why = "The device finishes a kernel before the host has launched the next one.",
-              .fix =
-                  "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
-              .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
-              .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
-              .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
-              .bound =
-                  "Idle time between kernels that launching makes, less what the device takes from "
-                  "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
-                  "the kernels do not hide it, and of each kernel what starting it takes: as long "
-                  "as the shortest one, 1 us at most. "
-                  "In Python also the host's pauses below 200 us from kernel to kernel.",
-              .limits = "What recording the launches costs is part of it.",
-              .needs = "kernels with their calls"},
-     .judge = launch_bound},
     {.page =
          {.id = "unbatched-kernels",
           .title = "One kernel launched again and again on small pieces",
@@ -367,6 +327,52 @@ const struct prof_rule prof_rules_launch[] = {
           .limits = "Launches that depend on each other (a time step after the other) cannot be "
                     "one; kernels that run side by side in streams are not counted as alone.",
           .needs = "kernels with their configuration"},
+     .advice = PROF_ADVICE_LAUNCHES,
      .judge = unbatched_kernels},
+    {.page = {.id = "graph-candidate",
+              .title = "The same kernels in every step, launched one by one",
+              .fires =
+                  "On CUDA: ten kernels a step or more, equally often in each, 20 us or less in "
+                  "the median, with at most two waits a step, no allocation, not in graphs.",
+              .why = "The host launches each kernel anew, with the same arguments; a graph is "
+                     "launched once for all of them.",
+              .fix = "Capture the step once and replay it.",
+              .cuda = "cudaStreamBeginCapture, cudaGraphInstantiate, cudaGraphLaunch; "
+                      "cudaGraphExecKernelNodeSetParams where an argument changes.",
+              .opencl = NULL,
+              .pytorch =
+                  "torch.cuda.graph(), torch.cuda.make_graphed_callables, "
+                  "torch.compile(mode=\"reduce-overhead\"); a larger batch does more with as "
+                  "many launches.",
+              .bound = "Idle time between kernels that launching makes, less 0.6 us per node as "
+                       "far as the kernels do not hide it, and of each kernel what starting it "
+                       "takes: as long as the shortest one, 1 us at most. In Python also the "
+                       "host's pauses below 500 us from kernel to kernel.",
+              .limits = "Whether arguments and shapes stay the same is not seen, nor what Python "
+                        "does between two kernels.",
+              .needs = "kernels with their calls, and iterations"},
+     .advice = PROF_ADVICE_LAUNCHES,
+     .judge = graph_candidate},
+    {.page = {.id = "launch-bound",
+              .title = "Kernels are shorter than their launches",
+              .fires = "Twenty kernels or more whose median is below 10 us or twice the launching "
+                       "call, and the device idle because of launching. Silent where "
+                       "graph-candidate says what to do about it.",
+              .why = "The device finishes a kernel before the host has launched the next one.",
+              .fix =
+                  "Fewer, larger kernels: fuse neighbours, batch, or launch a whole step at once.",
+              .cuda = "CUDA graphs; programmatic dependent launch; one kernel with a loop inside.",
+              .opencl = "Fuse kernels; out-of-order queue with larger NDRanges; clFlush early.",
+              .pytorch = "torch.compile, larger batches, fused optimizers (fused=True).",
+              .bound =
+                  "Idle time between kernels that launching makes, less what the device takes from "
+                  "one kernel to the next where they are queued, and 0.6 us per kernel as far as "
+                  "the kernels do not hide it, and of each kernel what starting it takes: as long "
+                  "as the shortest one, 1 us at most. "
+                  "In Python also the host's pauses below 500 us from kernel to kernel.",
+              .limits = "What recording the launches costs is part of it.",
+              .needs = "kernels with their calls"},
+     .advice = PROF_ADVICE_LAUNCHES,
+     .judge = launch_bound},
     {.judge = NULL},
 };

@@ -163,6 +163,8 @@ static void spot_kept(const struct prof_judge *judge, struct prof_spots *spots)
 
 /* What leaks: call paths that go on keeping memory from step to step. Of several phases the one
  * that grows most: an iteration of one keeps nothing of another. */
+#define ENDLESS 1e7 /* iterations: a leak that fills no memory until then is info */
+
 struct leaks {
     int64_t paths, count, bytes;
     double growth;
@@ -190,6 +192,13 @@ static struct leaks sum_leaks(const struct prof_judge *judge)
     return leaks;
 }
 
+/* Within the iterations that a run may have? */
+static bool fills_memory(const struct prof_judge *judge, double growth)
+{
+    const struct prof_device *device = judge->device->device;
+    return !device || device->memory_bytes <= 0 || growth * ENDLESS >= (double)device->memory_bytes;
+}
+
 static void memory_leak(struct prof_judge *judge)
 {
     enum prof_state state = prof_info(judge->facts->capture)->state;
@@ -213,7 +222,7 @@ static void memory_leak(struct prof_judge *judge)
         phase ? " of " : "", phase ? phase : "", leaks.worst->brief);
     free(phase);
     draft->about_memory = true;
-    draft->most = PROF_SEVERITY_WARNING;
+    draft->most = fills_memory(judge, leaks.growth) ? PROF_SEVERITY_WARNING : PROF_SEVERITY_INFO;
     draft->finding.bytes = leaks.bytes;
     prof_places(judge, draft, &spots);
 }

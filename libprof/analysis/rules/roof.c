@@ -101,7 +101,8 @@ static void clock_throttling(struct prof_judge *judge)
         "MHz; {lowered} of {samples|sample|samples} show that something lowered the clock (%s).",
         reasons);
     if (clocks->reasons == POWER_CAP)
-        draft->most = PROF_SEVERITY_WARNING; /* so a device runs that is fully loaded */
+        draft->most =
+            PROF_SEVERITY_INFO; /* so a device runs that is fully loaded: nothing to fix */
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
         if (prof_is_kernel(shape))

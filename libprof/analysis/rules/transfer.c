@@ -266,6 +266,7 @@ const struct prof_rule prof_rules_transfer[] = {
           .limits =
               "perfkit does not see what the value is used for, only that the host waits for it.",
           .needs = "memcpys with their calls"},
+     .advice = PROF_ADVICE_WAITS,
      .judge = scalar_readback},
     {.page = {.id = "small-transfers",
               .title = "Many small memcpys",
@@ -296,7 +297,9 @@ const struct prof_rule prof_rules_transfer[] = {
               .fix = "Allocate what is copied page-locked, once, and copy asynchronously.",
               .cuda = "cudaHostAlloc or cudaHostRegister, then cudaMemcpyAsync on a stream.",
               .opencl = "A buffer with CL_MEM_ALLOC_HOST_PTR, mapped once, as the host's side.",
-              .pytorch = "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`.",
+              .pytorch =
+                  "DataLoader(pin_memory=True) and `.to(device, non_blocking=True)`; what stays "
+                  "the same only once: register_buffer, or `.to(device)` before the loop.",
               .bound = "Exposed time of those copies x (1 - their rate / the rate of page-locked "
                        "copies in this capture, else of the fastest link), and the idle time "
                        "around their calls, at most as long as they take.",

@@ -301,6 +301,7 @@ const struct prof_rule prof_rules_wait[] = {
           .limits = "A wait that hides behind the next one costs nothing when it is removed: the "
                     "replayed figure takes that into account.",
           .needs = "API calls and kernels"},
+     .advice = PROF_ADVICE_WAITS,
      .judge = sync_stall},
     {.page =
          {.id = "serial-streams",

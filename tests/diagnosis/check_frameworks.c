@@ -1,0 +1,216 @@
+/* Findings about what PyTorch launches: known by its kernels' names and its operators' ranges, and
+ * told in its words. See scene.h. */
+#include <string.h>
+
+#include "libprof/gpu/kernel_name.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/programs.h"
+
+#define MUL "void at::native::elementwise_kernel<MulFunctor>(int)"
+#define ADD "void at::native::elementwise_kernel<AddFunctor>(int)"
+#define TANH "void at::native::elementwise_kernel<tanh>(int)"
+#define SOFTMAX "cunn_SoftMaxForward<SoftMaxForwardEpilogue>(int)"
+#define LOG_SOFTMAX "cunn_SoftMaxForward<LogSoftMaxForwardEpilogue>(int)"
+#define PRODUCT "nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_TNT"
+#define FP32 "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize256x64x8_stage3_ffma_kernel__5x_cublas"
+#define TF32 "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_kernel__5x_cublas"
+
+/* Iterations that launch these kernels in turn; names end with NULL. The whole of one in *step_ns.
+ */
+static struct prof_capture *run_kernels(const char *const *names, const int64_t *ns,
+                                        struct prof_findings *findings)
+{
+    struct scene s;
+    int configs[16], count = 0;
+    scene_open(&s, "cuda", "gpu");
+    for (; names[count]; count++)
+        configs[count] = scene_config(&s, names[count], 13200, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < count; k++)
+            scene_kernel(&s, 0, configs[k], ns[k]);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, findings);
+    findings_list(findings);
+    findings_check(findings);
+    return capture;
+}
+
+/* Operations come back within an expression: one chain all the same. What is left is the shortest.
+ */
+START_TEST(an_expression_is_a_chain)
+{
+    static const char *const names[] = {MUL, ADD, MUL, TANH, ADD, MUL, NULL};
+    static const int64_t ns[] = {100 * US, 150 * US, 100 * US, 100 * US, 150 * US, 150 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(names, ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "fusion-candidate");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_int_eq(finding->severity, PROF_SEVERITY_CRITICAL);
+    ck_assert_int_ge(finding->alone_ns, (STEPS - 1) * (int64_t)(650 * US));
+    ck_assert_ptr_null(strstr(finding->seen, "attention"));
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* Two of them are what a program needs; names of other programs say nothing. */
+START_TEST(few_or_unknown_kernels_are_no_chain)
+{
+    static const char *const few[] = {MUL, ADD, PRODUCT, NULL};
+    static const char *const unknown[] = {"mul", "add", "tanh_of", "sub", NULL};
+    static const int64_t ns[] = {100 * US, 150 * US, 100 * US, 150 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(_i ? few : unknown, ns, &findings);
+    ck_assert_ptr_null(finding_of(&findings, "fusion-candidate"));
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* 0: attention. 1: a loss. 2: no second product. 3: so small that launching is what it takes. */
+START_TEST(a_softmax_between_products_is_attention)
+{
+    static const char *const attention[] = {PRODUCT, MUL, SOFTMAX, PRODUCT, NULL};
+    static const char *const loss[] = {PRODUCT, MUL, LOG_SOFTMAX, PRODUCT, NULL};
+    static const char *const last[] = {PRODUCT, MUL, SOFTMAX, NULL};
+    static const char *const *const all[] = {attention, loss, last, attention};
+    static const int64_t ns[] = {200 * US, 300 * US, 500 * US, 200 * US};
+    static const int64_t brief[] = {9 * US, 9 * US, 9 * US, 9 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(all[_i], _i == 3 ? brief : ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "fusion-candidate");
+    bool found = finding && strstr(finding->seen, "scaled_dot_product_attention");
+    ck_assert(found == (_i == 0));
+    if (found) { /* all of the two, and a part of the products */
+        ck_assert_int_ge(finding->alone_ns, (STEPS - 1) * (int64_t)(800 * US));
+        ck_assert_int_le(finding->alone_ns, (STEPS - 1) * (int64_t)(1200 * US));
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
+START_TEST(products_without_tensor_cores_are_named)
+{
+    static const char *const names[][2] = {{FP32, NULL}, {TF32, NULL}, {PRODUCT, NULL}};
+    static const int64_t ns[] = {500 * US};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_kernels(names[_i], ns, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "low-precision");
+    ck_assert((finding != NULL) == (_i == 0));
+    if (finding) {
+        ck_assert_int_eq(finding->severity, PROF_SEVERITY_WARNING);
+        ck_assert_ptr_nonnull(strstr(finding->seen, "TF32"));
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* What the sentence of `rule` says of operators, of launches or reads within a range of that name.
+ */
+static void check_advice(const char *range, const char *rule, bool reads, const char *words)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, MUL, 132, 256, 32), other = scene_config(&s, ADD, 132, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, other, 2 * US);
+        for (int k = 0; k < 12; k++) {
+            scene_push(&s, range);
+            scene_kernel(&s, 0, k % 2 ? config : other, 2 * US);
+            if (reads)
+                scene_copy(&s, 0, SCENE_DOWN, SCENE_PINNED, 8, 2 * US, true);
+            scene_pop(&s);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, rule);
+    findings_list(&findings);
+    findings_check(&findings);
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((strstr(finding->seen, words) != NULL) == (*range != 'x'));
+    scene_done(capture, &findings);
+}
+
+START_TEST(an_operator_brings_its_remedy)
+{
+    check_advice("Optimizer.step#AdamW.step", "graph-candidate", false, "fused=True");
+    check_advice("aten::lstm_cell", "graph-candidate", false, "nn.LSTM");
+    check_advice("x", "graph-candidate", false, "of the launches");
+    check_advice("aten::nonzero", "scalar-readback", true, "torch.where");
+    check_advice("aten::_local_scalar_dense", "scalar-readback", true, ".detach()");
+    check_advice("x", "scalar-readback", true, "of these reads");
+}
+END_TEST
+
+/* The engine's thread works for the one that waits in backward(): its ranges are no iterations. */
+START_TEST(the_engines_ranges_are_no_iterations)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    scene_second(&s, false, false);
+    int config = scene_config(&s, MUL, 132, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_as(&s, 0);
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 20 * US);
+        scene_as(&s, 1);
+        for (int k = 0; k < 6; k++) {
+            scene_push(&s, "autograd::engine::evaluate_function: MulBackward0");
+            scene_kernel(&s, 0, config, 20 * US);
+            scene_pop(&s);
+        }
+        scene_sync(&s);
+        scene_as(&s, 0);
+        scene_host(&s, 200 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    ck_assert_int_eq((int)findings.phase_count, 1);
+    ck_assert_str_eq(findings.phases[0].name, "step");
+    scene_done(capture, &findings);
+}
+END_TEST
+
+START_TEST(a_logarithm_is_no_softmax)
+{
+    ck_assert(
+        prof_name_is_softmax("void softmax_warp_forward<c10::Half, c10::Half, float, 11, false, "
+                             "false>(c10::Half*)"));
+    ck_assert(
+        !prof_name_is_softmax("void softmax_warp_forward<float, float, float, 11, true, false>("
+                              "float*)"));
+    ck_assert(
+        prof_name_is_softmax("void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, "
+                             "float>"));
+    ck_assert(!prof_name_is_softmax("cunn_SoftMaxForward<4, LogSoftMaxForwardEpilogue>"));
+    ck_assert(!prof_name_is_softmax(NULL));
+    ck_assert(!prof_name_is_streaming(NULL));
+    ck_assert(!prof_name_is_library(NULL));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("frameworks");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_test(all, an_expression_is_a_chain);
+    tcase_add_loop_test(all, few_or_unknown_kernels_are_no_chain, 0, 2);
+    tcase_add_loop_test(all, a_softmax_between_products_is_attention, 0, 4);
+    tcase_add_loop_test(all, products_without_tensor_cores_are_named, 0, 3);
+    tcase_add_test(all, a_logarithm_is_no_softmax);
+    tcase_add_test(all, an_operator_brings_its_remedy);
+    tcase_add_test(all, the_engines_ranges_are_no_iterations);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
