@@ -115,6 +115,35 @@ static enum prof_status load_counters(struct prof_report_data *data, struct prof
     return PROF_OK;
 }
 
+#define CODE_KERNELS 10 /* whose code is shown, so many instructions on each side */
+#define CODE_AROUND 5
+
+static enum prof_status load_stalls(struct prof_report_data *data, struct prof_error *err)
+{
+    struct prof_stalls *all = &data->stalls;
+    enum prof_status status = prof_stalls(data->capture, data->filter, all, err);
+    if (status || !all->count)
+        return status;
+    data->stall_code = calloc(CODE_KERNELS * (2 * CODE_AROUND + 1), sizeof *data->stall_code);
+    if (!data->stall_code)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t kernel = 0; kernel < all->count && kernel < CODE_KERNELS; kernel++) {
+        size_t hottest = SIZE_MAX;
+        for (size_t i = 0; i < all->instruction_count; i++) {
+            if (all->instructions[i].kernel == kernel &&
+                (hottest == SIZE_MAX ||
+                 all->instructions[i].sums.samples > all->instructions[hottest].sums.samples))
+                hottest = i;
+        }
+        size_t first = hottest > CODE_AROUND ? hottest - CODE_AROUND : 0;
+        for (size_t i = first; i <= hottest + CODE_AROUND && i < all->instruction_count; i++) {
+            if (all->instructions[i].kernel == kernel)
+                data->stall_code[data->stall_code_count++] = all->instructions[i];
+        }
+    }
+    return PROF_OK;
+}
+
 static enum prof_status load_rooflines(struct prof_report_data *data, struct prof_error *err)
 {
     enum prof_status status =
@@ -172,6 +201,8 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
         status = prof_launch_lines(capture, filter, &data->lines, err);
     if (!status)
         status = prof_cpu(capture, filter, &data->cpu, err);
+    if (!status)
+        status = load_stalls(data, err);
     for (size_t i = 0; !status && i < sizeof few / sizeof few[0]; i++)
         status = prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err);
     return status;
@@ -237,6 +268,8 @@ void prof_report_unload(struct prof_report_data *data)
     prof_roofline_free(&data->roofline);
     prof_roofline_free(&data->roofline_configs);
     prof_roofline_free(&data->roofline_ranges);
+    prof_stalls_free(&data->stalls);
+    free(data->stall_code);
     free(data->counter_values);
     prof_counter_summary_free(&data->counters);
     prof_exact_free(&data->exact);

@@ -5,6 +5,7 @@
 
 #include "libprof/include/prof_cpu.h"
 #include "libprof/include/prof_stack.h"
+#include "libprof/include/prof_stalls.h"
 #include "libprof/include/prof_ranks.h"
 #include "libprof/include/prof_findings.h"
 #include "libprof/include/prof_iterations.h"
@@ -65,6 +66,9 @@ struct prof_report_data {
     struct prof_roofline roofline_ranges;
     struct prof_counter_summary counters; /* by launch configuration */
     struct prof_exact exact;              /* counts of single launches */
+    struct prof_stalls stalls;
+    struct prof_stall_row *stall_code; /* around the hottest instruction of the hottest kernels */
+    size_t stall_code_count;
     struct prof_report_counter_value *counter_values;
     size_t counter_value_count;
     struct prof_report_stream *streams;

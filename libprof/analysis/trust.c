@@ -432,6 +432,36 @@ static enum prof_status state_scope(struct work *w, struct prof_trust *result,
     return status;
 }
 
+/* Samples of instructions that are missing (--stalls), from the counts beside them. */
+static enum prof_status state_stalls(struct work *w, struct prof_error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum prof_status status = prof_query(
+        w->capture,
+        "SELECT process, sum(samples), sum(dropped)+sum(left_out), sum(full), max(period) FROM "
+        "stall_context GROUP BY process",
+        &row, err);
+    if (status)
+        return status;
+    while (prof_row(row)) {
+        int64_t process = prof_column_id(row, 0), all = sqlite3_column_int64(row, 1);
+        int64_t dropped = sqlite3_column_int64(row, 2), full = sqlite3_column_int64(row, 3);
+        long long longer = sqlite3_column_int64(row, 4) * 4;
+        struct who name = who(w, process);
+        if (dropped > 0)
+            state(w, PROF_HEALTH_stalls_dropped, process,
+                  "%s%s of %s samples of instructions are missing: sample less often, as with "
+                  "--stalls=%lld",
+                  name.text, prof_count(dropped).text, prof_count(all).text, longer);
+        if (full > 0)
+            state(w, PROF_HEALTH_stalls_full, process,
+                  "%sthe hardware's buffer for samples of instructions was full %s time%s: sample "
+                  "less often, as with --stalls=%lld",
+                  name.text, prof_count(full).text, full == 1 ? "" : "s", longer);
+    }
+    return prof_query_end(w->capture, row, err);
+}
+
 static int by_process_and_subject(const void *a, const void *b)
 {
     const struct prof_balance *x = a, *y = b;
@@ -496,6 +526,8 @@ enum prof_status prof_trust(struct prof_capture *capture, struct prof_trust *res
         status = read_clock_error(&w, &result->clock_error_ns, err);
     if (!status)
         status = state_scope(&w, result, err);
+    if (!status)
+        status = state_stalls(&w, err);
     if (!status) {
         state_capture(&w);
         conclude(&w, result);

@@ -79,6 +79,8 @@ enum prof_health_level {
     X(capture_ring, NOTE, "ring", "left", "rows deleted by a recording with --ring, which keeps its last part", "") \
     X(capture_kept, NOTE, "ring", "kept", "why this copy of a recording with --ring was kept", "") \
     X(ring_unkept, WARNING, "ring", "unkept", "triggers of a recording with --ring without a copy", "raise --ring-limit, or use --ring-rotate") \
+    X(stalls_dropped, WARNING, NULL, NULL, "samples of instructions that the hardware dropped, or for which there was no room", "sample less often: --stalls=PERIOD") \
+    X(stalls_full, WARNING, NULL, NULL, "the hardware's buffer for samples of instructions was full", "as for stalls_dropped") \
     X(capture_filtered, NOTE, NULL, NULL, "only kernels of a filter have rows, as requested", "")
 /* clang-format on */
 

@@ -113,7 +113,7 @@ struct wire_exact_count {
     X(DISPATCH, dispatch_stall, "the dispatcher")                                                  \
     X(DRAIN, drain, "its stores, after its last instruction")                                      \
     X(MEMBAR, membar, "a memory barrier")                                                          \
-    X(BRANCH, branch_resolv, "the target of a branch")                                             \
+    X(BRANCH, branch_resolving, "the target of a branch")                                             \
     X(IMC, imc_miss, "a constant that was not in the cache")                                       \
     X(SLEEPING, sleeping, "the end of its sleep")                                                  \
     X(GMMA, gmma, "the asynchronous tensor pipe")                                                  \

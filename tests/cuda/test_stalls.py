@@ -1,6 +1,7 @@
 """perfkit run --stalls without a GPU: PC samples of a scripted dump go through the collector and
 perfkit run to rows with lines of the source."""
 import gzip
+import json
 import os
 import random
 import struct
@@ -60,6 +61,13 @@ class Stalls(replay.Case):
         if path:
             env["PATH"] = path
         return self.play(dump, fake=fake, options=list(options), env=env, end=end, **more)
+
+    def play_file(self, dump, pm):
+        path = self.path("dump")
+        with open(path, "wb") as file:
+            file.write(dump)
+        return self.fake_run("replay", "replay=" + path, options=["--stalls"], end="settle",
+                             env=dict(FAKE_PM=pm)).capture
 
     def stall_rows(self, db):
         return db.execute(
@@ -141,6 +149,28 @@ class Stalls(replay.Case):
         db = self.stalls(script([[PLAIN], [PLAIN]]), pm="pc_full=1,pc_dropped=5")
         self.assertEqual(db.execute("SELECT full, dropped FROM stall_context").fetchall(), [(1, 50)])
         self.assertEqual(self.stall_rows(db)[0][3], 200)
+
+    def test_report(self):
+        """By kernel and line, with the reason; --kernel shows the code around the hottest instruction."""
+        result = self.play_file(script([[PLAIN, (SHARED, "plain", 0x40, {"barrier": 30}),
+                                         (SHARED, "fenced", 0x100, {"barrier": 50})]]), "pc_dropped=5")
+        report = json.loads(self.perfkit("report", "--format", "json", result).out)
+        [plain, fenced] = report["stalls"]["rows"]
+        self.assertEqual([plain[key] for key in ("name", "samples", "reason", "line", "long_scoreboard", "barrier",
+                                                 "instructions", "not_issued")],
+                         ["plain", 134, "long_scoreboard", 11, 100, 30, 2, 80])
+        self.assertAlmostEqual(plain["reason_share"], 100 / 134)
+        self.assertAlmostEqual(plain["share"] + fenced["share"], 1)
+        self.assertEqual([(row["name"], row["line"], row["samples"]) for row in report["stall_lines"]["rows"]],
+                         [("plain", 11, 104), ("fenced", 25, 50), ("plain", 10, 30)])
+        self.assertEqual([row["code"] for row in report["trust"]["statements"] if "stall" in row["code"]],
+                         ["stalls_dropped"])
+        text = self.perfkit("report", "--kernel", "^fenced", result).out.decode()
+        self.assertIn("lines.cu:25", text)
+        self.assertIn("0x100", text)
+        self.assertNotIn("lines.cu:11", text)
+        self.assertIn("25 of 500 samples of instructions are missing: sample less often, as with "
+                      "--stalls=262144", " ".join(text.split()))
 
     def test_fork(self):
         """The child has nothing of the parent's samples, and calls nothing of its CUPTI."""
