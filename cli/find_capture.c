@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/control.h"
 #include "cli/find_capture.h"
 #include "cli/process.h"
@@ -21,6 +22,7 @@
 #include "libprof/base/regular.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/schema.h"
+#include "libprof/store/store.h"
 
 /* ---- the newest of a folder ------------------------------------------------------------------ */
 
@@ -88,6 +90,25 @@ enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct p
             err, PROF_NOTFOUND,
             "no capture in this folder: name one, or record with perfkit run -- COMMAND");
     return PROF_OK;
+}
+
+enum prof_status cli_open_capture(const char *command, const char *path,
+                                  struct prof_capture **capture, struct prof_error *err)
+{
+    char found[PATH_MAX], folder[PATH_MAX];
+    enum prof_status status = PROF_OK;
+    if (path)
+        snprintf(found, sizeof found, "%s", path);
+    else
+        status = newest_capture(".", found, err);
+    if (status)
+        return status;
+    prof_store_settle(found);
+    status = prof_open(found, capture, err);
+    if (!status && prof_info(*capture)->state == PROF_STATE_RECORDING &&
+        spool_find_for(found, folder))
+        cli_say(command, "%s was interrupted: `perfkit recover %s` completes it", found, folder);
+    return status;
 }
 
 /* ---- spool folders --------------------------------------------------------------------------- */

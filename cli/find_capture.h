@@ -19,6 +19,12 @@ bool is_capture_file(int folder, const char *name);
  * *.sqlite name. PROF_NOTFOUND when there is none. */
 enum prof_status newest_capture(const char *folder, char out[PATH_MAX], struct prof_error *err);
 
+struct prof_capture;
+/* Open the capture at `path`, NULL = the newest of this folder. One that was interrupted is named
+ * on standard error, with its remedy. */
+enum prof_status cli_open_capture(const char *command, const char *path,
+                                  struct prof_capture **capture, struct prof_error *err);
+
 /* ---- spool folders --------------------------------------------------------------------------- */
 
 /* Spool folders whose perfkit was killed, or still runs: where `run` makes them by itself, and

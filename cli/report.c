@@ -459,26 +459,6 @@ static bool check_report_options(const char *command, struct report_options *arg
     return cli_outputs_are_free(command, files, OUTPUT_FILES);
 }
 
-/* The capture that was named, else the newest. */
-static enum prof_status open_capture(const char *command, const struct cli_operands *operands,
-                                     struct prof_capture **capture, struct prof_error *err)
-{
-    char path[PATH_MAX], folder[PATH_MAX];
-    enum prof_status status = PROF_OK;
-    if (operands->count)
-        snprintf(path, sizeof path, "%s", operands->values[0]);
-    else
-        status = newest_capture(".", path, err);
-    if (status)
-        return status;
-    prof_store_settle(path);
-    status = prof_open(path, capture, err);
-    if (!status && prof_info(*capture)->state == PROF_STATE_RECORDING &&
-        spool_find_for(path, folder))
-        cli_say(command, "%s was interrupted: `perfkit recover %s` completes it", path, folder);
-    return status;
-}
-
 static int report_run(const struct cli_command *command, int argc, char **argv)
 {
     struct report_options args = {.filter = CLI_NO_FILTER};
@@ -498,7 +478,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     struct prof_capture *capture = NULL, *baseline = NULL;
     struct cli_filter filter = {0};
     exit_status = CLI_USAGE;
-    enum prof_status status = open_capture(command->name, &operands, &capture, &err);
+    enum prof_status status = cli_open_capture(command->name, operands.count ? operands.values[0] : NULL,
+                                               &capture, &err);
     if (!status)
         status = cli_filter_find(capture, &args.filter, &filter, &err);
     if (!status && args.baseline)

@@ -107,6 +107,7 @@ struct prof_report_row_walk {
     int64_t listed_ns, wall_ns;
     bool brief;     /* for people: stacks without what is between their lines */
     bool stackless; /* set by tables whose rows name a caller: no row has one */
+    void *source;   /* prof_report_output.source */
 };
 
 /* Sentences that a reader of a table needs, cleaned; each a line below it. */
@@ -236,9 +237,11 @@ struct prof_report_output {
     bool flush;         /* text: rows begin in the first column */
     bool several;       /* CSV of nsys' tables: a line with its name before each */
     bool notes_apart;   /* the caller writes the notes of the tables */
-    bool bare;          /* JSON: the array of rows, without the object around it */
-    int level;          /* Markdown: of the headings, 0 = 2 */
-    const char *key;    /* HTML: the member of the open object; NULL = an array is open */
+    bool bare;       /* alone: JSON the array of rows, without the object around it; CSV without the
+                        table's name; Markdown without a heading */
+    void *source;    /* of the rows of a table that is walked, beside the capture */
+    int level;       /* Markdown: of the headings, 0 = 2 */
+    const char *key; /* HTML: the member of the open object; NULL = an array is open */
     const char *totals; /* HTML: instead of the table's own; NULL = those */
     size_t all_rows;    /* rows that are given are the first of so many; 0 = they are all */
     void (*progress)(void *context, int64_t done, int64_t total);
@@ -263,5 +266,11 @@ enum prof_status prof_report_put_table(struct prof_report_output *output,
 enum prof_status prof_report_put_rows(struct prof_report_output *output,
                                       const struct prof_report_table *table, const void *rows,
                                       size_t count, struct prof_error *err);
+
+struct prof_sql;
+/* What a query gives, as a table: to its end, or to page.top. JSON: the member output->key of the
+ * open object; NULL = a document or an element of its own. */
+enum prof_status prof_report_put_sql(struct prof_report_output *output, struct prof_sql *sql,
+                                     struct prof_error *err);
 
 #endif

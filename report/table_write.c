@@ -166,7 +166,7 @@ static void csv_head(struct prof_report_output *o)
     FILE *out = o->page.out;
     if (o->table->nsys && o->several)
         fprintf(out, "%s%s\r\n", o->tables ? "\r\n" : "", o->table->name);
-    if (!o->table->nsys)
+    if (!o->table->nsys && !o->bare)
         fputs("table,", out);
     for (const struct prof_report_column *column = o->table->columns; column->key; column++)
         fprintf(out, "%s%s", column == o->table->columns ? "" : ",", column->key);
@@ -176,7 +176,7 @@ static void csv_head(struct prof_report_output *o)
 static bool csv_row(struct prof_report_output *o, const void *row)
 {
     FILE *out = o->page.out;
-    if (!o->table->nsys)
+    if (!o->table->nsys && !o->bare)
         fprintf(out, "%s,", o->table->name);
     for (const struct prof_report_column *column = o->table->columns; column->key; column++) {
         if (column != o->table->columns)
@@ -189,7 +189,7 @@ static bool csv_row(struct prof_report_output *o, const void *row)
 
 static void csv_tail(struct prof_report_output *o)
 {
-    if (!o->table->nsys)
+    if (!o->table->nsys && !o->bare)
         fputs("\r\n", o->page.out);
 }
 
@@ -328,7 +328,7 @@ static void markdown_head(struct prof_report_output *o)
     FILE *out = o->page.out;
     if (table->nsys)
         fprintf(out, "%s## %s (`%s`)\n\n", o->tables ? "\n" : "", table->title, table->name);
-    else
+    else if (!o->bare)
         fprintf(out, "\n%.*s %s\n\n", o->level ? o->level : 2, "####", table->title);
     if (!o->total && !table->walk) {
         fprintf(out, "%s\n", prof_report_none(o->data, table));
@@ -500,6 +500,7 @@ enum prof_status prof_report_put_table(struct prof_report_output *o,
     }
     struct prof_report_row_walk walk = {.capture = o->data ? o->data->capture : NULL,
                                         .filter = o->data ? o->data->filter : NULL,
+                                        .source = o->source,
                                         .row = write_walked_row,
                                         .user = o,
                                         .brief = formats[o->format].brief,

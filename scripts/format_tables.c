@@ -22,8 +22,13 @@ int main(void)
         }
     }
     printf("\n## Views\n");
-    for (const struct prof_view *v = prof_views; v->name; v++)
+    for (const struct prof_view *v = prof_views; v->name; v++) {
         printf("\n### %s\n\n%s\n", v->name, v->text);
+        const struct prof_view_column *c = v->parts[0].columns;
+        printf("%s", c ? "\n| column | meaning |\n|---|---|\n" : "");
+        for (; c && c->name; c++)
+            printf("| `%s` | %s |\n", c->name, c->text);
+    }
     printf(
         "\n## Codes of the trust block\n\n`code` of `capture_health` and of `trust.statements` in "
         "the JSON documents. Those without a subject are made of the balances and of `capture`.\n"

@@ -61,23 +61,20 @@ const struct prof_table prof_tables[] = {
 };
 /* clang-format on */
 
-const struct prof_view prof_views[] = {
-    {"api_all", "Every API call once, those that live in a device record's row too.",
-     "SELECT start, duration, thread, name, result, source, correlation, 'api_call' AS place, id "
-     "FROM api_call UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
-     "thread, "
-     "api_name, NULL, NULL, NULL, 'kernel', id FROM kernel WHERE api_name NOT NULL UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
-     "thread, "
-     "api_name, NULL, NULL, NULL, 'transfer', id FROM transfer WHERE api_name NOT NULL UNION ALL "
-     "SELECT CASE WHEN start IS NULL THEN api_lead ELSE start - api_lead END, api_duration, "
-     "thread, "
-     "api_name, NULL, NULL, NULL, 'memset', id FROM memset WHERE api_name NOT NULL UNION ALL "
-     "SELECT start - api_lead, api_duration, thread, "
-     "api_name, NULL, NULL, NULL, 'sync', id FROM sync WHERE api_name NOT NULL"},
-    {0},
-};
+char *prof_view_select(const struct prof_view *view)
+{
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    if (view->select)
+        sqlite3_str_appendall(sql, view->select);
+    for (int i = 0; i < PROF_VIEW_PARTS && view->parts[i].columns; i++) {
+        sqlite3_str_appendall(sql, i ? " UNION ALL SELECT " : "SELECT ");
+        for (const struct prof_view_column *c = view->parts[i].columns; c->name; c++)
+            sqlite3_str_appendf(sql, "%s%s AS \"%w\"", c == view->parts[i].columns ? "" : ", ",
+                                c->sql, c->name);
+        sqlite3_str_appendf(sql, " FROM %s", view->parts[i].from);
+    }
+    return sqlite3_str_finish(sql);
+}
 
 bool prof_column_print_unit(const struct prof_column *column, FILE *out)
 {
@@ -259,6 +256,25 @@ static int hide_table(sqlite3 *db, const struct prof_table *table, const bool *p
                                    table->name, columns, table->name));
 }
 
+/* Not where the file has it: `main` has a view of that name, or a table of another program. */
+static int add_view(sqlite3 *db, const struct prof_view *view, bool writable)
+{
+    sqlite3_stmt *row;
+    int code =
+        sqlite3_prepare_v2(db, "SELECT 1 FROM main.sqlite_master WHERE name = ?1", -1, &row, NULL);
+    if (code)
+        return code;
+    sqlite3_bind_text(row, 1, view->name, -1, SQLITE_STATIC);
+    bool there = sqlite3_step(row) == SQLITE_ROW;
+    code = sqlite3_finalize(row);
+    char *select = code || there ? NULL : prof_view_select(view);
+    if (code || there)
+        return code;
+    return run(db, select ? sqlite3_mprintf("CREATE %s VIEW \"%w\" AS %z", writable ? "" : "TEMP",
+                                            view->name, select)
+                          : NULL);
+}
+
 int prof_schema_complete(sqlite3 *db, bool writable)
 {
     bool present[MOST_COLUMNS];
@@ -278,5 +294,7 @@ int prof_schema_complete(sqlite3 *db, bool writable)
         else if (count != 0 && !whole)
             code = writable ? add_columns(db, table, present) : hide_table(db, table, present);
     }
+    for (const struct prof_view *view = prof_views; !code && view->name; view++)
+        code = add_view(db, view, writable);
     return code;
 }

@@ -77,12 +77,26 @@ struct prof_table {
 /* Ends with a NULL name. Static. */
 extern const struct prof_table prof_tables[];
 
+struct prof_view_column {
+    const char *name, *sql;
+    const char *text; /* what it holds, besides what name and unit in it say */
+};
+
+/* The views of views.c. */
+#define PROF_VIEW_PARTS 2
 struct prof_view {
     const char *name;
     const char *text;
-    const char *select;
+    const char *select; /* as it is; NULL = of the parts, which have the same columns */
+    struct {
+        const struct prof_view_column *columns; /* ends with a NULL name */
+        const char *from;
+    } parts[PROF_VIEW_PARTS];
 };
 extern const struct prof_view prof_views[];
+
+/* Its SELECT; NULL: out of memory. Free it with sqlite3_free. */
+char *prof_view_select(const struct prof_view *view);
 
 /* Numbers of the tables (SCHEMA_kernel), and of their columns from 1: COLUMN_AT(kernel, id). */
 /* clang-format off */
@@ -110,9 +124,9 @@ bool prof_column_print_unit(const struct prof_column *column, FILE *out);
 int prof_schema_insert(sqlite3 *db, enum schema_table table, int rows, bool update,
                        sqlite3_stmt **out);
 
-/* Give a capture of an earlier version the tables and columns that came later: for good when it is
- * open for writing, else for this connection only. New tables are empty, new columns what `earlier`
- * says. Returns SQLite's code. */
+/* Give a capture of an earlier version the tables, columns and views that came later: for good when
+ * it is open for writing, else for this connection only. New tables are empty, new columns what
+ * `earlier` says. Returns SQLite's code. */
 int prof_schema_complete(sqlite3 *db, bool writable);
 
 #endif

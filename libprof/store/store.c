@@ -75,9 +75,14 @@ static char *schema_script(void)
         }
         fprintf(out, ");\n");
     }
-    for (const struct prof_view *v = prof_views; v->name; v++)
-        fprintf(out, "CREATE VIEW \"%s\" AS -- %s\n%s;\n", v->name, v->text, v->select);
-    if (!prof_close_stream(out)) {
+    bool ok = true;
+    for (const struct prof_view *v = prof_views; v->name; v++) {
+        char *select = prof_view_select(v);
+        ok = ok && select;
+        fprintf(out, "CREATE VIEW \"%s\" AS -- %s\n%s;\n", v->name, v->text, select ? select : "");
+        sqlite3_free(select);
+    }
+    if (!prof_close_stream(out) || !ok) {
         free(script);
         return NULL;
     }

@@ -405,6 +405,8 @@ START_TEST(an_older_capture_reads_as_one_without)
 {
     struct prof_capture *c = fixture_with_base(
         "INSERT INTO kernel(start, duration, stream, config) VALUES(1, 2, 1, 1);"
+        "DROP VIEW kernels; DROP VIEW transfers; DROP VIEW calls; DROP VIEW synchronizations;"
+        "DROP VIEW ranges; DROP VIEW allocations;"
         "DROP TABLE graph_launch; DROP TABLE graph_node; DROP TABLE event_record; DROP TABLE "
         "overhead;"
         "DROP TABLE memory_pool; DROP TABLE migration; DROP TABLE jit; DROP TABLE recording;"

@@ -22,6 +22,7 @@ declare -A may=(
     [libprof/analysis/ranks]="$below_analysis libprof/analysis libprof/analysis/facts"
     [libprof/analysis/rules]="$below_analysis libprof/analysis libprof/analysis/facts libprof/analysis/memory libprof/analysis/ranks"
     [libprof/analysis/iterations]="$below_analysis libprof/analysis libprof/analysis/facts libprof/analysis/memory libprof/analysis/ranks libprof/analysis/rules"
+    [libprof/analysis/sql]="$below_analysis libprof/analysis libprof/analysis/rules libprof/analysis/iterations"
     [libprof/analysis/compare]="$below_analysis libprof/analysis libprof/analysis/facts libprof/analysis/memory libprof/analysis/rules"
     [libprof/include]="libprof/base libprof/gpu"
     [collectors]="libprof/base libprof/wire libprof/spool libprof/include/perfkit"

@@ -1,0 +1,199 @@
+/* perfkit sql: a query on a capture, written by people in SQL or by its name, through the one table
+ * writer. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/find_capture.h"
+#include "libprof/include/prof_sql.h"
+#include "report/columns.h"
+#include "report/writers.h"
+
+#define MAX_WIDTH 10000         /* of a line that no terminal shows */
+#define MAX_QUERY (1024 * 1024) /* bytes on standard input */
+
+struct sql_options {
+    unsigned format, top;
+    uint64_t timeout_ns;
+    bool list, json;
+};
+
+/* In the order of enum prof_report_format. */
+static const char *const sql_formats[] = {"text", "json", "csv", "markdown", NULL};
+
+static const struct cli_option sql_options_table[] = {
+    CLI_OPTION(sql_options, list, "list", 'l', FLAG, NULL,
+               "print the ready queries, and the views and tables with their columns"),
+    CLI_OPTION(sql_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
+               .fallback = "text", .words = sql_formats),
+    CLI_JSON_ROW(sql_options, json, "the same as --format json"),
+    CLI_OPTION(sql_options, top, "top", 'n', COUNT, "N", "print N rows at most", .fallback = "all"),
+    CLI_OPTION(sql_options, timeout_ns, "timeout", 0, TIME, "TIME", "stop the query after TIME",
+               .fallback = "never"),
+    {0},
+};
+
+static const struct cli_text_row sql_examples[] = {
+    {"perfkit sql --list", "The ready queries, and what can be named in FROM."},
+    {"perfkit sql train.sqlite top_kernels", "A ready query on a capture."},
+    {"perfkit sql train.sqlite \"SELECT name, count(*) FROM kernels GROUP BY 1\"", "Your own."},
+    {"perfkit sql --format csv train.sqlite < query.sql > rows.csv", "From a file, for a program."},
+    {0},
+};
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static const struct prof_report_column ready_columns[] = {
+    STRING("name", "Query", WORD, 1, prof_sql_ready, name),
+    STRING("text", "What it shows", PROSE, 1, prof_sql_ready, text),
+    STRING("sql", "SQL", PROSE, 0, prof_sql_ready, sql),
+    {0},
+};
+static const struct prof_report_table ready_table = {.name = "queries",
+                                                     .title = "Ready queries",
+                                                     .columns = ready_columns,
+                                                     .row_bytes = sizeof(struct prof_sql_ready)};
+
+struct source_row {
+    const char *name, *text, *columns;
+};
+static const struct prof_report_column source_columns[] = {
+    STRING("name", "FROM", WORD, 1, source_row, name),
+    STRING("text", "What it holds", PROSE, 0, source_row, text),
+    STRING("columns", "Columns", PROSE, 1, source_row, columns),
+    {0},
+};
+static const struct prof_report_table source_table = {.name = "sources",
+                                                      .title = "Views and tables",
+                                                      .columns = source_columns,
+                                                      .row_bytes = sizeof(struct source_row)};
+
+static enum prof_status print_lists(struct prof_report_output *output, struct prof_error *err)
+{
+    struct prof_sql_source sources[16];
+    struct source_row rows[16];
+    struct prof_sql_ready ready[64];
+    size_t count = 0, queries = 0;
+    const struct prof_sql_ready *query;
+    while (count < 16 && prof_sql_source(count, &sources[count])) {
+        rows[count] =
+            (struct source_row){sources[count].name, sources[count].text, sources[count].columns};
+        count++;
+    }
+    while (queries < 64 && (query = prof_sql_ready(queries)))
+        ready[queries++] = *query;
+    enum prof_status status = prof_report_put_rows(output, &ready_table, ready, queries, err);
+    if (!status && output->format == PROF_REPORT_TEXT)
+        putchar('\n');
+    return status ? status : prof_report_put_rows(output, &source_table, rows, count, err);
+}
+
+/* ---- a query --------------------------------------------------------------------------------- */
+
+/* Standard input to its end; NULL: no memory, or more than a query has. */
+static char *read_query(void)
+{
+    char *text = malloc(MAX_QUERY + 1);
+    size_t length = text ? fread(text, 1, MAX_QUERY + 1, stdin) : 0;
+    if (text && length > MAX_QUERY) {
+        free(text);
+        return NULL;
+    }
+    if (text)
+        text[length] = 0;
+    return text;
+}
+
+static const char *ready_sql(const char *text)
+{
+    const struct prof_sql_ready *ready;
+    for (size_t i = 0; (ready = prof_sql_ready(i)); i++)
+        if (!strcmp(ready->name, text))
+            return ready->sql;
+    return text;
+}
+
+static enum prof_status print_query(const char *path, const char *query, uint64_t limit_ns,
+                                    struct prof_report_output *output, struct prof_error *err)
+{
+    struct prof_capture *capture = NULL;
+    struct prof_sql *sql = NULL;
+    enum prof_status status = cli_open_capture("sql", path, &capture, err);
+    if (!status)
+        status = prof_sql_open(capture, ready_sql(query), limit_ns, &sql, err);
+    if (!status)
+        status = prof_report_put_sql(output, sql, err);
+    prof_sql_close(sql);
+    prof_close(capture);
+    return status;
+}
+
+/* One operand is a file, if there is one of that name, else a query on the newest capture. */
+static int sql_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct sql_options args = {0};
+    struct cli_operands operands;
+    struct prof_error err = {0};
+    struct prof_json json;
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
+        return exit_status;
+    struct prof_report_output output = {
+        .format = args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format,
+        .page = {.out = stdout,
+                 .top = args.top,
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : MAX_WIDTH},
+        .bare = !args.list,
+        .flush = true};
+    bool is_file = operands.count == 2 || (operands.count && !access(operands.values[0], F_OK));
+    const char *path = is_file ? operands.values[0] : NULL;
+    const char *query = operands.count > is_file ? operands.values[is_file] : NULL;
+    char *given = query || args.list || isatty(STDIN_FILENO) ? NULL : read_query();
+    query = query ? query : given;
+    if (!query && !args.list) {
+        cli_say(command->name, "give a query, or the name of one that `perfkit sql --list` prints");
+        return CLI_USAGE;
+    }
+    if (output.format == PROF_REPORT_JSON) {
+        prof_json_to_file(&json, stdout, 2);
+        output.json = &json;
+        if (args.list)
+            prof_json_object(&json, NULL);
+    }
+    enum prof_status status = args.list ? print_lists(&output, &err)
+                                        : print_query(path, query, args.timeout_ns, &output, &err);
+    free(given);
+    if (!status && output.json) {
+        if (args.list)
+            prof_json_end(&json);
+        return cli_finish_json(command->name, &json);
+    }
+    if (output.json)
+        prof_json_free(&json);
+    if (!status)
+        return CLI_OK;
+    cli_say(command->name, "%s", err.message);
+    return cli_exit_status(status);
+}
+
+const struct cli_command sql_command = {
+    .name = "sql",
+    .summary = "run a query on a capture",
+    .operands = "[FILE] [QUERY]",
+    .text = "Runs one SELECT, or a ready query by its name, on the views and tables of a capture, "
+            "and prints the rows. Without a file: the newest capture of the current folder; "
+            "without a query: what standard input holds. Beside what is in the file, iterations "
+            "and findings are tables.\n\n"
+            "Times in results are nanoseconds since the start of the capture. In text, columns "
+            "whose names end in _ns, bytes or _share are shown with their unit; csv and json have "
+            "the plain numbers. The capture is never changed.",
+    .options = sql_options_table,
+    .examples = sql_examples,
+    .operand = CLI_FILE,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = sql_run,
+};

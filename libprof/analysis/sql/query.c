@@ -1,0 +1,373 @@
+/* SQL of people and programs on an open capture: one statement that reads, with a limit of time. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/sql/sql.h"
+#include "libprof/base/clock.h"
+#include "libprof/base/map.h"
+#include "libprof/include/prof_sql.h"
+
+#define STEPS_BETWEEN_LOOKS 10000 /* of SQLite's machine: some 100 us */
+#define LONGEST_VALUE (16 << 20)  /* bytes that a statement may put together in one cell */
+
+struct prof_sql {
+    struct prof_capture *capture;
+    sqlite3_stmt *statement;
+    struct prof_sql_value *values;
+    size_t columns;
+    uint64_t limit_ns, end_ns; /* CLOCK_MONOTONIC; 0 = none */
+    bool out_of_time;
+    int length_limit;  /* the connection's, before */
+    unsigned computed; /* bits: tables of prof_computed_tables that it names */
+};
+
+/* ---- what is allowed ------------------------------------------------------------------------- */
+
+static int authorize(void *user, int action, const char *first, const char *second,
+                     const char *schema, const char *trigger)
+{
+    struct prof_sql *sql = user;
+    (void)trigger;
+    for (unsigned i = 0; action == SQLITE_READ && prof_computed_tables[i].name; i++)
+        if (!strcmp(first, prof_computed_tables[i].name) && schema && !strcmp(schema, "temp"))
+            sql->computed |= 1u << i;
+    bool reads = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE ||
+                 (action == SQLITE_FUNCTION && second && strcmp(second, "load_extension"));
+    return reads ? SQLITE_OK : SQLITE_DENY;
+}
+
+static int check_time(void *user)
+{
+    struct prof_sql *sql = user;
+    return sql->out_of_time = prof_now_ns() > sql->end_ns;
+}
+
+static enum prof_status fail_query(const struct prof_sql *sql, int code, struct prof_error *err)
+{
+    if (sql->out_of_time)
+        return prof_fail(err, PROF_BUSY, "the query was stopped after %.1f s",
+                         (double)sql->limit_ns / 1e9);
+    code &= 0xff;
+    if (code == SQLITE_AUTH)
+        return prof_fail(err, PROF_INVALID,
+                         "a query reads: give one SELECT or WITH (a capture is not changed)");
+    if (code == SQLITE_ERROR || code == SQLITE_TOOBIG || code == SQLITE_MISMATCH)
+        return prof_fail(err, PROF_INVALID, "the query: %s", sqlite3_errmsg(sql->capture->db));
+    return prof_store_fail(sql->capture->store, "read", err);
+}
+
+/* ---- a statement ----------------------------------------------------------------------------- */
+
+/* Behind the statement only blanks, semicolons and comments. */
+static bool is_alone(sqlite3 *db, const char *tail)
+{
+    sqlite3_stmt *more = NULL;
+    while (*tail) {
+        if (sqlite3_prepare_v2(db, tail, -1, &more, &tail) || more) {
+            sqlite3_finalize(more);
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum prof_status prepare(struct prof_sql *sql, const char *text, struct prof_error *err)
+{
+    sqlite3 *db = sql->capture->db;
+    const char *tail = text;
+    sqlite3_set_authorizer(db, authorize, sql);
+    int code = sqlite3_prepare_v2(db, text, -1, &sql->statement, &tail);
+    bool alone = code || is_alone(db, tail);
+    sqlite3_set_authorizer(db, NULL, NULL);
+    if (code)
+        return fail_query(sql, code, err);
+    if (!sql->statement)
+        return prof_fail(err, PROF_INVALID, "the query is empty");
+    if (!alone)
+        return prof_fail(err, PROF_INVALID, "give one statement at a time");
+    if (!sqlite3_stmt_readonly(sql->statement) || sqlite3_bind_parameter_count(sql->statement))
+        return prof_fail(err, PROF_INVALID, "a query reads, and has no parameters");
+    sql->columns = (size_t)sqlite3_column_count(sql->statement);
+    sql->values = calloc(sql->columns + 1, sizeof *sql->values);
+    return sql->values ? PROF_OK : prof_fail(err, PROF_NOMEM, "out of memory");
+}
+
+static enum prof_status open_statement(struct prof_sql *sql, const char *text,
+                                       struct prof_error *err)
+{
+    enum prof_status status = PROF_OK;
+    for (size_t i = 0; !status && prof_computed_tables[i].name; i++)
+        status = prof_computed_make(sql->capture, &prof_computed_tables[i], err);
+    status = status ? status : prepare(sql, text, err);
+    for (size_t i = 0; !status && prof_computed_tables[i].name; i++)
+        if (sql->computed >> i & 1)
+            status = prof_computed_fill(sql->capture, &prof_computed_tables[i], err);
+    return status;
+}
+
+enum prof_status prof_sql_open(struct prof_capture *capture, const char *text, uint64_t limit_ns,
+                               struct prof_sql **out, struct prof_error *err)
+{
+    struct prof_sql *sql = *out = calloc(1, sizeof *sql);
+    if (!sql)
+        return prof_fail(err, PROF_NOMEM, "out of memory");
+    sql->capture = capture;
+    enum prof_status status = open_statement(sql, text, err);
+    sql->limit_ns = limit_ns;
+    sql->end_ns = limit_ns ? prof_now_ns() + limit_ns : 0;
+    sql->length_limit = sqlite3_limit(capture->db, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+    if (limit_ns)
+        sqlite3_progress_handler(capture->db, STEPS_BETWEEN_LOOKS, check_time, sql);
+    if (status) {
+        prof_sql_close(sql);
+        *out = NULL;
+    }
+    return status;
+}
+
+void prof_sql_close(struct prof_sql *sql)
+{
+    if (!sql)
+        return;
+    sqlite3_finalize(sql->statement);
+    sqlite3_progress_handler(sql->capture->db, 0, NULL, NULL);
+    sqlite3_limit(sql->capture->db, SQLITE_LIMIT_LENGTH, sql->length_limit);
+    free(sql->values);
+    free(sql);
+}
+
+size_t prof_sql_columns(const struct prof_sql *sql)
+{
+    return sql->columns;
+}
+
+const char *prof_sql_name(const struct prof_sql *sql, size_t column)
+{
+    const char *name = sqlite3_column_name(sql->statement, (int)column);
+    return name ? name : "";
+}
+
+static struct prof_sql_value read_sql_cell(sqlite3_stmt *row, int at)
+{
+    switch (sqlite3_column_type(row, at)) {
+    case SQLITE_INTEGER:
+        return (struct prof_sql_value){.kind = PROF_SQL_INT,
+                                       .integer = sqlite3_column_int64(row, at)};
+    case SQLITE_FLOAT:
+        return (struct prof_sql_value){.kind = PROF_SQL_REAL,
+                                       .real = sqlite3_column_double(row, at)};
+    case SQLITE_TEXT: {
+        const char *text = (const char *)sqlite3_column_text(row, at);
+        return (struct prof_sql_value){.kind = PROF_SQL_TEXT,
+                                       .text = text ? text : "",
+                                       .length = text ? (size_t)sqlite3_column_bytes(row, at) : 0};
+    }
+    default:
+        return (struct prof_sql_value){.kind = PROF_SQL_NULL};
+    }
+}
+
+enum prof_status prof_sql_next(struct prof_sql *sql, const struct prof_sql_value **values,
+                               struct prof_error *err)
+{
+    int code = sqlite3_step(sql->statement);
+    *values = NULL;
+    if (code == SQLITE_DONE)
+        return PROF_OK;
+    if (code != SQLITE_ROW)
+        return fail_query(sql, code, err);
+    for (size_t i = 0; i < sql->columns; i++)
+        sql->values[i] = read_sql_cell(sql->statement, (int)i);
+    *values = sql->values;
+    return PROF_OK;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* A column while it grows: cells as they come, in one kind as long as that holds. */
+struct growing {
+    enum prof_sql_kind kind; /* NULL: nothing but NULL so far */
+    PROF_ARRAY(int64_t) integers;
+    PROF_ARRAY(double) reals;
+    PROF_ARRAY(char) texts;
+    PROF_ARRAY(int64_t) lengths;
+    struct prof_names known; /* text -> index */
+};
+
+static bool add_array_text(struct growing *g, const char *text, size_t length, int64_t *index)
+{
+    const uint32_t *known = prof_names_get(&g->known, text, length);
+    *index = known ? *known : (int64_t)g->lengths.count;
+    if (known)
+        return true;
+    int64_t *slot = prof_array_add(&g->lengths);
+    if (!slot || !prof_array_reserve(&g->texts, length + 1) ||
+        !prof_names_put(&g->known, text, length, (uint32_t)*index))
+        return false;
+    *slot = (int64_t)length;
+    if (length)
+        memcpy(g->texts.data + g->texts.count, text, length);
+    g->texts.count += length;
+    return true;
+}
+
+static bool add_number_text(struct growing *g, const struct prof_sql_value *v, int64_t *index)
+{
+    char text[40];
+    if (v->kind == PROF_SQL_INT)
+        sqlite3_snprintf(sizeof text, text, "%lld", (long long)v->integer);
+    else
+        sqlite3_snprintf(sizeof text, text, "%!.17g", v->real);
+    return add_array_text(g, text, strlen(text), index);
+}
+
+/* What was added so far, as cells of a wider kind. */
+static bool widen_array(struct growing *g, enum prof_sql_kind kind)
+{
+    size_t count = g->kind == PROF_SQL_REAL ? g->reals.count : g->integers.count;
+    enum prof_sql_kind before = g->kind;
+    g->kind = kind;
+    for (size_t i = 0; i < count && before != PROF_SQL_NULL; i++) {
+        struct prof_sql_value v = {.kind = before};
+        if (before == PROF_SQL_INT)
+            v.integer = g->integers.data[i];
+        else
+            v.real = g->reals.data[i];
+        bool null = before == PROF_SQL_INT ? v.integer == INT64_MIN : isnan(v.real);
+        if (kind == PROF_SQL_REAL) {
+            double *slot = prof_array_add(&g->reals);
+            if (!slot)
+                return false;
+            *slot = null ? NAN : (double)v.integer;
+        } else {
+            int64_t index = -1;
+            if (!null && !add_number_text(g, &v, &index))
+                return false;
+            int64_t *slot = before == PROF_SQL_INT ? &g->integers.data[i]
+                                                   : (int64_t *)prof_array_add(&g->integers);
+            if (!slot)
+                return false;
+            *slot = index;
+        }
+    }
+    if (before == PROF_SQL_NULL) { /* only NULL: their cells were counted as integers */
+        for (size_t i = 0; i < count && kind == PROF_SQL_TEXT; i++)
+            g->integers.data[i] = -1;
+        for (size_t i = 0; i < count && kind == PROF_SQL_REAL; i++) {
+            double *slot = prof_array_add(&g->reals);
+            if (!slot)
+                return false;
+            *slot = NAN;
+        }
+    }
+    if (kind == PROF_SQL_REAL)
+        g->integers.count = 0;
+    return true;
+}
+
+static bool add_array_cell(struct growing *g, const struct prof_sql_value *v)
+{
+    if (v->kind > g->kind && !widen_array(g, v->kind))
+        return false;
+    if (g->kind == PROF_SQL_REAL) {
+        double *slot = prof_array_add(&g->reals);
+        if (slot)
+            *slot = v->kind == PROF_SQL_NULL  ? NAN
+                    : v->kind == PROF_SQL_INT ? (double)v->integer
+                                              : v->real;
+        return slot != NULL;
+    }
+    int64_t value = v->integer;
+    if (v->kind == PROF_SQL_NULL)
+        value = g->kind == PROF_SQL_TEXT ? -1 : INT64_MIN;
+    else if (g->kind == PROF_SQL_TEXT &&
+             !(v->kind == PROF_SQL_TEXT ? add_array_text(g, v->text, v->length, &value)
+                                        : add_number_text(g, v, &value)))
+        return false;
+    int64_t *slot = prof_array_add(&g->integers);
+    if (slot)
+        *slot = value;
+    return slot != NULL;
+}
+
+static enum prof_status read_arrays(struct prof_sql *sql, size_t most, struct growing *columns,
+                                    size_t *rows, struct prof_error *err)
+{
+    const struct prof_sql_value *values;
+    for (*rows = 0; *rows < most; ++*rows) {
+        enum prof_status status = prof_sql_next(sql, &values, err);
+        if (status || !values)
+            return status;
+        for (size_t i = 0; i < sql->columns; i++)
+            if (!add_array_cell(&columns[i], &values[i]))
+                return prof_fail(err, PROF_NOMEM, "out of memory");
+    }
+    return PROF_OK;
+}
+
+enum prof_status prof_sql_arrays(struct prof_sql *sql, size_t most, struct prof_sql_arrays *result,
+                                 struct prof_error *err)
+{
+    *result = (struct prof_sql_arrays){.column_count = sql->columns};
+    struct growing *columns = calloc(sql->columns + 1, sizeof *columns);
+    result->columns = calloc(sql->columns + 1, sizeof *result->columns);
+    enum prof_status status = columns && result->columns
+                                  ? read_arrays(sql, most, columns, &result->rows, err)
+                                  : prof_fail(err, PROF_NOMEM, "out of memory");
+    for (size_t i = 0; columns && result->columns && i < sql->columns; i++) {
+        struct growing *g = &columns[i];
+        result->columns[i] =
+            (struct prof_sql_array){.kind = g->kind == PROF_SQL_NULL ? PROF_SQL_INT : g->kind,
+                                    .integers = g->integers.data,
+                                    .reals = g->reals.data,
+                                    .texts = g->texts.data,
+                                    .lengths = g->lengths.data,
+                                    .text_count = g->lengths.count};
+        prof_names_free(&g->known);
+    }
+    free(columns);
+    if (status)
+        prof_sql_arrays_free(result);
+    return status;
+}
+
+void prof_sql_arrays_free(struct prof_sql_arrays *result)
+{
+    for (size_t i = 0; result->columns && i < result->column_count; i++) {
+        free(result->columns[i].integers);
+        free(result->columns[i].reals);
+        free(result->columns[i].texts);
+        free(result->columns[i].lengths);
+    }
+    free(result->columns);
+    *result = (struct prof_sql_arrays){0};
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+bool prof_sql_source(size_t index, struct prof_sql_source *source)
+{
+    const struct prof_view_column *columns = NULL;
+    *source = (struct prof_sql_source){0};
+    for (const struct prof_view *v = prof_views; v->name && !source->name; v++) {
+        if (!v->parts[0].columns || index--)
+            continue;
+        source->name = v->name;
+        source->text = v->text;
+        columns = v->parts[0].columns;
+    }
+    for (const struct prof_computed *t = prof_computed_tables; t->name && !source->name; t++) {
+        if (index--)
+            continue;
+        source->name = t->name;
+        source->text = t->text;
+        columns = t->columns;
+    }
+    size_t used = 0;
+    for (; columns && columns->name && used < sizeof source->columns; columns++)
+        used +=
+            strlen(sqlite3_snprintf((int)(sizeof source->columns - used), source->columns + used,
+                                    "%s%s", used ? ", " : "", columns->name));
+    return source->name != NULL;
+}
