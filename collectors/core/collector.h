@@ -112,9 +112,13 @@ bool collector_traces(const char *domain);
  * without such an option. */
 bool collector_recording(void);
 
-/* In a pause of --overhead=measure: the page, which names the NVTX range that is recorded all the
- * same, as it times the iterations. NULL: no pause now. */
+/* In a pause of --overhead=measure, and with a budget (--overhead=PERCENT): the page, which names
+ * the NVTX range that is an iteration and always recorded. NULL: neither now. */
 const struct control_page *collector_pause(void);
+
+/* An iteration begins: with a budget it may be the first of some that are recorded, or left out.
+ * Call it before collector_recording. */
+void collector_iteration(void);
 
 /* Will there be such pauses? They are short, so what follows windows must follow at once. */
 bool collector_pauses(void);

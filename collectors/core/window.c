@@ -24,6 +24,9 @@ static struct control_page always = {.state = 1};
 static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
 static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
 static _Atomic int32_t ranges;  /* capture ranges that are open in this process */
+static _Atomic bool left_out;   /* --overhead=PERCENT: the iterations of now are not recorded */
+static _Atomic int64_t to_come; /* iterations until that changes */
+static _Atomic uint64_t sampled_by; /* control_page.sampling by which it was counted */
 
 /* Threads that come here together find the same. */
 static struct control_page *find_page(void)
@@ -54,8 +57,10 @@ static inline struct control_page *page_now(void)
 
 static inline bool inside_now(void)
 {
-    return atomic_load_explicit(&ranged, memory_order_relaxed) == WIRE_WINDOW_UNKNOWN ||
-           atomic_load_explicit(&ranges, memory_order_relaxed) > 0;
+    return (atomic_load_explicit(&ranged, memory_order_relaxed) == WIRE_WINDOW_UNKNOWN ||
+            atomic_load_explicit(&ranges, memory_order_relaxed) > 0) &&
+           !(atomic_load_explicit(&left_out, memory_order_acquire) &&
+             atomic_load_explicit(&page_now()->sampling, memory_order_relaxed) != 0);
 }
 
 bool collector_recording(void)
@@ -68,8 +73,9 @@ const struct control_page *collector_pause(void)
 {
     const struct control_page *page = page_now();
     uint64_t state = atomic_load_explicit(&page->state, memory_order_acquire);
-    bool paused = control_paused(page, state) && inside_now();
-    return paused && atomic_load_explicit(&page->has_iteration, memory_order_acquire) ? page : NULL;
+    bool sampled = atomic_load_explicit(&page->sampling, memory_order_relaxed) != 0;
+    bool wanted = control_open(state) ? sampled : control_paused(page, state) && inside_now();
+    return wanted && atomic_load_explicit(&page->has_iteration, memory_order_acquire) ? page : NULL;
 }
 
 bool collector_pauses(void)
@@ -95,7 +101,7 @@ static void emit_window(uint64_t time, bool open, uint32_t reason)
 {
     struct wire_window window = {
         .head = {sizeof window, WIRE_WINDOW, open,
-                 reason <= WIRE_WINDOW_OVERHEAD ? reason : WIRE_WINDOW_UNKNOWN},
+                 reason <= WIRE_WINDOW_SAMPLE ? reason : WIRE_WINDOW_UNKNOWN},
         .time = time,
     };
     collector_emit(&window);
@@ -141,8 +147,9 @@ static void follow_control_page(struct core_state *state)
         state->window_seen = latest;
     }
     state->window_inside = inside;
+    uint32_t marks = atomic_load_explicit(&ranged, memory_order_relaxed);
     change(state, now, control_open(latest) && state->window_inside,
-           atomic_load_explicit(&ranged, memory_order_relaxed));
+           atomic_load_explicit(&sampled_by, memory_order_relaxed) ? WIRE_WINDOW_SAMPLE : marks);
 }
 
 /* Other threads wait for the lock: what they changed has its time when they go on. */
@@ -210,6 +217,39 @@ void collector_window(bool open, enum wire_window_reason reason)
         }
     }
     core_window_look();
+    errno = saved;
+}
+
+/* Between half and one and a half of `mean`, so that what the program does every so many iterations
+ * is not always left out. */
+static int64_t random_gap(uint32_t mean)
+{
+    static _Atomic uint64_t state = 1;
+    uint64_t random = atomic_load(&state);
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    atomic_store(&state, random);
+    uint32_t least = mean - mean / 2;
+    return least + (int64_t)((random >> 32) * (uint64_t)(2 * (mean / 2) + 1) >> 32);
+}
+
+/* Threads that have iterations count them together. */
+void collector_iteration(void)
+{
+    uint64_t plan = atomic_load_explicit(&page_now()->sampling, memory_order_relaxed);
+    bool same = atomic_load_explicit(&sampled_by, memory_order_relaxed) == plan;
+    if (same && (plan == 0 || atomic_fetch_sub(&to_come, 1) > 1))
+        return;
+    atomic_store(&sampled_by, plan);
+    /* A new plan begins with iterations that are left out: they are what others are compared with.
+     */
+    bool next = plan != 0 && (!same || !atomic_load_explicit(&left_out, memory_order_relaxed));
+    atomic_store(&to_come, next ? random_gap((uint32_t)plan) : (int64_t)(plan >> 32));
+    if (atomic_exchange(&left_out, next) == next)
+        return;
+    int saved = errno;
+    core_window_look();
+    if (next)
+        collector_wake(); /* the helper switches off what costs without being recorded */
     errno = saved;
 }
 

@@ -19,8 +19,10 @@ static const struct nvtx_event *from_ascii(struct nvtx_event *event, const char 
 /* The form in which PyTorch's profiler sends its operators. */
 static const struct nvtx_event *from_pushed(struct nvtx_event *event, const char *message)
 {
-    if (!nvtx_torch || !message || !nvtx_records())
+    if (!nvtx_torch || !message)
         return from_ascii(event, message);
+    if (!nvtx_records_range(NULL, PK_NVTX_MESSAGE_ASCII, message))
+        return NULL;
     *event = (struct nvtx_event){0};
     event->message = collector_string(message, nvtx_torch_name(message, event));
     return event;

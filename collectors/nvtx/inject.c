@@ -101,11 +101,12 @@ bool nvtx_records(void)
 
 bool nvtx_records_range(const struct nvtx_object *domain, int32_t type, const void *message)
 {
-    if (nvtx_records())
-        return true;
     const struct control_page *page = nvtx_begin() ? collector_pause() : NULL;
-    return page && strcmp(domain ? domain->text : "", page->iteration_domain) == 0 &&
-           nvtx_message_is(type, message, page->iteration, page->numbered);
+    bool iteration = page && strcmp(domain ? domain->text : "", page->iteration_domain) == 0 &&
+                     nvtx_message_is(type, message, page->iteration, page->numbered);
+    if (iteration)
+        collector_iteration();
+    return iteration || nvtx_records();
 }
 
 bool nvtx_wanted(void)

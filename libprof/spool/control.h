@@ -44,6 +44,9 @@ struct control_page {
     uint32_t numbered; /* 1 = a number follows the name: each instance has its own */
     uint32_t pauses;   /* 1 = there will be pauses: processes look at the page often */
     _Atomic uint32_t has_iteration;
+    /* --overhead=PERCENT: so many iterations in a row are recorded, then about so many left out,
+     * and so on: recorded << 32 | left out; 0 = all are recorded. */
+    _Atomic uint64_t sampling;
 };
 _Static_assert(sizeof(struct control_page) <= CONTROL_BYTES, "control_page");
 

@@ -373,7 +373,7 @@ START_TEST(hostile_page)
     uint64_t now = prof_now_ns();
     for (unsigned i = 0; i < seen->count; i++) {
         ck_assert_uint_le(seen->window[i].time, now);
-        ck_assert_uint_le(seen->window[i].head.aux, WIRE_WINDOW_OVERHEAD);
+        ck_assert_uint_le(seen->window[i].head.aux, WIRE_WINDOW_SAMPLE);
     }
     remove_folder();
 }
@@ -628,6 +628,65 @@ START_TEST(pauses)
 }
 END_TEST
 
+/* With a budget two iterations in a row are recorded, then two to four are left out, three on
+ * average; changes are at the begin of one, in a forked child too. Without a plan everything is
+ * recorded again, whether another iteration begins or not. */
+START_TEST(sampled)
+{
+    unsigned row = 0, rows = 0, left_out = 0;
+    make_page(true, false, CONTROL_BYTES);
+    strcpy(page->iteration, "step");
+    atomic_store(&page->has_iteration, 1);
+    ck_assert(collector_active());
+    for (int i = 0; i < 3; i++) {
+        collector_iteration();
+        ck_assert(collector_recording());
+        ck_assert_ptr_null(collector_pause());
+    }
+    atomic_store(&page->sampling, (uint64_t)2 << 32 | 3);
+    bool on = false;
+    for (int i = 0; i < 1000; i++, row++) {
+        collector_iteration();
+        ck_assert_ptr_nonnull(collector_pause());
+        left_out += !collector_recording();
+        if (collector_recording() == on)
+            continue;
+        if (on)
+            ck_assert_uint_eq(row, 2);
+        else
+            ck_assert(row >= 2 && row <= 4);
+        on = !on;
+        row = 0;
+        rows++;
+    }
+    ck_assert(left_out > 550 && left_out < 650);
+    const struct seen *seen = published(getpid());
+    assert_alternate(seen, rows + 1, false);
+    for (unsigned i = 0; i < seen->count; i++)
+        ck_assert_uint_eq(seen->window[i].head.aux, WIRE_WINDOW_SAMPLE);
+    while (collector_recording())
+        collector_iteration();
+    pid_t child = fork();
+    if (child == 0) {
+        bool right = collector_active() && !collector_recording();
+        for (int i = 0; i < 5 && !collector_recording(); i++)
+            collector_iteration();
+        right = right && collector_recording();
+        collector_end(1, 0);
+        _exit(!right);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert(!collector_recording());
+    atomic_store(&page->sampling, 0);
+    ck_assert(collector_recording());
+    collector_iteration();
+    ck_assert(collector_recording());
+    remove_folder();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("window");
@@ -645,6 +704,7 @@ int main(void)
     tcase_add_test(tests, threads_and_signals);
     tcase_add_test(tests, forked);
     tcase_add_test(tests, pauses);
+    tcase_add_test(tests, sampled);
     tcase_add_test(tests, heartbeat);
     tcase_add_test(tests, no_tick_during_a_death);
     tcase_add_test(tests, not_under_perfkit);
