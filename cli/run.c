@@ -26,8 +26,8 @@
 static const char *const wait_words[] = {"all", "primary", NULL};
 
 const struct run_feature *const run_features[] = {
-    &run_scope, &run_overhead, &run_stacks,  &run_pytorch, &run_counters, &run_stalls,
-    &run_cpu,   &run_memory,   &run_network, &run_ring,    NULL};
+    &run_scope,  &run_overhead, &run_budget, &run_stacks,  &run_pytorch, &run_counters,
+    &run_stalls, &run_cpu,      &run_memory, &run_network, &run_ring,    NULL};
 
 static const struct cli_option run_options[] = {
     CLI_OPTION(run_options, output, "output", 'o', FILE, "FILE",
@@ -101,9 +101,11 @@ static const struct cli_option run_options[] = {
                "wake very often",
                .fallback = "on", .words = cpu_blocked_words),
     CLI_OPTION(
-        run_options, overhead, "overhead", 0, CHOICE, "HOW",
+        run_options, overhead, "overhead", 0, TEXT, "HOW",
         "`measure` how much recording slows the program: in short pauses at random times, about "
-        "5 % of the run, only the begin and end of iterations are recorded",
+        "5 % of the run, only the begin and end of iterations are recorded. Or keep it below a "
+        "budget in per cent, as 2%: only so many iterations are recorded, and totals are estimated "
+        "from them",
         .fallback = "off", .words = overhead_words),
     CLI_OPTION(run_options, wait, "wait", 'w', CHOICE, "WHO",
                "end when `all` processes of the program have ended, or when the `primary` one, the "

@@ -17,6 +17,7 @@
 #include "libprof/base/error.h"
 #include "libprof/gpu/network.h"
 #include "libprof/gpu/nvml.h"
+#include "libprof/include/prof.h"
 #include "libprof/store/ingest.h"
 #include "libprof/store/store.h"
 #include "samplers/cpu/sampler.h"
@@ -182,11 +183,14 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
 
 /* ---- run_overhead.c -------------------------------------------------------------------------- */
 
-enum overhead_choice { OVERHEAD_OFF, OVERHEAD_MEASURE };
-extern const char *const overhead_words[];
+enum overhead_choice { OVERHEAD_OFF, OVERHEAD_MEASURE, OVERHEAD_BUDGET };
+extern const char *const overhead_words[]; /* but for the last, which is per cent */
+
+struct run;
 
 /* --overhead=measure: first looks for what an iteration is, then pauses now and then. */
 struct overhead {
+    enum overhead_choice choice;
     uint64_t due_ns;        /* CLOCK_MONOTONIC of the next thing to do; 0 = nothing */
     uint64_t look_every_ns; /* until the next look for iterations */
     uint64_t pause_ns;      /* length of a pause; 0 = no iteration is known yet */
@@ -197,12 +201,37 @@ struct overhead {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    void (*due)(struct run *run);
     bool threaded, ending; /* `ending` under the lock */
 };
 
 /* Do what is due; returns the milliseconds to the next thing to do, or -1. */
-struct run;
 int overhead_step(struct run *run);
+
+/* Finds what an iteration is in what was recorded so far, and says it once to the processes. */
+bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range);
+
+/* A thread that calls `due` at own->due_ns, until it is stopped. False: there is none. */
+bool overhead_start_thread(struct run *run, void (*due)(struct run *run));
+void overhead_stop_thread(struct run *run);
+
+/* ---- run_budget.c ---------------------------------------------------------------------------- */
+
+/* --overhead=PERCENT: looks for what an iteration is, then which part of them may be recorded. Of
+ * the thread of `struct overhead`, but for `share` and `records`. */
+struct budget {
+    double share;             /* of the time; 0 = none */
+    _Atomic uint64_t records; /* that the capture has by now */
+    uint64_t began_ns;        /* CLOCK_MONOTONIC of the first of them */
+    uint64_t open_ns, every_ns;
+    uint64_t searched_ns; /* recorded without knowing what an iteration is */
+    bool found;
+    struct prof_capture *capture; /* the same that is being written */
+    struct prof_iteration_range range;
+    int64_t after;              /* of prof_sampling_look */
+    double recorded, looked_ns; /* share of the iterations by the plan; since then, the last look */
+    double spent, over;         /* ns that recording took since the first look; share of the run */
+};
 
 /* ---- options and state of the features ------------------------------------------------------- */
 
@@ -308,8 +337,9 @@ enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 struct run_options {
     const char *output, *trace, *pytorch, *spool_dir;
     uint64_t spool_limit;
-    unsigned stalls;         /* cycles between two samples; 0 = none */
-    unsigned wait, overhead; /* index into their words */
+    const char *overhead; /* as given; NULL = off */
+    unsigned stalls;      /* cycles between two samples; 0 = none */
+    unsigned wait;        /* index into its words */
     bool force, no_preload, quiet;
     struct scope_options scope;
     struct counters_options counters;
@@ -331,6 +361,7 @@ struct run {
     struct run_environment environment;
     struct scope scope;
     struct overhead overhead;
+    struct budget budget;
     struct counters counters;
     struct memory_watch memory;
     struct network_watch network;
@@ -362,8 +393,8 @@ struct run_feature {
      * false: run->ingest may be NULL. */
     void (*stop)(struct run *run, bool ran);
 };
-extern const struct run_feature run_scope, run_overhead, run_stacks, run_pytorch, run_counters,
-    run_stalls, run_cpu, run_memory, run_network, run_ring;
+extern const struct run_feature run_scope, run_overhead, run_budget, run_stacks, run_pytorch,
+    run_counters, run_stalls, run_cpu, run_memory, run_network, run_ring;
 extern const struct run_feature *const run_features[]; /* ends with NULL */
 
 /* Attach the sampler of --cpu-sample to the target, which waits to be replaced by its program.

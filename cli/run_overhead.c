@@ -7,6 +7,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -21,13 +22,41 @@
 #define FIRST_LOOK_NS 500000000u
 #define LAST_LOOK_NS 60000000000u /* looks come twice as late each time */
 #define LOOK_BACK_NS 10000000000  /* a look reads so much of the capture */
+#define LEAST_BUDGET 0.5          /* per cent */
+#define MOST_BUDGET 50.0
 
 const char *const overhead_words[] = {"off", "measure", NULL};
+
+static bool read_choice(struct run *run)
+{
+    const char *text = run->options.overhead;
+    char *end;
+    if (!text)
+        return true;
+    for (unsigned i = 0; overhead_words[i]; i++) {
+        if (strcmp(text, overhead_words[i]) == 0) {
+            run->overhead.choice = (enum overhead_choice)i;
+            return true;
+        }
+    }
+    double percent = strtod(text, &end);
+    end += *end == '%';
+    if (end == text || *end || !(percent >= LEAST_BUDGET && percent <= MOST_BUDGET)) {
+        cli_say(run->name, "--overhead: '%s' is none of off, measure and %g%% to %g%%", text,
+                LEAST_BUDGET, MOST_BUDGET);
+        return false;
+    }
+    run->overhead.choice = OVERHEAD_BUDGET;
+    run->budget.share = percent / 100;
+    return true;
+}
 
 static bool check_overhead(struct run *run)
 {
     const struct scope_options *scope = &run->options.scope;
-    if (run->options.overhead != OVERHEAD_MEASURE)
+    if (!read_choice(run))
+        return false;
+    if (run->overhead.choice == OVERHEAD_OFF)
         return true;
     const char *other = scope->dormant       ? "--dormant"
                         : scope->delay_ns    ? "--delay"
@@ -35,12 +64,13 @@ static bool check_overhead(struct run *run)
                         : scope->range       ? "--capture-range"
                                              : NULL;
     if (other)
-        cli_say(run->name, "--overhead=measure and %s do not go together: both pause the recording",
-                other);
+        cli_say(run->name, "--overhead=%s and %s do not go together: both pause the recording",
+                run->options.overhead, other);
     else if (!trace_names_domain(run->options.trace, "nvtx"))
         cli_say(run->name,
-                "--overhead=measure needs the NVTX source, whose ranges are the iterations: "
-                "add nvtx to --trace");
+                "--overhead=%s needs the NVTX source, whose ranges are the iterations: "
+                "add nvtx to --trace",
+                run->options.overhead);
     else
         return true;
     return false;
@@ -53,14 +83,14 @@ static bool note_overhead(const struct run *run, char *text, size_t size)
         "once an NVTX range repeats, recording pauses for about %g %% of the time to measure the "
         "recording overhead: counts of the whole run leave the pauses out",
         100 * SHARE);
-    return run->options.overhead == OVERHEAD_MEASURE;
+    return run->overhead.choice == OVERHEAD_MEASURE;
 }
 
 static void start_overhead(struct run *run)
 {
     struct overhead *own = &run->overhead;
     uint64_t now = prof_now_ns();
-    if (run->options.overhead != OVERHEAD_MEASURE)
+    if (run->overhead.choice != OVERHEAD_MEASURE)
         return;
     run->scope.control.page->pauses = 1;
     own->random = now | 1;
@@ -75,28 +105,22 @@ static void wait_for_pause(struct overhead *own, uint64_t now, double part)
     own->due_ns = now + (uint64_t)gap;
 }
 
-/* Says once to the processes which range to go on recording. */
-static bool find_iteration(struct run *run)
+bool overhead_find_iteration(struct run *run, struct prof_iteration_range *range)
 {
-    struct overhead *own = &run->overhead;
     struct control_page *page = run->scope.control.page;
-    struct prof_iteration_range range;
     struct prof_capture *capture;
     int64_t now = (int64_t)(prof_now_ns() - page->start_ns);
     struct prof_filter filter = {.begin_ns = now > LOOK_BACK_NS ? now - LOOK_BACK_NS : 0};
     if (prof_open(run->output.live, &capture, NULL))
         return false;
-    bool found = prof_iteration_range(capture, &filter, &range, NULL) == PROF_OK &&
-                 strlen(range.name) < sizeof page->iteration &&
-                 strlen(range.domain) < sizeof page->iteration_domain;
+    bool found = prof_iteration_range(capture, &filter, range, NULL) == PROF_OK &&
+                 strlen(range->name) < sizeof page->iteration &&
+                 strlen(range->domain) < sizeof page->iteration_domain;
     if (found) {
-        strcpy(page->iteration, range.name);
-        strcpy(page->iteration_domain, range.domain);
-        page->numbered = range.numbered;
+        strcpy(page->iteration, range->name);
+        strcpy(page->iteration_domain, range->domain);
+        page->numbered = range->numbered;
         atomic_store_explicit(&page->has_iteration, 1, memory_order_release);
-        double length = ITERATIONS * (double)range.period_ns;
-        own->pause_ns =
-            PROF_OVERHEAD_SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
     }
     prof_close(capture);
     return found;
@@ -122,7 +146,7 @@ static void change_pause(struct run *run)
         wait_for_pause(own, changed, 1);
 }
 
-static void *pause_now_and_then(void *data)
+static void *do_when_due(void *data)
 {
     struct run *run = data;
     struct overhead *own = &run->overhead;
@@ -131,7 +155,7 @@ static void *pause_now_and_then(void *data)
         struct timespec until = {(time_t)(own->due_ns / 1000000000u),
                                  (long)(own->due_ns % 1000000000u)};
         if (prof_now_ns() >= own->due_ns)
-            change_pause(run);
+            own->due(run);
         else
             pthread_cond_timedwait(&own->wake, &own->lock, &until);
     }
@@ -139,8 +163,7 @@ static void *pause_now_and_then(void *data)
     return NULL;
 }
 
-/* False: there is no thread, and overhead_step does it. */
-static bool start_pauses(struct run *run)
+bool overhead_start_thread(struct run *run, void (*due)(struct run *run))
 {
     struct overhead *own = &run->overhead;
     pthread_condattr_t clock;
@@ -148,25 +171,44 @@ static bool start_pauses(struct run *run)
     if (pthread_condattr_init(&clock))
         return false;
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    own->due = due;
     bool ok =
         pthread_mutex_init(&own->lock, NULL) == 0 && pthread_cond_init(&own->wake, &clock) == 0;
     pthread_condattr_destroy(&clock);
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    ok = ok && pthread_create(&own->thread, NULL, pause_now_and_then, run) == 0;
+    ok = ok && pthread_create(&own->thread, NULL, do_when_due, run) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    own->threaded = ok;
     return ok;
+}
+
+void overhead_stop_thread(struct run *run)
+{
+    struct overhead *own = &run->overhead;
+    if (!own->threaded)
+        return;
+    pthread_mutex_lock(&own->lock);
+    own->ending = true;
+    pthread_cond_signal(&own->wake);
+    pthread_mutex_unlock(&own->lock);
+    pthread_join(own->thread, NULL);
+    own->threaded = false;
 }
 
 static void look_for_iteration(struct run *run)
 {
     struct overhead *own = &run->overhead;
-    bool found = find_iteration(run);
+    struct prof_iteration_range range;
+    bool found = overhead_find_iteration(run, &range);
     uint64_t now = prof_now_ns();
     own->look_every_ns *= 2;
     if (found) {
+        double length = ITERATIONS * (double)range.period_ns;
+        own->pause_ns =
+            PROF_OVERHEAD_SETTLE_NS + (length > LEAST_PAUSE_NS ? (uint64_t)length : LEAST_PAUSE_NS);
         wait_for_pause(own, now, 0.25);
-        own->threaded = start_pauses(run);
+        overhead_start_thread(run, change_pause); /* without one, overhead_step does it */
     } else {
         own->due_ns = own->look_every_ns <= LAST_LOOK_NS ? now + own->look_every_ns : 0;
     }
@@ -191,15 +233,8 @@ int overhead_step(struct run *run)
 static void stop_overhead(struct run *run, bool ran)
 {
     struct overhead *own = &run->overhead;
-    if (own->threaded) {
-        pthread_mutex_lock(&own->lock);
-        own->ending = true;
-        pthread_cond_signal(&own->wake);
-        pthread_mutex_unlock(&own->lock);
-        pthread_join(own->thread, NULL);
-        own->threaded = false;
-    }
-    if (ran && run->options.overhead == OVERHEAD_MEASURE && !own->pause_ns)
+    overhead_stop_thread(run);
+    if (ran && own->choice == OVERHEAD_MEASURE && !own->pause_ns)
         prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
                          "the recording overhead was not measured: no NVTX range repeated in time",
                          NULL);

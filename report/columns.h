@@ -112,7 +112,8 @@ void prof_report_append_wall(const struct prof_report_data *data, char *out, siz
 #define PROF_REPORT_TABLES(TABLE)                                                                  \
     TABLE(devices) TABLE(gaps) TABLE(states) TABLE(ranks) TABLE(collectives) TABLE(late_ranks)     \
     TABLE(rank_links) TABLE(network) TABLE(rank_differences) TABLE(rank_iterations)                \
-    TABLE(kernels) TABLE(counters) TABLE(counter_values) TABLE(exact_counts) TABLE(stalls) TABLE(stall_lines) TABLE(stall_code) TABLE(roofline)       \
+    TABLE(estimates) TABLE(kernels) TABLE(counters) TABLE(counter_values) TABLE(exact_counts)      \
+    TABLE(stalls) TABLE(stall_lines) TABLE(stall_code) TABLE(roofline)                             \
     TABLE(roofline_configs) TABLE(roofline_ranges) TABLE(ceilings) TABLE(graphs) TABLE(lines)      \
     TABLE(transfers) TABLE(migrations) TABLE(api) TABLE(waits) TABLE(overhead) TABLE(jit)          \
     TABLE(ranges) TABLE(host) TABLE(host_threads) TABLE(memory) TABLE(leaks) TABLE(pools)          \

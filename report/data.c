@@ -192,6 +192,8 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
     if (!status)
         status = flatten_states(data, err);
     if (!status)
+        status = prof_estimates(capture, &data->estimates, err);
+    if (!status)
         status = prof_kernel_summary(capture, filter, PROF_BY_NAME, &data->kernels, err);
     if (!status)
         status = prof_transfer_summary(capture, filter, &data->transfers, err);
@@ -253,6 +255,7 @@ void prof_report_unload(struct prof_report_data *data)
     free(data->gaps);
     free(data->states);
     free(data->streams);
+    prof_estimates_free(&data->estimates);
     prof_kernel_summary_free(&data->kernels);
     prof_transfer_summary_free(&data->transfers);
     prof_api_summary_free(&data->api);

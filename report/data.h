@@ -51,6 +51,7 @@ struct prof_report_data {
     size_t gap_count;
     struct prof_report_state *states; /* device by device, longest first; none without time */
     size_t state_count;
+    struct prof_estimates estimates; /* none of a capture that is no sample */
     struct prof_kernel_summary kernels;
     struct prof_transfer_summary transfers;
     struct prof_api_summary api;

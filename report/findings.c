@@ -300,6 +300,14 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
                  prof_counted(o->pauses_used, "pause", "pauses").text,
                  prof_duration_ns((int64_t)o->recorded_ns).text,
                  prof_duration_ns((int64_t)o->bare_ns).text);
+    else if (o->source == PROF_OVERHEAD_SAMPLED)
+        snprintf(out, size,
+                 "%s of the run's iterations: %s of %s were recorded, in %s; a recorded one takes "
+                 "%.2fx [%.2f, %.2f] as long as the others, which take %s",
+                 prof_percent(o->of_run).text, prof_count(o->recorded).text,
+                 prof_count(o->recorded + o->unrecorded).text,
+                 prof_counted(o->pauses_used, "row", "rows").text, o->ratio, o->low, o->high,
+                 prof_duration_ns((int64_t)o->bare_ns).text);
     else if (o->pauses)
         snprintf(out, size,
                  "n/a: %s with iterations inside and around; 3 are needed: record for longer",
@@ -617,7 +625,10 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
 {
     bool known = o->source != PROF_OVERHEAD_UNKNOWN;
     prof_json_object(json, "overhead");
-    prof_json_string(json, "source", known ? "measured" : NULL);
+    prof_json_string(json, "source",
+                     o->source == PROF_OVERHEAD_SAMPLED ? "sampled"
+                     : known                            ? "measured"
+                                                        : NULL);
     prof_json_real(json, "ratio", known ? o->ratio : NAN);
     prof_json_real(json, "low", known ? o->low : NAN);
     prof_json_real(json, "high", known ? o->high : NAN);
@@ -627,6 +638,7 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
     prof_json_int(json, "unrecorded_iterations", o->unrecorded);
     prof_json_int(json, "pauses", o->pauses);
     prof_json_int(json, "pauses_used", o->pauses_used);
+    prof_json_real(json, "of_run", o->source == PROF_OVERHEAD_SAMPLED ? o->of_run : NAN);
     prof_json_end(json);
 }
 

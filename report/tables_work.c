@@ -8,6 +8,45 @@
 #include "libprof/include/prof_events.h"
 #include "report/columns.h"
 
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+static const struct prof_report_column estimate_columns[] = {
+    REAL("total_ns", "Total", NS, 1, prof_estimate_row, total_ns.value),
+    REAL("total_low_ns", "from", NS, 1, prof_estimate_row, total_ns.low),
+    REAL("total_high_ns", "to", NS, 1, prof_estimate_row, total_ns.high),
+    REAL("count", "Count", COUNT, 1, prof_estimate_row, count.value),
+    REAL("count_low", "from", COUNT, 1, prof_estimate_row, count.low),
+    REAL("count_high", "to", COUNT, 1, prof_estimate_row, count.high),
+    INT64("recorded", "Recorded", COUNT, 2, prof_estimate_row, recorded),
+    STRING("kind", "Kind", WORD, 3, prof_estimate_row, kind),
+    STRING("name", "What", NAME, 1, prof_estimate_row, name),
+    {0},
+};
+
+TABLE_ROWS(estimate, data->estimates.rows, data->estimates.count)
+
+static void estimate_totals(const struct prof_report_data *data, char *out, size_t size)
+{
+    snprintf(
+        out, size, "from %s of %s; the other tables have only these",
+        prof_counted(data->estimates.recorded, "recorded iteration", "recorded iterations").text,
+        prof_count(data->estimates.iterations).text);
+}
+
+const struct prof_report_table prof_report_estimates_table = {
+    .name = "estimates",
+    .part = PROF_PART_KERNELS,
+    .title = "Estimates for the whole run",
+    .none = "every iteration was recorded",
+    .help = "What the whole run did, estimated from the iterations that were recorded "
+            "(--overhead=PERCENT), with 95 % intervals.",
+    .screen_rows = 6,
+    .optional = true,
+    .totals = estimate_totals,
+    .first_rows = 6,
+    ROWS(prof_estimate_row, estimate),
+};
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 #define CONFIG(name, unit_member)                                                                  \

@@ -145,8 +145,9 @@ enum prof_environment_level {
 };
 const char *prof_environment_level_text(enum prof_environment_level level); /* "hard", ... */
 
-/* The property of runs with --overhead=measure. */
+/* The property of runs with --overhead=measure, and its value with --overhead=PERCENT. */
 #define PROF_ENVIRONMENT_PAUSES "pauses"
+#define PROF_ENVIRONMENT_SAMPLED "sampled"
 
 /* One property of where and how a run was made: "device", "driver", "cpu", "command", "trace", ...
  * Nothing that is different each time (live clocks, temperatures). */
@@ -292,6 +293,8 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(DEFERRED, "deferred", "more, but the runtime frees memory when it likes: record more runs")  \
     X(PAUSES, "pauses",                                                                            \
       "a run was recorded with pauses (--overhead=measure): some of it is missing")                \
+    X(SAMPLED, "sampled",                                                                          \
+      "a run is a sample of its iterations (--overhead=PERCENT): its counts are estimates")        \
     X(IGNORED, "ignored", "ignored by the configuration")                                          \
     X(TIMES_REFUSED, "times-refused", "times cannot be compared")
 

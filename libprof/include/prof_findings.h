@@ -253,6 +253,7 @@ enum prof_overhead_source {
     PROF_OVERHEAD_UNKNOWN,
     PROF_OVERHEAD_MEASURED, /* in pauses, in which the program ran unrecorded (--overhead=measure)
                              */
+    PROF_OVERHEAD_SAMPLED,  /* by rows of iterations that were left out (--overhead=PERCENT) */
 };
 
 /* What follows a begin or end of a pause is not compared: a process looks every 5 ms, then switches
@@ -269,7 +270,15 @@ struct prof_overhead {
     double recorded_ns, bare_ns;      /* of an iteration */
     int64_t recorded, unrecorded;     /* iterations compared */
     int64_t pauses, pauses_used;      /* all; those with iterations inside and beside */
+    double of_run; /* SAMPLED: what recording added to the time of all iterations, as a share */
 };
+
+/* For the controller of a budget: what recording costs by the instances of `range` that the
+ * capture, which is being written, has by now. *after: 0 at first, then as the look before left it;
+ * only the newest rows are read again. Of the thread that has most. */
+enum prof_status prof_sampling_look(struct prof_capture *capture,
+                                    const struct prof_iteration_range *range, int64_t *after,
+                                    struct prof_overhead *out, struct prof_error *err);
 
 struct prof_waterfall;
 struct prof_findings {

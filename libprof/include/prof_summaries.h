@@ -93,6 +93,31 @@ enum prof_status prof_kernel_summary(struct prof_capture *capture, const struct 
                                      struct prof_error *err);
 void prof_kernel_summary_free(struct prof_kernel_summary *result);
 
+/* What a quantity is likely to be in the whole run, with its 95 % interval. */
+struct prof_estimate {
+    double value, low, high;
+};
+
+struct prof_estimate_row {
+    const char *kind; /* "kernel", "memcpy", "memset", "graph" */
+    const char *name; /* of the kernel, direction of the memcpy; NULL = unknown */
+    int64_t recorded; /* how many were */
+    struct prof_estimate count, total_ns;
+};
+
+struct prof_estimates {
+    struct prof_estimate_row *rows; /* by time, most first; none: the capture is no sample */
+    size_t count, capacity;
+    int64_t iterations, recorded; /* of all processes; how many of them were recorded */
+};
+
+/* What the whole run did on its devices, estimated from the iterations that were recorded
+ * (--overhead=PERCENT): ratio estimator over rows of them, see estimates.c. Names live as long as
+ * the capture. */
+enum prof_status prof_estimates(struct prof_capture *capture, struct prof_estimates *result,
+                                struct prof_error *err);
+void prof_estimates_free(struct prof_estimates *result);
+
 /* transfer.kind is 0..13 (prof_copy_kind_text); memsets are listed with the memcpys as this. */
 #define PROF_COPY_MEMSET 100
 

@@ -1,19 +1,19 @@
 """perfkit run --overhead=measure: pauses in which only the iterations are recorded; what is counted
-stays exact, and reports say what recording cost. Nothing here depends on how fast anything is."""
+stays exact, and reports say what recording cost. --overhead=PERCENT: whole iterations are left out,
+and what the run did is estimated. Nothing here depends on how fast anything is."""
 import json
 import os
 import sqlite3
 
 import e2e
 
-PAUSE = 6  # recording.reason
+PAUSE, SAMPLE = 6, 7  # recording.reason
 
 
 class Overhead(e2e.Case):
-    def begin(self, *options):
+    def begin(self, how="measure"):
         """A recorded program that does steps when it is told to."""
-        capture = self.new_capture()
-        return self.start_stepped(capture, ("--overhead=measure", *options))
+        return self.start_stepped(self.new_capture(), ("--overhead=" + how,))
 
     def steps_until(self, program, reached):
         for _ in range(600):
@@ -23,12 +23,12 @@ class Overhead(e2e.Case):
             program.steps += 50
         self.fail("it never came")
 
-    def pauses(self, program):
+    def pauses(self, program, reason=PAUSE):
         """Pauses that have ended, of the capture that is being written."""
         db = sqlite3.connect("file:%s?mode=ro" % program.capture, uri=True)
         try:
             return db.execute("SELECT count(*) FROM recording WHERE begins AND reason = ?",
-                              (PAUSE,)).fetchone()[0]
+                              (reason,)).fetchone()[0]
         finally:
             db.close()
 
@@ -43,10 +43,10 @@ class Overhead(e2e.Case):
             "SELECT start, start + duration FROM range JOIN string ON string.id = name "
             "WHERE value = ? ORDER BY start", (name,)).fetchall()
 
-    def paused(self, db):
+    def paused(self, db, reason=PAUSE):
         """[(begin, end)] of the pauses."""
         rows = db.execute("SELECT start, begins FROM recording WHERE reason = ? ORDER BY start, id",
-                          (PAUSE,)).fetchall()
+                          (reason,)).fetchall()
         self.assertEqual([begins for _, begins in rows], [0, 1] * (len(rows) // 2) +
                          [0] * (len(rows) % 2))
         end = self.one(db, "SELECT duration FROM capture")
@@ -93,6 +93,48 @@ class Overhead(e2e.Case):
             self.assertLessEqual(overhead["low"], overhead["ratio"])
             self.assertLessEqual(overhead["ratio"], overhead["high"])
             self.assertGreater(overhead["unrecorded_ns"], 0)
+
+    def test_budget(self):
+        """What is recorded is whole iterations; what is estimated from them is true."""
+        program = self.begin("20%")
+        self.steps_until(program, lambda: self.pauses(program, SAMPLE) >= 4)
+        db = self.end(program)
+        self.assert_conserved(db)
+        gaps = self.paused(db, SAMPLE)
+        steps = self.ranges(db)
+        self.assertEqual(len(steps), program.steps)
+        kept = [s for s in steps if not any(b <= s[0] < e for b, e in gaps)]
+        self.assertLess(len(kept), len(steps))
+        self.assertFalse([s for s in steps for b, e in gaps if s[0] < b < s[1] or s[0] < e < s[1]])
+        self.assertEqual(self.one(db, "SELECT count(*) FROM marker"), len(kept))
+        text = self.report(program.capture, "--all")
+        self.assertIn("counts and totals of the run are estimates", " ".join(text.split()))
+        if not e2e.has_opencl():
+            return
+        self.assertEqual(self.one(db, "SELECT count(*) FROM memset"), len(kept))
+        report = json.loads(self.report(program.capture, "--format=json"))
+        overhead = report["findings"]["overhead"]
+        self.assertEqual(overhead["source"], "sampled")
+        self.assertEqual(overhead["recorded_iterations"], len(kept))
+        self.assertEqual(overhead["unrecorded_iterations"], len(steps) - len(kept))
+        rows = {row["kind"]: row for row in report["estimates"]["rows"]}
+        self.assertEqual(rows["memset"]["recorded"], len(kept))
+        for count in ("count", "count_low", "count_high"):
+            self.assertAlmostEqual(rows["memset"][count], program.steps, 3)
+        # A baseline of exact counts cannot be compared with a sample.
+        whole = self.start_stepped(self.new_capture(), ())
+        self.go(whole, "steps 30 1")
+        self.end(whole)
+        diff = json.loads(self.perfkit("diff", whole.capture, program.capture, "--json").out)
+        counts = [m for m in json.dumps(diff).split('"reason": ') if m.startswith('"sampled"')]
+        self.assertGreater(len(counts), 0)
+
+    def test_budgets_that_are_none(self):
+        for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", ""):
+            result = self.plain(self.run_line(["/bin/true"], self.new_capture(),
+                                              ("--overhead=" + budget,)))
+            self.assertEqual(result.status, 125, budget)
+            self.assertIn(b"--overhead", result.err)
 
     def test_stop_in_a_pause_holds(self):
         program = self.begin()

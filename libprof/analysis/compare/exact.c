@@ -146,14 +146,17 @@ static bool device_differs(const struct prof_comparison *result)
 }
 
 /* What happened in pauses is in no count: those of an iteration leave these iterations out, those
- * of the rest of the run would be too small, by another amount each time. */
-static bool has_pauses(const struct prof_compare *c)
+ * of the rest of the run would be too small, by another amount each time. Of a sample not even
+ * those of an iteration are exact. */
+static bool has_pauses(const struct prof_compare *c, const char *how)
 {
     for (int s = 0; s < PROF_SIDES; s++)
         for (size_t r = 0; r < c->side[s].count; r++)
-            for (size_t i = 0; i < c->side[s].data[r].environment_count; i++)
-                if (!strcmp(c->side[s].data[r].environment[i].name, PROF_ENVIRONMENT_PAUSES))
+            for (size_t i = 0; i < c->side[s].data[r].environment_count; i++) {
+                const struct prof_environment *e = &c->side[s].data[r].environment[i];
+                if (!strcmp(e->name, PROF_ENVIRONMENT_PAUSES) && (!how || !strcmp(e->value, how)))
                     return true;
+            }
     return false;
 }
 
@@ -184,7 +187,7 @@ static void set_exact_verdict(struct prof_compared *row, int grew, bool base_the
     }
 }
 
-static void judge(struct prof_compare *c, const struct prof_pair *pair, bool pauses,
+static void judge(struct prof_compare *c, const struct prof_pair *pair, bool pauses, bool sampled,
                   struct prof_compared *row)
 {
     struct values base = values_of(c, pair, PROF_BASE, prof_value_inside);
@@ -203,6 +206,11 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, bool pau
     if (is_compiler_resource(row->family) && device_differs(c->result)) {
         row->verdict = PROF_VERDICT_REFUSED;
         row->reason = PROF_REASON_TIMES_REFUSED;
+        return;
+    }
+    if (sampled && !is_compiler_resource(row->family)) {
+        row->verdict = PROF_VERDICT_REFUSED;
+        row->reason = PROF_REASON_SAMPLED;
         return;
     }
     if (pauses &&
@@ -241,12 +249,12 @@ static void judge(struct prof_compare *c, const struct prof_pair *pair, bool pau
 
 void prof_judge_exact(struct prof_compare *c, const size_t *of_row)
 {
-    bool pauses = has_pauses(c);
+    bool pauses = has_pauses(c, NULL), sampled = has_pauses(c, PROF_ENVIRONMENT_SAMPLED);
     for (size_t i = 0; i < c->result->count; i++) {
         struct prof_compared *row = &c->result->rows[i];
         if (!prof_metric_info(row->family)->exact || row->policy.action == PROF_ACTION_IGNORE)
             continue;
         row->gated = row->policy.action == PROF_ACTION_FAIL;
-        judge(c, &c->metrics.pairs.data[of_row[i]], pauses, row);
+        judge(c, &c->metrics.pairs.data[of_row[i]], pauses, sampled, row);
     }
 }

@@ -159,7 +159,8 @@ enum prof_status prof_extract_environment(struct prof_extract *x, struct prof_er
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "system", info->kernel);
     add_environment(&list, PROF_ENVIRONMENT_SOFT, "perfkit", info->perfkit_version);
     if (x->facts.pauses.count)
-        add_environment(&list, PROF_ENVIRONMENT_INFO, PROF_ENVIRONMENT_PAUSES, "yes");
+        add_environment(&list, PROF_ENVIRONMENT_INFO, PROF_ENVIRONMENT_PAUSES,
+                        x->facts.sampled.count ? PROF_ENVIRONMENT_SAMPLED : "yes");
     add_environment(&list, PROF_ENVIRONMENT_INFO, "host", info->host);
     add_environment(&list, PROF_ENVIRONMENT_INFO, "command", info->command);
     run->wall_ns = info->duration_ns;

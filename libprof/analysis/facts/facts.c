@@ -600,6 +600,7 @@ static enum prof_status load_facts(struct prof_facts *f, struct prof_capture *ca
         f->begin_ns = scope.begin_ns < f->end_ns ? scope.begin_ns : f->end_ns;
         status = recorded_stretches(f, err);
         status = status ? status : prof_pauses_read(capture, &f->pauses, err);
+        status = status ? status : prof_sampled_read(capture, &f->sampled, err);
         if (!status && few && capture->configs.count > PROF_FACTS_CONFIGS)
             status = choose_kept_configs(f, err);
         if (!status)
@@ -643,6 +644,7 @@ void prof_facts_free(struct prof_facts *f)
     prof_phases_free(&f->phases);
     prof_array_free(&f->recorded);
     prof_array_free(&f->pauses);
+    prof_sampled_free(&f->sampled);
     prof_range_index_close(&f->ranges);
     prof_texts_free(&f->range_texts);
     for (enum prof_op_kind kind = PROF_OP_KERNEL; kind <= PROF_OP_GRAPH; kind++)

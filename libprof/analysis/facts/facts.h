@@ -10,6 +10,7 @@
 
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/facts/iterations.h"
+#include "libprof/analysis/facts/sampling.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/include/prof_findings.h"
 #include "libprof/wire/command.h"
@@ -149,6 +150,7 @@ struct prof_facts {
     int64_t begin_ns, end_ns;       /* of what was selected */
     struct prof_intervals recorded; /* stretches of it that were recorded */
     struct prof_intervals pauses;   /* of the run, in which it was timed without being recorded */
+    struct prof_sampled sampled;    /* with a budget; none of the others */
     struct prof_range_index ranges;
     struct prof_texts range_texts; /* numbered by prof_range_node.group */
 

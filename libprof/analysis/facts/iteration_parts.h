@@ -60,18 +60,15 @@ char *prof_range_path_label(const struct prof_range_paths *paths, uint32_t path)
  * PROF_NO_RANGE_PATH. */
 uint32_t prof_range_path_at(struct prof_range_paths *paths, const struct prof_op *op);
 
-static inline bool prof_is_paused(const struct prof_facts *facts, int64_t begin, int64_t end)
-{
-    size_t begun = prof_intervals_begun(&facts->pauses, end - 1);
-    return begun && facts->pauses.data[begun - 1].end > begin;
-}
+/* Some of it was timed only, in the process of a thread. */
+bool prof_is_paused(const struct prof_facts *facts, int64_t thread, int64_t begin, int64_t end);
 
 /* Ended, and recorded whole: also outside of the analysed time, so that the choice does not
  * depend on it. */
-static inline bool prof_range_is_instance(const struct prof_facts *facts,
+static inline bool prof_range_is_instance(const struct prof_facts *facts, int64_t thread,
                                           const struct prof_range_node *node)
 {
-    return node->end != INT64_MAX && !prof_is_paused(facts, node->begin, node->end);
+    return node->end != INT64_MAX && !prof_is_paused(facts, thread, node->begin, node->end);
 }
 
 /* ---- what recording cost (overhead.c) -------------------------------------------------------- */

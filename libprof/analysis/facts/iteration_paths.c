@@ -131,7 +131,7 @@ static bool count_lane(struct prof_range_paths *paths, const struct prof_range_l
             node->parent == PROF_NO_RANGE ? PROF_NO_RANGE_PATH : paths->of_node[node->parent];
         uint32_t at = find_range_path(paths, around, node->group, lane->domain, &failed);
         paths->of_node[lane->nodes[i]] = at == PROF_NO_RANGE_PATH ? around : at;
-        if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(paths->facts, node))
+        if (at == PROF_NO_RANGE_PATH || !prof_range_is_instance(paths->facts, thread, node))
             continue;
         struct prof_range_path *path = &paths->list.data[at];
         if (path->thread != thread)

@@ -270,8 +270,9 @@ static bool read_candidate_instances(struct search *s, struct prof_intervals *se
                                                  .end = node->end,
                                                  .thread = (uint32_t)thread->thread,
                                                  .covered = INT64_MIN};
-                    ok = prof_range_is_instance(f, node) ? prof_array_push(&c->list, one)
-                                                         : prof_array_push(&c->paused, one);
+                    ok = prof_range_is_instance(f, thread->thread, node)
+                             ? prof_array_push(&c->list, one)
+                             : prof_array_push(&c->paused, one);
                 } else if (!own && path->set_up && s->paths->names[node->group].set_up) {
                     ok = prof_intervals_add(set_up, node->begin, node->end);
                 }

@@ -108,7 +108,7 @@ static void keep_in_time(struct prof_iterations *it, const struct prof_facts *f,
     for (size_t i = 0; i < it->list.count; i++) {
         const struct prof_iteration one = it->list.data[i];
         if (one.begin >= f->begin_ns && one.end <= f->end_ns &&
-            !prof_is_paused(f, one.begin, one.end))
+            !prof_is_paused(f, one.thread, one.begin, one.end))
             it->list.data[kept++] = one;
     }
     it->list.count = kept;
@@ -172,6 +172,12 @@ static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *
 {
     const struct prof_iterations *it = &phase->iterations;
     PROF_ARRAY(struct prof_iteration) all = {0};
+    if (f->sampled.count) {
+        size_t length = strlen(f->sampled.range.name);
+        if (it->name && strncmp(it->name, f->sampled.range.name, length) == 0)
+            prof_sampled_overhead(&f->sampled, &phase->overhead);
+        return true;
+    }
     size_t first = 0, most = 0;
     bool ok = true;
     for (size_t from = 0, to; f->pauses.count && from < it->list.count; from = to) {
@@ -180,7 +186,8 @@ static bool measure_overhead(struct prof_phase *phase, const struct prof_facts *
         most = to - from > most ? to - from : most;
     }
     for (size_t i = first; ok && i < first + most; i++)
-        ok = prof_is_paused(f, it->list.data[i].begin, it->list.data[i].end) ||
+        ok = prof_is_paused(f, it->list.data[i].thread, it->list.data[i].begin,
+                            it->list.data[i].end) ||
              prof_array_push(&all, it->list.data[i]);
     for (size_t i = 0; ok && most && i < phase->paused.count; i++) {
         if (phase->paused.data[i].thread == it->list.data[first].thread)

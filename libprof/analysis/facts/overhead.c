@@ -57,7 +57,7 @@ enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_inte
         process = of;
         if (begins)
             since = PROF_UNKNOWN;
-        else if (since == PROF_UNKNOWN && sqlite3_column_int64(row, 3) == WIRE_WINDOW_OVERHEAD)
+        else if (since == PROF_UNKNOWN && sqlite3_column_int64(row, 3) >= WIRE_WINDOW_OVERHEAD)
             since = time;
     }
     ok = ok && end_pause(capture, pauses, process, since);

@@ -1,0 +1,192 @@
+/* perfkit run --overhead=PERCENT: keeps what recording costs below a share of the program's time.
+ *
+ * The means is which iterations are recorded: some in a row, then for a while none, whose begin and
+ * end alone are recorded. Processes count them by the plan on the control page
+ * (collectors/core/window.c); what recording costs, and so how many may be recorded, follows from
+ * the capture as it is being written, by the same comparison as in the report
+ * (libprof/analysis/facts/sampling.c). */
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/run.h"
+#include "libprof/base/clock.h"
+#include "libprof/include/prof.h"
+
+#define FEW_RECORDS 500 /* so few cost nothing: the program only starts */
+#define FIRST_SEARCH_NS                                                                            \
+    150000000u                     /* recorded before the first look for iterations; then doubled  \
+                                    */
+#define FREE_SEARCH_NS 2400000000u /* recorded in all before searching keeps to the budget, too */
+#define ASSUMED_COST 1.0 /* of recording before it is measured: iterations take twice as long */
+#define LEAST_STRETCH_NS 5000000 /* recorded, or left out, at a time */
+#define FIRST_LOOK_NS 300000000u
+#define LAST_LOOK_NS 5000000000u
+#define AIMED 0.85         /* of the budget: what is measured is not exact */
+#define LEAST_REPAY_NS 5e9 /* too much at the start is made up for within this time, */
+#define MOST_REPAY_NS 20e9 /* or within as long as the run has taken */
+#define LEAST_RECORDED 1e-4
+#define MOST_RECORDED 0.95 /* some are always left out, or nothing could be compared */
+
+static bool has_budget(const struct run *run)
+{
+    return run->overhead.choice == OVERHEAD_BUDGET;
+}
+
+static bool note_budget(const struct run *run, char *text, size_t size)
+{
+    snprintf(text, size,
+             "once an NVTX range repeats, only so many iterations are recorded as keep the "
+             "recording overhead below %g %%: counts and totals of the run are estimates",
+             100 * run->budget.share);
+    return has_budget(run);
+}
+
+/* ---- until an iteration is known ------------------------------------------------------------- */
+
+/* What `perfkit ctl` closed stays closed. */
+static void record_or_not(struct run *run, bool record)
+{
+    struct control *control = &run->scope.control;
+    uint64_t state = atomic_load(&control->page->state), changed;
+    if (record ? control_paused(control->page, state) : control_open(state))
+        control_set(control, record, WIRE_WINDOW_OVERHEAD, &changed, NULL);
+}
+
+static void set_plan(struct run *run, double cost, double share)
+{
+    struct budget *own = &run->budget;
+    double recorded = cost > 0 ? share / cost : MOST_RECORDED;
+    recorded = fmin(fmax(recorded, LEAST_RECORDED), MOST_RECORDED);
+    double least = ceil(LEAST_STRETCH_NS / fmax(1, (double)own->range.period_ns));
+    double other = fmin(round(least * fmax(recorded, 1 - recorded) / fmin(recorded, 1 - recorded)),
+                        UINT32_MAX / 4);
+    uint64_t row = (uint64_t)(recorded < 0.5 ? least : other);
+    uint64_t gap = (uint64_t)(recorded < 0.5 ? other : least);
+    uint64_t before = atomic_load(&run->scope.control.page->sampling);
+    double old = (double)(before >> 32) / fmax(1, (double)((before >> 32) + (uint32_t)before));
+    bool changes = !before || fabs(recorded - old) > 0.15 * fmin(recorded, 1 - recorded);
+    own->recorded = changes ? recorded : old;
+    if (changes)
+        atomic_store(&run->scope.control.page->sampling, row << 32 | gap);
+}
+
+static void search_iteration(struct run *run)
+{
+    struct overhead *thread = &run->overhead;
+    struct budget *own = &run->budget;
+    uint64_t state = atomic_load(&run->scope.control.page->state);
+    if (atomic_load(&own->records) < FEW_RECORDS) {
+        thread->due_ns = prof_now_ns() + FIRST_SEARCH_NS / 2;
+        return;
+    }
+    if (!own->open_ns || !control_open(state)) { /* it may begin (again) */
+        own->open_ns = own->open_ns ? 2 * own->open_ns : FIRST_SEARCH_NS;
+        record_or_not(run, true);
+        thread->due_ns = prof_now_ns() + own->open_ns;
+        return;
+    }
+    own->searched_ns += own->open_ns;
+    own->found = overhead_find_iteration(run, &own->range);
+    if (own->found) {
+        own->looked_ns = (double)prof_now_ns();
+        own->began_ns = (uint64_t)own->looked_ns - own->searched_ns;
+        set_plan(run, ASSUMED_COST, AIMED * own->share);
+        own->every_ns = FIRST_LOOK_NS;
+        thread->due_ns = prof_now_ns() + own->every_ns;
+        return;
+    }
+    if (own->searched_ns < FREE_SEARCH_NS) {
+        own->open_ns *= 2;
+        thread->due_ns = prof_now_ns() + own->open_ns;
+        return;
+    }
+    record_or_not(run, false);
+    thread->due_ns =
+        prof_now_ns() + (uint64_t)((double)own->open_ns * (ASSUMED_COST / own->share - 1));
+}
+
+/* ---- then ------------------------------------------------------------------------------------ */
+
+/* Of the time to come: what was spent at the start is to be made up for. */
+static double share_to_spend(struct budget *own, double cost)
+{
+    double now = (double)prof_now_ns(), elapsed = now - (double)own->began_ns;
+    double within = fmin(fmax(elapsed, LEAST_REPAY_NS), MOST_REPAY_NS);
+    cost = fmax(cost, 0);
+    own->spent += (now - own->looked_ns) * own->recorded * cost / (1 + own->recorded * cost);
+    own->looked_ns = now;
+    double spent = own->spent + (double)own->searched_ns * cost / (1 + cost);
+    own->over = spent / elapsed;
+    double most = AIMED * own->share;
+    return fmin(fmax(most - (spent - most * elapsed) / within, most / 4), most);
+}
+
+static void look(struct run *run)
+{
+    struct overhead *thread = &run->overhead;
+    struct budget *own = &run->budget;
+    struct prof_overhead cost;
+    thread->due_ns = prof_now_ns() + own->every_ns;
+    own->every_ns = own->every_ns < LAST_LOOK_NS ? own->every_ns * 3 / 2 : LAST_LOOK_NS;
+    if (!own->capture && prof_open(run->output.live, &own->capture, NULL))
+        return;
+    if (prof_sampling_look(own->capture, &own->range, &own->after, &cost, NULL) ||
+        !cost.pauses_used)
+        return;
+    own->range.period_ns = (int64_t)cost.bare_ns;
+    set_plan(run, cost.ratio - 1, share_to_spend(own, cost.ratio - 1));
+}
+
+static void do_budget(struct run *run)
+{
+    if (run->budget.found)
+        look(run);
+    else
+        search_iteration(run);
+}
+
+static void start_budget(struct run *run)
+{
+    if (!has_budget(run))
+        return;
+    run->overhead.due_ns = prof_now_ns() + FIRST_SEARCH_NS;
+    if (!overhead_start_thread(run, do_budget))
+        prof_ingest_note(
+            run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
+            "no thread could be made: the budget of the recording overhead is not held", NULL);
+}
+
+static void step_budget(struct run *run)
+{
+    atomic_store(&run->budget.records, run->progress.total);
+}
+
+static void stop_budget(struct run *run, bool ran)
+{
+    overhead_stop_thread(run);
+    if (run->budget.capture)
+        prof_close(run->budget.capture);
+    if (ran && has_budget(run) && !run->budget.found)
+        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
+                         "the budget of the recording overhead was not held: no NVTX range "
+                         "repeated in time",
+                         NULL);
+    if (ran && run->budget.over > run->budget.share) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "the run was too short for its budget of the recording overhead: about %.2g %% "
+                 "of the time, to find out what recording costs",
+                 100 * run->budget.over);
+        prof_ingest_note(run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded", text,
+                         NULL);
+    }
+}
+
+const struct run_feature run_budget = {
+    .name = "overhead",
+    .note = note_budget,
+    .start = start_budget,
+    .step = step_budget,
+    .stop = stop_budget,
+};

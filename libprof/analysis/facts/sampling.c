@@ -1,0 +1,413 @@
+/* A run with a budget (perfkit run --overhead=PERCENT): rows of iterations were recorded, and
+ * between them others only timed. What recording costs follows from each row against those that
+ * were left out before and after it, so that a run which slowly changes its pace does no harm.
+ *
+ * The time of an iteration is from its begin to the next one's. Means, not medians, because a
+ * program may do something longer every so many iterations; but a time counts at most MOST times
+ * the median, so that a hiccup of the machine is no cost. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/capture.h"
+#include "libprof/analysis/facts/iteration_parts.h"
+#include "libprof/analysis/facts/sampling.h"
+#include "libprof/base/distribution.h"
+#include "libprof/wire/activity.h"
+
+#define LEAST_ROWS 3
+#define LEAST_CLEAR 2 /* iterations that nothing of the row before them slows */
+#define MOST 10
+
+/* ---- stretches ------------------------------------------------------------------------------- */
+
+static double time_of(const int64_t *begins, size_t i, double most)
+{
+    double time = (double)prof_subtract(begins[i + 1], begins[i]);
+    return time < most ? time : most;
+}
+
+static double sum_of(const int64_t *begins, size_t first, size_t end, double most)
+{
+    double sum = 0;
+    for (size_t i = first; i < end; i++)
+        sum += time_of(begins, i, most);
+    return sum;
+}
+
+/* The first iterations of a gap may still pay for the row before, whose records are fetched. The
+ * last of all iterations has no time. */
+static bool time_gap(struct prof_stretch *gap, const int64_t *begins, size_t count)
+{
+    size_t end = gap->end < count ? gap->end : count - 1, clear = gap->first;
+    double *times = malloc((end - gap->first + 1) * sizeof *times);
+    if (!times)
+        return false;
+    while (clear < end &&
+           prof_subtract(begins[clear], begins[gap->first]) < PROF_OVERHEAD_SETTLE_NS)
+        clear++;
+    if (end - clear < LEAST_CLEAR)
+        clear = end > gap->first + LEAST_CLEAR ? end - LEAST_CLEAR : gap->first;
+    for (size_t i = clear; i < end; i++)
+        times[i - clear] = time_of(begins, i, INFINITY);
+    if (end > clear) {
+        qsort(times, end - clear, sizeof *times, prof_ascending_double);
+        double most = MOST * times[(end - clear) / 2];
+        gap->bare_ns = sum_of(begins, clear, end, most) / (double)(end - clear);
+        gap->slowed_ns =
+            sum_of(begins, gap->first, clear, most) - (double)(clear - gap->first) * gap->bare_ns;
+    }
+    free(times);
+    return true;
+}
+
+static double stretch_length(const struct prof_stretch *stretch)
+{
+    return stretch ? (double)(stretch->end - stretch->first) : 0;
+}
+
+/* A gap stands half for the row before it and half for the one after it; the first row of the run,
+ * when nothing was left out yet, only for itself. */
+static void weigh_row(struct prof_stretches *list, size_t at, const int64_t *begins)
+{
+    struct prof_stretch *row = &list->data[at];
+    const struct prof_stretch *before = at ? row - 1 : NULL;
+    const struct prof_stretch *after = at + 1 < list->count ? row + 1 : NULL;
+    bool last = at + 2 >= list->count;
+    double sum = (before ? before->bare_ns : 0) + (after ? after->bare_ns : 0);
+    bool both = before && after && before->bare_ns > 0 && after->bare_ns > 0;
+    row->bare_ns = both ? sum / 2 : sum;
+    row->cost_ns = NAN;
+    if (after && row->bare_ns > 0)
+        row->cost_ns =
+            (sum_of(begins, row->first, row->end, MOST * row->bare_ns) + after->slowed_ns) /
+                stretch_length(row) -
+            row->bare_ns;
+    row->stands_for = stretch_length(row) + stretch_length(before) * (at > 2 ? 0.5 : 1) +
+                      (at ? stretch_length(after) * (last ? 1 : 0.5) : 0);
+}
+
+/* From the begins of the iterations, in order. False: out of memory. */
+static bool find_stretches(const int64_t *begins, size_t count, const struct prof_intervals *gaps,
+                           struct prof_stretches *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool left_out = prof_intervals_has(gaps, begins[i]);
+        struct prof_stretch fresh = {.first = i, .left_out = left_out};
+        if ((!out->count || out->data[out->count - 1].left_out != left_out) &&
+            !prof_array_push(out, fresh))
+            return false;
+        out->data[out->count - 1].end = i + 1;
+    }
+    for (size_t s = 0; s < out->count; s++)
+        if (out->data[s].left_out && !time_gap(&out->data[s], begins, count))
+            return false;
+    for (size_t s = 0; s < out->count; s++)
+        if (!out->data[s].left_out)
+            weigh_row(out, s, begins);
+    return true;
+}
+
+/* The first row has what the program does once, at its start: it counts where it is the only one.
+ */
+static bool is_known(const struct prof_stretches *list, size_t at)
+{
+    return !list->data[at].left_out && list->data[at].cost_ns > -INFINITY &&
+           (at > 0 || list->count < 4);
+}
+
+/* What they say together. Its source is UNKNOWN where there are too few for an interval: the other
+ * figures are there as soon as there is one row. */
+static void sum_stretches(const struct prof_stretches *list, struct prof_overhead *out)
+{
+    double n = 0, weight = 0, cost = 0, bare = 0, squares = 0;
+    *out = (struct prof_overhead){0};
+    for (size_t s = 0; s < list->count; s++) {
+        const struct prof_stretch *one = &list->data[s];
+        *(one->left_out ? &out->unrecorded : &out->recorded) += (int64_t)stretch_length(one);
+        out->pauses += one->left_out;
+        if (!is_known(list, s))
+            continue;
+        n++;
+        weight += stretch_length(one);
+        cost += one->cost_ns * stretch_length(one);
+        bare += one->bare_ns * stretch_length(one);
+    }
+    out->pauses_used = (int64_t)n;
+    if (bare <= 0)
+        return;
+    /* The ratio of two sums over rows (W. G. Cochran, Sampling Techniques, 3rd ed. (1977), 6.4). */
+    double share = cost / bare, iterations = (double)(out->recorded + out->unrecorded);
+    out->ratio = 1 + share;
+    out->bare_ns = bare / weight;
+    out->recorded_ns = out->bare_ns * out->ratio;
+    out->of_run = share * (double)out->recorded / iterations;
+    if (n < LEAST_ROWS)
+        return;
+    for (size_t s = 0; s < list->count; s++) {
+        const struct prof_stretch *one = &list->data[s];
+        double off = stretch_length(one) * (one->cost_ns - share * one->bare_ns);
+        squares += is_known(list, s) ? off * off : 0;
+    }
+    double error = sqrt(n / (n - 1) * squares) / bare * prof_t_quantile(0.025, n - 1);
+    out->source = PROF_OVERHEAD_SAMPLED;
+    out->low = 1 + share - error;
+    out->high = 1 + share + error;
+}
+
+/* ---- the capture ----------------------------------------------------------------------------- */
+
+struct begun {
+    int64_t row, begin, end, thread, process;
+};
+
+struct seen {
+    PROF_ARRAY(struct begun) list; /* by process, thread, then begin */
+};
+
+static enum prof_status read_begins(struct prof_capture *capture,
+                                    const struct prof_iteration_range *range, int64_t after,
+                                    struct seen *seen, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    bool ok = true;
+    enum prof_status status = prof_query(
+        capture,
+        "SELECT range.id, range.start, range.start + duration, thread, thread.process FROM range "
+        "JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
+        "WHERE range.id > ?1 AND substr(value, 1, length(?2)) = ?2 AND CASE ?3 WHEN 0 THEN "
+        "length(value) = length(?2) ELSE length(value) > length(?2) AND "
+        "substr(value, length(?2) + 1) NOT GLOB '*[^0-9]*' END AND "
+        "ifnull((SELECT value FROM string WHERE id = domain), '') = ?4 "
+        "ORDER BY thread.process, thread, range.start",
+        &row, err);
+    if (status)
+        return status;
+    sqlite3_bind_int64(row, 1, after);
+    sqlite3_bind_text(row, 2, range->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(row, 3, range->numbered);
+    sqlite3_bind_text(row, 4, range->domain, -1, SQLITE_STATIC);
+    while (ok && prof_row(row)) {
+        struct begun one = {prof_column_int(row, 0), prof_column_int(row, 1),
+                            prof_column_int(row, 2), prof_column_int(row, 3),
+                            prof_column_int(row, 4)};
+        ok = prof_array_push(&seen->list, one);
+    }
+    status = prof_query_end(capture, row, err);
+    return status || ok ? status : prof_out_of_memory(err);
+}
+
+static struct prof_sampled_process *new_process(struct prof_sampled *sampled, int64_t process)
+{
+    struct prof_sampled_process *last = sampled->count ? &sampled->list[sampled->count - 1] : NULL;
+    if (last && last->process == process)
+        return last;
+    if (!prof_array_room(&sampled->list, &sampled->capacity, sampled->count + 1, sizeof *last))
+        return NULL;
+    last = &sampled->list[sampled->count++];
+    *last = (struct prof_sampled_process){.process = process};
+    return last;
+}
+
+/* Of the processes that have some; one that ends in a gap never leaves it. */
+static enum prof_status read_gaps(struct prof_capture *capture, struct prof_sampled *sampled,
+                                  struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    struct prof_sampled_process *open = NULL;
+    int64_t since = 0;
+    bool ok = true;
+    enum prof_status status = prof_query(
+        capture,
+        "SELECT process, start, begins, reason FROM recording WHERE start NOT NULL AND process IN "
+        "(SELECT process FROM recording WHERE reason = 7) ORDER BY process, start, id",
+        &row, err);
+    if (status)
+        return status;
+    while (ok && prof_row(row)) {
+        int64_t process = prof_column_int(row, 0), time = prof_column_int(row, 1);
+        if (open)
+            ok =
+                prof_intervals_add(&open->gaps, since, open->process == process ? time : INT64_MAX);
+        open = ok ? new_process(sampled, process) : NULL;
+        ok = open != NULL;
+        since = time;
+        if (sqlite3_column_int64(row, 2) || sqlite3_column_int64(row, 3) != WIRE_WINDOW_SAMPLE)
+            open = NULL;
+    }
+    ok = ok && (!open || prof_intervals_add(&open->gaps, since, INT64_MAX));
+    status = prof_query_end(capture, row, err);
+    for (size_t i = 0; i < sampled->count; i++)
+        prof_intervals_normalise(&sampled->list[i].gaps);
+    return status || ok ? status : prof_out_of_memory(err);
+}
+
+/* In a gap only iterations are recorded. Of several names a number makes the difference. */
+static enum prof_status find_sampled_range(struct prof_capture *capture,
+                                           struct prof_sampled *sampled, struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    struct prof_iteration_range *range = &sampled->range;
+    enum prof_status status = prof_query(
+        capture,
+        "SELECT min(value), max(value), ifnull((SELECT value FROM string WHERE id = domain), '') "
+        "FROM range JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
+        "WHERE thread.process = ?1 AND range.start >= ?2 AND range.start < ?3",
+        &row, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < sampled->count && !range->name[0]; i++) {
+        const struct prof_sampled_process *p = &sampled->list[i];
+        for (size_t g = 0; g < p->gaps.count && g < 4 && !range->name[0]; g++) {
+            sqlite3_bind_int64(row, 1, p->process);
+            sqlite3_bind_int64(row, 2, p->gaps.data[g].begin);
+            sqlite3_bind_int64(row, 3, p->gaps.data[g].end);
+            const char *least = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
+            if (least && strlen(least) < sizeof range->name) {
+                strcpy(range->name, least);
+                range->numbered = strcmp(least, (const char *)sqlite3_column_text(row, 1)) != 0;
+                snprintf(range->domain, sizeof range->domain, "%s", sqlite3_column_text(row, 2));
+            }
+            sqlite3_reset(row);
+        }
+    }
+    size_t length = strlen(range->name);
+    while (range->numbered && length && isdigit((unsigned char)range->name[length - 1]))
+        range->name[--length] = '\0';
+    return prof_query_end(capture, row, err);
+}
+
+/* The iterations [first, end) are all of the process. */
+static bool take_iterations(struct prof_sampled_process *p, const struct seen *seen, size_t first,
+                            size_t end)
+{
+    size_t best = first;
+    for (size_t from = first, to; from < end; from = to) {
+        for (to = from; to < end && seen->list.data[to].thread == seen->list.data[from].thread;)
+            to++;
+        best = to - from > p->count ? from : best;
+        p->count = to - from > p->count ? to - from : p->count;
+    }
+    p->begins = malloc((p->count + 1) * sizeof *p->begins);
+    for (size_t i = 0; p->begins && i < p->count; i++)
+        p->begins[i] = seen->list.data[best + i].begin;
+    if (p->count)
+        p->last_end = seen->list.data[best + p->count - 1].end;
+    return p->begins && find_stretches(p->begins, p->count, &p->gaps, &p->stretches);
+}
+
+static enum prof_status read_iterations(struct prof_capture *capture, struct prof_sampled *sampled,
+                                        struct seen *seen, int64_t after, struct prof_error *err)
+{
+    enum prof_status status = read_begins(capture, &sampled->range, after, seen, err);
+    size_t from = 0, to;
+    for (size_t i = 0; !status && i < sampled->count; i++) {
+        struct prof_sampled_process *p = &sampled->list[i];
+        while (from < seen->list.count && seen->list.data[from].process < p->process)
+            from++;
+        for (to = from; to < seen->list.count && seen->list.data[to].process == p->process;)
+            to++;
+        if (!take_iterations(p, seen, from, to))
+            status = prof_out_of_memory(err);
+        from = to;
+    }
+    return status;
+}
+
+enum prof_status prof_sampled_read(struct prof_capture *capture, struct prof_sampled *sampled,
+                                   struct prof_error *err)
+{
+    struct seen seen = {0};
+    *sampled = (struct prof_sampled){0};
+    enum prof_status status = read_gaps(capture, sampled, err);
+    if (!status && sampled->count)
+        status = find_sampled_range(capture, sampled, err);
+    if (!status && sampled->range.name[0])
+        status = read_iterations(capture, sampled, &seen, 0, err);
+    prof_array_free(&seen.list);
+    return status;
+}
+
+void prof_sampled_free(struct prof_sampled *sampled)
+{
+    for (size_t i = 0; i < sampled->count; i++) {
+        prof_array_free(&sampled->list[i].gaps);
+        prof_array_free(&sampled->list[i].stretches);
+        free(sampled->list[i].begins);
+    }
+    free(sampled->list);
+    *sampled = (struct prof_sampled){0};
+}
+
+const struct prof_sampled_process *prof_sampled_process(const struct prof_sampled *sampled,
+                                                        int64_t process)
+{
+    for (size_t i = 0; i < sampled->count; i++)
+        if (sampled->list[i].process == process)
+            return &sampled->list[i];
+    return NULL;
+}
+
+bool prof_is_paused(const struct prof_facts *facts, int64_t thread, int64_t begin, int64_t end)
+{
+    const struct prof_intervals *pauses = &facts->pauses;
+    if (facts->sampled.count) {
+        const struct prof_thread *of = prof_thread(facts->capture, thread);
+        const struct prof_sampled_process *p =
+            of ? prof_sampled_process(&facts->sampled, of->process) : NULL;
+        if (!p)
+            return false;
+        pauses = &p->gaps;
+    }
+    size_t begun = prof_intervals_begun(pauses, end - 1);
+    return begun && pauses->data[begun - 1].end > begin;
+}
+
+static const struct prof_sampled_process *main_process(const struct prof_sampled *sampled)
+{
+    const struct prof_sampled_process *most = sampled->list;
+    for (size_t i = 1; i < sampled->count; i++)
+        most = sampled->list[i].count > most->count ? &sampled->list[i] : most;
+    return sampled->count ? most : NULL;
+}
+
+void prof_sampled_overhead(const struct prof_sampled *sampled, struct prof_overhead *out)
+{
+    const struct prof_sampled_process *main = main_process(sampled);
+    *out = (struct prof_overhead){0};
+    if (main)
+        sum_stretches(&main->stretches, out);
+}
+
+/* ---- while it is recorded -------------------------------------------------------------------- */
+
+#define ROWS_KEPT 16 /* the next look compares so many again */
+
+enum prof_status prof_sampling_look(struct prof_capture *capture,
+                                    const struct prof_iteration_range *range, int64_t *after,
+                                    struct prof_overhead *out, struct prof_error *err)
+{
+    struct seen seen = {0};
+    struct prof_sampled sampled = {.range = *range};
+    *out = (struct prof_overhead){0};
+    enum prof_status status = read_gaps(capture, &sampled, err);
+    if (!status)
+        status = read_iterations(capture, &sampled, &seen, *after, err);
+    const struct prof_sampled_process *main = status ? NULL : main_process(&sampled);
+    if (main)
+        sum_stretches(&main->stretches, out);
+    if (main && main->stretches.count > 2 * ROWS_KEPT) {
+        const struct prof_stretch *first =
+            &main->stretches.data[main->stretches.count - 2 * ROWS_KEPT];
+        int64_t since = main->begins[first->first], row = INT64_MAX;
+        for (size_t i = 0; i < seen.list.count; i++)
+            if (seen.list.data[i].begin >= since && seen.list.data[i].row < row)
+                row = seen.list.data[i].row;
+        *after = row - 1;
+    }
+    prof_array_free(&seen.list);
+    prof_sampled_free(&sampled);
+    return status;
+}

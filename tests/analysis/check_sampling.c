@@ -1,0 +1,238 @@
+/* Captures of runs with a budget (--overhead=PERCENT): programs whose whole truth is known,
+ * recorded in rows of iterations. Intervals hold the truth as often as they say, what is the same
+ * in every iteration comes out exactly, and what recording costs comes back. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libprof/base/distribution.h"
+#include "tests/diagnosis/scene.h"
+
+#define MS INT64_C(1000000)
+#define SAMPLE 7 /* recording.reason */
+
+static struct scene scene;
+static int always, rare;
+static uint64_t random_state;
+static struct prof_estimates estimates;
+static struct prof_findings findings;
+
+/* What the program really did. */
+static struct truth {
+    int64_t always, always_ns, rare, rare_ns, copies;
+} truth;
+
+static int64_t drawn(int64_t below)
+{
+    return (int64_t)((double)below * prof_random_share(&random_state));
+}
+
+static void run_kernel(bool recorded, int config, int64_t ns, int64_t *count, int64_t *sum_ns)
+{
+    ++*count;
+    *sum_ns += ns;
+    if (recorded)
+        scene_kernel(&scene, 0, config, ns);
+}
+
+/* 10 ms, recorded 13; the rare kernel in two of seven, twice. */
+static void iterate(bool recorded, const char *name)
+{
+    scene_push(&scene, name);
+    run_kernel(recorded, always, MS / 2 + drawn(MS), &truth.always, &truth.always_ns);
+    run_kernel(recorded, always, MS / 4, &truth.always, &truth.always_ns);
+    for (int i = 0; drawn(7) < 2 && i < 2; i++)
+        run_kernel(recorded, rare, MS / 10 + drawn(MS), &truth.rare, &truth.rare_ns);
+    truth.copies++;
+    if (recorded)
+        scene_copy(&scene, 0, SCENE_UP, SCENE_PINNED, 4096, 1000, true);
+    if (recorded)
+        scene_sync(&scene);
+    scene_host(&scene, scene.ranges[0] + (recorded ? 13 : 10) * MS - scene.host);
+    scene_pop(&scene);
+}
+
+static void mark(bool begins)
+{
+    scene_sql(&scene,
+              "INSERT INTO recording(process, start, begins, reason) VALUES(1, %lld, %d, %d)",
+              (long long)scene.host, begins, SAMPLE);
+}
+
+/* `first` recorded ones, then `rows` times a gap of `gap` on average and `row` recorded ones. */
+static struct prof_capture *sample(uint64_t seed, int first, int rows, int row, int gap,
+                                   bool numbered)
+{
+    struct prof_error err = {0};
+    char name[32] = "step";
+    int number = 0;
+    random_state = seed + 1;
+    memset(&truth, 0, sizeof truth);
+    scene_open(&scene, "cuda", "gpu");
+    always = scene_config(&scene, "always", 64, 256, 32);
+    rare = scene_config(&scene, "rare", 64, 256, 32);
+    run_kernel(true, rare, MS, &truth.rare, &truth.rare_ns); /* outside of iterations */
+    for (int r = 0; r <= rows; r++) {
+        int left_out = r ? gap / 2 + (int)drawn(gap + 1) : 0;
+        if (left_out)
+            mark(false);
+        for (int i = 0; i < left_out + (r ? row : first); i++) {
+            if (numbered)
+                snprintf(name, sizeof name, "step %d", number++);
+            if (left_out && i == left_out)
+                mark(true);
+            iterate(i >= left_out, name);
+        }
+    }
+    struct prof_capture *capture = scene_close(&scene);
+    ck_assert_msg(!prof_estimates(capture, &estimates, &err), "%s", err.message);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    return capture;
+}
+
+static void done(struct prof_capture *capture)
+{
+    prof_estimates_free(&estimates);
+    scene_done(capture, &findings);
+}
+
+static const struct prof_estimate_row *row_of(const char *name)
+{
+    for (size_t i = 0; i < estimates.count; i++)
+        if (!strcmp(estimates.rows[i].name, name))
+            return &estimates.rows[i];
+    ck_abort_msg("no %s", name);
+}
+
+static bool holds(struct prof_estimate estimate, int64_t value)
+{
+    ck_assert_double_le(estimate.low, estimate.value);
+    ck_assert_double_le(estimate.value, estimate.high);
+    return estimate.low <= (double)value && (double)value <= estimate.high;
+}
+
+/* Also where each iteration has a name of its own, and where rows are longer than gaps. */
+START_TEST(intervals_hold_the_truth)
+{
+    static const struct {
+        int row, gap;
+        bool numbered;
+    } shapes[] = {{1, 8, false}, {3, 12, true}, {9, 2, false}};
+    int times = 0, counts = 0, often = 0, runs = 40;
+    for (int seed = 0; seed < runs; seed++) {
+        struct prof_capture *capture =
+            sample((uint64_t)seed, 5, 25, shapes[_i].row, shapes[_i].gap, shapes[_i].numbered);
+        const struct prof_estimate_row *same = row_of("always"), *other = row_of("rare");
+        ck_assert_int_eq(estimates.iterations, truth.copies);
+        ck_assert_int_eq(estimates.recorded, 5 + 25 * shapes[_i].row);
+        ck_assert_double_eq_tol(same->count.value, (double)truth.always, 1e-6);
+        ck_assert_double_eq_tol(same->count.low, (double)truth.always, 1e-6);
+        ck_assert_double_eq_tol(same->count.high, (double)truth.always, 1e-6);
+        ck_assert_int_eq(same->recorded, 2 * estimates.recorded);
+        ck_assert_double_eq_tol(row_of("HtoD")->count.value, (double)truth.copies, 1e-6);
+        times += holds(same->total_ns, truth.always_ns);
+        counts += holds(other->count, truth.rare);
+        often += holds(other->total_ns, truth.rare_ns);
+        ck_assert_double_gt(other->count.high, other->count.low);
+        done(capture);
+    }
+    ck_assert_int_ge(times, runs * 85 / 100);
+    ck_assert_int_ge(counts, runs * 85 / 100);
+    ck_assert_int_ge(often, runs * 85 / 100);
+}
+END_TEST
+
+START_TEST(the_cost_comes_back)
+{
+    struct prof_capture *capture = sample(3, 5, 20, 2, 10, false);
+    const struct prof_overhead *o = &findings.overhead;
+    ck_assert_int_eq(o->source, PROF_OVERHEAD_SAMPLED);
+    ck_assert_double_eq_tol(o->ratio, 1.3, 0.01);
+    ck_assert_double_le(o->low, o->ratio);
+    ck_assert_double_le(o->ratio, o->high);
+    ck_assert_double_eq_tol(o->bare_ns, 10e6, 1e5);
+    ck_assert_int_eq(o->recorded, 45);
+    ck_assert_int_eq(o->recorded + o->unrecorded, truth.copies);
+    ck_assert_double_eq_tol(o->of_run, 0.3 * 45 / (double)truth.copies, 0.005);
+    /* Iterations that were left out are in no finding. */
+    ck_assert_int_eq(findings.phases[0].iterations + findings.phases[0].skipped, 45);
+    done(capture);
+}
+END_TEST
+
+/* Without gaps there is nothing to estimate; with one row there is no interval yet. */
+START_TEST(too_few)
+{
+    struct prof_capture *capture = sample(1, 20, 0, 1, 8, false);
+    ck_assert_uint_eq(estimates.count, 0);
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    done(capture);
+    capture = sample(1, 20, 1, 2, 8, false);
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    ck_assert(isinf(row_of("always")->count.high));
+    done(capture);
+}
+END_TEST
+
+/* Windows of others, a gap without an end and without iterations, times that cannot be. */
+START_TEST(strange_windows)
+{
+    static const char *const rows[] = {
+        "INSERT INTO recording(process, start, begins, reason) VALUES(1, 5, 0, 2)",
+        "UPDATE recording SET begins = 0",
+        "UPDATE recording SET begins = 1",
+        "DELETE FROM range",
+        "UPDATE recording SET start = -start",
+        "UPDATE range SET start = 9223372036854775807 - id",
+        "UPDATE recording SET process = 77",
+        "UPDATE range SET duration = NULL",
+        "UPDATE kernel SET duration = NULL",
+    };
+    struct prof_error err = {0};
+    struct prof_capture *capture = sample(1, 20, 6, 2, 8, false);
+    done(capture);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[] = "/tmp/perfkit-sampling-XXXXXX";
+        int fd = mkstemp(path);
+        ck_assert_int_ge(fd, 0);
+        random_state = 5;
+        scene_open(&scene, "cuda", "gpu");
+        always = scene_config(&scene, "always", 64, 256, 32);
+        rare = scene_config(&scene, "rare", 64, 256, 32);
+        for (int k = 0; k < 40; k++) {
+            if (k % 8 == 2 || k % 8 == 7)
+                mark(k % 8 == 7);
+            iterate(k % 8 < 2 || k % 8 == 7, "step");
+        }
+        ck_assert(scene_save(&scene, path, rows[i]));
+        ck_assert_msg(!prof_open(path, &capture, &err), "%s", err.message);
+        ck_assert_msg(!prof_estimates(capture, &estimates, &err), "%s", err.message);
+        for (size_t k = 0; k < estimates.count; k++)
+            ck_assert(!isnan(estimates.rows[k].count.value));
+        prof_estimates_free(&estimates);
+        prof_close(capture);
+        close(fd);
+        unlink(path);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sampling");
+    TCase *core = tcase_create("core");
+    tcase_set_timeout(core, 300);
+    tcase_add_loop_test(core, intervals_hold_the_truth, 0, 3);
+    tcase_add_test(core, the_cost_comes_back);
+    tcase_add_test(core, too_few);
+    tcase_add_test(core, strange_windows);
+    suite_add_tcase(suite, core);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
