@@ -179,16 +179,21 @@ enum prof_status prof_report_load_ranks(struct prof_capture *capture,
     return status ? status : prof_ranks(capture, data->filter, &data->ranks, err);
 }
 
-enum prof_status prof_report_load_screen(struct prof_capture *capture,
-                                         const struct prof_report_options *options,
-                                         struct prof_report_data *data, struct prof_error *err)
+static enum prof_status load_screen(struct prof_capture *capture,
+                                    const struct prof_report_options *options, bool iterations,
+                                    struct prof_report_data *data, struct prof_error *err)
 {
+    const struct prof_overview_parts parts = {.findings = &data->findings,
+                                              .utilisation = &data->utilisation,
+                                              .gaps = GAPS_PER_DEVICE,
+                                              .buckets = BUCKETS,
+                                              .iterations = iterations ? &data->iterations : NULL,
+                                              .explain = {.slow = PROF_REPORT_EXPLAINED}};
     static const enum prof_activity few[] = {PROF_ACTIVITY_GRAPHS, PROF_ACTIVITY_OVERHEAD};
     const struct prof_filter *filter = options ? options->filter : NULL;
     enum prof_status status = prof_report_load_ranks(capture, options, data, err);
     if (!status)
-        status = prof_overview(capture, filter, GAPS_PER_DEVICE, BUCKETS, &data->findings,
-                               &data->utilisation, err);
+        status = prof_overview(capture, filter, &parts, err);
     if (!status)
         status = flatten_states(data, err);
     if (!status)
@@ -208,6 +213,13 @@ enum prof_status prof_report_load_screen(struct prof_capture *capture,
     for (size_t i = 0; !status && i < sizeof few / sizeof few[0]; i++)
         status = prof_activity_summary(capture, filter, few[i], &data->activities[few[i]], err);
     return status;
+}
+
+enum prof_status prof_report_load_screen(struct prof_capture *capture,
+                                         const struct prof_report_options *options,
+                                         struct prof_report_data *data, struct prof_error *err)
+{
+    return load_screen(capture, options, false, data, err);
 }
 
 /* The tables behind it, and those that no table for people shows. */
@@ -243,7 +255,7 @@ enum prof_status prof_report_load(struct prof_capture *capture,
                                   const struct prof_report_options *options,
                                   struct prof_report_data *data, struct prof_error *err)
 {
-    enum prof_status status = prof_report_load_screen(capture, options, data, err);
+    enum prof_status status = load_screen(capture, options, true, data, err);
     return status ? status : load_details(data, err);
 }
 

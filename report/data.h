@@ -77,10 +77,12 @@ struct prof_report_data {
     struct prof_report_memory
         *usage; /* allocations by call path (memory.h); NULL unless requested */
     struct prof_ranks ranks;
-    struct prof_iteration_list iterations; /* empty unless requested */
+    struct prof_iteration_list iterations; /* empty on the one screen */
 };
 
 struct prof_report_memory;
+
+#define PROF_REPORT_EXPLAINED 10 /* of the slow iterations */
 
 /* Run the analyses. `data` may be freed whatever the outcome. */
 enum prof_status prof_report_load(struct prof_capture *capture,

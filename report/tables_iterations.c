@@ -57,9 +57,12 @@ static const struct prof_report_column series_columns[] = {
 
 TABLE_ROWS(series, data->iterations.series, data->iterations.series_count)
 
-static const struct prof_report_table series_table = {
-    .name = "series",
-    .title = "What is usual",
+const struct prof_report_table prof_report_iteration_series_table = {
+    .name = "iteration_series",
+    .part = PROF_PART_DEVICES,
+    .part_order = 3,
+    .optional = true,
+    .title = "Iterations",
     .none = "nothing repeats",
     .help =
         "The iterations of each phase and thread, after warm-up. Slow: above the upper quartile "
@@ -119,7 +122,7 @@ TABLE_ROWS(iteration, data->iterations.rows, data->iterations.count)
 
 static const struct prof_report_table rows_table = {
     .name = "iterations",
-    .title = "Iterations",
+    .title = "Each iteration",
     .none = "nothing repeats",
     .help = "In order of start; an iteration lasts until the device work launched in it is done. "
             "Device busy: union of kernels, memcpys and memsets, on the device that its thread "
@@ -132,7 +135,6 @@ static const struct prof_report_table rows_table = {
 
 /* ---- why ------------------------------------------------------------------------------------- */
 
-#define EXPLAINED 10 /* of the slow ones */
 #define WHY(row) ((const struct prof_iteration_why *)(row))
 
 /* What makes it slow, and NULL where nothing is named. */
@@ -165,8 +167,8 @@ static const struct prof_report_column why_columns[] = {
     COMPUTED("cause_start_ns", "From", MOMENT, 3, why_at, .blank = true),
     COMPUTED("cause", "Kind", WORD, 0, why_kind, .blank = true),
     COMPUTED("cause_name", "Name", NAME, 0, why_name, .blank = true),
-    COMPUTED("range", "In", NAME, 3, why_path, .blank = true),
-    COMPUTED("line", "Line", NAME, 2, why_line, .blank = true),
+    COMPUTED("range", "In", NAME, 5, why_path, .blank = true),
+    COMPUTED("line", "Line", NAME, 4, why_line, .blank = true),
     INT64("compared", "Compared with", COUNT, 0, prof_iteration_why, compared),
     COMPUTED("seen", "First cause", PROSE, 1, why_seen),
     {0},
@@ -174,7 +176,10 @@ static const struct prof_report_column why_columns[] = {
 
 TABLE_ROWS(why, data->iterations.whys, data->iterations.why_count)
 
-static const struct prof_report_table why_table = {
+const struct prof_report_table prof_report_slow_iterations_table = {
+    .part = PROF_PART_DEVICES,
+    .part_order = 3,
+    .optional = true,
     .name = "slow_iterations",
     .title = "Slow iterations",
     .none = "no iteration is slow",
@@ -182,7 +187,7 @@ static const struct prof_report_table why_table = {
         "Those that take most more than the median of the others, in order of start, and of the "
         "parts that make them slow the one that deviates first in time. `--why N` shows all "
         "parts of one.",
-    .screen_rows = EXPLAINED,
+    .screen_rows = PROF_REPORT_EXPLAINED,
     .name_cells = 40,
     ROWS(prof_iteration_why, why),
 };
@@ -231,8 +236,8 @@ static const struct prof_report_table parts_table = {
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-const struct prof_report_table *const prof_report_iteration_tables[] = {&series_table, &why_table,
-                                                                        &rows_table, NULL};
+const struct prof_report_table *const prof_report_iteration_tables[] = {
+    &prof_report_iteration_series_table, &prof_report_slow_iterations_table, &rows_table, NULL};
 const struct prof_report_table *const prof_report_why_tables[] = {&parts_table, NULL};
 
 static bool has_no_iterations(const struct prof_report_data *data)
@@ -291,7 +296,7 @@ static enum prof_status load_iterations(struct prof_capture *capture,
                                         struct prof_report_data *data, struct prof_error *err)
 {
     struct prof_iteration_choice explain = {.number = options ? options->why : 0,
-                                            .slow = EXPLAINED};
+                                            .slow = PROF_REPORT_EXPLAINED};
     enum prof_status status = prof_report_load_trust(capture, options, data, err);
     return status ? status
                   : prof_iteration_list(capture, data->filter, &explain, &data->iterations, err);
@@ -355,8 +360,8 @@ static void why_text_head(const struct prof_report_page *page, const struct prof
 static void why_json_members(struct prof_json *json, const struct prof_report_data *data)
 {
     iterations_json_members(json, data);
-    prof_report_json_rows(json, "iteration", &why_table, data->iterations.whys,
-                          data->iterations.why_count);
+    prof_report_json_rows(json, "iteration", &prof_report_slow_iterations_table,
+                          data->iterations.whys, data->iterations.why_count);
 }
 
 static void why_markdown_head(FILE *out, const struct prof_report_data *data)

@@ -315,18 +315,6 @@ enum prof_status prof_findings(struct prof_capture *capture, const struct prof_f
                                struct prof_findings *result, struct prof_error *err);
 void prof_findings_free(struct prof_findings *result);
 
-/* ---- the first screen of a report ------------------------------------------------------------ */
-
-/* In one pass over the device tables: prof_findings and prof_utilisation read the same operations.
- */
-
-/* The findings, and the utilisation with `gaps` and `buckets` as prof_utilisation takes them; both
- * are what those functions return, and are freed as theirs. Needs 24 bytes for each operation while
- * it runs. utilisation: NULL = not wanted. */
-enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
-                               size_t gaps, size_t buckets, struct prof_findings *findings,
-                               struct prof_utilisation *utilisation, struct prof_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -135,6 +135,22 @@ enum prof_status prof_iteration_list(struct prof_capture *capture, const struct 
                                      struct prof_iteration_list *result, struct prof_error *err);
 void prof_iteration_list_free(struct prof_iteration_list *result);
 
+/* ---- what a report begins with --------------------------------------------------------------- */
+
+/* What prof_overview fills, each as its own function does, and is freed as theirs. */
+struct prof_overview_parts {
+    struct prof_findings *findings;
+    struct prof_utilisation *utilisation;   /* NULL = not wanted */
+    size_t gaps, buckets;                   /* as prof_utilisation takes them */
+    struct prof_iteration_list *iterations; /* NULL = not wanted */
+    struct prof_iteration_choice explain;
+};
+
+/* In one pass over the device tables, which all of them read. Needs 24 bytes for each operation
+ * while it runs, and with iterations 16 for their calls. */
+enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
+                               const struct prof_overview_parts *parts, struct prof_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libprof/include/prof_findings.h"
+#include "libprof/include/prof_iterations.h"
 #include "tests/analysis/fixture.h"
 
 START_TEST(overlap_is_counted_once)
@@ -272,7 +272,11 @@ START_TEST(the_overview_tells_the_same)
         snprintf(sql, sizeof sql, "%s%s", ANY_OPERATIONS, more[i]);
         struct prof_capture *c = fixture_with_base(sql);
         ck_ok(prof_utilisation(c, NULL, 4, 16, &apart, &err));
-        ck_ok(prof_overview(c, NULL, 4, 16, &findings, &shared, &err));
+        ck_ok(prof_overview(
+            c, NULL,
+            &(struct prof_overview_parts){
+                .findings = &findings, .utilisation = &shared, .gaps = 4, .buckets = 16},
+            &err));
         ck_assert_uint_eq(apart.count, shared.count);
         ck_assert_int_eq(apart.end_ns, shared.end_ns);
         for (size_t k = 0; k < apart.count; k++)

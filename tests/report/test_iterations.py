@@ -53,7 +53,7 @@ listed = run("--iterations", "--json")
 rows = listed["iterations"]["rows"]
 assert len(rows) == 20 and [row["number"] for row in rows] == list(range(1, 21))
 assert [row["verdict"] for row in rows] == ["warm-up"] + [None] * 10 + ["slow"] + [None] * 8
-assert listed["series"]["rows"][0]["slow"] == 1 and listed["slow_iterations"]["total_rows"] == 1
+assert listed["iteration_series"]["rows"][0]["slow"] == 1 and listed["slow_iterations"]["total_rows"] == 1
 slow = listed["slow_iterations"]["rows"][0]
 assert (slow["number"], slow["cause"], slow["cause_name"]) == (12, "alloc", "cudaMalloc"), slow
 

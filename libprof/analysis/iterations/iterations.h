@@ -9,6 +9,12 @@
 /* Fewer others say nothing of what is usual. */
 #define PROF_LEAST_SIBLINGS 7
 
+/* The list from facts, whose phase does not hold afterwards. *list was empty but for why_none;
+ * explain: NULL = none. */
+enum prof_status prof_iterations_of_facts(struct prof_facts *facts,
+                                          const struct prof_iteration_choice *explain,
+                                          struct prof_iteration_list *list, struct prof_error *err);
+
 /* Sums of a series over its rows, in order; marks those that are slow. False: out of memory. */
 bool prof_series_measure(struct prof_iteration_series *series, struct prof_iteration_row **rows,
                          size_t count);

@@ -5,7 +5,6 @@
 
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/analysis/iterations/iterations.h"
-#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 
 /* A call of the thread that runs the iteration. */
@@ -286,8 +285,9 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
            prof_phase_rows(&w->facts->phases, &list->phases, &list->phase_count);
 }
 
-static enum prof_status iterations_of_facts(struct prof_facts *f, struct prof_iteration_list *list,
-                                            struct prof_error *err)
+enum prof_status prof_iterations_of_facts(struct prof_facts *f,
+                                          const struct prof_iteration_choice *explain,
+                                          struct prof_iteration_list *list, struct prof_error *err)
 {
     struct work w = {.facts = f};
     enum prof_status status = PROF_OK;
@@ -308,25 +308,8 @@ static enum prof_status iterations_of_facts(struct prof_facts *f, struct prof_it
     prof_map_free(&w.launches);
     if (!list->rows)
         free(w.rows);
-    return status;
-}
-
-enum prof_status prof_iteration_list(struct prof_capture *capture, const struct prof_filter *filter,
-                                     const struct prof_iteration_choice *explain,
-                                     struct prof_iteration_list *list, struct prof_error *err)
-{
-    struct prof_facts facts;
-    *list = (struct prof_iteration_list){.why_none = prof_why_not_judged(capture, filter)};
-    if (list->why_none)
-        return PROF_OK;
-    enum prof_status status = prof_facts_load_phases(&facts, capture, filter, err);
-    if (!status)
-        status = iterations_of_facts(&facts, list, err);
     if (!status && explain && !list->why_none)
-        status = prof_iterations_explain(&facts, explain, list, err);
-    prof_facts_free(&facts);
-    if (status)
-        prof_iteration_list_free(list);
+        status = prof_iterations_explain(f, explain, list, err);
     return status;
 }
 

@@ -578,10 +578,10 @@ const char *prof_slice_text(enum prof_slice slice)
     return slices[slice][1];
 }
 
-/* What prof_findings reports, from facts; *result was empty but for why_none. */
-static enum prof_status findings_of(struct prof_capture *capture, const struct prof_filter *filter,
-                                    const struct prof_facts *facts, struct prof_findings *result,
-                                    struct prof_error *err)
+enum prof_status prof_findings_of_facts(struct prof_capture *capture,
+                                        const struct prof_filter *filter,
+                                        const struct prof_facts *facts,
+                                        struct prof_findings *result, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     if (facts->impossible)
@@ -602,35 +602,21 @@ static enum prof_status findings_of(struct prof_capture *capture, const struct p
     return status ? status : prof_place_lines(capture, result, err);
 }
 
-enum prof_status prof_overview(struct prof_capture *capture, const struct prof_filter *filter,
-                               size_t gaps, size_t buckets, struct prof_findings *findings,
-                               struct prof_utilisation *utilisation, struct prof_error *err)
+enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
+                               struct prof_findings *findings, struct prof_error *err)
 {
     struct prof_facts facts;
     enum prof_status status = PROF_OK;
-    bool told = false;
     *findings = (struct prof_findings){.why_none = prof_why_not_judged(capture, filter)};
-    if (utilisation)
-        *utilisation = (struct prof_utilisation){0};
     if (!findings->why_none) {
         status = prof_facts_load(&facts, capture, filter, err);
         if (!status)
-            status = findings_of(capture, filter, &facts, findings, err);
-        if (!status && utilisation && !filter && !facts.impossible)
-            status = prof_utilisation_of(capture, &facts, gaps, buckets, utilisation, &told, err);
+            status = prof_findings_of_facts(capture, filter, &facts, findings, err);
         prof_facts_free(&facts);
     }
-    if (!status && utilisation && !told)
-        status = prof_utilisation(capture, filter, gaps, buckets, utilisation, err);
     if (status)
         prof_findings_free(findings);
     return status;
-}
-
-enum prof_status prof_findings(struct prof_capture *capture, const struct prof_filter *filter,
-                               struct prof_findings *result, struct prof_error *err)
-{
-    return prof_overview(capture, filter, 0, 0, result, NULL, err);
 }
 
 void prof_findings_free(struct prof_findings *result)

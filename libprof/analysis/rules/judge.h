@@ -184,6 +184,12 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
 const char *prof_why_not_judged(const struct prof_capture *capture,
                                 const struct prof_filter *filter);
 
+/* What prof_findings reports, from facts; *result was empty but for why_none. */
+enum prof_status prof_findings_of_facts(struct prof_capture *capture,
+                                        const struct prof_filter *filter,
+                                        const struct prof_facts *facts,
+                                        struct prof_findings *result, struct prof_error *err);
+
 /* The ranges around a moment on a thread, outermost first, "a/b/c". */
 void prof_range_path_text(const struct prof_facts *facts, uint32_t thread, int64_t time, char *out,
                           size_t size);
