@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/gate.h"
+#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 
 #define DEFAULT_RUNS 5
@@ -45,6 +47,7 @@ static const struct cli_option options_table[] = {
                "runs of each before, which are not recorded; 0 = none", .fallback = "1"),
     CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR",
                "keep the captures there (base-1.sqlite, cand-1.sqlite, ...)"),
+    GATE_RUN_ROWS(options, gate),
     GATE_JUDGE_ROWS(options, gate),
     GATE_OUTPUT_ROWS(options, gate),
     {0},
@@ -67,12 +70,33 @@ static unsigned first_of(unsigned i)
     return (unsigned)__builtin_parity(i);
 }
 
+/* On a terminal a line that is written over, with the time that is left by the turns so far. */
+static void show_turn(const char *what, unsigned turn, unsigned turns, const char *side,
+                      const uint64_t *begun_ns)
+{
+    if (!isatty(STDERR_FILENO)) {
+        cli_say("ab", "%s %u of %u: %s", what, turn + 1, turns, side);
+        return;
+    }
+    fprintf(stderr, "\r\033[Kperfkit ab: %s %u of %u: %s", what, turn + 1, turns, side);
+    if (begun_ns && turn)
+        fprintf(stderr, ", about %s left",
+                prof_duration((double)(prof_now_ns() - *begun_ns) / turn * (turns - turn)).text);
+    fflush(stderr);
+}
+
+static void wipe_turn(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
 static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *args,
                                 unsigned count, struct prof_error *err)
 {
     enum prof_status status = PROF_OK;
     for (unsigned i = 0; !status && i < 2 * count; i++) {
-        cli_say("ab", "warm-up %u of %u: %s", i + 1, 2 * count, side_names[i % 2]);
+        show_turn("warm-up", i, 2 * count, side_names[i % 2], NULL);
         status = gate_record_warm(recorder, args->lines[i % 2], err);
     }
     return status;
@@ -80,14 +104,15 @@ static enum prof_status warm_up(struct gate_recorder *recorder, const struct opt
 
 /* Pairs until there are `runs` of each. */
 static enum prof_status record_up_to(struct gate_recorder *recorder, const struct options *args,
-                                     unsigned runs, struct gate_runs sides[2],
+                                     unsigned runs, uint64_t *begun_ns, struct gate_runs sides[2],
                                      struct prof_error *err)
 {
     struct prof_run_options iterations = gate_iterations(&args->gate);
     enum prof_status status = PROF_OK;
+    *begun_ns = *begun_ns ? *begun_ns : prof_now_ns();
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
-        cli_say("ab", "run %u of %u: %s", turn + 1, 2 * runs, side_names[side]);
+        show_turn("run", turn, 2 * runs, side_names[side], begun_ns);
         status = gate_record(recorder, side_names[side], pair + 1, args->lines[side], &iterations,
                              SESSION, &sides[side], err);
         if (status && !recorder->signal) {
@@ -99,6 +124,23 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
     return status;
 }
 
+/* Whether the first pair shows that more of them say no more: no time can be compared. Sides of
+ * which nothing can be compared at all are an error. */
+static enum prof_status look_at_pair(const struct options *args, const struct gate_config *config,
+                                     const struct gate_runs sides[2], bool *enough,
+                                     struct prof_error *err)
+{
+    struct prof_comparison first = {0};
+    enum prof_status status =
+        gate_compare(&args->gate, config, &sides[BASE], &sides[CAND], true, 1, &first, err);
+    bool gated = false;
+    for (size_t i = 0; !status && i < first.count; i++)
+        gated |= first.rows[i].gated;
+    *enough = !status && (first.times_refused || !gated);
+    prof_comparison_free(&first);
+    return status;
+}
+
 /* Record and compare; where that is undecided, once more with more runs. */
 static enum prof_status compare_recorded(struct gate_recorder *recorder, const struct options *args,
                                          const struct gate_config *config,
@@ -106,12 +148,18 @@ static enum prof_status compare_recorded(struct gate_recorder *recorder, const s
                                          struct prof_error *err)
 {
     unsigned looks = args->max_runs > args->runs ? 2 : 1;
-    enum prof_status status = PROF_OK;
+    uint64_t begun_ns = 0;
+    bool enough = false;
+    enum prof_status status = record_up_to(recorder, args, 1, &begun_ns, sides, err);
+    if (!status && args->runs > 1)
+        status = look_at_pair(args, config, sides, &enough, err);
     for (unsigned look = 0; !status && look < looks; look++) {
-        if (look && !prof_comparison_wants(result, args->max_runs))
+        if (look && (enough || !prof_comparison_wants(result, args->max_runs)))
             break;
         prof_comparison_free(result);
-        status = record_up_to(recorder, args, look ? args->max_runs : args->runs, sides, err);
+        if (!enough)
+            status = record_up_to(recorder, args, look ? args->max_runs : args->runs, &begun_ns,
+                                  sides, err);
         status = status ? status
                         : gate_compare(&args->gate, config, &sides[BASE], &sides[CAND], true, looks,
                                        result, err);
@@ -172,9 +220,11 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
     if (!check_ab_options(&args, &warmup) ||
         !gate_configure(command->name, &args.gate, NULL, &config))
         return CLI_USAGE;
-    enum prof_status status = gate_record_open(&recorder, command->name, args.keep, &err);
+    enum prof_status status =
+        gate_record_open(&recorder, command->name, &args.gate, args.keep, &err);
     status = status ? status : warm_up(&recorder, &args, warmup, &err);
     status = status ? status : compare_recorded(&recorder, &args, &config, sides, &result, &err);
+    wipe_turn();
     if (status)
         cli_say(command->name, "%s", err.message);
     gate_record_close(&recorder);
@@ -195,7 +245,8 @@ const struct cli_command ab_command = {
             "a unit. The honest comparison for a CI job that can build both versions; no baseline "
             "is needed. With --max-runs it is decided twice where need be, at half the risk of a "
             "false alarm each time. A command that does not end with 0 ends the comparison. What "
-            "the commands print goes to standard error.",
+            "the commands print is shown where one fails. Where the first pair shows that "
+            "nothing can be compared, no further one is made.",
     .options = options_table,
     .examples = examples,
     .statuses = gate_statuses,

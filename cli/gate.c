@@ -226,6 +226,7 @@ static const struct cli_option options_table[] = {
     CLI_OPTION(options, max_units, "max-units", 0, COUNT, "N", "runs of the candidate at most",
                .fallback = "3"),
     CLI_OPTION(options, keep, "keep", 'k', FOLDER, "DIR", "keep the captures of --rerun there"),
+    GATE_RUN_ROWS(options, gate),
     GATE_OUTPUT_ROWS(options, gate),
     {0},
 };
@@ -349,7 +350,7 @@ static int run_gate(const struct options *args, const struct gate_config *config
     enum prof_status status = PROF_OK;
     size_t given = sides->cand.count;
     if (args->rerun)
-        status = gate_record_open(&recorder, "gate", args->keep, err);
+        status = gate_record_open(&recorder, "gate", &args->gate, args->keep, err);
     status = status ? status : compare_with_baseline(args, config, &recorder, sides, &result, err);
     if (status)
         cli_say("gate", "%s", err->message);

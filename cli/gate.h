@@ -81,6 +81,8 @@ size_t gate_runs_repeated(const struct gate_runs *runs);
 
 void gate_runs_free(struct gate_runs *runs);
 
+struct gate_options;
+
 /* ---- recording runs -------------------------------------------------------------------------- */
 
 /* Records a command line with `perfkit run`, for the commands that make their own runs: gate
@@ -90,23 +92,28 @@ struct gate_recorder {
     const char *command;   /* of perfkit, for messages */
     char folder[PATH_MAX]; /* where the captures go */
     bool keep;             /* the user wants to keep them */
-    bool interrupted;      /* a signal ended it; see gate_record_close */
+    const char *prepare;   /* run before each run, not recorded; NULL = nothing */
+    bool show_output; /* what the programs print goes to standard error, else where only a failure
+                         shows it */
+    int output;       /* the file that holds it, -1 = none */
+    bool interrupted; /* a signal ended it; see gate_record_close */
     int signal;
 };
 
 /* `keep`: folder to keep the captures in, made when it is not there; NULL = a private one that goes
  * with gate_record_close. */
 enum prof_status gate_record_open(struct gate_recorder *recorder, const char *command,
-                                  const char *keep, struct prof_error *err);
+                                  const struct gate_options *options, const char *keep,
+                                  struct prof_error *err);
 
 /* Run `line` with the shell without recording it: its caches, and those of the machine, are warm
  * then. */
 enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *line,
                                   struct prof_error *err);
 
-/* Record `line` into NAME-NUMBER.sqlite and append it to the runs. What the program writes to its
- * standard output goes to standard error: ours is for the report. PROF_SYSTEM: it did not end with
- * 0; a run that failed says nothing about speed. */
+/* Record `line` into NAME-NUMBER.sqlite and append it to the runs, after `prepare`. What the
+ * program prints is kept until the next run, and shown where this one fails. PROF_SYSTEM: it did
+ * not end with 0; a run that failed says nothing about speed. */
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
                              const char *line, const struct prof_run_options *iterations,
                              int64_t session, struct gate_runs *runs, struct prof_error *err);
@@ -123,6 +130,8 @@ struct gate_options {
     const char *config, *iteration;
     bool strict, allow_single;
     unsigned format, top;
+    const char *prepare;
+    bool show_output;
     unsigned skip; /* CLI_NO_SKIP = not given; set before cli_parse */
     bool json, github;
     const char *json_file, *junit, *markdown;
@@ -141,6 +150,12 @@ extern const char *const gate_formats[];
                    "end with 4 when nothing can be decided, instead of 0 and a warning"),          \
         CLI_OPTION(options, member.allow_single, "allow-single", 0, FLAG, NULL,                    \
                    "let times fail on fewer than three runs, which is a weaker statement")
+
+#define GATE_RUN_ROWS(options, member)                                                             \
+    CLI_OPTION(options, member.prepare, "prepare", 0, TEXT, "CMD",                                 \
+               "run CMD (for the shell) before each run, without recording it"),                   \
+        CLI_OPTION(options, member.show_output, "show-output", 0, FLAG, NULL,                      \
+                   "show what the runs print, on standard error")
 
 #define GATE_OUTPUT_ROWS(options, member)                                                          \
     CLI_OPTION(options, member.format, "format", 0, CHOICE, "NAME",                                \

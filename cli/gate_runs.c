@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -252,11 +253,18 @@ static void unwatch(void)
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 enum prof_status gate_record_open(struct gate_recorder *recorder, const char *command,
-                                  const char *keep, struct prof_error *err)
+                                  const struct gate_options *options, const char *keep,
+                                  struct prof_error *err)
 {
-    *recorder = (struct gate_recorder){.command = command, .keep = keep != NULL};
+    *recorder = (struct gate_recorder){.command = command,
+                                       .keep = keep != NULL,
+                                       .prepare = options->prepare,
+                                       .show_output = options->show_output,
+                                       .output = -1};
     const char *base = getenv("TMPDIR");
     watch_signals();
+    if (!recorder->show_output)
+        recorder->output = memfd_create("output", MFD_CLOEXEC);
     if (keep) {
         snprintf(recorder->folder, sizeof recorder->folder, "%s", keep);
         if (mkdir(keep, 0777) && errno != EEXIST)
@@ -276,7 +284,7 @@ enum prof_status gate_record_open(struct gate_recorder *recorder, const char *co
 }
 
 /* A perfkit that is killed takes its child along. */
-static pid_t start_child(char *const argv[], const sigset_t *mask)
+static pid_t start_child(char *const argv[], int output, const sigset_t *mask)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid)
@@ -287,6 +295,8 @@ static pid_t start_child(char *const argv[], const sigset_t *mask)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(1);
+    if (output >= 0)
+        dup2(output, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     execv(argv[0], argv);
     _exit(127);
@@ -294,15 +304,31 @@ static pid_t start_child(char *const argv[], const sigset_t *mask)
 
 /* No signal comes between the birth of the child and the moment from which `on_end_signal` knows
  * it. */
-static pid_t start_watched(char *const argv[])
+static pid_t start_watched(char *const argv[], int output)
 {
     sigset_t all, was;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &was);
-    pid_t pid = start_child(argv, &was);
+    pid_t pid = start_child(argv, output, &was);
     child = pid;
     sigprocmask(SIG_SETMASK, &was, NULL);
     return pid;
+}
+
+#define SHOWN_BYTES 4096
+
+/* The end of what a run printed, on standard error. */
+static void show_output_end(int output)
+{
+    char text[SHOWN_BYTES];
+    off_t size = output < 0 ? 0 : lseek(output, 0, SEEK_END);
+    ssize_t got =
+        size > 0 ? pread(output, text, sizeof text, size > SHOWN_BYTES ? size - SHOWN_BYTES : 0)
+                 : 0;
+    if (got > 0)
+        fwrite(text, 1, (size_t)got, stderr);
+    if (got > 0 && text[got - 1] != '\n')
+        fputc('\n', stderr);
 }
 
 static enum prof_status run_to_end(struct gate_recorder *recorder, char *const argv[],
@@ -310,7 +336,9 @@ static enum prof_status run_to_end(struct gate_recorder *recorder, char *const a
 {
     int how = 0;
     fflush(NULL);
-    pid_t pid = start_watched(argv);
+    if (recorder->output >= 0 && !ftruncate(recorder->output, 0))
+        lseek(recorder->output, 0, SEEK_SET);
+    pid_t pid = start_watched(argv, recorder->output);
     while (pid > 0 && waitpid(pid, &how, 0) < 0 && errno == EINTR) {
     }
     child = 0;
@@ -318,6 +346,8 @@ static enum prof_status run_to_end(struct gate_recorder *recorder, char *const a
         return prof_fail_errno(err, PROF_SYSTEM, "cannot start a process");
     recorder->signal = end_signal ? (int)end_signal : WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     recorder->interrupted = end_signal;
+    if (recorder->signal || WEXITSTATUS(how))
+        show_output_end(recorder->output);
     if (recorder->signal)
         return prof_fail(err, PROF_SYSTEM, "'%.200s' was ended by signal %d (%s)", line,
                          recorder->signal, strsignal(recorder->signal));
@@ -328,11 +358,18 @@ static enum prof_status run_to_end(struct gate_recorder *recorder, char *const a
                      WEXITSTATUS(how), WEXITSTATUS(how) == 127 ? " (is it spelled right?)" : "");
 }
 
+static enum prof_status prepare_for_run(struct gate_recorder *recorder, struct prof_error *err)
+{
+    char *const argv[] = {"/bin/sh", "-c", (char *)recorder->prepare, NULL};
+    return recorder->prepare ? run_to_end(recorder, argv, recorder->prepare, err) : PROF_OK;
+}
+
 enum prof_status gate_record_warm(struct gate_recorder *recorder, const char *line,
                                   struct prof_error *err)
 {
     char *const argv[] = {"/bin/sh", "-c", (char *)line, NULL};
-    return run_to_end(recorder, argv, line, err);
+    enum prof_status status = prepare_for_run(recorder, err);
+    return status ? status : run_to_end(recorder, argv, line, err);
 }
 
 enum prof_status gate_record(struct gate_recorder *recorder, const char *name, unsigned number,
@@ -344,7 +381,8 @@ enum prof_status gate_record(struct gate_recorder *recorder, const char *name, u
     capture = recorder->keep ? NULL : path;
     char *const argv[] = {"/proc/self/exe", "run", "--quiet",    "-o", path, "--",
                           "/bin/sh",        "-c",  (char *)line, NULL};
-    enum prof_status status = run_to_end(recorder, argv, line, err);
+    enum prof_status status = prepare_for_run(recorder, err);
+    status = status ? status : run_to_end(recorder, argv, line, err);
     if (!status)
         status = gate_runs_add_capture(runs, path, iterations, session, err);
     if (!recorder->keep)
@@ -371,6 +409,8 @@ void gate_record_close(struct gate_recorder *recorder)
 {
     if (!recorder->keep && recorder->folder[0])
         remove_folder(recorder->folder);
+    if (recorder->output >= 0)
+        close(recorder->output);
     folder = NULL;
     unwatch();
     if (!recorder->interrupted)

@@ -225,26 +225,35 @@ static enum prof_status write_gate(const struct prof_gate_report *report,
 {
     const struct prof_comparison *c = report->comparison;
     struct prof_report_output o = gate_output(report, format, out);
-    char *headline = prof_gate_headline(report);
+    char *headline = prof_gate_headline(report), *answer = prof_gate_answer(report);
     if (format == PROF_REPORT_TEXT) {
+        if (answer)
+            fprintf(out, "%s%s%s\n", prof_report_tone(&o.page, PROF_TONE_HEAD), answer,
+                    prof_report_plain(&o.page));
         bool strict_fails = !report->strict && (prof_comparison_undecided(c) || c->limited) &&
                             c->verdict != PROF_VERDICT_FAIL;
-        fprintf(out, "%s%s%s%s\n\n", prof_report_tone(&o.page, tone_of(c->verdict)),
+        fprintf(out, "%s%s%s%s\n", prof_report_tone(&o.page, tone_of(c->verdict)),
                 headline ? headline : "n/a", prof_report_plain(&o.page),
                 strict_fails ? "; with --strict the exit status is 4" : "");
     } else {
         fputs("## Performance gate: ", out);
         prof_report_markdown_prose(out, headline ? headline : "n/a");
         fputs("\n\n", out);
+        if (answer) {
+            prof_report_markdown_prose(out, answer);
+            fputs("\n\n", out);
+        }
     }
     free(headline);
-    put_sides(&o, report);
+    free(answer);
     enum prof_status status = PROF_OK;
     for (int group = 0; group < PROF_GATE_GROUPS && !status; group++) {
         struct gate_list list = {prof_gate_group_title((enum prof_gate_group)group),
                                  verdict_columns, is_in_group, group, false};
         status = put_list(&o, report, &list, err);
     }
+    fputc('\n', out);
+    put_sides(&o, report);
     return status ? status : prof_report_flush(out, err);
 }
 

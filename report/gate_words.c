@@ -466,6 +466,62 @@ char *prof_gate_headline(const struct prof_gate_report *report)
     return end_text(&text);
 }
 
+/* The row that answers: the time of an iteration, else that of the devices in it. */
+static const struct prof_compared *answering_row(const struct prof_comparison *c)
+{
+    const struct prof_compared *answer = NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct prof_compared *row = &c->rows[i];
+        bool answers = row->family == PROF_METRIC_WALL || row->family == PROF_METRIC_BUSY;
+        if (answers && row->base_value > 0 && row->cand_value > 0 &&
+            (!answer || row->family == PROF_METRIC_WALL))
+            answer = row;
+    }
+    return answer;
+}
+
+/* "12.3 ms ± 0.41": the spread in the unit of the time. */
+static void print_with_spread(FILE *out, double ns, double sd)
+{
+    struct prof_text time = prof_duration(ns);
+    double shown = strtod(time.text, NULL);
+    fputs(time.text, out);
+    if (!isnan(sd) && shown > 0 && ns < 60e9)
+        fprintf(out, " \u00b1 %.2g", sd * shown / ns);
+}
+
+char *prof_gate_answer(const struct prof_gate_report *report)
+{
+    const struct prof_comparison *c = report->comparison;
+    const struct prof_compared *row = answering_row(c);
+    struct text text;
+    if (!row || !begin_text(&text))
+        return NULL;
+    bool typical = row->base_typical > 0 && row->cand_typical > 0;
+    double base = typical ? row->base_typical : row->base_value;
+    double cand = typical ? row->cand_typical : row->cand_value;
+    bool judged = !isnan(row->residual) && !isnan(row->ci_low) && !isnan(row->ci_high) &&
+                  c->base_units > 1 && c->cand_units > 1;
+    double ratio = judged ? 1 + row->residual : cand / base;
+    bool seen = !judged || row->ci_low > 0 || row->ci_high < 0, faster = seen && ratio < 1;
+    double low = 1 + (faster ? row->ci_high : row->ci_low);
+    double high = 1 + (faster ? row->ci_low : row->ci_high);
+    fprintf(text.out, seen ? "candidate is %.2fx" : "no difference seen: candidate takes %.2fx",
+            faster ? 1 / ratio : ratio);
+    if (judged)
+        fprintf(text.out, " [%.2f, %.2f]", faster ? 1 / low : low, faster ? 1 / high : high);
+    fprintf(text.out, " %s per %s%s: ",
+            !seen    ? "as long"
+            : faster ? "faster"
+                     : "slower",
+            c->iteration_source == PROF_ITERATION_RUN ? "run" : "iteration",
+            row->family == PROF_METRIC_BUSY ? ", in the devices' time" : "");
+    print_with_spread(text.out, base, typical ? row->base_sd : NAN);
+    fputs(" -> ", text.out);
+    print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);
+    return end_text(&text);
+}
+
 char *prof_gate_iteration(const struct prof_comparison *c)
 {
     static const char *const sources[] = {

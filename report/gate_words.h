@@ -37,6 +37,9 @@ char *prof_gate_copy(const char *text);
 char *prof_gate_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line for the whole: "FAIL: 2 of 61 metrics are worse". malloc'ed. */
+/* How much slower or faster an iteration became, with its 95 % interval and the spread over runs;
+ * NULL where times say nothing. */
+char *prof_gate_answer(const struct prof_gate_report *report);
 char *prof_gate_headline(const struct prof_gate_report *report);
 
 /* "NVTX range step: 100 steady iterations in the baseline, 98 in the candidate". malloc'ed. */

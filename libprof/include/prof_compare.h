@@ -341,6 +341,7 @@ struct prof_compared {
      * NaN where sums are (`summed`), and of idle time, which is judged as a part of the iteration.
      */
     double base_typical, cand_typical;
+    double base_sd, cand_sd; /* of the typical ones over runs, ns; NaN with fewer than two */
     /* Noisy: launches, copies, ranges in an iteration; NaN = not there. */
     double base_count, cand_count;
     bool summed; /* noisy: sums of iterations are judged, since the counts differ, or one side has

@@ -80,7 +80,7 @@ class Verdicts(Case):
         self.assertIn(b"warning", done.stderr)
         done = self.perfkit("gate", "--baseline", "main", *files)
         self.assertEqual(done.stderr, b"")  # what the text begins with is not said twice
-        self.assertIn(b"with --strict the exit status is 4", done.stdout.splitlines()[0])
+        self.assertIn(b"with --strict the exit status is 4", done.stdout.splitlines()[1])
 
     def test_another_device_is_refused_for_times_only(self):
         result = self.gate(self.candidate("other-device"), status=3)
@@ -207,7 +207,7 @@ class Configuration(Case):
             files = self.candidate("slow", runs=runs)
             self.assertEqual(self.gate(files)["verdict"], "PASS")
             text = self.perfkit("gate", "--baseline", "main", "--github", *files).stdout.decode()
-            headline = text.splitlines()[0]
+            headline = text.splitlines()[1]
             self.assertRegex(headline, "^PASS: none of .* is worse; [0-9]+ warnings?$")
             warned = [line for line in text.splitlines() if line.startswith("::warning")]
             self.assertTrue(any("gemm" in line for line in warned), text)

@@ -173,11 +173,28 @@ class Failures(Case):
             self.assertIn(saying, done.err.splitlines()[-1])
             self.assertEqual(done.out, b"")
 
+    def test_what_the_programs_print_is_hidden_until_one_fails(self):
+        done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--prepare", "echo prepared >>prepared", "--base", "printf %s%s hid den", "--cand", "true")
+        self.assertNotIn(b"hidden", done.out + done.err)
+        self.assertRegex(done.out, rb"^candidate is [\d.]+x (slower|faster) per run: ")
+        with open(self.path("prepared")) as file:
+            self.assertEqual(file.read(), "prepared\n" * 2)
+        done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--base", "true", "--cand", "echo broken; exit 3", status=2)
+        self.assertIn(b"broken\n", done.err)
+        done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--show-output", "--base", "echo seen", "--cand", "true")
+        self.assertIn(b"seen", done.err)
+
+    def test_a_pair_of_which_nothing_can_be_compared_is_the_last(self):
+        with open(self.path("perfkit.gate"), "w") as file:
+            file.write('[[ignore]]\nmatch = "*"\nreason = "none"\n')
+        done = self.call(e2e.PERFKIT, "ab", "-n", "5", "--warmup", "0", "--config", "perfkit.gate", "--json", "--base", "true", "--cand", "true")
+        self.assertEqual(self.result(done.out)["cand"]["runs"], 1)
+
     def test_ended_from_outside(self):
         for number, to_group in ((signal.SIGINT, True), (signal.SIGTERM, False)):
             with self.subTest(number):
                 process = subprocess.Popen(
-                    [e2e.PERFKIT, "ab", "--warmup", "0", "-n", "2", "--base", "echo here; exec sleep 100",
+                    [e2e.PERFKIT, "ab", "--show-output", "--warmup", "0", "-n", "2", "--base", "echo here; exec sleep 100",
                      "--cand", "true"], cwd=self.folder, env=self.environment(),
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
                 while b"here" not in process.stderr.readline():
@@ -191,7 +208,7 @@ class Failures(Case):
                 self.assertEqual(os.listdir(self.tmp), [])
 
     def start(self, *words):
-        return subprocess.Popen([e2e.PERFKIT, "ab", "--warmup", "0", *words], cwd=self.folder,
+        return subprocess.Popen([e2e.PERFKIT, "ab", "--show-output", "--warmup", "0", *words], cwd=self.folder,
                                 env=self.environment(), stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, start_new_session=True)
 

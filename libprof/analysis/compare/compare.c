@@ -284,6 +284,21 @@ static bool is_device_time(enum prof_metric_family family)
     return family == PROF_METRIC_KERNEL || family == PROF_METRIC_COPY;
 }
 
+/* Standard deviation of ln(time) over the runs of a side; NaN with fewer than two. */
+static double log_spread(const struct prof_compare *c, const struct prof_pair *pair, int side)
+{
+    double sum = 0, squares = 0, runs = 0, value;
+    for (size_t r = 0; r < c->side[side].count; r++) {
+        if (!prof_log_value(c, pair, side, r, &value))
+            continue;
+        runs++;
+        double step = value - sum;
+        sum += step / runs;
+        squares += step * (value - sum);
+    }
+    return runs > 1 ? sqrt(squares / (runs - 1)) : NAN;
+}
+
 static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
                           struct prof_compared *row)
 {
@@ -302,6 +317,8 @@ static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
         return;
     row->base_typical = prof_side_typical(c, pair, PROF_BASE);
     row->cand_typical = prof_side_typical(c, pair, PROF_CAND);
+    row->base_sd = row->base_typical * log_spread(c, pair, PROF_BASE);
+    row->cand_sd = row->cand_typical * log_spread(c, pair, PROF_CAND);
 }
 
 static void make_row(struct prof_compare *c, const struct prof_pair *pair,
@@ -327,6 +344,8 @@ static void make_row(struct prof_compare *c, const struct prof_pair *pair,
                                   .base_high = NAN,
                                   .base_typical = NAN,
                                   .cand_typical = NAN,
+                                  .base_sd = NAN,
+                                  .cand_sd = NAN,
                                   .base_count = NAN,
                                   .cand_count = NAN,
                                   .outside_base = NAN,
