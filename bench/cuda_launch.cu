@@ -6,16 +6,20 @@
 //     bench_cuda_launch [--rounds R] graph [NODES [REPLAYS]]
 //     bench_cuda_launch [--rounds R] copy [COPIES [BYTES]]
 //     bench_cuda_launch [--rounds R] event [RECORDS]
+//     bench_cuda_launch steps [LAUNCHES [SECONDS]]
 //
 // Each thread that launches stays on a processor of its own, the same in every run: where a thread
 // happens to run differs by more than what is measured. Threads of a collector are free to run
 // anywhere.
 //
 // launch: empty kernels. graph: a chain of them. copy: pinned host to device. event: recordings.
+// steps: no rounds, but iterations in NVTX ranges "step", each of some launches and a
+// synchronization; prints "step N ns" as bench/host_bound.py does.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <thread>
@@ -190,6 +194,32 @@ static long number(int argc, char **argv, int at, long otherwise)
     return at < argc ? atol(argv[at]) : otherwise;
 }
 
+static uint64_t steps_ns(const struct lane *lane, long steps)
+{
+    uint64_t begun = turns_now_ns();
+    for (long i = 0; i < steps; i++) {
+        nvtxRangePushA("step");
+        repeat(lane, work.count);
+        nvtxRangePop();
+    }
+    return turns_now_ns() - begun;
+}
+
+static int run_steps(int argc, char **argv, int at)
+{
+    work.mode = "steps";
+    work.count = work.every = number(argc, argv, at + 1, 100);
+    struct lane lane = {};
+    stay(0);
+    prepare(&lane);
+    steps_ns(&lane, 100);
+    long steps =
+        (long)((double)number(argc, argv, at + 2, 8) * 1e9 / (double)steps_ns(&lane, 100) * 100);
+    printf("step %llu ns\n", (unsigned long long)(steps_ns(&lane, steps) / (uint64_t)steps));
+    MUST(cudaStreamDestroy(lane.stream));
+    return 0;
+}
+
 static bool understand(int argc, char **argv, int at)
 {
     const char *mode = at < argc ? argv[at] : "launch";
@@ -231,9 +261,11 @@ int main(int argc, char **argv)
         rounds = atol(argv[2]);
         at = 3;
     }
+    if (at < argc && strcmp(argv[at], "steps") == 0)
+        return run_steps(argc, argv, at);
     if (!understand(argc, argv, at)) {
-        fprintf(stderr,
-                "usage: bench_cuda_launch [--rounds R] launch|graph|copy|event [NUMBER...]\n");
+        fprintf(stderr, "usage: bench_cuda_launch [--rounds R] "
+                        "launch|graph|copy|event|steps [NUMBER...]\n");
         return 2;
     }
     return run(rounds);
