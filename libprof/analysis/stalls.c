@@ -1,5 +1,6 @@
 /* Samples of instructions, summed up by kernel and by line. A kernel that several contexts run, or
- * several processes, is one; instructions are told apart by the machine code that they are in. */
+ * several processes, is one; instructions are distinguished by the machine code that they are in.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -105,33 +105,53 @@ static void count_iteration_calls(struct work *w)
 static int by_host_call(const void *a, const void *b)
 {
     const struct host_call *x = a, *y = b;
-    return PROF_COMPARE(x->iteration, y->iteration) ?: PROF_COMPARE(x->begin, y->begin);
+    return PROF_COMPARE(x->begin, y->begin);
 }
 
-/* Calls of several streams and tables come nearly in order. */
-static void unite_calls(struct work *w)
+#define FEW_CALLS 64
+
+/* Calls of an iteration, which come in order but for those of several streams and tables. */
+static int64_t union_of_calls(struct host_call *calls, size_t count)
 {
-    struct host_call *calls = w->calls.data;
-    size_t moves = 0, most = 16 * w->calls.count;
-    for (size_t i = 1; i < w->calls.count && moves < most; i++) {
+    int64_t done = INT64_MIN, sum = 0;
+    for (size_t i = 1; i < count && count <= FEW_CALLS; i++) {
         struct host_call one = calls[i];
         size_t k = i;
-        for (; k && by_host_call(&calls[k - 1], &one) > 0 && moves < most; k--, moves++)
+        for (; k && calls[k - 1].begin > one.begin; k--)
             calls[k] = calls[k - 1];
         calls[k] = one;
     }
-    if (moves >= most && w->calls.count)
-        qsort(calls, w->calls.count, sizeof *calls, by_host_call);
-    int64_t done = INT64_MIN;
-    for (size_t i = 0; i < w->calls.count; i++) {
-        if (!i || calls[i].iteration != calls[i - 1].iteration)
-            done = INT64_MIN;
+    if (count > FEW_CALLS)
+        qsort(calls, count, sizeof *calls, by_host_call);
+    for (size_t i = 0; i < count; i++) {
         int64_t end = calls[i].begin + calls[i].duration;
         int64_t begin = calls[i].begin > done ? calls[i].begin : done;
-        w->rows[calls[i].iteration].api_ns += end > begin ? end - begin : 0;
+        sum += end > begin ? end - begin : 0;
         done = end > done ? end : done;
     }
+    return sum;
+}
+
+/* By iteration, then each by itself. */
+static bool unite_calls(struct work *w)
+{
+    size_t iterations = w->it.list.count, count = w->calls.count;
+    size_t *end = calloc(iterations + 1, sizeof *end);
+    struct host_call *sorted = malloc((count + 1) * sizeof *sorted);
+    for (size_t i = 0; end && i < count; i++)
+        end[w->calls.data[i].iteration + 1]++;
+    for (size_t i = 0; end && i < iterations; i++)
+        end[i + 1] += end[i];
+    for (size_t i = 0; end && sorted && i < count; i++)
+        sorted[end[w->calls.data[i].iteration]++] = w->calls.data[i];
     prof_array_free(&w->calls);
+    for (size_t i = 0; end && sorted && i < iterations; i++)
+        w->rows[i].api_ns =
+            union_of_calls(sorted + (i ? end[i - 1] : 0), end[i] - (i ? end[i - 1] : 0));
+    bool ok = end && sorted;
+    free(end);
+    free(sorted);
+    return ok;
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -274,9 +294,8 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
         }
     }
     count_iteration_calls(w);
-    unite_calls(w);
     prof_iterations_time(&w->it);
-    if (w->failed || !add_states(w))
+    if (w->failed || !unite_calls(w) || !add_states(w))
         return false;
     fill_iteration_rows(w);
     list->rows = w->rows;
