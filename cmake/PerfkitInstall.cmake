@@ -22,6 +22,9 @@ add_custom_command(OUTPUT ${_own}
   DEPENDS prof cmake/own_symbols.sh VERBATIM)
 add_custom_target(prof_installed ALL DEPENDS ${_own})
 install(FILES ${_own} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Without libprof.so: -lprof is the static library, which has everything; the shared one is for python/perfkit and its like.
+install(TARGETS prof_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+install(DIRECTORY python/perfkit DESTINATION lib/python3/dist-packages FILES_MATCHING PATTERN "*.py")
 file(GLOB PERFKIT_HEADERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libprof/include/prof*.h)
 install(FILES ${PERFKIT_HEADERS}
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/perfkit/libprof/include)

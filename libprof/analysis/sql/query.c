@@ -148,15 +148,15 @@ const char *prof_sql_name(const struct prof_sql *sql, size_t column)
     return name ? name : "";
 }
 
+/* Through sqlite3_value, as prof_column_int: one entry into SQLite instead of two. */
 static struct prof_sql_value read_sql_cell(sqlite3_stmt *row, int at)
 {
-    switch (sqlite3_column_type(row, at)) {
+    sqlite3_value *value = sqlite3_column_value(row, at);
+    switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
-        return (struct prof_sql_value){.kind = PROF_SQL_INT,
-                                       .integer = sqlite3_column_int64(row, at)};
+        return (struct prof_sql_value){.kind = PROF_SQL_INT, .integer = sqlite3_value_int64(value)};
     case SQLITE_FLOAT:
-        return (struct prof_sql_value){.kind = PROF_SQL_REAL,
-                                       .real = sqlite3_column_double(row, at)};
+        return (struct prof_sql_value){.kind = PROF_SQL_REAL, .real = sqlite3_value_double(value)};
     case SQLITE_TEXT: {
         const char *text = (const char *)sqlite3_column_text(row, at);
         return (struct prof_sql_value){.kind = PROF_SQL_TEXT,
@@ -225,59 +225,40 @@ static bool add_number_text(struct growing *g, const struct prof_sql_value *v, i
 /* What was added so far, as cells of a wider kind. */
 static bool widen_array(struct growing *g, enum prof_sql_kind kind)
 {
-    size_t count = g->kind == PROF_SQL_REAL ? g->reals.count : g->integers.count;
-    enum prof_sql_kind before = g->kind;
+    enum prof_sql_kind before = g->kind; /* NULL: cells of integers so far, each INT64_MIN */
+    size_t count = before == PROF_SQL_REAL ? g->reals.count : g->integers.count;
     g->kind = kind;
-    for (size_t i = 0; i < count && before != PROF_SQL_NULL; i++) {
+    if (kind == PROF_SQL_INT)
+        return true;
+    bool ok = kind != PROF_SQL_REAL || prof_array_reserve(&g->reals, count);
+    ok = ok && (before != PROF_SQL_REAL || prof_array_reserve(&g->integers, count));
+    for (size_t i = 0; ok && i < count; i++) {
         struct prof_sql_value v = {.kind = before};
-        if (before == PROF_SQL_INT)
-            v.integer = g->integers.data[i];
-        else
-            v.real = g->reals.data[i];
-        bool null = before == PROF_SQL_INT ? v.integer == INT64_MIN : isnan(v.real);
+        v.integer = before == PROF_SQL_REAL ? 0 : g->integers.data[i];
+        v.real = before == PROF_SQL_REAL ? g->reals.data[i] : (double)v.integer;
+        bool null = before == PROF_SQL_REAL ? isnan(v.real) : v.integer == INT64_MIN;
         if (kind == PROF_SQL_REAL) {
-            double *slot = prof_array_add(&g->reals);
-            if (!slot)
-                return false;
-            *slot = null ? NAN : (double)v.integer;
-        } else {
-            int64_t index = -1;
-            if (!null && !add_number_text(g, &v, &index))
-                return false;
-            int64_t *slot = before == PROF_SQL_INT ? &g->integers.data[i]
-                                                   : (int64_t *)prof_array_add(&g->integers);
-            if (!slot)
-                return false;
-            *slot = index;
+            g->reals.data[i] = null ? NAN : v.real;
+            continue;
         }
-    }
-    if (before == PROF_SQL_NULL) { /* only NULL: their cells were counted as integers */
-        for (size_t i = 0; i < count && kind == PROF_SQL_TEXT; i++)
-            g->integers.data[i] = -1;
-        for (size_t i = 0; i < count && kind == PROF_SQL_REAL; i++) {
-            double *slot = prof_array_add(&g->reals);
-            if (!slot)
-                return false;
-            *slot = NAN;
-        }
+        int64_t index = -1;
+        ok = null || add_number_text(g, &v, &index);
+        g->integers.data[i] = index;
     }
     if (kind == PROF_SQL_REAL)
-        g->integers.count = 0;
-    return true;
+        g->reals.count = count;
+    g->integers.count = kind == PROF_SQL_REAL ? 0 : count;
+    return ok;
 }
 
 static bool add_array_cell(struct growing *g, const struct prof_sql_value *v)
 {
     if (v->kind > g->kind && !widen_array(g, v->kind))
         return false;
-    if (g->kind == PROF_SQL_REAL) {
-        double *slot = prof_array_add(&g->reals);
-        if (slot)
-            *slot = v->kind == PROF_SQL_NULL  ? NAN
-                    : v->kind == PROF_SQL_INT ? (double)v->integer
-                                              : v->real;
-        return slot != NULL;
-    }
+    if (g->kind == PROF_SQL_REAL)
+        return prof_array_push(&g->reals, v->kind == PROF_SQL_NULL  ? NAN
+                                          : v->kind == PROF_SQL_INT ? (double)v->integer
+                                                                    : v->real);
     int64_t value = v->integer;
     if (v->kind == PROF_SQL_NULL)
         value = g->kind == PROF_SQL_TEXT ? -1 : INT64_MIN;
@@ -285,10 +266,7 @@ static bool add_array_cell(struct growing *g, const struct prof_sql_value *v)
              !(v->kind == PROF_SQL_TEXT ? add_array_text(g, v->text, v->length, &value)
                                         : add_number_text(g, v, &value)))
         return false;
-    int64_t *slot = prof_array_add(&g->integers);
-    if (slot)
-        *slot = value;
-    return slot != NULL;
+    return prof_array_push(&g->integers, value);
 }
 
 static enum prof_status read_arrays(struct prof_sql *sql, size_t most, struct growing *columns,
