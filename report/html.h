@@ -60,6 +60,7 @@ struct prof_html_comparison {
     struct prof_comparison result;
     bool compared;
     struct prof_error why_not; /* unless compared */
+    struct prof_flame flame;   /* the baseline's */
 };
 
 struct prof_html_page {

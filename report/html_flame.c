@@ -142,10 +142,10 @@ static void put_callers(struct prof_json *json, const struct prof_caller_sums *s
     prof_json_end(json);
 }
 
-enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
-                                     struct prof_error *err)
+/* One tree as a member of the open object. */
+static enum prof_status put_flame_tree(struct prof_json *json, const char *key,
+                                       const struct prof_flame *flame, struct prof_error *err)
 {
-    const struct prof_flame *flame = &page->flame;
     size_t room = flame->count + 1;
     struct tree t = {flame, calloc(room, sizeof *t.sums), calloc(room, sizeof *t.weight),
                      calloc(room, sizeof *t.place)};
@@ -160,14 +160,24 @@ enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_h
     }
     bool failed = isnan(floor);
     if (!failed) {
-        prof_json_object(json, "flame");
+        prof_json_object(json, key);
         put_nodes(json, &t, floor);
         prof_json_end(json);
-        put_callers(json, &page->callers);
     }
     free(t.sums);
     free(t.weight);
     free(t.place);
     return failed ? prof_fail(err, PROF_NOMEM, "cannot write the flame graph: out of memory")
                   : PROF_OK;
+}
+
+enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
+                                     struct prof_error *err)
+{
+    enum prof_status status = put_flame_tree(json, "flame", &page->flame, err);
+    if (!status && page->comparison)
+        status = put_flame_tree(json, "baseline_flame", &page->comparison->flame, err);
+    if (!status)
+        put_callers(json, &page->callers);
+    return status;
 }

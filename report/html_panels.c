@@ -319,7 +319,7 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
         *err = c->why_not;
         return status;
     }
-    return PROF_OK;
+    return prof_flame(baseline, page->data->filter, PROF_FLAME_COUNT, &c->flame, err);
 }
 
 void prof_html_compare_free(struct prof_html_page *page)
@@ -329,6 +329,7 @@ void prof_html_compare_free(struct prof_html_page *page)
     if (!c)
         return;
     prof_comparison_free(&c->result);
+    prof_flame_free(&c->flame);
     prof_run_free(&c->runs[0]);
     prof_run_free(&c->runs[1]);
     free(c);

@@ -72,6 +72,36 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'the flame graph by operations, NVTX first and around one frame'(browser) {
+    const { url, json } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const F = perfkit.flameView, view = document.getElementById('flame-view'), sums = {};
+      const choose = (value) => { view.value = value; view.dispatchEvent(new Event('change')); };
+      const children = () => F.nodes[0].children.map((node) => [node.kind, node.name, node.total]);
+      const whole = F.nodes[0].total;
+      choose('operations first'); sums.operations = children(); sums.inverted = F.nodes[0].total;
+      choose('NVTX ranges first'); sums.ranges = children();
+      choose('top down');
+      F.sandwich(F.nodes.find((node) => node.name === 'cudaLaunchKernel'));
+      sums.callees = F.nodes[0].children[0].children.map((node) => [node.name, node.total]);
+      sums.callers = F.callers[0].children[0].children.map((node) => node.name);
+      sums.middle = [F.nodes[0].total, F.callers[0].total];
+      [...document.querySelectorAll('#flame .details button')].find((b) => b.textContent === 'Whole graph').click();
+      sums.back = F.nodes[0].total;
+      return Object.assign(sums, { whole });`);
+    assert.strictEqual(dom.inverted, dom.whole);
+    assert.strictEqual(dom.back, dom.whole);
+    const kernels = json.kernels.rows.map((row) => [row.name, row.total_ns]);
+    assert.deepStrictEqual(dom.operations.filter(([kind]) => kind === 'kernel').map(([, name, ns]) => [name, ns]), kernels);
+    assert.ok(dom.ranges.every(([kind]) => kind === 'range'), JSON.stringify(dom.ranges));
+    assert.deepStrictEqual(dom.callees, kernels);
+    const launched = kernels.reduce((ns, row) => ns + row[1], 0);
+    assert.deepStrictEqual(dom.middle, [launched, launched]);
+    assert.ok(dom.callers.includes('forward'), String(dom.callers));
+    await isQuiet(browser, url);
+  },
+
   async 'names are text and nothing else'(browser) {
     const { url, json } = report('hostile');
     await load(browser, url);

@@ -141,11 +141,11 @@ const tests = {
       const told = document.querySelector('#flame .details').textContent;
       const by = document.getElementById('flame-measure');
       by.value = 'idle'; by.dispatchEvent(new Event('change'));
-      const idle = nodes[0].total;
+      const now = perfkit.flameView.nodes, idle = now[0].total;
       const search = document.getElementById('flame-search');
       search.value = '.c:42'; search.dispatchEvent(new Event('input'));
       document.querySelector('#kernels button.unfold').click();
-      return { kind: launch.kind, parent: nodes[launch.parent].name, told, idle, sum: nodes.reduce((n, node) => n + (node.children.length ? 0 : node.idle), 0),
+      return { kind: launch.kind, parent: nodes[launch.parent].name, told, idle, sum: now.reduce((n, node) => n + (node.children.length ? 0 : node.idle), 0),
         found: document.getElementById('flame-found').textContent, callers: document.querySelector('.unfolded .callers').textContent,
         strange: document.querySelectorAll('#flame img, .unfolded img').length, broken: window.broken }`);
     assert.strictEqual(dom.kind, 'frame');
@@ -188,6 +188,13 @@ const tests = {
         moved: texts('#comparison-times .figure'), link: document.querySelector('nav a[href="#comparison"]') !== null,
         strange: document.querySelectorAll('#comparison img, #comparison script, #comparison i').length, broken: window.broken,
         text: document.getElementById('comparison').textContent }`);
+    const flame = await browser.run(`const F = perfkit.flameView, sum = (kind) => F.nodes.filter((node) => node.kind === kind && node.name.includes('gemm_kernel'))
+      .reduce((all, node) => [all[0] + node.total, all[1] + node.base], [0, 0]);
+      const wide = F.nodes.find((node) => node.name.includes('gemm_kernel'));
+      F.zoomTo(wide);
+      return { sum: sum('kernel'), told: document.querySelector('#flame .details').textContent, colour: document.querySelector('[data-node="' + wide.id + '"]').style.background }`);
+    assert.ok(Math.abs(flame.sum[0] / flame.sum[1] - 2) < 1e-4, 'twice as long as in the baseline: ' + flame.sum);
+    assert.ok(flame.told.includes('(+100.0 %)') && flame.colour === 'var(--wait)', JSON.stringify(flame));
     assert.ok(dom.groups.includes('Kernels'), String(dom.groups));
     assert.ok(dom.slower.some((text) => text.includes('gemm_kernel') && text.includes('+')), String(dom.slower));
     assert.ok(dom.text.includes('</script><img src=x>'), dom.text);
