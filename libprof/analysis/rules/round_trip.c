@@ -11,16 +11,17 @@
 #define LEAST_UP 256
 /* The host cannot have read and written the data in between at more than this. */
 #define HOST_RATE 20.0e9
+/* Nor in less: what a program does between two calls that follow each other. */
+#define TURN_NS 5000
 
 struct download {
-    int64_t bytes, end, call;
+    int64_t bytes, end, call, known; /* known: when its call had returned, too */
     uint32_t thread, shape;
 };
 
 struct trips {
     struct download last_down[REMEMBERED];
     size_t next;
-    int64_t had_time; /* of same_count: the host could have read and written it in between */
     int64_t same_count, other_count;
     int64_t iterations[2]; /* with some of either */
     size_t latest[2];      /* of those */
@@ -61,9 +62,9 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     if (best == REMEMBERED)
         return;
     struct download *down = &trips->last_down[best];
-    bool same = down->bytes == shape->bytes;
-    if (same && (double)(op->call - down->end) > (double)shape->bytes / HOST_RATE * 1e9)
-        trips->had_time++;
+    double needed = (double)shape->bytes / HOST_RATE * 1e9;
+    bool had_time = (double)(op->call - down->known) > (needed > TURN_NS ? needed : TURN_NS);
+    bool same = down->bytes == shape->bytes && !had_time;
     uint32_t number = (uint32_t)(shape - f->shapes.data);
     trips->shapes[2 * number + !same] = true;
     if (!same)
@@ -74,6 +75,13 @@ static void see_upload(const struct prof_judge *judge, struct trips *trips,
     *(same ? &trips->same_count : &trips->other_count) += 1;
     *(same ? &trips->same_bytes : &trips->other_bytes) += shape->bytes + (same ? 0 : down->bytes);
     down->bytes = 0;
+}
+
+/* When the host could read what came: the download was done, and its call had returned. */
+static int64_t returned_at(const struct prof_op *op)
+{
+    int64_t end = op->start + op->duration, returned = op->call + op->call_duration;
+    return returned > end ? returned : end;
 }
 
 static bool find_trips(const struct prof_judge *judge, struct trips *trips)
@@ -90,8 +98,13 @@ static bool find_trips(const struct prof_judge *judge, struct trips *trips)
             op->call == PROF_UNKNOWN || !prof_facts_called(f, op->call))
             continue;
         if (prof_is_download(shape) && shape->bytes >= LEAST_DOWN)
-            trips->last_down[trips->next++ % REMEMBERED] = (struct download){
-                shape->bytes, op->start + op->duration, op->call, op->thread, op->shape};
+            trips->last_down[trips->next++ % REMEMBERED] =
+                (struct download){.bytes = shape->bytes,
+                                  .end = op->start + op->duration,
+                                  .call = op->call,
+                                  .known = returned_at(op),
+                                  .thread = op->thread,
+                                  .shape = op->shape};
         else if (prof_is_upload(shape) && shape->bytes >= LEAST_UP)
             see_upload(judge, trips, op, shape);
     }
@@ -118,8 +131,7 @@ static void repeated_upload(struct prof_judge *judge)
     }
     if (prof_in_loop(judge, trips.same_count, trips.iterations[0])) {
         sum_trips(judge, &trips, 0, &sums);
-        bool had_time = 2 * trips.had_time > trips.same_count;
-        struct prof_draft *draft = prof_found(judge, had_time ? 0.4 : 0.8);
+        struct prof_draft *draft = prof_found(judge, 0.8);
         prof_numbers(draft, {"uploads", (double)trips.same_count},
                      {"bytes", (double)trips.same_bytes}, {"memcpy_ns", (double)sums.sum_ns});
         prof_copies_claim(judge, draft, &sums, 1);
@@ -127,8 +139,7 @@ static void repeated_upload(struct prof_judge *judge)
         prof_claim(judge, draft, "idle_launch_after_ns", PROF_SLICE_LAUNCH, sums.catch_up_ns);
         prof_say(draft,
                  "{uploads|time|times} data came to the host and as many bytes went back up in the "
-                 "same iteration%s: {bytes}",
-                 had_time ? "" : ", too soon for the host to have changed them");
+                 "same iteration, too soon for the host to have changed them: {bytes}");
         prof_say_per_iteration(judge, draft, "bytes_per_iteration", "bytes");
         prof_say(draft, "; {memcpy_ns} of copying, and the device idle {idle_until_then_ns} until "
                         "then. If the host only read them, the device still has them.");
@@ -170,8 +181,8 @@ const struct prof_rule prof_rules_round_trip[] = {
               .title = "Data uploaded again that the device still has",
               .fires = "At least three times, and in half of the steps, a copy to the device "
                        "carries as many bytes as one of 4 KiB or more that came from it before in "
-                       "the same step. Confidence is high where the host had no time to read and "
-                       "write them in between (20 GB/s).",
+                       "the same step, and the host had no time to read and write them in between "
+                       "(20 GB/s, and 5 us).",
               .why =
                   "A read of device data does not change it. Where the program marks the device's "
                   "copy as stale nevertheless, the next use uploads the same bytes again.",
@@ -190,7 +201,9 @@ const struct prof_rule prof_rules_round_trip[] = {
               .title = "Data goes to the host and back within a step",
               .fires =
                   "At least three times, and in half of the steps, a copy to the host of 4 KiB or "
-                  "more is followed in the same step by a copy to the device of another size.",
+                  "more is followed in the same step by a copy to the device of another size, or "
+                  "of the "
+                  "same size when the host had time to change the data.",
               .why = "Work that sits between two kernels on the host costs the way down, the way "
                      "up and the host's slower memory, and the device waits meanwhile.",
               .fix = "Do that part of the work on the device, or move the whole of it to the host.",
