@@ -359,6 +359,9 @@ void prof_report_finding_terms(const struct prof_finding *finding, char *out, si
                                                   : "",
                                  prof_number_text(number).text, label);
     }
+    if (finding->same_cause && used && used < size)
+        snprintf(out + used, size - used, ", most of it in %s (same cause)",
+                 finding->same_cause->id);
 }
 
 /* The lines of the program behind a finding's places, each once: "launch (a.c:5) < step; before
@@ -596,6 +599,7 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_string(json, "bound_formula", formula[0] ? formula : NULL);
     prof_json_real(json, "bound_share", finding->bound_share);
     prof_json_known(json, "alone_ns", finding->alone_ns);
+    prof_json_string(json, "same_cause", finding->same_cause ? finding->same_cause->id : NULL);
     prof_json_real(json, "alone_share", finding->alone_share);
     prof_json_known(json, "net_least_ns", finding->net_least_ns);
     prof_json_known(json, "net_most_ns", finding->net_most_ns);

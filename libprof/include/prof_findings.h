@@ -208,6 +208,8 @@ struct prof_finding {
      * the host, by how much is known for all of it, and not for which part. PROF_UNKNOWN = not
      * measured, or no such time is in the bound. */
     int64_t net_least_ns, net_most_ns;
+    const struct prof_rule_page *same_cause; /* the finding that was given more than half of the time
+                                                that this one is about; NULL = none */
     int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */

@@ -9,6 +9,7 @@
 #include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
+#include "libprof/base/saturate.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/include/prof_findings.h"
 
@@ -247,6 +248,48 @@ static void set_net_bound(struct prof_draft *draft, struct payment payment,
     finding->net_most_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
 }
 
+/* What two drafts claim of the same states and kernels; `saved`: of each shape, by the first. */
+static int64_t shared_claims(const struct prof_draft *draft, const struct prof_draft *other,
+                             const int64_t *saved, const struct prof_facts *f)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++)
+        sum = prof_add(sum, least_of(draft->claims[i], other->claims[i]));
+    for (size_t i = 0; i < other->least.count; i++) {
+        const struct prof_least *least = &other->least.data[i];
+        int64_t own = f->shapes.data[least->shape].alone_ns - least->ns;
+        sum = prof_add(sum, least_of(saved[least->shape], own));
+    }
+    return sum;
+}
+
+/* The finding before this one that has most of the same time. One that was given less than half of
+ * what it claims is the same fault seen from another side, and no more than information. */
+static bool find_same_cause(const struct prof_judge *judge, size_t at)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_draft *draft = &judge->drafts.data[at];
+    int64_t *saved = calloc(f->shapes.count + 1, sizeof *saved), most = 0;
+    for (size_t i = 0; saved && i < draft->least.count; i++) {
+        const struct prof_least *least = &draft->least.data[i];
+        saved[least->shape] = f->shapes.data[least->shape].alone_ns - least->ns;
+    }
+    for (size_t i = 0; saved && i < at; i++) {
+        const struct prof_draft *other = &judge->drafts.data[i];
+        int64_t shared = other->about_memory || other->device != draft->device ||
+                                 other->finding.rule == draft->finding.rule
+                             ? 0
+                             : shared_claims(draft, other, saved, f);
+        if (shared > most) {
+            most = shared;
+            draft->finding.same_cause = other->finding.rule;
+        }
+    }
+    bool ok = saved != NULL;
+    free(saved);
+    return ok;
+}
+
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
  */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
@@ -284,6 +327,10 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
                 draft->most = PROF_SEVERITY_INFO;
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->severity = draft->most; /* until all phases are known */
+            if (!finding->hint && finding->bound_ns < finding->alone_ns / 2) {
+                ok = find_same_cause(judge, i);
+                finding->severity = finding->same_cause ? PROF_SEVERITY_INFO : finding->severity;
+            }
             /* A hint explains, also where others were paid for the same time. */
             if ((finding->hint ? finding->alone_ns : finding->bound_ns) <= 0)
                 continue;

@@ -6,6 +6,7 @@
 #include "libprof/analysis/rules/copies.h"
 #include "libprof/analysis/occupancy.h"
 #include "libprof/base/format.h"
+#include "libprof/gpu/kernel_name.h"
 
 /* What a node of a graph takes to start where launching singly is replaced; 0.5 to 1 us are seen.
  */
@@ -240,6 +241,18 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_DISPATCH]);
 }
 
+/* Are most launches rows of one product of matrices? Libraries have a call for all of a row, which
+ * leaves nothing for a graph to launch. */
+static bool is_rows_of_products(const struct prof_judge *judge, const struct launches *l)
+{
+    const struct prof_shape *shape;
+    int64_t in_rows = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
+        if (prof_is_unbatched(judge, shape) && prof_name_is_matmul(prof_shape_name(shape)))
+            in_rows += shape->count;
+    return 2 * in_rows > l->kernels;
+}
+
 /* Could a step be one graph, its many short kernels being the same each time? */
 static bool is_graph(const struct prof_judge *judge, const struct launches *l)
 {
@@ -249,21 +262,23 @@ static bool is_graph(const struct prof_judge *judge, const struct launches *l)
     return prof_is_cuda(judge) && steps >= 3 && l->kernels / steps >= 10 &&
            l->in_graphs * 2 <= l->kernels && waits <= 2 * steps + 2 &&
            !prof_scalar_readbacks(judge).count && /* no graph waits for the host */
-           !calls[WIRE_CLASS_ALLOC].count && l->median_ns <= 2 * SHORT_NS && is_steady(judge);
+           !is_rows_of_products(judge, l) && !calls[WIRE_CLASS_ALLOC].count &&
+           l->median_ns <= 2 * SHORT_NS && is_steady(judge);
 }
 
 static bool is_launch_bound(const struct prof_judge *judge, const struct launches *l)
 {
     double least = 2 * l->launch_ns > SHORT_NS ? 2 * l->launch_ns : SHORT_NS;
     int64_t queued, idle = launching_idle(judge, l, &queued);
-    return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) && l->kernels >= 20 &&
-           l->median_ns < least && idle > 0;
+    return l->in_graphs * 2 <= l->kernels && !is_graph(judge, l) &&
+           !is_rows_of_products(judge, l) && l->kernels >= 20 && l->median_ns < least && idle > 0;
 }
 
 int64_t prof_interpreting_ns(struct prof_judge *judge)
 {
     struct launches l;
-    bool told = sum_launches(judge, &l) && (is_graph(judge, &l) || is_launch_bound(judge, &l));
+    bool told = sum_launches(judge, &l) && (is_graph(judge, &l) || is_launch_bound(judge, &l) ||
+                                            is_rows_of_products(judge, &l));
     return told ? interpreting_ns(judge) : 0;
 }
 
@@ -307,28 +322,6 @@ static void launch_bound(struct prof_judge *judge)
 /* ---- registry -------------------------------------------------------------------------------- */
 
 const struct prof_rule prof_rules_launch[] = {
-    {.page =
-         {.id = "unbatched-kernels",
-          .title = "One kernel launched again and again on small pieces",
-          .fires =
-              "Rows of eight launches or more of one kernel with one configuration, no other "
-              "kernel in between, that are short (100 us) or have fewer blocks than the device "
-              "holds at once; or of two in turn with blocks for half of its units at most.",
-          .why = "Each launch fills a part of the device for a short time and pays for its start; "
-                 "one launch over all pieces fills it once.",
-          .fix = "Add a grid dimension that counts the pieces, and launch the kernel once.",
-          .cuda =
-              "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
-          .opencl = "A third dimension of the NDRange for the piece.",
-          .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
-          .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
-                   "the occupancy formula), and the idle time between launches of a row, whatever "
-                   "the host does.",
-          .limits = "Launches that depend on each other (a time step after the other) cannot be "
-                    "one; kernels that run side by side in streams are not counted as alone.",
-          .needs = "kernels with their configuration"},
-     .advice = PROF_ADVICE_LAUNCHES,
-     .judge = unbatched_kernels},
     {.page = {.id = "graph-candidate",
               .title = "The same kernels in every step, launched one by one",
               .fires =
@@ -374,5 +367,27 @@ const struct prof_rule prof_rules_launch[] = {
               .needs = "kernels with their calls"},
      .advice = PROF_ADVICE_LAUNCHES,
      .judge = launch_bound},
+    {.page =
+         {.id = "unbatched-kernels",
+          .title = "One kernel launched again and again on small pieces",
+          .fires =
+              "Rows of eight launches or more of one kernel with one configuration, no other "
+              "kernel in between, that are short (100 us) or have fewer blocks than the device "
+              "holds at once; or of two in turn with blocks for half of its units at most.",
+          .why = "Each launch fills a part of the device for a short time and pays for its start; "
+                 "one launch over all pieces fills it once.",
+          .fix = "Add a grid dimension that counts the pieces, and launch the kernel once.",
+          .cuda =
+              "blockIdx.z for the piece; cublasSgemmStridedBatched, cublasGemmGroupedBatchedEx.",
+          .opencl = "A third dimension of the NDRange for the piece.",
+          .pytorch = "torch.bmm, torch.vmap, torch._foreach_*; stack before the operation.",
+          .bound = "The kernels' time x the part of the device that one launch leaves unused (by "
+                   "the occupancy formula), and the idle time between launches of a row, whatever "
+                   "the host does.",
+          .limits = "Launches that depend on each other (a time step after the other) cannot be "
+                    "one; kernels that run side by side in streams are not counted as alone.",
+          .needs = "kernels with their configuration"},
+     .advice = PROF_ADVICE_LAUNCHES,
+     .judge = unbatched_kernels},
     {.judge = NULL},
 };
