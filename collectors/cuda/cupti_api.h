@@ -53,6 +53,7 @@ typedef void (*cupti_complete_fn)(CUcontext context, uint32_t stream, uint8_t *b
     X(1, ActivityGetNextRecord, (uint8_t *, size_t, CUpti_Activity **))                            \
     X(1, ActivityGetNumDroppedRecords, (CUcontext, uint32_t, size_t *))                            \
     X(0, GetContextId, (CUcontext, uint32_t *))                                                    \
+    X(0, GetDeviceId, (CUcontext, uint32_t *))                                                     \
     X(0, GetStreamIdEx, (CUcontext, CUstream, uint8_t, uint32_t *))                                \
     X(0, GetGraphId, (CUgraph, uint32_t *))                                                        \
     X(0, GetGraphNodeId, (CUgraphNode, uint64_t *))                                                \

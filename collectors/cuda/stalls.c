@@ -37,8 +37,10 @@
 #define MOST_FETCHES 4096u
 #define MOST_CUBIN_BYTES (256u << 20)
 #define MOST_CUBINS_BYTES (1ull << 30) /* written by a process */
-#define WORKER_PAUSE_MS 50u
-#define LEAVE_NS 4000000000u /* the exiting thread waits no longer */
+#define WORKER_PAUSE_MS 100u           /* CUPTI's default */
+#define COPIED_BYTES (64u << 20)       /* of cubins, which may be gone when they are wanted */
+#define MOST_COPY_BYTES (4u << 20)     /* of one: larger ones lie in the files of libraries */
+#define LEAVE_NS 4000000000u           /* the exiting thread waits no longer */
 /* In slot_of, beside enum wire_stall_reason */
 #define NOT_ISSUED 0x80u
 #define NO_REASON 0x81u
@@ -47,8 +49,8 @@ enum { FREE, MADE, SAMPLED, GONE };
 struct sampled_context {
     _Atomic uint32_t state;
     CUcontext handle;
-    uint32_t number; /* CUPTI's */
-    uint32_t id;     /* of the wire records */
+    uint32_t number, device; /* CUPTI's */
+    uint32_t id;             /* of the wire records */
     uint8_t slot_of[REASONS];
     bool dumped;         /* the names of the reasons */
     struct pc_data last; /* what CUPTI fills at the end */
@@ -76,6 +78,8 @@ static bool wanted;
 static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
 static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
+static unsigned char *copies;       /* [COPIED_BYTES]; memory that is not used is not there */
+static _Atomic size_t copied_bytes;
 static _Atomic uint32_t cubins_lost;
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
 static _Atomic bool fetching, fetch_now;
@@ -121,17 +125,28 @@ static struct loaded_cubin *cubin_find(uint64_t hash, bool add)
     return NULL;
 }
 
+/* What a program compiles as it runs (NVRTC) may be in memory that it frees when it is loaded. */
+static const void *copy_cubin(const void *cubin, size_t bytes)
+{
+    size_t at = bytes <= MOST_COPY_BYTES ? atomic_fetch_add(&copied_bytes, bytes) : COPIED_BYTES;
+    return at <= COPIED_BYTES - MOST_COPY_BYTES ? memcpy(copies + at, cubin, bytes) : cubin;
+}
+
 /* A cubin is being loaded, on the program's thread. */
 static void on_cubin(const void *cubin, size_t bytes, uint64_t *crc)
 {
     int saved = errno;
     *crc = wire_cubin_hash(cubin, bytes);
     struct loaded_cubin *kept = cubin_find(*crc, true);
-    if (kept) {
-        atomic_store(&kept->bytes, bytes);
-        atomic_store(&kept->at, cubin);
-    } else {
+    if (!kept) {
         atomic_fetch_add(&cubins_lost, 1);
+    } else {
+        const void *before = atomic_load(&kept->at);
+        bool copied =
+            before >= (const void *)copies && before < (const void *)(copies + COPIED_BYTES);
+        atomic_store(&kept->bytes, bytes);
+        if (!copied)
+            atomic_store(&kept->at, copy_cubin(cubin, bytes));
     }
     errno = saved;
 }
@@ -260,17 +275,58 @@ static CUptiResult configure(struct sampled_context *context)
     return cupti.PCSamplingSetConfigurationAttribute(&all);
 }
 
+/* Two contexts of a device that are sampled at a time lose all records (CUPTI 13.0.85). */
+static bool device_is_sampled(uint32_t device)
+{
+    bool sampled = false;
+    for (uint32_t i = 0; i < CONTEXTS; i++) {
+        uint32_t state = atomic_load(&contexts[i].state);
+        sampled |= (state == MADE || state == SAMPLED) && contexts[i].device == device;
+    }
+    return sampled;
+}
+
+/* What holds the hardware may be another process; then CUPTI brings no records at all. */
+static void stalls_failed(CUptiResult result)
+{
+    char why[400];
+    snprintf(why, sizeof why,
+             "no stall reasons: cuptiPCSamplingGetData: %s (%d): another tool may hold the GPU's "
+             "counters: end it, or pause DCGM (dcgmi profile --pause). CUPTI may then bring no "
+             "records of launches and kernels either: record without --stalls",
+             cupti_result(result), (int)result);
+    collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_REFUSED, why, (uint32_t)result);
+}
+
+/* Can samples be fetched? Nothing runs yet in the context. */
+static CUptiResult fetch_nothing(struct sampled_context *context)
+{
+    struct pc_get get = {PM_SIZE(pc_get, data), NULL, context->handle, &context->last};
+    CUptiResult result = cupti.PCSamplingGetData(&get);
+    context->last.count = 0;
+    return (int)result == PM_OUT_OF_MEMORY ? CUPTI_SUCCESS : result;
+}
+
 void cuda_stalls_context(CUcontext handle)
 {
     struct sampled_context *context = contexts;
-    if (!wanted || !handle)
+    uint32_t device = 0;
+    if (!wanted || !handle || cupti.GetDeviceId(handle, &device) != CUPTI_SUCCESS)
         return;
+    if (device_is_sampled(device)) {
+        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
+                         "stall reasons are those of one context of each GPU: another one was made "
+                         "and is not sampled",
+                         device);
+        return;
+    }
     for (uint32_t state = FREE; !atomic_compare_exchange_strong(&context->state, &state, MADE);
          state = FREE) {
         if (++context == contexts + CONTEXTS)
             return;
     }
     context->handle = handle;
+    context->device = device;
     struct pc_context enable = {PM_SIZE(pc_context, context), NULL, handle};
     const char *call = "cuptiGetContextId";
     CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
@@ -290,6 +346,10 @@ void cuda_stalls_context(CUcontext handle)
     }
     if (result != CUPTI_SUCCESS)
         stalls_degraded(call, result);
+    else if ((result = fetch_nothing(context)) != CUPTI_SUCCESS) {
+        stalls_failed(result);
+        cupti.PCSamplingDisable(&enable);
+    }
     atomic_store(&context->state, result == CUPTI_SUCCESS ? SAMPLED : GONE);
 }
 
@@ -380,7 +440,6 @@ static void add_data(struct sampled_context *context, const struct pc_data *data
 static void fetch_context(struct sampled_context *context, bool keep)
 {
     static struct pc_data data;
-    static bool reported;
     if (!context->dumped)
         cuda_dump_reasons(context->number, atomic_load(&reason_count), reason_indexes,
                           reason_names);
@@ -393,8 +452,12 @@ static void fetch_context(struct sampled_context *context, bool keep)
         data.full = 0;
         CUptiResult result = cupti.PCSamplingGetData(&get);
         if (result != CUPTI_SUCCESS && (int)result != PM_OUT_OF_MEMORY) {
-            if (!reported)
-                reported = !cupti_check(result, "cuptiPCSamplingGetData");
+            stalls_failed(result);
+            struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
+            uint32_t state = SAMPLED;
+            if (atomic_compare_exchange_strong(&context->state, &state, GONE) &&
+                !cuda_buffers_oldest()) /* else it would wait for the device */
+                cupti.PCSamplingDisable(&disable);
             return;
         }
         if ((int)result == PM_OUT_OF_MEMORY)
@@ -517,6 +580,7 @@ bool cuda_stalls_reserve(void)
     if (!collector_option("stalls", text, sizeof text))
         return true;
     return (cubins || (cubins = cuda_reserve(sizeof *cubins * CUBINS))) &&
+           (copies || (copies = cuda_reserve(COPIED_BYTES))) &&
            (functions || (functions = cuda_reserve(sizeof *functions * FUNCTIONS))) &&
            (instructions || (instructions = cuda_reserve(sizeof *instructions * INSTRUCTIONS)));
 }
@@ -530,7 +594,7 @@ void cuda_stalls_start(void)
     if (!cupti.PCSamplingEnable || !cupti.PCSamplingDisable ||
         !cupti.PCSamplingSetConfigurationAttribute || !cupti.PCSamplingGetNumStallReasons ||
         !cupti.PCSamplingGetStallReasons || !cupti.PCSamplingGetData || !cupti.GetContextId ||
-        cuda_cupti_version() < 22) {
+        !cupti.GetDeviceId || cuda_cupti_version() < 22) {
         collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_DEGRADED,
                          "no stall reasons: CUPTI 12.4 or newer is needed", cuda_cupti_version());
         return;
@@ -555,6 +619,8 @@ void cuda_stalls_forked(void)
     wanted = false;
     memset(contexts, 0, sizeof contexts);
     cuda_wipe(cubins, sizeof *cubins * CUBINS);
+    cuda_wipe(copies, COPIED_BYTES);
+    atomic_store(&copied_bytes, 0);
     cuda_wipe(instructions, sizeof *instructions * INSTRUCTIONS);
     cuda_map_clear(&function_at);
     cuda_map_clear(&instruction_at);

@@ -452,3 +452,22 @@ uint64_t prof_cubin_barrier(struct prof_cubin *cubin, const char *function, uint
     }
     return offset;
 }
+
+uint32_t prof_cubin_symbol(struct prof_cubin *cubin, const char *function)
+{
+    find_function(cubin, function);
+    for (size_t i = 1; cubin->section && i < cubin->section_count; i++) {
+        const Elf64_Shdr *section = &cubin->sections[i];
+        const uint8_t *data = section_data(cubin, section);
+        if (section->sh_type != SHT_SYMTAB || !data)
+            continue;
+        for (uint64_t n = 1; n < section->sh_size / sizeof(Elf64_Sym); n++) {
+            Elf64_Sym symbol;
+            memcpy(&symbol, data + n * sizeof symbol, sizeof symbol);
+            if (symbol.st_shndx == cubin->section && symbol.st_value == 0 &&
+                ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+                return (uint32_t)n;
+        }
+    }
+    return 0;
+}

@@ -22,6 +22,9 @@ void prof_cubin_close(struct prof_cubin *cubin);
 bool prof_cubin_line(struct prof_cubin *cubin, const char *function, uint64_t offset,
                      const char **file, uint32_t *line);
 
+/* Number of the symbol of a function, as nvdisasm counts them; 0 = there is none. */
+uint32_t prof_cubin_symbol(struct prof_cubin *cubin, const char *function);
+
 /* Warps at a barrier are sampled at an instruction behind it: the barrier's offset, at most 16
  * instructions before, or `offset`. */
 uint64_t prof_cubin_barrier(struct prof_cubin *cubin, const char *function, uint64_t offset);

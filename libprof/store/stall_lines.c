@@ -19,12 +19,15 @@
 #include "libprof/store/cubin.h"
 #include "libprof/store/stall_lines.h"
 
-#define DISASSEMBLE_NS 20000000000u
+#define DISASSEMBLE_NS 8000000000u /* in all: large libraries have code for minutes */
+#define MOST_FUNCTIONS 24          /* of a cubin, those with most samples */
 
 struct lines {
     sqlite3 *db;
     const char *folder;
     sqlite3_stmt *functions, *rows, *set, *set_sass, *set_reason;
+    uint64_t until;               /* no more code is disassembled */
+    char hot[MOST_FUNCTIONS * 8]; /* symbols of the functions of a cubin, for nvdisasm */
     struct prof_error *err;
 };
 
@@ -63,10 +66,10 @@ static bool find_nvdisasm(char path[PATH_MAX])
 }
 
 /* Its standard output, or -1. */
-static int start_nvdisasm(const char *cubin, pid_t *pid)
+static int start_nvdisasm(const char *cubin, char *functions, pid_t *pid)
 {
     char path[PATH_MAX], file[PATH_MAX];
-    char code[] = "-c", *arguments[] = {path, code, file, NULL};
+    char code[] = "-c", only[] = "-fun", *arguments[] = {path, code, only, functions, file, NULL};
     int ends[2];
     if (!find_nvdisasm(path) || pipe2(ends, O_CLOEXEC) != 0)
         return -1;
@@ -117,9 +120,9 @@ static enum prof_status take_sass(struct lines *l, int from)
     char function[4096] = "";
     size_t used = 0;
     enum prof_status status = PROF_OK;
-    for (uint64_t until = prof_now_ns() + DISASSEMBLE_NS; !status && prof_now_ns() < until;) {
+    while (!status && prof_now_ns() < l->until) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
-        if (poll(&ready, 1, 1000) == 0)
+        if (poll(&ready, 1, 200) == 0)
             continue;
         ssize_t got = read(from, buffer + used, sizeof buffer - 1 - used);
         if (got <= 0)
@@ -142,7 +145,8 @@ static enum prof_status take_sass(struct lines *l, int from)
 static enum prof_status disassemble(struct lines *l, const char *cubin)
 {
     pid_t pid;
-    int from = start_nvdisasm(cubin, &pid);
+    int from = l->hot[0] && prof_now_ns() < l->until ? start_nvdisasm(cubin, l->hot, &pid) : -1;
+    l->hot[0] = '\0';
     if (from < 0)
         return PROF_OK;
     enum prof_status status = take_sass(l, from);
@@ -159,6 +163,10 @@ static enum prof_status line_function(struct lines *l, struct prof_cubin *cubin,
 {
     enum prof_status status = PROF_OK;
     bool any = false;
+    size_t used = strlen(l->hot);
+    uint32_t symbol = prof_cubin_symbol(cubin, name);
+    if (symbol && used + 8 < sizeof l->hot)
+        snprintf(l->hot + used, sizeof l->hot - used, "%s%u", used ? "," : "", symbol);
     sqlite3_bind_int64(l->rows, 1, function);
     while (!status && sqlite3_step(l->rows) == SQLITE_ROW) {
         const char *file = NULL;
@@ -222,6 +230,12 @@ static enum prof_status line_functions(struct lines *l)
     return last && !status ? disassemble(l, path) : status;
 }
 
+/* Enough of a row's samples to order functions by. */
+#define SAMPLES                                                                                    \
+    "sum(ifnull(long_scoreboard,0)+ifnull(short_scoreboard,0)+ifnull(wait,0)+ifnull(barrier,0)+"   \
+    "ifnull(math_pipe_throttle,0)+ifnull(mio_throttle,0)+ifnull(lg_throttle,0)+"                   \
+    "ifnull(no_instruction,0)+ifnull(selected,0)+ifnull(not_selected,0)+ifnull(gmma,0))"
+
 static bool prepare_lines(struct lines *l)
 {
     const struct {
@@ -229,7 +243,9 @@ static bool prepare_lines(struct lines *l)
         const char *sql;
     } all[] = {
         {&l->functions, "SELECT f.id, f.cubin, s.value FROM stall_function f LEFT JOIN string s "
-                        "ON s.id=f.name ORDER BY f.cubin, f.name"},
+                        "ON s.id=f.name JOIN (SELECT function, " SAMPLES " n FROM stall GROUP BY "
+                        "function) h ON h.function=f.id ORDER BY sum(n) OVER (PARTITION BY "
+                        "f.cubin) DESC, f.cubin, n DESC, f.id"},
         {&l->rows, "SELECT id, offset, ifnull(barrier,0)*2>ifnull(long_scoreboard,0)+"
                    "ifnull(wait,0)+ifnull(barrier,0)+ifnull(short_scoreboard,0) FROM stall "
                    "WHERE function=?1 ORDER BY offset"},
@@ -269,7 +285,10 @@ static enum prof_status fill_lines(struct lines *l)
 enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
                                   struct prof_error *err)
 {
-    struct lines l = {.db = prof_store_db(store), .folder = folder, .err = err};
+    struct lines l = {.db = prof_store_db(store),
+                      .folder = folder,
+                      .until = prof_now_ns() + DISASSEMBLE_NS,
+                      .err = err};
     sqlite3_stmt *any = NULL;
     bool sampled =
         sqlite3_prepare_v2(l.db, "SELECT 1 FROM stall LIMIT 1", -1, &any, NULL) == SQLITE_OK &&

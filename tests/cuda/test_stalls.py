@@ -28,13 +28,15 @@ def cubin_hash(data):
     return value or 1
 
 
-def script(deliveries, cubins=(SHARED,), context=1, late=()):
+def script(deliveries, cubins=(SHARED,), context=1, second=False):
     """A program on one context; a delivery is a list of (cubin, function, offset, {reason: samples})."""
     out = Script()
     names = [PREFIX + name for name in NAMES] + ["smsp__pcsamp_sample_count"]
     out.parts.append(block(REASONS, out.step(), struct.pack("<II", context, len(names)) + b"".join(
         struct.pack("<I124s", 7 + i, name.encode()) for i, name in enumerate(names))))
     out.callback(1, context=context, handle=0x7000)
+    if second:
+        out.callback(1, context=context + 1, handle=0x8000)
     for cubin in cubins:
         out.parts.append(block(CUBIN, out.step(), cubin))
     for name in ("plain", "inlined", "fenced"):
@@ -144,6 +146,24 @@ class Stalls(replay.Case):
         self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
         self.assertEqual(self.later_count(db, "stall"), 0)
         self.assert_conserved(db)
+
+    def test_hardware_is_held(self):
+        db = self.stalls(script([[PLAIN]]), pm="pc_get=999")
+        self.assertEqual(self.later_count(db, "stall"), 0)
+        self.assertEqual(self.one(db, "SELECT level FROM capture_health WHERE note LIKE 'no stall reasons: "
+                                      "cuptiPCSamplingGetData%pause DCGM%'"), "loss")
+
+    def test_second_context(self):
+        """Of a device: CUPTI loses all records when both are sampled."""
+        db = self.stalls(script([[PLAIN]], second=True))
+        self.assertEqual(len(self.stall_rows(db)), 1)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM capture_health WHERE note LIKE 'stall reasons are those "
+                                      "of one context%'"), 1)
+
+    def test_freed_cubin(self):
+        """What is loaded is copied: its memory may be gone, or hold other code, when it is sampled."""
+        db = self.stalls(script([[PLAIN]]), pm="pc_freed=1")
+        self.assertEqual([row[2] for row in self.stall_rows(db)], [11])
 
     def test_full_and_dropped(self):
         db = self.stalls(script([[PLAIN], [PLAIN]]), pm="pc_full=1,pc_dropped=5")

@@ -4,6 +4,8 @@
  * FAKE_PM in the environment, besides what fake_pm.c has:
  *   pc_enable=N     the result of cuptiPCSamplingEnable (35: no permission)
  *   pc_dropped=N    samples that the hardware dropped, in each delivery
+ *   pc_freed=1      a cubin's memory is used for something else once it is loaded
+ *   pc_get=N        the result of cuptiPCSamplingGetData (999: another process samples)
  *   pc_full=1       the hardware's buffer is found full once */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@ static struct sampled {
     void *handle;
     uint32_t number;
     bool configured;
+    bool fetched; /* once, before anything ran */
     size_t next;    /* delivery */
     uint32_t taken; /* instructions of it */
     const uint8_t *at;
@@ -68,6 +71,8 @@ void fake_pc_cubin(const struct dump_block *block)
     uint64_t sum = 0;
     if (crc)
         crc(block + 1, block->bytes, &sum);
+    if (fake_pm_knob("pc_freed", 0))
+        memset((void *)(uintptr_t)(block + 1), 0xcc, block->bytes);
 }
 
 EXPORT int cuptiRegisterComputeCrcCallback(pc_crc_fn function);
@@ -171,11 +176,15 @@ CALL(PCSamplingGetData, struct pc_get)
     struct sampled *context = context_of(p->context);
     if (!context)
         abort(); /* the real one waits for ever for a context that is gone */
+    if (fake_pm_knob("pc_get", 0))
+        return (int)fake_pm_knob("pc_get", 0);
     pthread_mutex_lock(&lock);
-    deliver(context, p->data);
+    if (context->fetched)
+        deliver(context, p->data);
+    context->fetched = true;
     pthread_mutex_unlock(&lock);
-    bool full = fake_pm_knob("pc_full", 0) && !was_full;
-    was_full = true;
+    bool full = fake_pm_knob("pc_full", 0) && !was_full && p->data->count;
+    was_full |= full;
     return full ? PM_OUT_OF_MEMORY : 0;
 }
 
