@@ -308,6 +308,10 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
                  prof_count(o->recorded + o->unrecorded).text,
                  prof_counted(o->pauses_used, "row", "rows").text, o->ratio, o->low, o->high,
                  prof_duration_ns((int64_t)o->bare_ns).text);
+    else if (o->source == PROF_OVERHEAD_ESTIMATED)
+        snprintf(out, size,
+                 "about %.2fx (%.2f to %.2f), estimated from %s and what recording one costs here",
+                 o->ratio, o->low, o->high, prof_counted(o->events, "event", "events").text);
     else if (o->pauses)
         snprintf(out, size,
                  "n/a: %s with iterations inside and around; 3 are needed: record for longer",
@@ -630,9 +634,10 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
     bool known = o->source != PROF_OVERHEAD_UNKNOWN;
     prof_json_object(json, "overhead");
     prof_json_string(json, "source",
-                     o->source == PROF_OVERHEAD_SAMPLED ? "sampled"
-                     : known                            ? "measured"
-                                                        : NULL);
+                     o->source == PROF_OVERHEAD_SAMPLED     ? "sampled"
+                     : o->source == PROF_OVERHEAD_ESTIMATED ? "estimated"
+                     : known                                ? "measured"
+                                                            : NULL);
     prof_json_real(json, "ratio", known ? o->ratio : NAN);
     prof_json_real(json, "low", known ? o->low : NAN);
     prof_json_real(json, "high", known ? o->high : NAN);
@@ -643,6 +648,7 @@ static void json_overhead(struct prof_json *json, const struct prof_overhead *o)
     prof_json_int(json, "pauses", o->pauses);
     prof_json_int(json, "pauses_used", o->pauses_used);
     prof_json_real(json, "of_run", o->source == PROF_OVERHEAD_SAMPLED ? o->of_run : NAN);
+    prof_json_int(json, "events", o->events);
     prof_json_end(json);
 }
 

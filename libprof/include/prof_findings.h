@@ -253,9 +253,10 @@ enum prof_status prof_iteration_range(struct prof_capture *capture,
 
 enum prof_overhead_source {
     PROF_OVERHEAD_UNKNOWN,
-    PROF_OVERHEAD_MEASURED, /* in pauses, in which the program ran unrecorded (--overhead=measure)
-                             */
-    PROF_OVERHEAD_SAMPLED,  /* by rows of iterations that were left out (--overhead=PERCENT) */
+    PROF_OVERHEAD_MEASURED,  /* in pauses, in which the program ran unrecorded (--overhead=measure)
+                              */
+    PROF_OVERHEAD_SAMPLED,   /* by rows of iterations that were left out (--overhead=PERCENT) */
+    PROF_OVERHEAD_ESTIMATED, /* from counted events and what recording one costs on this machine */
 };
 
 /* What follows a begin or end of a pause is not compared: a process looks every 5 ms, then switches
@@ -268,11 +269,12 @@ enum prof_overhead_source {
 struct prof_overhead {
     enum prof_overhead_source source; /* UNKNOWN: the figures up to bare_ns are 0 */
     double ratio, low, high;          /* recorded / unrecorded; 95 % interval (Student's t over the
-                                         pauses, of the logarithm) */
+                                         pauses, of the logarithm); estimated: what is possible */
     double recorded_ns, bare_ns;      /* of an iteration */
     int64_t recorded, unrecorded;     /* iterations compared */
     int64_t pauses, pauses_used;      /* all; those with iterations inside and beside */
-    double of_run; /* SAMPLED: what recording added to the time of all iterations, as a share */
+    double of_run;  /* SAMPLED: what recording added to the time of all iterations, as a share */
+    int64_t events; /* ESTIMATED: counted, of the thread that launches most */
 };
 
 /* For the controller of a budget: what recording costs by the instances of `range` that the

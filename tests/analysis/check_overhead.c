@@ -414,6 +414,77 @@ START_TEST(pauses_without_an_end)
 }
 END_TEST
 
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+#define COSTS                                                                                      \
+    "INSERT INTO ceiling(device, name, value, measured_at) VALUES(1, 'record_launch', 1000, 1), "  \
+    "(1, 'record_range', 200, 1), (1, 'record_sync', 300, 1)"
+
+/* 40 iterations of 20 launches and a synchronization, of kernels that take `kernel_ns`. */
+static void launch_iterations(int64_t kernel_ns, const char *name)
+{
+    begin();
+    for (int i = 0; i < 40; i++) {
+        scene_push(&scene, name);
+        for (int k = 0; k < 20; k++)
+            scene_kernel(&scene, 0, config, kernel_ns);
+        scene_sync(&scene);
+        scene_pop(&scene);
+    }
+}
+
+/* The host is behind: all that recording costs it costs the program. */
+START_TEST(an_estimate_of_a_host_bound_program)
+{
+    launch_iterations(500, "step");
+    scene_sql(&scene, COSTS);
+    struct prof_capture *capture = find();
+    const struct prof_overhead *o = &findings.overhead;
+    double steps = (double)findings.steps, added = 20 * 1000 + 200 + 300;
+    ck_assert_int_eq(o->source, PROF_OVERHEAD_ESTIMATED);
+    ck_assert_int_eq(o->events, (int64_t)steps * 22);
+    ck_assert_double_eq_tol(o->recorded_ns - o->bare_ns, added, 0.05 * added);
+    ck_assert_double_eq_tol(o->ratio, o->recorded_ns / o->bare_ns, 1e-9);
+    ck_assert(1 < o->low && o->low < o->ratio && o->ratio < o->high);
+    int net = 0;
+    for (size_t i = 0; i < findings.count; i++)
+        net += findings.rows[i].net_least_ns != PROF_UNKNOWN;
+    ck_assert_int_gt(net, 0);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* The host waits for the device: it would only wait for longer. */
+START_TEST(an_estimate_of_a_device_bound_program)
+{
+    launch_iterations(MS, "step");
+    scene_sql(&scene, COSTS);
+    struct prof_capture *capture = find();
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_ESTIMATED);
+    ck_assert_double_eq_tol(findings.overhead.low, 1, 1e-9);
+    ck_assert_double_lt(findings.overhead.high, 1.002);
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* Nothing was measured on the machine, or not launches, or PyTorch's names cost time as well. */
+START_TEST(no_estimate_without_its_costs)
+{
+    static const struct {
+        const char *name, *sql;
+    } cases[] = {
+        {"step", "SELECT 1"},
+        {"step", "INSERT INTO ceiling(device, name, value) VALUES(1, 'record_range', 1000)"},
+        {"aten::mm", COSTS},
+    };
+    launch_iterations(500, cases[_i].name);
+    scene_sql(&scene, cases[_i].sql);
+    struct prof_capture *capture = find();
+    ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("overhead");
@@ -430,6 +501,9 @@ int main(void)
     tcase_add_loop_test(core, a_period_is_that_of_iterations_in_a_row, 0, 3);
     tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
     tcase_add_test(core, pauses_without_an_end);
+    tcase_add_test(core, an_estimate_of_a_host_bound_program);
+    tcase_add_test(core, an_estimate_of_a_device_bound_program);
+    tcase_add_loop_test(core, no_estimate_without_its_costs, 0, 3);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -435,8 +435,10 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
     else if (class_ == WIRE_CLASS_HOST_UNREGISTER)
         class_ = WIRE_CLASS_FREE_HOST;
     if (row->start_ns == PROF_UNKNOWN || start < 0 || duration < 0 || !is_in_the_way(class_) ||
-        (is_sync && (!row->name || row->what == WIRE_SYNC_STREAM_WAIT_EVENT)))
+        (is_sync && (!row->name || row->what == WIRE_SYNC_STREAM_WAIT_EVENT))) {
+        ((struct prof_facts *)user)->other_calls++;
         return true;
+    }
     return add_facts_call(user, (struct prof_call){start, duration, (uint32_t)row->thread,
                                                    (uint32_t)row->name, (uint8_t)class_});
 }
@@ -580,6 +582,7 @@ enum prof_status prof_facts_phase(struct prof_facts *f, size_t phase, struct pro
     f->steps = f->phase->iterations.source == PROF_ITERATION_RUN ? 0 : f->phase->iterations.steady;
     if (!prof_facts_waterfall(f) || !prof_facts_devices(f))
         return prof_out_of_memory(err);
+    PROF_TRY(prof_overhead_estimate(f, &f->phases.list.data[phase], err));
     return prof_facts_clocks(f, err);
 }
 

@@ -171,6 +171,7 @@ struct prof_facts {
     PROF_ARRAY(int64_t) untimed; /* when those were launched, where that is known */
     size_t left_out;
 
+    int64_t other_calls;           /* API calls that are not in `calls` */
     int64_t total_ns, total_bytes; /* of operations, calls and allocations */
     struct prof_roofline roofs;    /* by launch configuration, of the same pass; see has_roofs */
     bool has_roofs, without_roofs;

@@ -19,7 +19,6 @@
 
 #define LEAST_BEGINS 3 /* two iterations: fewer say nothing of a stretch */
 #define LEAST_PAUSES 3
-#define IN_A_ROW 4 /* iterations, as many as a pause has */
 
 /* ---- the pauses ------------------------------------------------------------------------------ */
 
@@ -145,11 +144,27 @@ bool prof_overhead_measure(const struct prof_iteration *list, size_t count,
 
 /* ---- what to go on recording in a pause ------------------------------------------------------ */
 
+int64_t prof_iterations_period(const struct prof_iterations *it, size_t row, double part)
+{
+    size_t count = it->main_end - it->main_begin;
+    const struct prof_iteration *list = it->list.data + it->main_begin;
+    row = count && count - 1 < row ? count - 1 : row;
+    size_t rows = count > row ? count - row : 0;
+    int64_t *times = rows && row ? malloc(rows * sizeof *times) : NULL;
+    if (!times)
+        return 0;
+    for (size_t i = 0; i < rows; i++)
+        times[i] = prof_subtract(list[i + row].begin, list[i].begin);
+    qsort(times, rows, sizeof *times, prof_ascending_int64);
+    int64_t period = times[(size_t)((double)rows * part)] / (int64_t)row;
+    free(times);
+    return period > 0 ? period : 1;
+}
+
 static enum prof_status describe(const struct prof_iterations *it,
                                  struct prof_iteration_range *range, struct prof_error *err)
 {
     size_t count = it->main_end - it->main_begin, length = it->name ? strlen(it->name) : 0;
-    const struct prof_iteration *list = it->list.data + it->main_begin;
     const char *domain = it->domain ? it->domain : "";
     if (!it->name || count < LEAST_BEGINS)
         return prof_fail(err, PROF_NOTFOUND, "no NVTX range repeats");
@@ -161,17 +176,9 @@ static enum prof_status describe(const struct prof_iterations *it,
         return prof_fail(err, PROF_INVALID, "the name of the range or of its domain is too long");
     memcpy(range->name, it->name, length);
     strcpy(range->domain, domain);
-    /* Of iterations in turn long and short, the median is one of the two: some in a row are meant.
-     */
-    size_t row = count - 1 < IN_A_ROW ? count - 1 : IN_A_ROW, rows = count - row;
-    int64_t *times = malloc(rows * sizeof *times);
-    if (!times)
+    range->period_ns = prof_iterations_period(it, PROF_IN_A_ROW, 0.5);
+    if (!range->period_ns)
         return prof_out_of_memory(err);
-    for (size_t i = 0; i < rows; i++)
-        times[i] = prof_subtract(list[i + row].begin, list[i].begin);
-    qsort(times, rows, sizeof *times, prof_ascending_int64);
-    range->period_ns = times[rows / 2] / (int64_t)row;
-    free(times);
     return PROF_OK;
 }
 
