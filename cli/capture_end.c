@@ -99,11 +99,11 @@ static enum prof_status drain_spools(struct capture_end *end, struct prof_error 
 }
 
 /* What was measured of this machine's devices. A capture is whole without it. */
-void capture_attach_ceilings(const char *command, struct prof_store *store)
+void capture_attach_ceilings(const char *command, struct prof_store *store, bool costs)
 {
     char folder[PATH_MAX];
     struct prof_error err = {0};
-    if (ceiling_folder(folder) && prof_ceiling_attach(store, folder, &err))
+    if (ceiling_folder(folder) && prof_ceiling_attach(store, folder, costs, &err))
         cli_say(command, "ceilings of a device are not in the capture: %s", err.message);
 }
 
@@ -146,7 +146,7 @@ static enum prof_status finish_ingest(struct capture_end *end, struct prof_error
     prof_ingest_close(end->ingest);
     end->ingest = NULL;
     if (!status) {
-        capture_attach_ceilings(end->command, end->store);
+        capture_attach_ceilings(end->command, end->store, !end->without_costs);
         name_stacks(end);
         line_stalls(end);
     }

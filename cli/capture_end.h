@@ -19,6 +19,7 @@ struct capture_end {
     const char *state; /* of capture.state */
     bool abandon;      /* processes still run: do not wait for their last record */
     bool keep_spool;
+    bool without_costs; /* --overhead=off */
     bool (*stop)(void); /* naming stacks may take long: true ends it. NULL = never */
     pid_t pid;          /* the process whose end ingest does not know yet; 0 = none */
     int wait_status;
@@ -29,8 +30,9 @@ struct capture_end {
  * it later; what was recorded is still in the spool folder and the live file. */
 bool capture_end(struct capture_end *end);
 
-/* Put what was measured of this machine's devices into a capture. */
-void capture_attach_ceilings(const char *command, struct prof_store *store);
+/* Put what was measured of this machine's devices into a capture; `costs`: also what recording
+ * costs, for estimates. */
+void capture_attach_ceilings(const char *command, struct prof_store *store, bool costs);
 
 /* ---- what is said of it ---------------------------------------------------------------------- */
 

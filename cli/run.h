@@ -183,7 +183,7 @@ const char *scope_why_nothing(const struct scope *scope, char *text, size_t size
 
 /* ---- run_overhead.c -------------------------------------------------------------------------- */
 
-enum overhead_choice { OVERHEAD_OFF, OVERHEAD_MEASURE, OVERHEAD_BUDGET };
+enum overhead_choice { OVERHEAD_ESTIMATE, OVERHEAD_OFF, OVERHEAD_MEASURE, OVERHEAD_BUDGET };
 extern const char *const overhead_words[]; /* but for the last, which is per cent */
 
 struct run;
@@ -337,7 +337,7 @@ enum run_wait { WAIT_ALL, WAIT_PRIMARY };
 struct run_options {
     const char *output, *trace, *pytorch, *spool_dir;
     uint64_t spool_limit;
-    const char *overhead; /* as given; NULL = off */
+    const char *overhead; /* as given; NULL = estimate */
     unsigned stalls;      /* cycles between two samples; 0 = none */
     unsigned wait;        /* index into its words */
     bool force, no_preload, quiet;

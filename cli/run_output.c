@@ -550,6 +550,7 @@ void run_finish(struct run *run, bool abandon)
         .final = run->output.final,
         .state = "complete",
         .abandon = abandon,
+        .without_costs = run->overhead.choice == OVERHEAD_OFF,
         .pid = run->end_ingested ? 0 : run->pid,
         .wait_status = run->wait_status,
     };

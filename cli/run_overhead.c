@@ -25,7 +25,7 @@
 #define LEAST_BUDGET 0.5          /* per cent */
 #define MOST_BUDGET 50.0
 
-const char *const overhead_words[] = {"off", "measure", NULL};
+const char *const overhead_words[] = {"estimate", "off", "measure", NULL};
 
 static bool read_choice(struct run *run)
 {
@@ -42,8 +42,8 @@ static bool read_choice(struct run *run)
     double percent = strtod(text, &end);
     end += *end == '%';
     if (end == text || *end || !(percent >= LEAST_BUDGET && percent <= MOST_BUDGET)) {
-        cli_say(run->name, "--overhead: '%s' is none of off, measure and %g%% to %g%%", text,
-                LEAST_BUDGET, MOST_BUDGET);
+        cli_say(run->name, "--overhead: '%s' is none of estimate, off, measure and %g%% to %g%%",
+                text, LEAST_BUDGET, MOST_BUDGET);
         return false;
     }
     run->overhead.choice = OVERHEAD_BUDGET;
@@ -56,7 +56,7 @@ static bool check_overhead(struct run *run)
     const struct scope_options *scope = &run->options.scope;
     if (!read_choice(run))
         return false;
-    if (run->overhead.choice == OVERHEAD_OFF)
+    if (run->overhead.choice == OVERHEAD_ESTIMATE || run->overhead.choice == OVERHEAD_OFF)
         return true;
     const char *other = scope->dormant       ? "--dormant"
                         : scope->delay_ns    ? "--delay"

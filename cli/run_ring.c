@@ -153,7 +153,7 @@ static enum prof_status write_window(struct run *run, int64_t number, const char
     output_remove(live);
     enum prof_status status = prof_ingest_keep(run->ingest, live, &store, why, sizeof why, err);
     if (!status) {
-        capture_attach_ceilings(run->name, store);
+        capture_attach_ceilings(run->name, store, run->overhead.choice != OVERHEAD_OFF);
         status = prof_store_publish(store, err);
         prof_store_close(store);
         if (!status)

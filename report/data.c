@@ -457,6 +457,22 @@ static void about_overhead(const struct prof_report_data *data, struct steps *st
     }
 }
 
+/* Findings about the host, where it is not known how much recording slowed it. */
+static void about_calibration(const struct prof_report_data *data, struct steps *steps)
+{
+    const struct prof_findings *findings = &data->findings;
+    bool host = false;
+    for (size_t i = 0; i < findings->count && !host; i++)
+        for (size_t n = 0; n < findings->rows[i].number_count && !host; n++)
+            host = findings->rows[i].severity >= PROF_SEVERITY_WARNING &&
+                   !strcmp(findings->rows[i].numbers[n].name, "idle_launch_ns");
+    if (host && findings->overhead.source == PROF_OVERHEAD_UNKNOWN && !findings->overhead.pauses &&
+        data->info->state != PROF_STATE_IMPORTED)
+        add(steps, "How much recording slowed the host is not known: after `perfkit device "
+                   "--measure` on this machine reports estimate it; perfkit run --overhead=measure "
+                   "measures it.");
+}
+
 size_t prof_report_next_steps(const struct prof_report_data *data,
                               char text[PROF_REPORT_STEPS][PROF_REPORT_STEP_BYTES])
 {
@@ -475,5 +491,6 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
         add(&steps, "%s allocation%s (%s) never freed: the table of leaks names the largest.",
             prof_count(data->memory.total.leaks).text, data->memory.total.leaks == 1 ? "" : "s",
             prof_bytes_of(data->memory.total.leaked_bytes).text);
+    about_calibration(data, &steps);
     return steps.count;
 }

@@ -223,7 +223,7 @@ static enum prof_status attach_all(struct prof_store *store, const char *folder,
     return status;
 }
 
-enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folder,
+enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folder, bool costs,
                                      struct prof_error *err)
 {
     sqlite3 *db = prof_store_db(store);
@@ -233,6 +233,9 @@ enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folde
         sqlite3_exec(db, "SAVEPOINT ceiling; DELETE FROM ceiling", NULL, NULL, NULL)
             ? prof_store_fail(store, "write to", err)
             : attach_all(store, folder, &unread, err);
+    if (!status && !costs &&
+        sqlite3_exec(db, "DELETE FROM ceiling WHERE name GLOB 'record_*'", NULL, NULL, NULL))
+        status = prof_store_fail(store, "write to", err);
     if (status)
         sqlite3_exec(db, "ROLLBACK TO ceiling", NULL, NULL, NULL);
     if (sqlite3_exec(db, "RELEASE ceiling", NULL, NULL, NULL) && !status)

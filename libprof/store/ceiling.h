@@ -49,9 +49,9 @@ enum prof_status prof_ceiling_write(const char *folder, const struct prof_ceilin
                                     struct prof_error *err);
 
 /* Put the measured ceilings of the capture's devices into its table `ceiling`, in place of what is
- * there. Devices without a file are left out; so are those whose file cannot be read, which is
- * reported when the others are in. */
-enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folder,
+ * there; without `costs`, not what recording costs. Devices without a file are left out; so are
+ * those whose file cannot be read, which is reported when the others are in. */
+enum prof_status prof_ceiling_attach(struct prof_store *store, const char *folder, bool costs,
                                      struct prof_error *err);
 
 #endif

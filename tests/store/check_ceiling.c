@@ -156,7 +156,7 @@ START_TEST(captures_get_those_of_their_devices)
     struct prof_store *store;
     struct prof_ceiling_file gpu = device("GPU-1", "1"), unnamed = {.api = "opencl", .name = "CPU"};
     prof_ceiling_set(&gpu, "fp32", 5e13, 1763744000, "chains");
-    prof_ceiling_set(&gpu, "launch", 4000, 1763744000, "");
+    prof_ceiling_set(&gpu, "record_launch", 4000, 1763744000, "");
     prof_ceiling_set(&unnamed, "fp32", 2e11, 1763744000, "");
     ck_assert_int_eq(prof_ceiling_write(folder, &gpu, &err), PROF_OK);
     ck_assert_int_eq(prof_ceiling_write(folder, &unnamed, &err), PROF_OK);
@@ -170,21 +170,25 @@ START_TEST(captures_get_those_of_their_devices)
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     for (int i = 0; i < 2; i++) { /* once more changes nothing: recover may come after run */
-        ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_OK);
+        ck_assert_int_eq(prof_ceiling_attach(store, folder, true, &err), PROF_OK);
         ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 3);
         ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling WHERE device = 1"), 2);
         ck_assert_int_eq(ask(store, "SELECT value FROM ceiling WHERE device = 2"), 200000000000);
         ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling WHERE how = 'chains'"), 1);
         ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling WHERE how IS NULL"), 2);
     }
-    ck_assert_int_eq(prof_ceiling_attach(store, "/nowhere", &err), PROF_OK);
+    /* without what recording costs */
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, false, &err), PROF_OK);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling WHERE name = 'fp32'"), 2);
+    ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 2);
+    ck_assert_int_eq(prof_ceiling_attach(store, "/nowhere", true, &err), PROF_OK);
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 0);
 
     /* What an earlier perfkit wrote is told, and the other devices have theirs. */
     ck_assert_int_eq(prof_ceiling_path(folder, &unnamed, path, sizeof path, &err), PROF_OK);
     FILE *old = fopen(path, "w");
     ck_assert(old && fputs("perfkit ceilings 1\n", old) > 0 && !fclose(old));
-    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_FORMAT);
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, true, &err), PROF_FORMAT);
     ck_assert_ptr_nonnull(strstr(err.message, path));
     ck_assert_ptr_nonnull(strstr(err.message, "measure again"));
     ck_assert_int_eq(ask(store, "SELECT count(*) FROM ceiling"), 2);
@@ -198,10 +202,10 @@ START_TEST(captures_get_those_of_their_devices)
     ck_assert_int_eq(sqlite3_open(path, &reader), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(reader, "BEGIN; SELECT * FROM device", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_busy_timeout(prof_store_db(store), 0);
-    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_BUSY);
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, true, &err), PROF_BUSY);
     ck_assert(sqlite3_get_autocommit(prof_store_db(store)));
     sqlite3_close(reader);
-    ck_assert_int_eq(prof_ceiling_attach(store, folder, &err), PROF_OK);
+    ck_assert_int_eq(prof_ceiling_attach(store, folder, true, &err), PROF_OK);
     prof_store_close(store);
     leave();
 }

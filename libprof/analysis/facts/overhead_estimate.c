@@ -4,7 +4,7 @@
  * How much of that the program waited for is not known. The host works less without perfkit; the
  * run gets shorter by it as far as devices wait for the host, and not where the host waits for a
  * device. So the range is wide: from what is left when all waits of the host hide it, to all of it
- * or the time in which devices are idle for want of work, whichever is less. */
+ * or the time in which devices are idle for lack of work, whichever is less. */
 #include <math.h>
 
 #include "libprof/analysis/facts/facts.h"
@@ -85,7 +85,7 @@ static void count_operations(const struct prof_facts *f, double share, struct co
     }
 }
 
-static void count_calls(const struct prof_facts *f, double share, struct counted *c)
+static void count_phase_calls(const struct prof_facts *f, double share, struct counted *c)
 {
     const struct prof_call_totals *calls = f->devices.data[c->device].calls;
     for (int class = 0; class < WIRE_CLASSES; class ++) {
@@ -143,7 +143,7 @@ static bool count_events(struct prof_facts *f, const struct costs *costs, struct
         return false;
     uint32_t thread = main_thread(f, c->device, &share);
     count_operations(f, share, c);
-    count_calls(f, share, c);
+    count_phase_calls(f, share, c);
     count_others(f, costs, share, c);
     return count_ranges(f, thread, c);
 }
