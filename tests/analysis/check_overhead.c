@@ -223,8 +223,8 @@ static void copying_step(void)
         scene_copy(&scene, 0, SCENE_UP, SCENE_PAGEABLE, 4 << 20, MS, true);
         scene_kernel(&scene, 0, config, 500000);
         scene_sync(&scene);
-        scene_copy(&scene, 0, SCENE_DOWN, SCENE_PAGEABLE, 4 << 20, MS, true);
         scene_host(&scene, MS);
+        scene_copy(&scene, 0, SCENE_DOWN, SCENE_PAGEABLE, 4 << 20, MS, true);
     }
     scene_host(&scene, scene.ranges[0] + 20 * MS - scene.host);
     scene_pop(&scene);
