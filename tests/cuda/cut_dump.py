@@ -20,6 +20,7 @@ import dump_reader
 from dump_reader import BUFFER, DRIVER, RUNTIME, STRING
 from dump_writer import block
 
+SAMPLES = 10  # block of PC sampling (collectors/cuda/dump.h)
 DESCRIBING = {8, 9, 37}  # devices, contexts, streams
 
 
@@ -73,6 +74,15 @@ def chosen(dump, first):
             if id(record) in lone or group(record, parents) in groups}, groups
 
 
+def sampled_names(body):
+    """Addresses of the names of functions that instructions were sampled in."""
+    at = 40
+    while at < len(body):
+        name, _, reasons = struct.unpack_from("<QII", body, at + 16)
+        yield name
+        at += 32 + 8 * reasons
+
+
 def cut(dump, first):
     keep, _ = chosen(dump, first)
     needed = set()
@@ -81,6 +91,8 @@ def cut(dump, first):
             needed.update(struct.unpack_from("<Q", record.raw, offset)[0]
                           for offset, form in dump_reader.KINDS.get(record.kind, ("", {}))[1].values()
                           if form == dump_reader.POINTER and offset + 8 <= len(record.raw))
+    for one in dump.blocks:
+        needed.update(sampled_names(one.body) if one.type == SAMPLES else ())
     parts = [dump.header]
     for one in dump.blocks:
         body = one.body

@@ -8,6 +8,7 @@ import struct
 import unittest
 
 import replay
+import stall_marks
 from dump_writer import Script, block
 
 REASONS, CUBIN, SAMPLES = 8, 9, 10
@@ -191,6 +192,17 @@ class Stalls(replay.Case):
         self.assertNotIn("lines.cu:11", text)
         self.assertIn("25 of 500 samples of instructions are missing: sample less often, as with "
                       "--stalls=262144", " ".join(text.split()))
+
+    def test_recorded(self):
+        """Six kernels of targets/stalls.cu as an H200 sampled them: the reason and the line are right."""
+        lines, _ = stall_marks.marks()
+        with gzip.open(os.path.join(replay.DATA, "stalls.cuptidump.gz")) as file:
+            result = self.play_file(file.read(), "")
+        rows = json.loads(self.perfkit("report", "--format", "json", result).out)["stalls"]["rows"]
+        found = {row["name"].split("(")[0]: row for row in rows}
+        for kernel in ("chase", "uncoalesced", "bank_conflicts", "barriers", "fma_chain"):
+            self.assertTrue(stall_marks.right(found[kernel], lines[kernel]), (found[kernel], lines[kernel]))
+        self.assertEqual(sum(row["samples"] for row in rows), 18173)
 
     def test_fork(self):
         """The child has nothing of the parent's samples, and calls nothing of its CUPTI."""
