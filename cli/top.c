@@ -229,6 +229,83 @@ static enum prof_status show_top(const struct top_capture *capture,
     return status;
 }
 
+/* ---- options of perfkit run ------------------------------------------------------------------ */
+
+/* Before -- also options of `perfkit run` are taken, but for those that this command has itself. */
+struct run_words {
+    char **words; /* NULL ends them */
+    size_t count;
+    bool force;
+};
+
+/* Of a table the option that a word names; NULL = it names none. *with_value: the value is the
+ * next word. */
+static const struct cli_option *option_named(const struct cli_option *options, const char *word,
+                                             bool *with_value)
+{
+    bool is_long = word[0] == '-' && word[1] == '-';
+    size_t length = strcspn(word, "=");
+    for (const struct cli_option *o = options; o->name; o++) {
+        bool same = is_long
+                        ? strlen(o->name) == length - 2 && !strncmp(o->name, word + 2, length - 2)
+                        : word[0] == '-' && word[1] && o->letter == word[1];
+        *with_value = o->type != CLI_FLAG && !o->implied && (is_long ? !word[length] : !word[2]);
+        if (same)
+            return o;
+    }
+    return NULL;
+}
+
+/* Take them out of argv. False: out of memory. */
+static bool take_run_options(int *argc, char **argv, struct run_words *run)
+{
+    int kept = 1;
+    run->words = calloc((size_t)*argc + 1, sizeof *run->words);
+    for (int i = 1; run->words && i < *argc; i++) {
+        bool with_value = false;
+        const struct cli_option *own = option_named(top_options, argv[i], &with_value);
+        const struct cli_option *of_run =
+            own ? NULL : option_named(run_command.options, argv[i], &with_value);
+        run->force |= of_run && !strcmp(of_run->name, "force");
+        for (int words = 1 + ((own || of_run) && with_value && i + 1 < *argc); words; words--) {
+            if (of_run)
+                run->words[run->count++] = argv[i];
+            else
+                argv[kept++] = argv[i];
+            i += words > 1;
+        }
+    }
+    *argc = run->words ? kept : *argc;
+    argv[*argc] = NULL;
+    return run->words != NULL;
+}
+
+/* What `perfkit run` said at its end, beside what the program printed. */
+static void repeat_recorder(const char *output)
+{
+    static const char prefix[] = "perfkit run: ";
+    FILE *file = fopen(output, "re");
+    char line[2048];
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (!strncmp(line, prefix, sizeof prefix - 1))
+            cli_say("run", "%s", line + sizeof prefix - 1);
+    }
+    if (file)
+        fclose(file);
+}
+
+/* The recorder has ended: what it said, and how the program ended. */
+static void report_program_end(const struct cli_command *command, const struct top_capture *capture,
+                               int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    repeat_recorder(capture->output);
+    if (code)
+        cli_say(command->name, "the program ended with status %d; what it printed is in %s", code,
+                capture->output);
+}
+
 /* Leaving the screen leaves the program alone, but for Ctrl-C, which ends it as in a shell. */
 static void leave_program(const struct cli_command *command, struct top_capture *capture,
                           bool finished, int ended_by)
@@ -238,11 +315,17 @@ static void leave_program(const struct cli_command *command, struct top_capture 
         return;
     /* The capture is complete a moment before its recorder ends. */
     for (int i = 0; i < 50 && finished && kill(capture->recorder, 0) == 0; i++) {
-        if (waitpid(capture->recorder, &status, WNOHANG) != 0)
+        pid_t ended = waitpid(capture->recorder, &status, WNOHANG);
+        if (ended > 0)
+            report_program_end(command, capture, status);
+        if (ended)
             return;
         pause_for(TICK_NS / 10);
     }
-    if (waitpid(capture->recorder, &status, WNOHANG) != 0)
+    pid_t ended = waitpid(capture->recorder, &status, WNOHANG);
+    if (ended > 0)
+        report_program_end(command, capture, status);
+    if (ended)
         return;
     if (ended_by == SIGINT) {
         kill(-capture->recorder, SIGINT);
@@ -274,6 +357,7 @@ static enum prof_status check_iteration_filter(const char *path, const struct to
 
 static enum prof_status find_top_capture(const struct top_options *options,
                                          const struct cli_operands *operands, char **program,
+                                         const struct run_words *run_options,
                                          struct top_capture *capture, int *exit_status,
                                          struct prof_error *err)
 {
@@ -281,7 +365,8 @@ static enum prof_status find_top_capture(const struct top_options *options,
     enum prof_status status;
     *exit_status = CLI_USAGE;
     if (program) {
-        status = top_start(program, options->file, options->log, capture, &ended, err);
+        status = top_start(program, run_options->words, run_options->force, options->file,
+                           options->log, capture, &ended, err);
         *exit_status = ended;
         return status;
     }
@@ -341,23 +426,17 @@ static bool read_window(const char *text, unsigned *seconds)
     return *seconds > 0;
 }
 
-static int top_run(const struct cli_command *command, int argc, char **argv)
+/* `program`: the command to start, NULL = none. */
+static int show_program(const struct cli_command *command, int argc, char **argv, char **program,
+                        const struct run_words *run_options)
 {
     struct top_options options = {
         .interval = 1000000000, .rows = 40, .view = "kernels", .skip = CLI_NO_SKIP};
     struct cli_operands operands;
     struct top_capture capture = {0};
     struct prof_error err = {0};
-    char **program = NULL;
     int exit_status, first, ended_by = 0;
     bool finished = false;
-    for (int i = 1; i < argc && !program; i++) {
-        if (!strcmp(argv[i], "--")) {
-            program = argv + i + 1;
-            argc = i;
-            argv[i] = NULL;
-        }
-    }
     if (!cli_parse(command, argc, argv, &options, &operands, &exit_status))
         return exit_status;
     if (options.window && !read_window(options.window, &options.window_s)) {
@@ -375,7 +454,7 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     if (options.interval < 100000000)
         options.interval = 100000000;
     enum prof_status status =
-        find_top_capture(&options, &operands, program, &capture, &exit_status, &err);
+        find_top_capture(&options, &operands, program, run_options, &capture, &exit_status, &err);
     if (!status) {
         status = show_top(&capture, &options, views, first, &finished, &ended_by, &err);
         exit_status = cli_exit_status(status);
@@ -390,6 +469,26 @@ static int top_run(const struct cli_command *command, int argc, char **argv)
     return CLI_OK;
 }
 
+static int top_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct run_words run_options = {0};
+    char **program = NULL;
+    for (int i = 1; i < argc && !program; i++) {
+        if (!strcmp(argv[i], "--")) {
+            program = argv + i + 1;
+            argc = i;
+            argv[i] = NULL;
+        }
+    }
+    if (program && !take_run_options(&argc, argv, &run_options)) {
+        cli_say(command->name, "out of memory");
+        return CLI_FAILED;
+    }
+    int exit_status = show_program(command, argc, argv, program, &run_options);
+    free(run_options.words);
+    return exit_status;
+}
+
 const struct cli_command top_command = {
     .name = "top",
     .summary = "watch what a program does on its GPUs, live",
@@ -397,7 +496,8 @@ const struct cli_command top_command = {
     .text = "Shows kernels, streams, memcpys, memsets, memory, NVTX ranges, processes, findings, "
             "devices and the health of the recording, of a capture that is being recorded or of a "
             "finished one. Without a file: of the program that `perfkit run` is recording. With a "
-            "command: starts it under `perfkit run`, with what it prints in a file. F1 in it "
+            "command: starts it under `perfkit run`, whose options are taken too (but --delay, "
+            "--iteration and --log are this command's), with what it prints in a file. F1 in it "
             "explains the keys. Watching does not change what is recorded, and leaving it leaves "
             "the program alone.",
     .options = top_options,

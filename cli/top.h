@@ -28,12 +28,13 @@ void top_named(const char *file, struct top_capture *capture);
  * PROF_NOTFOUND without one, PROF_INVALID when it is not clear which: the message lists them. */
 enum prof_status top_running(bool choose, struct top_capture *capture, struct prof_error *err);
 
-/* Start `perfkit run -o FILE -- COMMAND` in a process group of its own, its input /dev/null and
- * what it prints in a file (`output`, NULL: FILE with .out). `file`: of the capture, NULL: as
- * `perfkit run` chooses. Returns when the capture can be read. *status: of `perfkit run` where it
- * ended before. */
-enum prof_status top_start(char **command, const char *file, const char *output,
-                           struct top_capture *capture, int *status, struct prof_error *err);
+/* Start `perfkit run -o FILE RUN_OPTIONS -- COMMAND` (both end with NULL) in a process group of its
+ * own, its input /dev/null and what it prints in a file (`output`, NULL: FILE with .out). `file`:
+ * of the capture, NULL: as `perfkit run` chooses; `force`: it may exist. Returns when the capture
+ * can be read. *status: of `perfkit run` where it ended before. */
+enum prof_status top_start(char **command, char **run_options, bool force, const char *file,
+                           const char *output, struct top_capture *capture, int *status,
+                           struct prof_error *err);
 
 /* Is a capture served by a living recorder? For tui_model.is_served. */
 bool top_is_served(void *context, const char *spool);

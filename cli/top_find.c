@@ -146,20 +146,24 @@ bool top_is_served(void *context, const char *spool)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-static _Noreturn void become_recorder(char **command, const struct top_capture *capture, int output)
+static _Noreturn void become_recorder(char **command, char **run_options,
+                                      const struct top_capture *capture, int output)
 {
-    char *arguments[5] = {(char *)(uintptr_t) "perfkit", (char *)(uintptr_t) "run",
-                          (char *)(uintptr_t) "-o", (char *)(uintptr_t)capture->path,
-                          (char *)(uintptr_t) "--"};
-    size_t count = 0;
+    char *arguments[4] = {(char *)(uintptr_t) "perfkit", (char *)(uintptr_t) "run",
+                          (char *)(uintptr_t) "-o", (char *)(uintptr_t)capture->path};
+    size_t count = 0, options = 0;
     while (command[count])
         count++;
-    char **argv = calloc(count + 6, sizeof *argv);
+    while (run_options[options])
+        options++;
+    char **argv = calloc(count + options + 6, sizeof *argv);
     int null = open("/dev/null", O_RDONLY);
     if (!argv || null < 0)
         _exit(125);
     memcpy(argv, arguments, sizeof arguments);
-    memcpy(argv + 5, command, count * sizeof *argv);
+    memcpy(argv + 4, run_options, options * sizeof *argv);
+    argv[4 + options] = (char *)(uintptr_t) "--";
+    memcpy(argv + 5 + options, command, count * sizeof *argv);
     setpgid(0, 0);
     dup2(null, 0);
     dup2(output, 1);
@@ -168,23 +172,26 @@ static _Noreturn void become_recorder(char **command, const struct top_capture *
     _exit(125);
 }
 
-/* The capture is made before the program is started, and taken away again when it cannot be. */
-static bool has_started(const char *path)
+/* The capture is made before the program is started, and taken away again when it cannot be. One
+ * that is to be replaced has the inode `old`. */
+static bool has_started(const char *path, ino_t old)
 {
     struct prof_capture *capture;
     const struct prof_process *list;
-    if (access(path, R_OK) != 0 || prof_open(path, &capture, NULL))
+    struct stat info;
+    if (stat(path, &info) || info.st_ino == old || access(path, R_OK) != 0 ||
+        prof_open(path, &capture, NULL))
         return false;
     bool started = prof_processes(capture, &list) > 0;
     prof_close(capture);
     return started;
 }
 
-static enum prof_status wait_for_capture(struct top_capture *capture, int *status,
+static enum prof_status wait_for_capture(struct top_capture *capture, ino_t old, int *status,
                                          struct prof_error *err)
 {
     for (;;) {
-        if (has_started(capture->path))
+        if (has_started(capture->path, old))
             return PROF_OK;
         if (waitpid(capture->recorder, status, WNOHANG) == capture->recorder) {
             *status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
@@ -229,8 +236,9 @@ static enum prof_status name_output(struct top_capture *capture, const char *out
     return PROF_OK;
 }
 
-enum prof_status top_start(char **command, const char *file, const char *output,
-                           struct top_capture *capture, int *status, struct prof_error *err)
+enum prof_status top_start(char **command, char **run_options, bool force, const char *file,
+                           const char *output, struct top_capture *capture, int *status,
+                           struct prof_error *err)
 {
     struct run_output *place = calloc(1, sizeof *place);
     memset(capture, 0, sizeof *capture);
@@ -238,7 +246,7 @@ enum prof_status top_start(char **command, const char *file, const char *output,
         return prof_fail(err, PROF_NOMEM, "out of memory");
     char subject[PATH_MAX];
     output_subject(command, subject);
-    enum prof_status result = output_choose(place, file, subject, false, err);
+    enum prof_status result = output_choose(place, file, subject, force, err);
     snprintf(capture->path, PATH_MAX, "%s", place->final);
     free(place);
     if (!result)
@@ -249,14 +257,16 @@ enum prof_status top_start(char **command, const char *file, const char *output,
     if (out < 0)
         return prof_fail_errno(err, PROF_IO, "cannot write what the program prints to %s",
                                capture->output);
+    struct stat info;
+    ino_t old = stat(capture->path, &info) ? 0 : info.st_ino;
     capture->recorder = fork();
     if (capture->recorder == 0)
-        become_recorder(command, capture, out);
+        become_recorder(command, run_options, capture, out);
     close(out);
     if (capture->recorder < 0)
         return prof_fail_errno(err, PROF_SYSTEM, "cannot start perfkit run");
     setpgid(capture->recorder, capture->recorder);
-    return wait_for_capture(capture, status, err);
+    return wait_for_capture(capture, old, status, err);
 }
 
 /* ---- what perfkit costs ---------------------------------------------------------------------- */

@@ -17,7 +17,8 @@
 #define DETAIL_PAUSE 60    /* times as long until the next: below 2 % of a core */
 #define KEPT_PAUSE 300     /* likewise, for what is kept: it is shown all the time */
 #define LEAST_KEPT_NS 1000000000
-#define READ_AT_ONCE 100 /* ms: what takes longer is read beside the keys */
+#define DASHBOARD_BYTES (64 << 20) /* of a finished capture: read in less than a second */
+#define READ_AT_ONCE 100           /* ms: what takes longer is read beside the keys */
 
 bool tui_app_make(struct tui_app *app, const char *path, bool ascii)
 {
@@ -186,20 +187,32 @@ static bool model_is_finished(const struct tui_model *model)
 
 /* A connection for as long as one table takes to fill. Of a growing capture it sees the last rows
  * only. */
+static bool open_last_rows(struct tui_app *app, int64_t rows, struct prof_capture **tail,
+                           int64_t *begin)
+{
+    struct tui_model *model = app->model;
+    *begin = 0;
+    if (model_is_finished(model))
+        rows = INT64_MAX;
+    if (!can_open(model))
+        return false;
+    tui_model_rest(model);
+    if (prof_open(model->path, tail, NULL))
+        return false;
+    if (prof_live_state(*tail) == PROF_STATE_CLOSING || prof_live_tail(*tail, rows, begin, NULL)) {
+        prof_close(*tail);
+        return false;
+    }
+    return true;
+}
+
 static bool open_tail(struct tui_app *app, struct tui_view_input *input)
 {
     struct tui_model *model = app->model;
     struct prof_capture *tail;
-    int64_t begin = 0, rows = model_is_finished(model) ? INT64_MAX : *tail_rows(app);
-    if (!can_open(model))
+    int64_t begin;
+    if (!open_last_rows(app, *tail_rows(app), &tail, &begin))
         return false;
-    tui_model_rest(model);
-    if (prof_open(model->path, &tail, NULL))
-        return false;
-    if (prof_live_state(tail) == PROF_STATE_CLOSING || prof_live_tail(tail, rows, &begin, NULL)) {
-        prof_close(tail);
-        return false;
-    }
     /* Findings of a finished capture are those of perfkit report. */
     bool windowed =
         model->window_s && !(model_is_finished(model) && app->view == TUI_VIEW_FINDINGS);
@@ -399,6 +412,38 @@ static void find_target(struct tui_app *app)
     app->stale = true;
 }
 
+/* Only where the screen has room for it; a large finished capture is read by its views alone. */
+static void refresh_dashboard(struct tui_app *app)
+{
+    struct tui_dashboard *d = &app->dashboard;
+    struct tui_model *model = app->model;
+    bool finished = model_is_finished(model);
+    uint64_t now = prof_now_ns();
+    if (app->height < TUI_DASHBOARD_HEIGHT || app->reader)
+        return;
+    if (!app->nvml_tried && tui_model_is_live(model)) {
+        app->nvml = prof_nvml_open();
+        app->nvml_tried = true;
+    }
+    tui_dashboard_sample(d, model, app->nvml);
+    if (d->whole || (!finished && now < d->due_ns) ||
+        (finished && model->info.file_bytes > DASHBOARD_BYTES))
+        return;
+    d->tail_rows = d->tail_rows ? d->tail_rows : FIRST_TAIL;
+    struct prof_filter filter = app->iterations;
+    struct prof_capture *tail;
+    if (!open_last_rows(app, d->tail_rows, &tail, &filter.begin_ns))
+        return;
+    tui_dashboard_read(d, tail, &filter, finished);
+    prof_close(tail);
+    int64_t cost = (int64_t)(prof_now_ns() - now);
+    if (cost > 2 * DETAIL_NS && d->tail_rows > LEAST_TAIL)
+        d->tail_rows /= 2;
+    else if (cost < DETAIL_NS / 3 && d->tail_rows < MOST_TAIL)
+        d->tail_rows *= 2;
+    d->due_ns = now + (uint64_t)cost * DETAIL_PAUSE + LEAST_KEPT_NS;
+}
+
 enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct prof_error *err)
 {
     if (!app->paused && !tui_app_is_reading(app)) {
@@ -414,6 +459,8 @@ enum prof_status tui_app_refresh(struct tui_app *app, int64_t budget_ns, struct 
     }
     if (!app->paused || app->stale)
         tui_app_fill(app);
+    if (!app->paused)
+        refresh_dashboard(app);
     return PROF_OK;
 }
 

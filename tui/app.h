@@ -2,6 +2,7 @@
 #ifndef PERFKIT_TUI_APP_H
 #define PERFKIT_TUI_APP_H
 
+#include "tui/dashboard.h"
 #include "tui/views.h"
 
 /* Keys that are no characters. */
@@ -62,6 +63,7 @@ struct tui_app {
     struct prof_nvml *nvml; /* owned; opened when the view of devices is */
     bool nvml_tried;
 
+    struct tui_dashboard dashboard;
     struct prof_filter iterations; /* of which only what an iteration is: set by the caller */
 
     int view;
@@ -133,11 +135,12 @@ enum prof_status tui_app_json(struct tui_app *app, unsigned views, FILE *out,
 
 /* Lines of the screen, for drawing and for clicks. Pure. */
 struct tui_layout {
-    int meters, tabs, titles, rows, row_lines, notes, note_lines, keys; /* -1: no room for it */
+    int meters, tabs, titles, rows, row_lines, notes, note_lines, keys,
+        dashboard; /* -1: no room for it */
 };
-struct tui_layout tui_lay_out(int height, int notes);
-/* Lines that the notes of a table take on a screen so wide. */
-int tui_note_lines(const struct tui_table *table, int width);
+/* `notes`, `dashboard`: lines that they take. */
+struct tui_layout tui_lay_out(int height, int notes, int dashboard);
+struct tui_layout tui_app_layout(const struct tui_app *app);
 /* Columns that tab `view` takes: from *x to the returned end. */
 int tui_tab_at(int view, int width, int *x);
 

@@ -6,7 +6,7 @@
 
 static struct tui_layout layout_of(const struct tui_app *app)
 {
-    return tui_lay_out(app->height, tui_note_lines(&app->table, app->width));
+    return tui_app_layout(app);
 }
 
 static size_t page(const struct tui_app *app)

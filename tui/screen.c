@@ -214,13 +214,18 @@ void tui_grid_print(const struct tui_grid *grid, FILE *out)
 
 #define METERS 3
 
-struct tui_layout tui_lay_out(int height, int notes)
+struct tui_layout tui_lay_out(int height, int notes, int dashboard)
 {
-    struct tui_layout l = {-1, -1, 0, 1, 0, -1, 0, -1};
+    struct tui_layout l = {
+        .meters = -1, .tabs = -1, .rows = 1, .notes = -1, .keys = -1, .dashboard = -1};
     int y = 0, below = 0;
     if (height >= 10) {
         l.meters = 0;
         y = METERS;
+    }
+    if (dashboard) {
+        l.dashboard = y;
+        y += dashboard;
     }
     if (height >= 6)
         l.tabs = y++;
@@ -444,9 +449,7 @@ static void draw_help(const struct tui_app *app, struct tui_grid *grid)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-/* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is
- * one. */
-static size_t wrapped_line_length(const char *text, int width)
+size_t tui_line_length(const char *text, int width)
 {
     size_t length = 0, space = 0;
     for (int x = 0; text[length] && x < width; length++) {
@@ -460,13 +463,13 @@ static size_t wrapped_line_length(const char *text, int width)
     return text[length] && text[length] != ' ' && space ? space : length;
 }
 
-int tui_note_lines(const struct tui_table *table, int width)
+static int note_line_count(const struct tui_table *table, int width)
 {
     int lines = 0;
     for (size_t i = 0; i < table->notes.count; i++) {
         const char *text = table->texts.data + table->notes.data[i];
         do {
-            text += wrapped_line_length(text, width > 8 ? width : 8);
+            text += tui_line_length(text, width > 8 ? width : 8);
             text += *text == ' ';
             lines++;
         } while (*text);
@@ -481,7 +484,7 @@ static void draw_notes(const struct tui_table *table, struct tui_grid *grid, int
         const char *text = table->texts.data + table->notes.data[i];
         do {
             char line[600];
-            size_t length = wrapped_line_length(text, width);
+            size_t length = tui_line_length(text, width);
             snprintf(line, sizeof line, "%.*s", (int)length, text);
             if (y < end)
                 tui_grid_put(grid, 0, y++, grid->width, TUI_DIM, line);
@@ -534,12 +537,23 @@ static void draw_nothing_left(const struct tui_table *table, const struct tui_pl
                     place->filter);
 }
 
+static int dashboard_lines(const struct tui_app *app)
+{
+    bool shown = !app->drilled && app->view != TUI_VIEW_FINDINGS;
+    return shown ? tui_dashboard_lines(&app->dashboard, app->width, app->height) : 0;
+}
+
+struct tui_layout tui_app_layout(const struct tui_app *app)
+{
+    return tui_lay_out(app->height, note_line_count(&app->table, app->width), dashboard_lines(app));
+}
+
 void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
 {
     struct tui_place *place = app->drilled ? &app->drill_place : &app->places[app->view];
     app->width = grid->width;
     app->height = grid->height;
-    struct tui_layout l = tui_lay_out(grid->height, tui_note_lines(&app->table, grid->width));
+    struct tui_layout l = tui_app_layout(app);
     tui_grid_clear(grid);
     if (app->help) {
         draw_help(app, grid);
@@ -547,6 +561,8 @@ void tui_app_draw(struct tui_app *app, struct tui_grid *grid)
     }
     if (l.meters >= 0)
         draw_meters(app, grid, l.meters);
+    if (l.dashboard >= 0)
+        tui_dashboard_draw(&app->dashboard, app->model, grid, l.dashboard, dashboard_lines(app));
     if (l.tabs >= 0)
         draw_tabs(app, grid, l.tabs);
     scroll_to(place, l.row_lines, app->table.order.count);
@@ -565,7 +581,7 @@ enum prof_status tui_app_print(struct tui_app *app, int width, size_t rows, FILE
     const struct tui_table *table = &app->table;
     struct tui_grid grid;
     size_t lines = table->order.count < rows ? table->order.count : rows;
-    int notes = tui_note_lines(table, width), titles = METERS + 1;
+    int notes = note_line_count(table, width), titles = METERS + 1;
     if (!tui_grid_make(&grid, width, titles + 1 + (int)lines + notes, app->ascii))
         return prof_fail(err, PROF_NOMEM, "out of memory");
     draw_meters(app, &grid, 0);

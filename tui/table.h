@@ -62,6 +62,10 @@ void tui_grid_bar(struct tui_grid *grid, int x, int y, int room, double share,
 void tui_grid_spark(struct tui_grid *grid, int x, int y, int room, const uint32_t *values,
                     int count, double full);
 
+/* Bytes of the first line of a text that is `width` columns wide, cut at a space where there is
+ * one. */
+size_t tui_line_length(const char *text, int width);
+
 /* UTF-8 of a glyph (at most 8 bytes and NUL). */
 void tui_glyph_text(const struct tui_glyph *glyph, char out[9]);
 /* The screen as text, trailing blanks cut. */

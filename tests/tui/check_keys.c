@@ -8,7 +8,7 @@ START_TEST(layout_uses_every_line_once)
 {
     for (int height = 1; height <= 100; height++) {
         for (int notes = 0; notes < 8; notes++) {
-            struct tui_layout l = tui_lay_out(height, notes);
+            struct tui_layout l = tui_lay_out(height, notes, 0);
             int used = (l.meters >= 0 ? 3 : 0) + (l.tabs >= 0) + 1 + l.row_lines + l.note_lines +
                        (l.keys >= 0);
             ck_assert_int_eq(used, height);
@@ -16,7 +16,7 @@ START_TEST(layout_uses_every_line_once)
             ck_assert_int_eq(l.notes, l.rows + l.row_lines);
         }
     }
-    struct tui_layout l = tui_lay_out(24, 0);
+    struct tui_layout l = tui_lay_out(24, 0, 0);
     ck_assert_int_eq(l.row_lines, 18);
 }
 END_TEST
@@ -120,7 +120,7 @@ START_TEST(clicks_choose)
 {
     open_finished(false);
     free(screen(100, 24));
-    struct tui_layout l = tui_lay_out(24, 0);
+    struct tui_layout l = tui_lay_out(24, 0, 0);
     int x;
     tui_tab_at(TUI_VIEW_MEMORY, 100, &x);
     tui_app_click(&app, x + 1, l.tabs, false);

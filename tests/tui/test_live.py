@@ -95,12 +95,27 @@ class Live(e2e.Case):
         done = self.perfkit("top", "--json", "--delay", "100ms", "--view",
                             "kernels,transfers", "-o", capture, "--",
                             FEED, "2000", "1")
-        self.assertEqual((done.status, done.err), (0, b""))
+        self.assertEqual(done.status, 0)
+        self.assertRegex(done.err, rb"^perfkit run: recorded 900 kernel launches.*\nperfkit run: .*mine.sqlite .*\n$")
         last = json.loads(done.out.splitlines()[-1])
         self.assertEqual((last["state"], last["totals"]["kernels"]), ("finished", 900))
         with open(self.path("mine.out")) as file:
             self.assertIn('"events": 2000', file.read())
         self.assert_same_as_report(last, capture)
+
+    def test_options_of_run(self):
+        capture = self.path("options.sqlite")
+        for _ in range(2):  # --force replaces the first one
+            done = self.perfkit("top", "--json", "-q", "-k", "kernel_1$", "--force", "--view", "kernels", "-o", capture, "--", FEED, "2000", "1")
+            self.assertEqual((done.status, done.err), (0, b""))  # -q is that of perfkit run
+        db = self.open(capture)
+        self.assertEqual(db.execute("SELECT kernel_filter FROM capture").fetchone()[0], "kernel_1$")
+        done = self.perfkit("top", "--json", "--no-such-option", "--", FEED, "2000", "1")
+        self.assertEqual(done.status, 2)
+
+    def test_a_program_that_fails(self):
+        done = self.perfkit("top", "--json", "-o", self.path("fails.sqlite"), "--", "sh", "-c", FEED + " 2000 1; exit 3")
+        self.assertIn(b"the program ended with status 3", done.err)
 
     def test_a_finished_file_is_whole_and_the_same_each_time(self):
         capture = self.path("finished.sqlite")

@@ -165,6 +165,17 @@ class Screen(Case):
         for raw in (b"\x1b]0;owned", b"\x1b]", b"\x07", b"\xe2\x80\xae", b"\xff"):
             self.assertNotIn(raw, terminal.bytes)
 
+    def test_the_dashboard_is_where_there_is_room(self):
+        for size, shown in (((120, 40), True), ((80, 24), False)):
+            terminal = self.top(size=size)
+            terminal.wait_for(b"alpha")
+            if shown:
+                terminal.wait_for(b" busy")
+                terminal.wait_for(b" live, peak ")
+            os.write(terminal.fd, b"q")
+            self.assertEqual(terminal.end(), 0)
+            self.assertEqual(b" busy" in terminal.bytes, shown)
+
     def test_the_mouse(self):
         """As terminals tell it (SGR): the wheel goes to the last row, a click on a tab to its view."""
         terminal = self.top(size=(100, 30))

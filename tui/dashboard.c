@@ -1,0 +1,280 @@
+/* The dashboard of perfkit top: curves of each device, of memory and of iterations, and the
+ * findings that cost most. Its lines are made from what was sampled and read before; drawing reads
+ * nothing. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/base/format.h"
+#include "libprof/include/prof_memory.h"
+#include "tui/dashboard.h"
+#include "tui/views.h"
+
+#define LABEL 12
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static struct tui_device_history *history_of(struct tui_dashboard *d, int64_t physical)
+{
+    for (size_t i = 0; i < d->device_count; i++)
+        if (d->devices[i].device == physical)
+            return &d->devices[i];
+    if (d->device_count == TUI_DASHBOARD_DEVICES)
+        return NULL;
+    struct tui_device_history *history = &d->devices[d->device_count++];
+    *history = (struct tui_device_history){.device = physical,
+                                           .power_now_mw = PROF_UNKNOWN,
+                                           .power_limit_mw = PROF_UNKNOWN,
+                                           .used_bytes = PROF_UNKNOWN,
+                                           .total_bytes = PROF_UNKNOWN};
+    return history;
+}
+
+static void push_sample(uint32_t values[TUI_SPARK], int64_t seconds, int64_t value)
+{
+    for (; seconds > 0; seconds--) {
+        memmove(values, values + 1, (TUI_SPARK - 1) * sizeof *values);
+        values[TUI_SPARK - 1] = value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+    }
+    if (value > 0 && value <= UINT32_MAX)
+        values[TUI_SPARK - 1] = (uint32_t)value;
+}
+
+/* Streams side by side are busy once: more than a second is a second. */
+static void sample_busy(struct tui_dashboard *d, const struct tui_model *model)
+{
+    for (size_t i = 0; i < d->device_count; i++)
+        memset(d->devices[i].busy_us, 0, sizeof d->devices[i].busy_us);
+    for (size_t i = 0; i < model->streams.count; i++) {
+        const struct tui_stream *stream = &model->streams.data[i];
+        const struct tui_device *device = tui_model_device(model, stream->values.device);
+        struct tui_device_history *history = device ? history_of(d, device->values.physical) : NULL;
+        for (int k = 0; history && k < TUI_SPARK; k++) {
+            uint32_t sum = history->busy_us[k] + stream->spark_us[k];
+            history->busy_us[k] = sum < 1000000 ? sum : 1000000;
+        }
+    }
+}
+
+void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model,
+                          struct prof_nvml *nvml)
+{
+    int64_t second = model->now_ns / 1000000000, passed = second - d->sampled_second;
+    if (d->whole || !tui_model_is_live(model))
+        return;
+    sample_busy(d, model);
+    push_sample(d->memory_kib, passed < TUI_SPARK ? passed : TUI_SPARK, model->live_bytes / 1024);
+    for (size_t i = 0; i < d->device_count && passed > 0; i++) {
+        struct tui_device_history *history = &d->devices[i];
+        const struct tui_device *device = tui_model_device(model, history->device);
+        struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->values.uuid : NULL);
+        history->power_now_mw = r.power_mw;
+        history->power_limit_mw = r.power_limit_mw;
+        history->used_bytes = r.used_bytes;
+        history->total_bytes = r.total_bytes;
+        push_sample(history->power_mw, passed < TUI_SPARK ? passed : TUI_SPARK, r.power_mw);
+    }
+    d->sampled_second = second;
+}
+
+/* ---- the capture ----------------------------------------------------------------------------- */
+
+static void read_run_curves(struct tui_dashboard *d, struct prof_capture *capture,
+                            const struct prof_filter *filter)
+{
+    struct prof_utilisation use;
+    struct prof_memory_timeline memory;
+    memset(d->memory_kib, 0, sizeof d->memory_kib);
+    if (!prof_utilisation(capture, filter, 0, TUI_SPARK, &use, NULL)) {
+        int64_t length = use.end_ns > use.begin_ns ? use.end_ns - use.begin_ns : 1;
+        for (size_t i = 0; i < use.count; i++) {
+            const struct prof_device *device = prof_device(capture, use.rows[i].device);
+            struct tui_device_history *history =
+                history_of(d, device ? device->physical : use.rows[i].device);
+            for (size_t k = 0; history && use.rows[i].busy_share && k < use.buckets; k++)
+                history->busy_us[k] = isnan(use.rows[i].busy_share[k])
+                                          ? 0
+                                          : (uint32_t)(use.rows[i].busy_share[k] * 1e6);
+        }
+        if (!prof_memory_timeline(capture, filter, -1, 4 * TUI_SPARK, &memory, NULL)) {
+            for (size_t i = 0; i < memory.count; i++) {
+                int64_t until = i + 1 < memory.count ? memory.points[i + 1].time_ns : use.end_ns;
+                int64_t first = (memory.points[i].time_ns - use.begin_ns) * TUI_SPARK / length;
+                int64_t last = (until - use.begin_ns) * TUI_SPARK / length;
+                uint32_t kib =
+                    (uint32_t)fmin((double)memory.points[i].peak_bytes / 1024, UINT32_MAX);
+                for (int64_t k = first < 0 ? 0 : first; k <= last && k < TUI_SPARK; k++)
+                    d->memory_kib[k] = kib > d->memory_kib[k] ? kib : d->memory_kib[k];
+            }
+            prof_memory_timeline_free(&memory);
+        }
+        prof_utilisation_free(&use);
+    }
+}
+
+static int smaller_first(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Instances of the range that holds iterations: `path` is where it is, "train/step". */
+static void read_recent_iterations(struct tui_dashboard *d, struct prof_capture *tail,
+                                   const struct prof_filter *filter, const char *path)
+{
+    struct prof_events *events;
+    struct prof_event event;
+    uint32_t sorted[TUI_SPARK];
+    size_t length = strlen(path);
+    if (prof_events_open(tail, filter, PROF_EVENTS(PROF_EVENT_RANGE), &events, NULL))
+        return;
+    memset(d->iteration_us, 0, sizeof d->iteration_us);
+    d->iterations = 0;
+    while (prof_events_next(events, &event)) {
+        size_t own = event.name ? strlen(event.name) : 0;
+        if (!own || own > length || strcmp(path + length - own, event.name) != 0 ||
+            event.duration_ns == PROF_UNKNOWN || (own < length && path[length - own - 1] != '/'))
+            continue;
+        push_sample(d->iteration_us, 1, event.duration_ns / 1000 + 1);
+        d->iterations += d->iterations < TUI_SPARK;
+    }
+    prof_events_close(events, NULL);
+    memcpy(sorted, d->iteration_us + TUI_SPARK - d->iterations, d->iterations * sizeof *sorted);
+    qsort(sorted, d->iterations, sizeof *sorted, smaller_first);
+    d->median_ns = d->iterations ? sorted[d->iterations / 2] * 1e3 : NAN;
+    snprintf(d->iteration, sizeof d->iteration, "%.*s", (int)sizeof d->iteration - 1, path);
+}
+
+void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
+                        const struct prof_filter *filter, bool whole)
+{
+    static const enum tui_style styles[] = {TUI_NORMAL, TUI_WARN, TUI_BAD};
+    struct prof_findings findings;
+    if (whole)
+        read_run_curves(d, tail, filter);
+    d->whole = whole;
+    if (prof_findings(tail, filter, &findings, NULL))
+        return;
+    d->finding_count = 0;
+    d->findings_in_all = findings.count;
+    for (size_t i = 0; i < findings.count && d->finding_count < TUI_DASHBOARD_FINDINGS; i++) {
+        const struct prof_finding *f = &findings.rows[i];
+        if (i && findings.rows[i - 1].rule == f->rule)
+            continue; /* another phase of it */
+        char saves[120] = "";
+        if (f->bound_ns != PROF_UNKNOWN)
+            snprintf(saves, sizeof saves, " (saves at most %s, %s)",
+                     prof_duration_ns(f->bound_ns).text, prof_percent(f->bound_share).text);
+        d->findings[d->finding_count].style = styles[f->severity];
+        snprintf(d->findings[d->finding_count].text, sizeof d->findings[0].text, "%s%s: %s",
+                 f->rule->title, saves, f->rule->fix);
+        d->finding_count++;
+    }
+    if (findings.step_name)
+        read_recent_iterations(d, tail, filter, findings.step_name);
+    prof_findings_free(&findings);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static uint32_t largest_sample(const uint32_t values[TUI_SPARK])
+{
+    uint32_t most = 0;
+    for (int i = 0; i < TUI_SPARK; i++)
+        most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+static int fixed_lines(const struct tui_dashboard *d)
+{
+    int lines = (int)d->device_count + (d->iterations > 0) + (largest_sample(d->memory_kib) > 0);
+    return lines + (d->finding_count ? (int)d->finding_count + 1 : 0);
+}
+
+int tui_dashboard_lines(const struct tui_dashboard *d, int width, int height)
+{
+    int lines = fixed_lines(d);
+    for (size_t i = 0; i < d->finding_count; i++)
+        lines += (int)strlen(d->findings[i].text) + 2 > width;
+    return height < TUI_DASHBOARD_HEIGHT || !lines ? 0
+           : lines < height / 3                    ? lines + 1
+                                                   : height / 3;
+}
+
+/* A label, what it is now, and its curve at the right. */
+static void draw_curve(struct tui_grid *grid, int y, const char *label, const char *now, double bar,
+                       const uint32_t values[TUI_SPARK], double full)
+{
+    int spark = grid->width >= 110 ? TUI_SPARK : grid->width - 56, x = LABEL;
+    tui_grid_put(grid, 0, y, LABEL - 1, TUI_NORMAL, label);
+    if (!isnan(bar)) {
+        tui_grid_put(grid, x, y, 1, TUI_NORMAL, "[");
+        tui_grid_bar(grid, x + 1, y, 12, bar, TUI_BAR);
+        tui_grid_put(grid, x + 13, y, 1, TUI_NORMAL, "]");
+        x += 15;
+    }
+    int room = grid->width - spark - 1 - x;
+    tui_grid_put(grid, x, y, room > 0 ? room : 0, TUI_NORMAL, now);
+    if (spark > 8)
+        tui_grid_spark(grid, grid->width - spark, y, spark, values, TUI_SPARK, full);
+}
+
+static void draw_device(const struct tui_dashboard *d, const struct tui_model *model,
+                        const struct tui_device_history *h, struct tui_grid *grid, int y)
+{
+    const struct tui_device *device = tui_model_device(model, h->device);
+    double sum = 0;
+    int from = d->whole ? 0
+                        : TUI_SPARK - (model->window_s && model->window_s < TUI_SPARK
+                                           ? (int)model->window_s
+                                           : TUI_SPARK);
+    int known = d->whole || model->now_ns / 1000000000 >= TUI_SPARK
+                    ? TUI_SPARK
+                    : (int)(model->now_ns / 1000000000) + 1;
+    from = TUI_SPARK - known > from ? TUI_SPARK - known : from;
+    for (int i = from; i < TUI_SPARK; i++)
+        sum += h->busy_us[i];
+    double share = sum / 1e6 / (TUI_SPARK - from);
+    char now[160];
+    int used = snprintf(now, sizeof now, "%s busy", prof_percent(share).text);
+    if (h->power_now_mw != PROF_UNKNOWN)
+        used += snprintf(now + used, sizeof now - (size_t)used, "  %lld W",
+                         (long long)(h->power_now_mw / 1000));
+    if (h->used_bytes != PROF_UNKNOWN)
+        snprintf(now + used, sizeof now - (size_t)used, "  %s of %s",
+                 prof_bytes_of(h->used_bytes).text, prof_bytes_of(h->total_bytes).text);
+    draw_curve(grid, y, device && device->values.title ? device->values.title : "device", now,
+               share, h->busy_us, 1e6);
+}
+
+void tui_dashboard_draw(const struct tui_dashboard *d, const struct tui_model *model,
+                        struct tui_grid *grid, int y, int lines)
+{
+    int end = y + lines - 1; /* an empty line below */
+    uint32_t memory = largest_sample(d->memory_kib), step = largest_sample(d->iteration_us);
+    char now[260];
+    for (size_t i = 0; i < d->device_count && y < end; i++)
+        draw_device(d, model, &d->devices[i], grid, y++);
+    if (memory && y < end) {
+        snprintf(now, sizeof now, "%s live, peak %s", prof_bytes_of(model->live_bytes).text,
+                 prof_bytes_of(model->peak_bytes).text);
+        draw_curve(grid, y++, "Memory", now, NAN, d->memory_kib, memory);
+    }
+    if (d->iterations && y < end) {
+        snprintf(now, sizeof now, "%s: %s (median of the last %zu)", d->iteration,
+                 prof_duration(d->median_ns).text, d->iterations);
+        draw_curve(grid, y++, "Iteration", now, NAN, d->iteration_us, step);
+    }
+    for (size_t i = 0; i < d->finding_count && y < end; i++) {
+        const char *text = d->findings[i].text;
+        for (int line = 0; *text && y < end && line < 2; line++) {
+            size_t length = tui_line_length(text, grid->width - 2);
+            char part[420];
+            snprintf(part, sizeof part, "%.*s", (int)length, text);
+            tui_grid_put(grid, line ? 2 : 0, y++, grid->width,
+                         line ? TUI_NORMAL : d->findings[i].style, part);
+            text += length;
+            text += *text == ' ';
+        }
+    }
+}
