@@ -222,10 +222,12 @@ void overhead_stop_thread(struct run *run);
 struct budget {
     double share;             /* of the time; 0 = none */
     _Atomic uint64_t records; /* that the capture has by now */
-    uint64_t began_ns;        /* CLOCK_MONOTONIC of the first of them */
-    uint64_t open_ns, every_ns;
-    uint64_t searched_ns; /* recorded without knowing what an iteration is */
+    uint64_t seen;            /* at the last look for iterations */
+    uint64_t opened_ns;       /* CLOCK_MONOTONIC of that look */
+    uint64_t searched_ns;     /* recorded without knowing what an iteration is */
+    uint64_t open_ns;         /* how long it is recorded between pauses of the search */
     bool found;
+    uint64_t began_ns, every_ns;  /* of the first look at what recording costs, between two */
     struct prof_capture *capture; /* the same that is being written */
     struct prof_iteration_range range;
     int64_t after;              /* of prof_sampling_look */

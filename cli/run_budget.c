@@ -13,10 +13,8 @@
 #include "libprof/base/clock.h"
 #include "libprof/include/prof.h"
 
-#define FEW_RECORDS 500 /* so few cost nothing: the program only starts */
-#define FIRST_SEARCH_NS                                                                            \
-    150000000u                     /* recorded before the first look for iterations; then doubled  \
-                                    */
+#define FEW_RECORDS 200            /* so few cost nothing */
+#define SEARCH_NS 60000000u        /* between two looks for iterations */
 #define FREE_SEARCH_NS 2400000000u /* recorded in all before searching keeps to the budget, too */
 #define ASSUMED_COST 1.0 /* of recording before it is measured: iterations take twice as long */
 #define LEAST_STRETCH_NS 5000000 /* recorded, or left out, at a time */
@@ -71,39 +69,45 @@ static void set_plan(struct run *run, double cost, double share)
         atomic_store(&run->scope.control.page->sampling, row << 32 | gap);
 }
 
+static void found_iteration(struct run *run)
+{
+    struct budget *own = &run->budget;
+    own->found = true;
+    own->looked_ns = (double)prof_now_ns();
+    own->began_ns = (uint64_t)own->looked_ns - own->searched_ns;
+    own->every_ns = FIRST_LOOK_NS;
+    set_plan(run, ASSUMED_COST, AIMED * own->share);
+}
+
+/* While nothing happens, nothing is spent. */
 static void search_iteration(struct run *run)
 {
     struct overhead *thread = &run->overhead;
     struct budget *own = &run->budget;
-    uint64_t state = atomic_load(&run->scope.control.page->state);
-    if (atomic_load(&own->records) < FEW_RECORDS) {
-        thread->due_ns = prof_now_ns() + FIRST_SEARCH_NS / 2;
-        return;
-    }
-    if (!own->open_ns || !control_open(state)) { /* it may begin (again) */
-        own->open_ns = own->open_ns ? 2 * own->open_ns : FIRST_SEARCH_NS;
-        record_or_not(run, true);
-        thread->due_ns = prof_now_ns() + own->open_ns;
-        return;
-    }
-    own->searched_ns += own->open_ns;
-    own->found = overhead_find_iteration(run, &own->range);
-    if (own->found) {
-        own->looked_ns = (double)prof_now_ns();
-        own->began_ns = (uint64_t)own->looked_ns - own->searched_ns;
-        set_plan(run, ASSUMED_COST, AIMED * own->share);
-        own->every_ns = FIRST_LOOK_NS;
-        thread->due_ns = prof_now_ns() + own->every_ns;
-        return;
-    }
-    if (own->searched_ns < FREE_SEARCH_NS) {
+    uint64_t now = prof_now_ns(), records = atomic_load(&own->records);
+    thread->due_ns = now + SEARCH_NS;
+    if (!control_open(atomic_load(&run->scope.control.page->state))) {
         own->open_ns *= 2;
-        thread->due_ns = prof_now_ns() + own->open_ns;
+        own->opened_ns = now;
+        record_or_not(run, true);
+        thread->due_ns = now + own->open_ns;
         return;
     }
-    record_or_not(run, false);
-    thread->due_ns =
-        prof_now_ns() + (uint64_t)((double)own->open_ns * (ASSUMED_COST / own->share - 1));
+    if (records - own->seen < FEW_RECORDS)
+        return;
+    own->searched_ns += now - own->opened_ns;
+    own->seen = records;
+    if (overhead_find_iteration(run, &own->range)) {
+        found_iteration(run);
+    } else if (own->searched_ns < FREE_SEARCH_NS) {
+        uint64_t took = prof_now_ns() - now;
+        thread->due_ns += 4 * took;
+    } else {
+        own->open_ns = own->open_ns ? own->open_ns : FREE_SEARCH_NS / 4;
+        record_or_not(run, false);
+        thread->due_ns = now + (uint64_t)((double)own->open_ns * (ASSUMED_COST / own->share - 1));
+    }
+    own->opened_ns = prof_now_ns();
 }
 
 /* ---- then ------------------------------------------------------------------------------------ */
@@ -150,7 +154,8 @@ static void start_budget(struct run *run)
 {
     if (!has_budget(run))
         return;
-    run->overhead.due_ns = prof_now_ns() + FIRST_SEARCH_NS;
+    run->budget.opened_ns = prof_now_ns();
+    run->overhead.due_ns = run->budget.opened_ns + SEARCH_NS;
     if (!overhead_start_thread(run, do_budget))
         prof_ingest_note(
             run->ingest, PROF_HEALTH_collector_degraded, "overhead degraded",
