@@ -174,6 +174,11 @@ START_TEST(too_few)
     ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
     ck_assert(isinf(row_of("always")->count.high));
     done(capture);
+    capture = sample(1, 20, 1, 0, 8, false); /* it ends in the first gap */
+    ck_assert_int_eq(estimates.recorded, 20);
+    ck_assert_double_eq_tol(row_of("always")->count.value, (double)truth.always, 1e-6);
+    ck_assert(isinf(row_of("always")->count.high));
+    done(capture);
 }
 END_TEST
 

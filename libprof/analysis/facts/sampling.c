@@ -69,7 +69,7 @@ static double stretch_length(const struct prof_stretch *stretch)
 }
 
 /* A gap stands half for the row before it and half for the one after it; the first row of the run,
- * when nothing was left out yet, only for itself. */
+ * when nothing was left out yet, only for itself, where there is another. */
 static void weigh_row(struct prof_stretches *list, size_t at, const int64_t *begins)
 {
     struct prof_stretch *row = &list->data[at];
@@ -86,7 +86,7 @@ static void weigh_row(struct prof_stretches *list, size_t at, const int64_t *beg
                 stretch_length(row) -
             row->bare_ns;
     row->stands_for = stretch_length(row) + stretch_length(before) * (at > 2 ? 0.5 : 1) +
-                      (at ? stretch_length(after) * (last ? 1 : 0.5) : 0);
+                      (at || last ? stretch_length(after) * (last ? 1 : 0.5) : 0);
 }
 
 /* From the begins of the iterations, in order. False: out of memory. */
