@@ -17,6 +17,7 @@
 #define SEARCH_NS 60000000u        /* between two looks for iterations */
 #define FREE_SEARCH_NS 2400000000u /* recorded in all before searching keeps to the budget, too */
 #define ASSUMED_COST 1.0 /* of recording before it is measured: iterations take twice as long */
+#define MOST_ASSUMED 4.0 /* of the first rows, which may have been warming up */
 #define LEAST_STRETCH_NS 5000000 /* recorded, or left out, at a time */
 #define FIRST_LOOK_NS 300000000u
 #define LAST_LOOK_NS 5000000000u
@@ -139,7 +140,9 @@ static void look(struct run *run)
         !cost.pauses_used)
         return;
     own->range.period_ns = (int64_t)cost.bare_ns;
-    set_plan(run, cost.ratio - 1, share_to_spend(own, cost.ratio - 1));
+    double added =
+        cost.source == PROF_OVERHEAD_UNKNOWN ? fmin(cost.ratio - 1, MOST_ASSUMED) : cost.ratio - 1;
+    set_plan(run, added, share_to_spend(own, added));
 }
 
 static void do_budget(struct run *run)

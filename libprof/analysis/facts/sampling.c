@@ -20,6 +20,7 @@
 #define LEAST_ROWS 3
 #define LEAST_CLEAR 2 /* iterations that nothing of the row before them slows */
 #define MOST 10
+#define WARM 64 /* iterations: of more in the first row, only the last count */
 
 /* ---- stretches ------------------------------------------------------------------------------- */
 
@@ -80,11 +81,12 @@ static void weigh_row(struct prof_stretches *list, size_t at, const int64_t *beg
     bool both = before && after && before->bare_ns > 0 && after->bare_ns > 0;
     row->bare_ns = both ? sum / 2 : sum;
     row->cost_ns = NAN;
+    size_t first = !at && row->end > WARM ? row->end - WARM : row->first;
+    first = first > row->first ? first : row->first;
     if (after && row->bare_ns > 0)
-        row->cost_ns =
-            (sum_of(begins, row->first, row->end, MOST * row->bare_ns) + after->slowed_ns) /
-                stretch_length(row) -
-            row->bare_ns;
+        row->cost_ns = (sum_of(begins, first, row->end, MOST * row->bare_ns) + after->slowed_ns) /
+                           (double)(row->end - first) -
+                       row->bare_ns;
     row->stands_for = stretch_length(row) + stretch_length(before) * (at > 2 ? 0.5 : 1) +
                       (at || last ? stretch_length(after) * (last ? 1 : 0.5) : 0);
 }
