@@ -14,7 +14,7 @@ allowed="
 __errno_location errno environ __environ syscall getenv
 memchr memcmp memcpy memmem memmove memset strchr strchrnul strcmp strcspn strlen strncmp strnlen strrchr
 strspn strstr strtol strtoul strtoull snprintf vsnprintf strncat
-open close read pread pwrite write fallocate ftruncate unlink lseek fstat stat access readlink
+open close read pread pwrite write fallocate ftruncate unlink lseek fstat stat __fxstat __xstat access readlink
 mmap munmap madvise mprotect getuid geteuid getpid getppid gettid getrlimit prctl sysconf getauxval
 clock_gettime nanosleep clock_nanosleep sched_yield strerror_r
 pthread_create pthread_attr_init pthread_attr_destroy pthread_attr_setdetachstate
@@ -77,10 +77,16 @@ done
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 for name in $needed; do
     case $name in
-    libc.so.6 | ld-linux*.so.*) ;;
+    libc.so.6 | ld-linux*.so.* | libdl.so.2 | libpthread.so.0) ;; # the last two are parts of libc since 2.34
     *) say "needs $name: it links only libc" ;;
     esac
 done
+# Programs in older containers load it too (collectors/core/old_glibc.h).
+if [ "$(uname -m)" = x86_64 ] && has libpthread.so.0 "$needed"; then
+    newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+    [ "$(printf '%s\n' "$newest" GLIBC_2.17 | sort -V | tail -1)" = GLIBC_2.17 ] ||
+        say "needs $newest: $(objdump -T "$library" | grep "$newest" | awk '{print $NF}' | tr '\n' ' ')"
+fi
 readelf -d "$library" | grep -q NODELETE || say "may be unloaded: built without -z nodelete"
 
 exit $wrong
