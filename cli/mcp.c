@@ -369,7 +369,7 @@ static void add_content(cJSON *result, struct answer *answer, int64_t page, bool
         piece = NULL;
     char more[96] = "";
     if (left)
-        snprintf(more, sizeof more, "[page %lld; %zu bytes more: ask for page %lld, or for less]\n",
+        snprintf(more, sizeof more, "[page %lld; %zu bytes more, from page %lld on]\n",
                  (long long)page, left, (long long)page + 1);
     char *whole = NULL;
     if (!piece || asprintf(&whole, "%s%s", piece, more) < 0)
@@ -549,7 +549,7 @@ static int mcp_run(const struct cli_command *command, int argc, char **argv)
 
 static const struct cli_option mcp_options[] = {{0}};
 static const struct cli_text_row mcp_examples[] = {
-    {"claude mcp add perfkit -- perfkit mcp", "Tell an assistant of it, here Claude Code."},
+    {"claude mcp add perfkit -- perfkit mcp", "Add it to an assistant, here Claude Code."},
     {0},
 };
 
