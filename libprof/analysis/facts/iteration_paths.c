@@ -104,7 +104,8 @@ static uint32_t find_range_path(struct prof_range_paths *paths, uint32_t parent,
         parent == PROF_NO_RANGE_PATH ? NULL : &paths->list.data[parent];
     bool set_up = name->set_up || (around && around->set_up);
     const char *text = paths->facts->range_texts.list.data[group];
-    bool step = text && prof_collective_range(NULL, text) == PROF_COLLECTIVE_NONE;
+    bool step = text && prof_collective_range(NULL, text) == PROF_COLLECTIVE_NONE &&
+                !prof_range_name_is_operator(text);
     struct prof_range_path *path = prof_array_add(&paths->list);
     if (!path || !prof_map_put(&paths->index, key, paths->list.count - 1)) {
         *failed = true;

@@ -263,8 +263,7 @@ static int64_t shared_claims(const struct prof_draft *draft, const struct prof_d
     return sum;
 }
 
-/* The finding before this one that has most of the same time. One that was given less than half of
- * what it claims is the same fault seen from another side, and no more than information. */
+/* The finding before this one that has most of the same time. */
 static bool find_same_cause(const struct prof_judge *judge, size_t at)
 {
     const struct prof_facts *f = judge->facts;
@@ -327,10 +326,8 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
                 draft->most = PROF_SEVERITY_INFO;
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->severity = draft->most; /* until all phases are known */
-            if (!finding->hint && finding->bound_ns < finding->alone_ns / 2) {
+            if (!finding->hint && finding->bound_ns < finding->alone_ns / 2)
                 ok = find_same_cause(judge, i);
-                finding->severity = finding->same_cause ? PROF_SEVERITY_INFO : finding->severity;
-            }
             /* A hint explains, also where others were paid for the same time. */
             if ((finding->hint ? finding->alone_ns : finding->bound_ns) <= 0)
                 continue;
@@ -443,6 +440,21 @@ static void choose_rows(struct prof_findings *result, int64_t window)
             result->rows[kept++] = result->rows[first];
     }
     result->count = kept;
+}
+
+/* One that was given less than half of what it claims is the same fault seen from another side: no
+ * more than information, where the one that has its time is more. */
+static void combine_rows(struct prof_findings *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_finding *row = &result->rows[i];
+        for (size_t k = 0; k < result->count && row->same_cause; k++) {
+            const struct prof_finding *other = &result->rows[k];
+            if (other->rule == row->same_cause && !other->same_cause &&
+                other->severity >= row->severity)
+                row->severity = PROF_SEVERITY_INFO;
+        }
+    }
 }
 
 /* What can be expected: a bound that is hardly ever reached stands behind one that is. */
@@ -583,6 +595,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     if (!status)
         status = judge_phases(&judge, result, err);
     choose_rows(result, facts->phases.time_ns);
+    combine_rows(result);
     if (result->count)
         qsort(result->rows, result->count, sizeof *result->rows, worst_finding_first);
     result->abstentions = judge.abstentions.data;
