@@ -558,7 +558,7 @@ const struct cli_command mcp_command = {
     .summary = "answer questions of assistants about captures",
     .operands = "",
     .text = "Speaks the Model Context Protocol on standard input and output: an assistant or an "
-            "editor starts it and asks for reports, findings, iterations, differences, verdicts of "
+            "editor starts it and requests reports, findings, iterations, differences, verdicts of "
             "the gate and SQL on captures. It reads only; an answer is at most 16 KiB, longer ones "
             "come in pages.",
     .options = mcp_options,
