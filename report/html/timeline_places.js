@@ -79,12 +79,17 @@
   const range = (at) => ({ kinds: ['range', 'mark'], name: at('name') });
   const overhead = (at) => ({ kinds: ['overhead'], name: at('name') });
   const site = (at) => ({ kinds: CALLS, name: at('name'), within: (at('path') || '').split(' > ').slice(0, -1) });
+  /* "train/step": ranges step within ranges train. */
+  const phase = (at) => {
+    const path = (at('name') || '').split('/');
+    return { kinds: ['range'], name: path.pop(), within: path };
+  };
   const onDevice = (at) => ({ kinds: DEVICE, device: at('device') });
 
   /* What the rows of a table are on the timeline; of tables that are not here a moment leads there, or nothing. */
   const TABLES = {
     kernels: kernel, roofline: kernel, api: call, waits: wait, ranges: range, roofline_ranges: range, overhead, jit: overhead,
-    held: site, kept: site, brief: site, devices: onDevice, states: onDevice,
+    iteration_series: phase, held: site, kept: site, brief: site, devices: onDevice, states: onDevice,
     roofline_configs: (at) => Object.assign(kernel(at), { shape: ['grid_x', 'grid_y', 'grid_z', 'block_x', 'block_y', 'block_z'].map(at) }),
     transfers: (at) => ({ kinds: ['copy', 'fill'], name: [at('name'), at('source'), at('target')].filter((word) => word && word !== 'device').join(' ') }),
     transfer_sizes: (at) => ({ kinds: ['copy', 'fill'], prefix: at('kind'), bytes: [at('low_bytes'), at('high_bytes')] }),
@@ -178,6 +183,9 @@
     if (timeline) goTo(timeline, at);
   }, mark: async (at) => {
     const timeline = await ready;
-    if (timeline) timeline.instances(at.words, pickInstances(timeline.model, at));
+    if (!timeline) return;
+    const picked = pickInstances(timeline.model, at), wider = Object.assign({}, at);
+    ['within', 'call', 'frames'].forEach((key) => { delete wider[key]; }); /* kernels of a graph know no call of their own */
+    timeline.instances(at.words, picked.found.length ? picked : pickInstances(timeline.model, wider));
   } };
 })(window.perfkit);
