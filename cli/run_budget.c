@@ -16,9 +16,12 @@
 #define FEW_RECORDS 200            /* so few cost nothing */
 #define SEARCH_NS 60000000u        /* between two looks for iterations */
 #define FREE_SEARCH_NS 2400000000u /* recorded in all before searching keeps to the budget, too */
-#define ASSUMED_COST 1.0 /* of recording before it is measured: iterations take twice as long */
-#define MOST_ASSUMED 4.0 /* of the first rows, which may have been warming up */
-#define LEAST_STRETCH_NS 5000000 /* recorded, or left out, at a time */
+#define ASSUMED_COST 1.0  /* of recording before it is measured: iterations take twice as long */
+#define MOST_ASSUMED 4.0  /* of the first rows, which may have been warming up */
+#define LEAST_ROW_NS 5e6  /* recorded at a time */
+#define LEAST_GAP_NS 30e6 /* and left out: the first 25 ms may still pay for the row before */
+#define LEAST_GAP 2       /* iterations */
+#define MOST_IN_ROW 1e9
 #define FIRST_LOOK_NS 300000000u
 #define LAST_LOOK_NS 5000000000u
 #define AIMED 0.85         /* of the budget: what is measured is not exact */
@@ -57,17 +60,20 @@ static void set_plan(struct run *run, double cost, double share)
     struct budget *own = &run->budget;
     double recorded = cost > 0 ? share / cost : MOST_RECORDED;
     recorded = fmin(fmax(recorded, LEAST_RECORDED), MOST_RECORDED);
-    double least = ceil(LEAST_STRETCH_NS / fmax(1, (double)own->range.period_ns));
-    double other = fmin(round(least * fmax(recorded, 1 - recorded) / fmin(recorded, 1 - recorded)),
-                        UINT32_MAX / 4);
-    uint64_t row = (uint64_t)(recorded < 0.5 ? least : other);
-    uint64_t gap = (uint64_t)(recorded < 0.5 ? other : least);
+    double period = fmax(1, (double)own->range.period_ns), odds = recorded / (1 - recorded);
+    double row = ceil(LEAST_ROW_NS / period), gap = round(row / odds);
+    double least = fmax(LEAST_GAP, ceil(LEAST_GAP_NS / period));
+    if (gap < least) {
+        gap = least;
+        row = fmax(1, round(gap * odds));
+    }
+    uint64_t plan = (uint64_t)fmin(row, MOST_IN_ROW) << 32 | (uint64_t)fmin(gap, MOST_IN_ROW);
     uint64_t before = atomic_load(&run->scope.control.page->sampling);
     double old = (double)(before >> 32) / fmax(1, (double)((before >> 32) + (uint32_t)before));
     bool changes = !before || fabs(recorded - old) > 0.15 * fmin(recorded, 1 - recorded);
     own->recorded = changes ? recorded : old;
     if (changes)
-        atomic_store(&run->scope.control.page->sampling, row << 32 | gap);
+        atomic_store(&run->scope.control.page->sampling, plan);
 }
 
 static void found_iteration(struct run *run)

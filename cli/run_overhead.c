@@ -217,7 +217,7 @@ static void look_for_iteration(struct run *run)
 int overhead_step(struct run *run)
 {
     struct overhead *own = &run->overhead;
-    if (own->threaded || !own->due_ns)
+    if (own->choice != OVERHEAD_MEASURE || own->threaded || !own->due_ns)
         return -1;
     uint64_t now = prof_now_ns();
     if (now >= own->due_ns && own->pause_ns)

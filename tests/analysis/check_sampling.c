@@ -182,6 +182,32 @@ START_TEST(too_few)
 }
 END_TEST
 
+/* Another process that leaves out everything takes nothing from the first one. */
+START_TEST(processes_are_kept_apart)
+{
+    struct prof_error err = {0};
+    random_state = 9;
+    memset(&truth, 0, sizeof truth);
+    scene_open(&scene, "cuda", "gpu");
+    scene_second(&scene, true, false);
+    always = scene_config(&scene, "always", 64, 256, 32);
+    rare = scene_config(&scene, "rare", 64, 256, 32);
+    scene_sql(&scene, "INSERT INTO recording(process, start, begins, reason) VALUES(2, 5, 0, 7)");
+    for (int i = 0; i < 40; i++) {
+        if (i % 10 == 4 || i % 10 == 0)
+            mark(i % 10 == 0);
+        iterate(i % 10 < 4, "step");
+    }
+    struct prof_capture *capture = scene_close(&scene);
+    ck_assert_msg(!prof_estimates(capture, &estimates, &err), "%s", err.message);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    ck_assert_int_eq(estimates.recorded, 16);
+    ck_assert_double_eq_tol(row_of("always")->count.value, (double)truth.always, 1e-6);
+    ck_assert_int_eq(findings.phases[0].iterations + findings.phases[0].skipped, 16);
+    done(capture);
+}
+END_TEST
+
 /* Windows of others, a gap without an end and without iterations, times that cannot be. */
 START_TEST(strange_windows)
 {
@@ -233,6 +259,7 @@ int main(void)
     tcase_add_loop_test(core, intervals_hold_the_truth, 0, 3);
     tcase_add_test(core, the_cost_comes_back);
     tcase_add_test(core, too_few);
+    tcase_add_test(core, processes_are_kept_apart);
     tcase_add_test(core, strange_windows);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
