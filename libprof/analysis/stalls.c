@@ -227,6 +227,7 @@ static bool order_kernels(struct work *w, int64_t *all)
         struct prof_stall_row *row = &w->instructions.data[i], *kernel = &w->rows.data[row->kernel];
         add_sums(&kernel->sums, &row->sums);
         kernel->instructions++;
+        kernel->spills += row->sass && (strstr(row->sass, "LDL") || strstr(row->sass, "STL"));
         *all = prof_add(*all, row->sums.samples);
     }
     qsort(w->rows.data, w->rows.count, sizeof *w->rows.data, by_kernel_samples);

@@ -178,6 +178,7 @@ struct prof_place {
 
 struct prof_finding {
     const struct prof_rule_page *rule;
+    const char *kernel; /* of rules that report kernels one by one, readable; else NULL */
     size_t phase;                /* index into prof_findings.phases */
     enum prof_severity severity; /* of the rule over all phases, alike in all of its rows that are
                                     hints or in all that are none */

@@ -105,15 +105,15 @@ struct wire_exact_count {
     X(SHORT_SCOREBOARD, short_scoreboard, "a result from shared memory or a special function")     \
     X(WAIT, wait, "the fixed latency of the instruction before")                                   \
     X(BARRIER, barrier, "other warps of the block, at a barrier")                                  \
-    X(MATH_PIPE, math_pipe_throttle, "a busy arithmetic pipe")                                     \
-    X(MIO, mio_throttle, "the full queue of shared memory and special functions")                  \
-    X(LG, lg_throttle, "the full queue of global and local memory")                                \
-    X(TEX, tex_throttle, "the full queue of texture memory")                                       \
+    X(MATH_PIPE, math_pipe_throttle, "the arithmetic pipe, which is busy")                         \
+    X(MIO, mio_throttle, "room in the queue of shared memory and special functions")               \
+    X(LG, lg_throttle, "room in the queue of global and local memory")                             \
+    X(TEX, tex_throttle, "room in the queue of texture memory")                                    \
     X(NO_INSTRUCTION, no_instruction, "the next instruction, which was not in the cache")          \
     X(DISPATCH, dispatch_stall, "the dispatcher")                                                  \
     X(DRAIN, drain, "its stores, after its last instruction")                                      \
     X(MEMBAR, membar, "a memory barrier")                                                          \
-    X(BRANCH, branch_resolving, "the target of a branch")                                             \
+    X(BRANCH, branch_resolving, "the target of a branch")                                          \
     X(IMC, imc_miss, "a constant that was not in the cache")                                       \
     X(SLEEPING, sleeping, "the end of its sleep")                                                  \
     X(GMMA, gmma, "the asynchronous tensor pipe")                                                  \

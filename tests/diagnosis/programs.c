@@ -503,6 +503,28 @@ static void lowered_clock(struct scene *s, enum version which)
                   (long long)s->host);
 }
 
+/* Warps that wait for memory; the fixed one, and the near miss, are issued nearly all the time. */
+static void waiting_kernel(struct scene *s, enum version which)
+{
+    k[0] = scene_config(s, "gather", 13200, 256, 32);
+    scene_sql(s,
+              "INSERT INTO stall_function(id, context, name) SELECT 1, 1, name FROM "
+              "launch_config WHERE id=%d",
+              k[0]);
+    if (which != BAD)
+        scene_sql(s, "INSERT INTO stall(function, offset, selected, wait, not_issued) "
+                     "VALUES(1, 64, 970, 30, 30)");
+    else
+        scene_sql(s, "INSERT INTO stall(function, offset, line, selected, long_scoreboard, "
+                     "not_issued) VALUES(1, 64, 7, 50, 0, 0), (1, 80, 8, 50, 900, 880)");
+}
+
+static void gather(struct scene *s, enum version which)
+{
+    scene_kernel(s, 0, k[0], which == FIXED ? 80 * US : 500 * US);
+    scene_sync(s);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct program programs[] = {
@@ -535,6 +557,7 @@ const struct program programs[] = {
     {"fusion-candidate", .step = chain, .setup = four_kernels, .in_range = true},
     {"memory-bound", .step = at_the_roof, .setup = two_kernels, .in_range = true},
     {"low-precision", .step = in_half_the_bytes, .setup = two_kernels, .in_range = true},
+    {"stalled-kernel", .step = gather, .setup = waiting_kernel},
     {"hot-kernel", .step = hot, .setup = two_parts},
     {"clock-throttling", .step = lowered_clock},
     {"dead-memset", .step = fill_first},

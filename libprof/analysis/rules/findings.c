@@ -14,9 +14,10 @@
 #include "libprof/include/prof_findings.h"
 
 static const struct prof_rule *const families[] = {
-    prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer, prof_rules_host,
-    prof_rules_fusion, prof_rules_wait,       prof_rules_launch,   prof_rules_roof,
-    prof_rules_kernel, prof_rules_precision,  prof_rules_hot,      prof_rules_memory,
+    prof_rules_ranks,  prof_rules_round_trip, prof_rules_transfer,  prof_rules_host,
+    prof_rules_fusion, prof_rules_wait,       prof_rules_launch,    prof_rules_roof,
+    prof_rules_stalls, prof_rules_kernel,     prof_rules_precision, prof_rules_hot,
+    prof_rules_memory,
 };
 
 /* Limits of the severities, see severity_over_phases: expected to save 20 % of the phases' time and
@@ -155,11 +156,18 @@ static bool replay_all(struct prof_judge *judge)
 }
 
 /* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
+/* Of rules that report kernels one by one: the same one? */
+static int compare_kernels(const struct prof_finding *a, const struct prof_finding *b)
+{
+    return strcmp(a->kernel ? a->kernel : "", b->kernel ? b->kernel : "");
+}
+
 static struct prof_finding *told_of_another(const struct prof_findings *result,
                                             const struct prof_finding *finding)
 {
     for (size_t i = 0; finding->devices && i < result->count; i++) {
-        if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase)
+        if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase &&
+            compare_kernels(&result->rows[i], finding) == 0)
             return &result->rows[i];
     }
     return NULL;
@@ -353,7 +361,8 @@ static bool is_priced(const struct prof_finding *finding)
 
 static bool is_same_rule(const struct prof_finding *a, const struct prof_finding *b)
 {
-    return is_priced(a) && is_priced(b) && a->rule == b->rule && a->hint == b->hint;
+    return is_priced(a) && is_priced(b) && a->rule == b->rule && a->hint == b->hint &&
+           compare_kernels(a, b) == 0;
 }
 
 static double share_of(int64_t ns, int64_t of)
@@ -388,6 +397,8 @@ static int by_rule(const void *a, const void *b)
         return strcmp(x->rule->id, y->rule->id);
     if (x->hint != y->hint)
         return x->hint ? 1 : -1;
+    if (compare_kernels(x, y) != 0)
+        return compare_kernels(x, y);
     if (x->typical_ns != y->typical_ns)
         return x->typical_ns > y->typical_ns ? -1 : 1;
     if (x->bound_ns != y->bound_ns)
@@ -578,10 +589,12 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     struct prof_roofline roofs = {0};
     struct prof_ranks ranks = {0};
     struct prof_memory_profile memory = {0};
+    struct prof_stalls stalls = {0};
     struct prof_judge judge = {.facts = facts,
                                .ceilings = &ceilings,
                                .ranks = &ranks,
                                .memory = &memory,
+                               .stalls = &stalls,
                                .roofs = facts->has_roofs ? &facts->roofs : &roofs};
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
     if (!status && !facts->has_roofs)
@@ -590,6 +603,8 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
         status = prof_ranks_of(facts, filter, &ranks, err);
     if (!status)
         status = prof_memory_profile_of(facts, filter, &memory, err);
+    if (!status)
+        status = prof_stalls(capture, filter, &stalls, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
     if (!status)
@@ -606,6 +621,7 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
     prof_ranks_free(&ranks);
     prof_ceilings_free(&ceilings);
     prof_memory_profile_free(&memory);
+    prof_stalls_free(&stalls);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include "libprof/include/prof_memory.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof_ranks.h"
+#include "libprof/include/prof_stalls.h"
 
 /* What is left of a kernel's time alone when a fault is fixed. */
 struct prof_least {
@@ -37,6 +38,7 @@ struct prof_judge {
     const struct prof_ceilings *ceilings;
     const struct prof_ranks *ranks;           /* empty where the program has none */
     const struct prof_memory_profile *memory; /* who allocates */
+    const struct prof_stalls *stalls;         /* empty without --stalls */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
@@ -61,8 +63,8 @@ struct prof_rule {
 /* Families of rules, each ended by one without an id. */
 extern const struct prof_rule prof_rules_round_trip[], prof_rules_transfer[], prof_rules_wait[],
     prof_rules_fusion[], prof_rules_launch[], prof_rules_host[], prof_rules_kernel[],
-    prof_rules_ranks[], prof_rules_roof[], prof_rules_precision[], prof_rules_hot[],
-    prof_rules_memory[];
+    prof_rules_ranks[], prof_rules_roof[], prof_rules_stalls[], prof_rules_precision[],
+    prof_rules_hot[], prof_rules_memory[];
 
 /* FLOP per byte: below, memory and not arithmetic takes the time anywhere. */
 #define PROF_STREAMING 4.0
