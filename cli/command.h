@@ -130,7 +130,7 @@ int cli_generate(const char *folder);
 /* clang-format off */
 #define CLI_COMMANDS(COMMAND)                                                                      \
     COMMAND(run) COMMAND(top) COMMAND(ctl) COMMAND(report) COMMAND(explain) COMMAND(sql) COMMAND(mcp) COMMAND(baseline)      \
-    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
+    COMMAND(gate) COMMAND(ab) COMMAND(diff) COMMAND(verify) COMMAND(recover) COMMAND(symbolize) COMMAND(merge)     \
     COMMAND(export) COMMAND(import) COMMAND(device) COMMAND(doctor) COMMAND(version)
 /* clang-format on */
 

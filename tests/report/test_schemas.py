@@ -137,6 +137,7 @@ for fixture in FIXTURES:
         check("why.json", run("report", "--why", "1", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
+check("verify.json", run("verify", "normal.sqlite", "more.sqlite", "--json"), "verify")
 check("version.json", run("version", "--json"), "version")
 check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
 check("device.json", run("device", "--json", statuses=(0, 1)), "device")

@@ -1,0 +1,187 @@
+/* perfkit verify: whether a change did what the findings of the run before it promised. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "libprof/base/format.h"
+#include "libprof/include/prof_verify.h"
+#include "report/columns.h"
+
+struct verify_options {
+    const char *finding, *iteration;
+    unsigned format, skip;
+    bool json;
+};
+
+/* In the order of enum prof_report_format. */
+static const char *const verify_formats[] = {"text", "json", "csv", "markdown", NULL};
+
+static const struct cli_option verify_option_table[] = {
+    CLI_OPTION(verify_options, finding, "finding", 0, TEXT, "RULE",
+               "only this rule, whatever its severity; the exit status is 1 unless its finding is "
+               "gone, or partly"),
+    CLI_OPTION(verify_options, format, "format", 0, CHOICE, "NAME", "text, json, csv or markdown",
+               .fallback = "text", .words = verify_formats),
+    CLI_JSON_ROW(verify_options, json, "the same as --format json"),
+    CLI_ITERATION_ROW(verify_options, iteration),
+    CLI_SKIP_ROW(verify_options, skip),
+    {0},
+};
+
+static const struct cli_text_row verify_examples[] = {
+    {"perfkit verify before.sqlite after.sqlite", "What became of each finding."},
+    {"perfkit verify before.sqlite after.sqlite --finding alloc-in-loop",
+     "Whether this one was fixed, for a script."},
+    {0},
+};
+
+#define VERIFY(row) ((const struct prof_verify_row *)(row))
+
+CELL(verify_verdict, prof_report_text(prof_verify_text(VERIFY(row)->verdict)))
+CELL(verify_verdict_name, prof_report_text(prof_verify_name(VERIFY(row)->verdict)))
+CELL(verify_rule, prof_report_text(VERIFY(row)->rule->id))
+CELL(verify_less, prof_report_real(VERIFY(row)->after_ns - VERIFY(row)->before_ns))
+CELL(verify_moved, prof_report_text(VERIFY(row)->moved_to ? VERIFY(row)->moved_to->id : NULL))
+
+static const struct prof_report_column verify_columns[] = {
+    COMPUTED("rule", "Finding", WORD, 1, verify_rule),
+    COMPUTED("verdict_text", "Verdict", WORD, 1, verify_verdict),
+    COMPUTED("verdict", "Verdict name", WORD, 0, verify_verdict_name),
+    REAL("before_ns", "Before", NS, 1, prof_verify_row, before_ns),
+    REAL("after_ns", "After", NS, 1, prof_verify_row, after_ns),
+    COMPUTED("change_ns", "Change", CHANGE, 1, verify_less),
+    REAL("low_ns", "Less by at least", NS, 0, prof_verify_row, low_ns),
+    REAL("high_ns", "Less by at most", NS, 0, prof_verify_row, high_ns),
+    COMPUTED("moved_to", "To", WORD, 4, verify_moved, .blank = true),
+    {0},
+};
+
+static const struct prof_report_table verify_table = {
+    .name = "findings",
+    .title = "Findings, by what they cost at most per iteration",
+    .none = "no finding above info in either run",
+    .columns = verify_columns,
+    .row_bytes = sizeof(struct prof_verify_row)};
+
+static void print_side(const char *label, const struct prof_verify_side *side)
+{
+    if (!side->count) {
+        printf("%-10s nothing repeats\n", label);
+        return;
+    }
+    printf("%-10s %s, 95 %%: %s to %s, median of %s\n", label, prof_duration(side->median_ns).text,
+           prof_duration(side->low_ns).text, prof_duration(side->high_ns).text,
+           prof_counted(side->count, "iteration", "iterations").text);
+}
+
+static void print_text_head(const struct prof_verify *v)
+{
+    print_side("Before", &v->sides[0]);
+    print_side("After", &v->sides[1]);
+    if (v->why_none)
+        printf("%-10s not available: %s\n", "Findings", v->why_none);
+    if (isfinite(v->saved_ns))
+        printf("%-10s %s %s per iteration (%s), 95 %%: %s to %s\n", "Saved",
+               prof_duration(fabs(v->saved_ns)).text, v->saved_ns < 0 ? "more" : "less",
+               prof_percent(v->saved_ns / v->sides[0].median_ns).text,
+               prof_duration(v->saved_low_ns).text, prof_duration(v->saved_high_ns).text);
+    printf("%-10s at most %s less, by what is gone and partly gone\n\n", "Predicted",
+           prof_duration(v->predicted_ns).text);
+}
+
+static void put_json_side(struct prof_json *json, const char *key,
+                          const struct prof_verify_side *side)
+{
+    prof_json_object(json, key);
+    prof_json_string(json, "phase", side->phase[0] ? side->phase : NULL);
+    prof_json_int(json, "iterations", side->count);
+    prof_json_real(json, "median_ns", side->median_ns);
+    prof_json_real(json, "low_ns", side->low_ns);
+    prof_json_real(json, "high_ns", side->high_ns);
+    prof_json_end(json);
+}
+
+static enum prof_status print_verify(const struct prof_verify *v, enum prof_report_format format,
+                                     struct prof_error *err)
+{
+    struct prof_json json;
+    struct prof_report_output output = {
+        .format = format,
+        .page = {.out = stdout,
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set()}};
+    if (format == PROF_REPORT_TEXT)
+        print_text_head(v);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_to_file(&json, stdout, 2);
+        output.json = &json;
+        prof_json_object(&json, NULL);
+        prof_json_int(&json, "perfkit_verify", 1);
+        put_json_side(&json, "before", &v->sides[0]);
+        put_json_side(&json, "after", &v->sides[1]);
+        prof_json_real(&json, "predicted_ns", v->predicted_ns);
+        prof_json_real(&json, "saved_ns", v->saved_ns);
+        prof_json_real(&json, "saved_low_ns", v->saved_low_ns);
+        prof_json_real(&json, "saved_high_ns", v->saved_high_ns);
+        prof_json_string(&json, "why_none", v->why_none);
+    }
+    enum prof_status status = prof_report_put_rows(&output, &verify_table, v->rows, v->count, err);
+    if (format == PROF_REPORT_JSON) {
+        prof_json_end(&json);
+        status = prof_json_finish(&json, err);
+    }
+    return status;
+}
+
+static int verify_run(const struct cli_command *command, int argc, char **argv)
+{
+    struct verify_options args = {.skip = CLI_NO_SKIP};
+    struct cli_operands files;
+    struct prof_capture *captures[2] = {NULL, NULL};
+    struct prof_verify result = {0};
+    struct prof_error err = {0};
+    int exit_status;
+    if (!cli_parse(command, argc, argv, &args, &files, &exit_status))
+        return exit_status;
+    if (args.finding && !prof_rule_find(args.finding)) {
+        cli_say(command->name, "--finding %s: no such rule: `perfkit explain` lists them",
+                args.finding);
+        return CLI_USAGE;
+    }
+    const struct prof_filter filter = CLI_ITERATION_FILTER(args.iteration, args.skip);
+    bool any = filter.iteration || filter.skips;
+    enum prof_status status = prof_open(files.values[0], &captures[0], &err);
+    status = status ? status : prof_open(files.values[1], &captures[1], &err);
+    status = status ? status
+                    : prof_verify(captures[0], captures[1], any ? &filter : NULL, args.finding,
+                                  &result, &err);
+    if (!status)
+        status = print_verify(
+            &result, args.json ? PROF_REPORT_JSON : (enum prof_report_format)args.format, &err);
+    if (status)
+        cli_say(command->name, "%s", err.message);
+    bool fixed = !args.finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||
+                                                    result.rows->verdict == PROF_VERIFY_PARTLY));
+    prof_verify_free(&result);
+    prof_close(captures[0]);
+    prof_close(captures[1]);
+    return status ? CLI_USAGE : fixed ? CLI_OK : CLI_FAILED;
+}
+
+const struct cli_command verify_command = {
+    .name = "verify",
+    .summary = "say whether a change did what findings promised",
+    .operands = "BEFORE AFTER",
+    .text = "Compares the findings of two captures, rule by rule: what each costs at most per "
+            "iteration, and what became of it; and the saving that was predicted with that of the "
+            "median iteration. One run against one run: perfkit ab says whether a difference comes "
+            "again.",
+    .options = verify_option_table,
+    .examples = verify_examples,
+    .operand = CLI_FILE,
+    .least = 2,
+    .most = 2,
+    .usage_status = CLI_USAGE,
+    .run = verify_run,
+};

@@ -1,0 +1,323 @@
+/* Did a change do what was predicted: each rule's bound per iteration before and after it, and the
+ * time of the median iteration, with the noise that single iterations have. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libprof/analysis/iterations/iterations.h"
+#include "libprof/include/prof_verify.h"
+
+#define GONE 0.1
+#define PARTLY 0.7
+#define SAME_COUNT 0.1
+#define SURE 0.5 /* of the confidence */
+/* What of a prediction that came true in the findings alone is elsewhere. */
+#define ELSEWHERE 0.5
+/* A new finding costs so much of the iteration. */
+#define WORTH_NAMING 0.01
+
+const char *prof_verify_name(enum prof_verify_verdict verdict)
+{
+    static const char *const names[] = {
+#define PROF_VERIFY_VERDICT(verdict, name, text) name,
+        PROF_VERIFY_VERDICTS(PROF_VERIFY_VERDICT)
+#undef PROF_VERIFY_VERDICT
+    };
+    return names[verdict];
+}
+
+const char *prof_verify_text(enum prof_verify_verdict verdict)
+{
+    static const char *const texts[] = {
+#define PROF_VERIFY_VERDICT(verdict, name, text) text,
+        PROF_VERIFY_VERDICTS(PROF_VERIFY_VERDICT)
+#undef PROF_VERIFY_VERDICT
+    };
+    return texts[verdict];
+}
+
+struct run {
+    struct prof_findings findings;
+    struct prof_iteration_list iterations;
+};
+
+static enum prof_status load_run(struct run *run, struct prof_capture *capture,
+                                 const struct prof_filter *filter, struct prof_error *err)
+{
+    const struct prof_overview_parts parts = {.findings = &run->findings,
+                                              .iterations = &run->iterations};
+    return prof_overview(capture, filter, &parts, err);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* A rule's findings in one run, per iteration. */
+struct rule_sum {
+    bool any, above;   /* one; one that is more than info and no hint */
+    double bound_ns;   /* NaN where it has none */
+    double confidence; /* prof_finding.rule_confidence */
+    double typical_ns; /* of it, without what single iterations are out of line by */
+    double count;      /* of what the rule counts first: allocations, launches, gaps */
+};
+
+static double iterations_of(const struct run *run, const struct prof_finding *finding)
+{
+    int64_t known = run->findings.phases[finding->phase].iterations;
+    return known > 0 ? (double)known : 1;
+}
+
+/* What the rule counts first: allocations, launches, gaps. */
+static double first_count(const struct run *run, const struct prof_finding *finding)
+{
+    for (size_t n = 0; n < finding->number_count; n++)
+        if (finding->numbers[n].unit == PROF_NUMBER_COUNT)
+            return finding->numbers[n].value / iterations_of(run, finding);
+    return 0;
+}
+
+static bool is_same_phase(const struct run runs[2], const struct prof_finding *a,
+                          const struct prof_finding *b)
+{
+    const char *x = runs[0].findings.phases[a->phase].name;
+    const char *y = runs[1].findings.phases[b->phase].name;
+    return !strcmp(a->rule->id, b->rule->id) && (x && y ? !strcmp(x, y) : x == y);
+}
+
+/* Does it happen as often per iteration in the phases that both runs have it in: in those with most
+ * of what it costs? */
+static bool is_as_often(const struct run runs[2], const struct prof_rule_page *rule)
+{
+    double same = 0, other = 0;
+    for (size_t i = 0; i < runs[0].findings.count; i++) {
+        const struct prof_finding *before = &runs[0].findings.rows[i];
+        for (size_t k = 0; k < runs[1].findings.count && before->rule == rule; k++) {
+            const struct prof_finding *after = &runs[1].findings.rows[k];
+            double count = first_count(&runs[0], before);
+            double cost = before->bound_ns > 0 ? (double)before->bound_ns : 0;
+            if (!is_same_phase(runs, before, after) || count <= 0)
+                continue;
+            if (fabs(first_count(&runs[1], after) / count - 1) < SAME_COUNT)
+                same += cost;
+            else
+                other += cost;
+        }
+    }
+    return same > other;
+}
+
+static struct rule_sum sum_of_rule(const struct run *run, const struct prof_rule_page *rule)
+{
+    struct rule_sum sum = {0};
+    for (size_t i = 0; i < run->findings.count; i++) {
+        const struct prof_finding *one = &run->findings.rows[i];
+        if (strcmp(one->rule->id, rule->id) != 0)
+            continue;
+        sum.any = true;
+        sum.confidence = one->rule_confidence;
+        sum.above |= one->severity > PROF_SEVERITY_INFO && !one->hint;
+        int64_t typical = one->typical_ns == PROF_UNKNOWN ? one->bound_ns : one->typical_ns;
+        sum.typical_ns += (double)typical / iterations_of(run, one);
+        sum.bound_ns = one->bound_ns == PROF_UNKNOWN
+                           ? NAN
+                           : sum.bound_ns + (double)one->bound_ns / iterations_of(run, one);
+    }
+    return sum;
+}
+
+static bool was_not_checked(const struct run *run, const struct prof_rule_page *rule)
+{
+    for (size_t i = 0; i < run->findings.abstention_count; i++)
+        if (!strcmp(run->findings.abstentions[i].rule->id, rule->id))
+            return true;
+    return run->findings.why_none != NULL;
+}
+
+/* ---- iterations ------------------------------------------------------------------------------ */
+
+/* The series with most time, of the phase that has this name where there is one. */
+static const struct prof_iteration_series *main_series(const struct run *run, const char *phase)
+{
+    const struct prof_iteration_series *best = NULL;
+    bool best_named = false;
+    for (size_t s = 0; s < run->iterations.series_count; s++) {
+        const struct prof_iteration_series *one = &run->iterations.series[s];
+        const char *name = run->iterations.phases[one->phase].name;
+        bool named = phase && name && !strcmp(name, phase);
+        if (one->count && (!best || named > best_named ||
+                           (named == best_named && one->total_ns > best->total_ns))) {
+            best = one;
+            best_named = named;
+        }
+    }
+    return best;
+}
+
+/* Median with the interval between the order statistics n/2 -+ 0.98 sqrt(n) (Conover, Practical
+ * Nonparametric Statistics, 3.2). */
+static bool measure_side(const struct run *run, const struct prof_iteration_series *series,
+                         struct prof_verify_side *side)
+{
+    *side = (struct prof_verify_side){.median_ns = NAN, .low_ns = NAN, .high_ns = NAN};
+    int64_t *sorted = malloc((run->iterations.count + 1) * sizeof *sorted);
+    size_t count = 0;
+    for (size_t i = 0; sorted && series && i < run->iterations.count; i++) {
+        const struct prof_iteration_row *row = &run->iterations.rows[i];
+        if (&run->iterations.series[row->series] == series && !row->warm_up)
+            sorted[count++] = row->duration_ns;
+    }
+    if (count) {
+        const char *name = run->iterations.phases[series->phase].name;
+        qsort(sorted, count, sizeof *sorted, prof_ascending_int64);
+        double half = 0.98 * sqrt((double)count), middle = (double)count / 2;
+        double low = floor(middle - half), high = ceil(middle + half);
+        side->count = (int64_t)count;
+        side->spread_ns = (double)(series->high_ns - series->low_ns) / 2;
+        side->median_ns = series->median_ns;
+        side->low_ns = (double)sorted[low > 0 ? (size_t)low : 0];
+        side->high_ns = (double)sorted[high < (double)count ? (size_t)high : count - 1];
+        snprintf(side->phase, sizeof side->phase, "%s", name ? name : "");
+    }
+    free(sorted);
+    return sorted != NULL;
+}
+
+static void measure_saving(struct prof_verify *v)
+{
+    const struct prof_verify_side *a = &v->sides[0], *b = &v->sides[1];
+    v->saved_ns = a->median_ns - b->median_ns;
+    v->saved_low_ns = v->saved_ns - hypot(a->median_ns - a->low_ns, b->high_ns - b->median_ns);
+    v->saved_high_ns = v->saved_ns + hypot(a->high_ns - a->median_ns, b->median_ns - b->low_ns);
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+/* What happens as often as before is there, whatever it took in these two runs; of what takes less
+ * time the iterations must do so too; and of rules that are not sure what single iterations had
+ * does not count as fixed where the others had less than they differ by. */
+static enum prof_verify_verdict verdict_of(const struct prof_verify *v, double noise_ns,
+                                           const struct rule_sum *before,
+                                           const struct rule_sum *after, bool as_often, bool judged)
+{
+    double less = before->bound_ns - after->bound_ns;
+    if (!after->any && !judged)
+        return PROF_VERIFY_UNKNOWN;
+    if (after->any && (as_often || isnan(less)))
+        return PROF_VERIFY_STILL;
+    if (!after->any && before->confidence < SURE && before->typical_ns <= noise_ns &&
+        before->typical_ns < before->bound_ns / 2)
+        return PROF_VERIFY_NOISE;
+    if (!after->any || isnan(less) || after->bound_ns <= GONE * before->bound_ns)
+        return PROF_VERIFY_GONE;
+    bool partly = after->bound_ns <= PARTLY * before->bound_ns && less > noise_ns;
+    return partly && v->saved_low_ns > 0 ? PROF_VERIFY_PARTLY : PROF_VERIFY_STILL;
+}
+
+static bool add_verify_row(struct prof_verify *v, const struct run runs[2],
+                           const struct prof_rule_page *rule, const char *wanted)
+{
+    struct rule_sum before = sum_of_rule(&runs[0], rule), after = sum_of_rule(&runs[1], rule);
+    const struct prof_verify_side *a = &v->sides[0], *b = &v->sides[1];
+    double noise = hypot(a->spread_ns, b->spread_ns);
+    double less = before.bound_ns - after.bound_ns;
+    bool is_new =
+        after.above && !before.any && !wanted && after.bound_ns >= WORTH_NAMING * b->median_ns;
+    if (!is_new && !(before.any && (before.above || wanted)))
+        return true;
+    struct prof_verify_row *slot = realloc(v->rows, (v->count + 1) * sizeof *slot);
+    if (!slot)
+        return false;
+    v->rows = slot;
+    bool judged = !was_not_checked(&runs[1], rule);
+    v->rows[v->count++] = (struct prof_verify_row){
+        .rule = rule,
+        .verdict = is_new ? PROF_VERIFY_NEW
+                          : verdict_of(v, noise, &before, &after, is_as_often(runs, rule), judged),
+        .before_ns = before.bound_ns,
+        .after_ns = after.bound_ns,
+        .low_ns = less - noise,
+        .high_ns = less + noise};
+    return true;
+}
+
+/* What is gone in the findings alone: the iteration takes as long, and another rule costs more. */
+static void find_moved(struct prof_verify *v, const struct run runs[2])
+{
+    for (size_t i = 0; i < v->count; i++) {
+        struct prof_verify_row *row = &v->rows[i];
+        double less = row->before_ns - row->after_ns, most = ELSEWHERE * less;
+        if ((row->verdict != PROF_VERIFY_GONE && row->verdict != PROF_VERIFY_PARTLY) ||
+            !(v->saved_high_ns < (1 - ELSEWHERE) * less))
+            continue;
+        const struct prof_rule_page *other;
+        for (size_t r = 0; (other = prof_rule_page(r)); r++) {
+            struct rule_sum after = sum_of_rule(&runs[1], other);
+            double more = after.bound_ns - sum_of_rule(&runs[0], other).bound_ns;
+            if (after.above && more > most) {
+                most = more;
+                row->moved_to = other;
+                row->verdict = PROF_VERIFY_MOVED;
+            }
+        }
+    }
+}
+
+static int by_verify_order(const void *a, const void *b)
+{
+    const struct prof_verify_row *x = a, *y = b;
+    double of_x = isnan(x->before_ns) ? 0 : x->before_ns;
+    double of_y = isnan(y->before_ns) ? 0 : y->before_ns;
+    return PROF_COMPARE(x->verdict == PROF_VERIFY_NEW, y->verdict == PROF_VERIFY_NEW)
+               ?: PROF_COMPARE(of_y, of_x)
+               ?: strcmp(x->rule->id, y->rule->id);
+}
+
+static enum prof_status compare_findings(struct prof_verify *v, const struct run runs[2],
+                                         const char *wanted, struct prof_error *err)
+{
+    const struct prof_iteration_series *series = main_series(&runs[0], NULL);
+    const char *phase = series ? runs[0].iterations.phases[series->phase].name : NULL;
+    const struct prof_rule_page *rule;
+    v->why_none = runs[0].findings.why_none;
+    if (!measure_side(&runs[0], series, &v->sides[0]) ||
+        !measure_side(&runs[1], main_series(&runs[1], phase), &v->sides[1]))
+        return prof_out_of_memory(err);
+    measure_saving(v);
+    for (size_t r = 0; !v->why_none && (rule = prof_rule_page(r)); r++) {
+        if ((!wanted || !strcmp(wanted, rule->id)) && !add_verify_row(v, runs, rule, wanted))
+            return prof_out_of_memory(err);
+    }
+    find_moved(v, runs);
+    for (size_t i = 0; i < v->count; i++)
+        if (v->rows[i].verdict == PROF_VERIFY_GONE || v->rows[i].verdict == PROF_VERIFY_PARTLY)
+            v->predicted_ns += isnan(v->rows[i].before_ns - v->rows[i].after_ns)
+                                   ? 0
+                                   : v->rows[i].before_ns - v->rows[i].after_ns;
+    if (v->count)
+        qsort(v->rows, v->count, sizeof *v->rows, by_verify_order);
+    if (wanted && !v->count && !v->why_none)
+        return prof_fail(err, PROF_NOTFOUND, "the run before has no finding %s", wanted);
+    return PROF_OK;
+}
+
+enum prof_status prof_verify(struct prof_capture *before, struct prof_capture *after,
+                             const struct prof_filter *filter, const char *rule,
+                             struct prof_verify *result, struct prof_error *err)
+{
+    struct run runs[2] = {0};
+    *result = (struct prof_verify){0};
+    enum prof_status status = load_run(&runs[0], before, filter, err);
+    if (!status)
+        status = load_run(&runs[1], after, filter, err);
+    if (!status)
+        status = compare_findings(result, runs, rule, err);
+    for (int side = 0; side < 2; side++) {
+        prof_findings_free(&runs[side].findings);
+        prof_iteration_list_free(&runs[side].iterations);
+    }
+    if (status)
+        prof_verify_free(result);
+    return status;
+}
+
+PROF_FREE_ROWS(prof_verify)

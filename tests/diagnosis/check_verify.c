@@ -1,0 +1,88 @@
+/* Did it: each rule's program with the fault against the fixed one, and against itself. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libprof/include/prof_verify.h"
+#include "tests/check_main.h"
+#include "tests/diagnosis/programs.h"
+
+static enum prof_verify_verdict verdict(const struct program *program, enum version after,
+                                        struct prof_verify *result)
+{
+    struct prof_error err = {0};
+    struct prof_capture *captures[2] = {program_run(program, BAD, NULL, NULL),
+                                        program_run(program, after, NULL, NULL)};
+    ck_assert_msg(!prof_verify(captures[0], captures[1], NULL, program->rule, result, &err),
+                  "%s: %s", program->rule, err.message);
+    ck_assert_uint_eq(result->count, 1);
+    ck_assert_str_eq(result->rows->rule->id, program->rule);
+    prof_close(captures[0]);
+    prof_close(captures[1]);
+    return result->rows->verdict;
+}
+
+/* Their fixed programs leave the rule nothing to judge by. */
+static bool cannot_be_judged(const struct program *program)
+{
+    return !strcmp(program->rule, "memory-bound") || !strcmp(program->rule, "low-precision");
+}
+
+START_TEST(what_is_fixed_is_gone)
+{
+    struct prof_verify result;
+    enum prof_verify_verdict is = verdict(&programs[_i], FIXED, &result);
+    bool gone = is == PROF_VERIFY_GONE || is == PROF_VERIFY_PARTLY || is == PROF_VERIFY_MOVED;
+    ck_assert_msg(cannot_be_judged(&programs[_i]) ? is == PROF_VERIFY_UNKNOWN : gone, "%s: %s",
+                  programs[_i].rule, prof_verify_text(is));
+    if (!programs[_i].no_price && gone && is != PROF_VERIFY_MOVED)
+        ck_assert_double_eq(result.predicted_ns, result.rows->before_ns - result.rows->after_ns);
+    prof_verify_free(&result);
+}
+END_TEST
+
+START_TEST(what_is_not_is_still_there)
+{
+    struct prof_verify result;
+    enum prof_verify_verdict is = verdict(&programs[_i], BAD, &result);
+    ck_assert_msg(is == PROF_VERIFY_STILL, "%s: %s", programs[_i].rule, prof_verify_text(is));
+    ck_assert(isnan(result.saved_ns) || result.saved_ns == 0);
+    ck_assert(result.predicted_ns == 0);
+    prof_verify_free(&result);
+}
+END_TEST
+
+START_TEST(a_finding_that_was_not_there)
+{
+    struct prof_error err = {0};
+    struct prof_verify result;
+    struct prof_capture *before = program_run(&programs[0], FIXED, NULL, NULL);
+    struct prof_capture *after = program_run(&programs[0], BAD, NULL, NULL);
+    ck_assert_int_eq(prof_verify(before, after, NULL, programs[0].rule, &result, &err),
+                     PROF_NOTFOUND);
+    ck_assert(!prof_verify(before, after, NULL, NULL, &result, &err));
+    bool is_new = false;
+    for (size_t i = 0; i < result.count; i++)
+        is_new |= result.rows[i].verdict == PROF_VERIFY_NEW;
+    ck_assert(is_new);
+    prof_verify_free(&result);
+    prof_close(before);
+    prof_close(after);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("verify");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_loop_test(all, what_is_fixed_is_gone, 0, (int)program_count);
+    tcase_add_loop_test(all, what_is_not_is_still_there, 0, (int)program_count);
+    tcase_add_test(all, a_finding_that_was_not_there);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
