@@ -68,7 +68,7 @@
         !complete ? 'bad' : counted ? 'good' : 'open', '#trust'));
   }
 
-  /* Share of each span of time in which the device was busy: kernels, and memcpy and memset, as areas. */
+  /* Share of each span of time in which the device was busy, as an area; kernels are drawn over all of it. */
   function area(values, width, height) {
     let path = 'M0 ' + height;
     values.forEach((v, i) => {
@@ -101,8 +101,8 @@
       el('svg', { viewBox: '0 0 ' + width + ' ' + height, preserveAspectRatio: 'none', height,
         role: 'img', 'aria-label': words },
       ...(gaps ? [el('path', { d: gaps, style: 'fill:var(--dim)' })] : []),
-      el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' }),
-      el('path', { d: area(device.memcpy_memset, width, height), style: 'fill:var(--h2d);fill-opacity:.75' })));
+      el('path', { d: area(device.all, width, height), style: 'fill:var(--h2d)' }),
+      el('path', { d: area(device.kernels, width, height), style: 'fill:var(--kernel)' })));
   }
 
   /* Paper has nothing to click: what is folded is open there. */
