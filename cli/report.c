@@ -1,8 +1,12 @@
 /* perfkit report: hands a capture to the writers of report/. Nothing is computed here. */
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -122,6 +126,8 @@ static const struct cli_text_row report_variables[] = {
                 "100 at most. A wide one shows every column and whole names."},
     {"LINES", "Lines of the text report at most, also into a pipe or a file; without it the "
               "terminal's. Not with --all, --findings or --top."},
+    {"PAGER", "What shows --all on a terminal, PERFKIT_PAGER before it; less by default, empty or "
+              "cat: none."},
     {"NO_COLOR", "When set, the text report has no colour."},
     {0},
 };
@@ -335,6 +341,47 @@ static int parts_wanted(const struct report_options *args)
     return !!args->ranks + !!args->stats + !!args->memory + !!args->iterations + !!args->why;
 }
 
+/* Text of any length on a terminal goes through a pager, as git does it. What is printed next goes
+ * to it; 0 = there is none. A pager that is not there is cat. */
+static pid_t start_pager(void)
+{
+    const char *pager = getenv("PERFKIT_PAGER"), *term = getenv("TERM");
+    char line[512];
+    int ends[2];
+    pager = pager ? pager : getenv("PAGER");
+    pager = pager ? pager : "less";
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !*pager || !strcmp(pager, "cat") ||
+        !term || !strcmp(term, "dumb") || pipe(ends))
+        return 0;
+    snprintf(line, sizeof line, "%s || cat", pager);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("LESS", "FRX", 0);
+        dup2(ends[0], STDIN_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    if (pid > 0)
+        dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    return pid;
+}
+
+/* Until the reader leaves it; Ctrl-C is for the pager. */
+static void await_pager(pid_t pager)
+{
+    if (pager <= 0)
+        return;
+    fflush(stdout);
+    close(STDOUT_FILENO);
+    signal(SIGINT, SIG_IGN);
+    while (waitpid(pager, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
 static enum prof_status show_report(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
@@ -354,7 +401,10 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     if (args->iterations || args->why)
         return prof_report_write_iterations(capture, &options, stats_format(args), stdout, err);
     const char *format = args->format == FORMAT_NONE ? "text" : format_words[args->format];
-    return prof_report_find(format)->write(capture, &options, stdout, err);
+    pid_t pager = args->all && !strcmp(format, "text") ? start_pager() : 0;
+    enum prof_status status = prof_report_find(format)->write(capture, &options, stdout, err);
+    await_pager(pager);
+    return status;
 }
 
 static enum prof_status write_reports(struct prof_capture *capture, struct prof_capture *baseline,
@@ -478,8 +528,8 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     struct prof_capture *capture = NULL, *baseline = NULL;
     struct cli_filter filter = {0};
     exit_status = CLI_USAGE;
-    enum prof_status status = cli_open_capture(command->name, operands.count ? operands.values[0] : NULL,
-                                               &capture, &err);
+    enum prof_status status =
+        cli_open_capture(command->name, operands.count ? operands.values[0] : NULL, &capture, &err);
     if (!status)
         status = cli_filter_find(capture, &args.filter, &filter, &err);
     if (!status && args.baseline)

@@ -191,7 +191,7 @@ assert listed == set(OUTPUTS), "give each output a row: %s" % (listed ^ set(OUTP
 
 
 
-def on_terminal(*words, rows=0, columns=0):
+def on_terminal(*words, rows=0, columns=0, keys=False, **environment):
     """What a terminal gets that changes nothing of it itself."""
     reading, terminal_end = pty.openpty()
     fcntl.ioctl(terminal_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -199,7 +199,7 @@ def on_terminal(*words, rows=0, columns=0):
     settings[1] &= ~termios.OPOST
     termios.tcsetattr(terminal_end, termios.TCSANOW, settings)
     with subprocess.Popen([perfkit, "report", *words], stdout=terminal_end, stderr=subprocess.DEVNULL,
-                          stdin=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+                          stdin=terminal_end if keys else subprocess.DEVNULL, env={**ENVIRONMENT, **environment}) as process:
         os.close(terminal_end)
         got = b""
         try:
@@ -249,6 +249,10 @@ for fixture in ("normal", "awkward", "hostile", "live", "more", "counters", "ran
     assert [line for line in lines if line.startswith("Findings")] and "perfkit report FILE --all" in lines[-1], screen
 characters(on_terminal("words.sqlite", rows=24, columns=80).decode())
 whole = on_terminal("normal-24.sqlite", rows=100, columns=80).decode()
+all_of_it = on_terminal("normal-24.sqlite", "--all").decode()
+for pager, prefix in (("sed s/^/P/", "P"), ("cat", ""), ("no-such-pager 2>/dev/null", "")):  # a pager needs keys
+    paged = on_terminal("normal-24.sqlite", "--all", keys=True, PAGER=pager, TERM="xterm").decode()
+    assert paged.splitlines() == [prefix + line for line in all_of_it.splitlines()], (pager, paged[:300])
 assert "\nKernels: 160 launches of 4 kernels" in whole and "gemm_kernel" in whole, whole
 
 # ---- which column leaves when ----------------------------------------------------------------------
