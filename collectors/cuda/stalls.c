@@ -503,6 +503,7 @@ static void end_context(struct sampled_context *context, bool keep)
         return;
     if (context->last.count > context->last.room)
         context->last.count = context->last.room;
+    context->last.full |= context->last.remaining > 0; /* what found no room is lost */
     cuda_dump_samples(context->number, &context->last);
     add_data(context, &context->last, keep);
 }
@@ -562,7 +563,9 @@ void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti
 {
     (void)domain, (void)cbid;
     if (call->callbackSite != CUPTI_API_ENTER) {
-        atomic_fetch_sub(&unloading, 1);
+        uint32_t now = atomic_load(&unloading);
+        while (now > 0 && !atomic_compare_exchange_weak(&unloading, &now, now - 1)) {
+        }
         return;
     }
     atomic_store(&fetch_now, true);

@@ -25,4 +25,5 @@ if [ -z "$out" ]; then
     trap 'rm -rf "$out"' EXIT
 fi
 "$build/bin/cuda_ends" return 1 || skip "CUDA does not work on this machine"
+PYTHONDONTWRITEBYTECODE=1 python3 "$here/device_stalls.py" "$build" || exit 1
 PYTHONDONTWRITEBYTECODE=1 python3 "$here/device_check.py" "$build/bin" "$out" "$@"

@@ -9,7 +9,7 @@ def marks():
     """{kernel: (line, reasons)}, and {kernel: the faulty one that does the same work}."""
     kernel, lines, after = None, {}, {}
     for number, text in enumerate(open(SOURCE), 1):
-        found = re.match(r"__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(.*\)(?: // after (\w+))?$", text.rstrip())
+        found = re.match(r"__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(.*?\)(?: // after (\w+)| .*)?$", text.rstrip())
         if found:
             kernel = found.group(1)
             if found.group(2):

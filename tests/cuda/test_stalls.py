@@ -204,6 +204,15 @@ class Stalls(replay.Case):
             self.assertTrue(stall_marks.right(found[kernel], lines[kernel]), (found[kernel], lines[kernel]))
         self.assertEqual(sum(row["samples"] for row in rows), 18173)
 
+    def test_merged(self):
+        """Kernels of two captures are one in the merged one; their instructions keep their lines."""
+        captures = [self.play_file(script([[PLAIN], [(SHARED, "fenced", 0x100, {"barrier": n})]]), "")
+                    for n in (1, 20)]
+        self.perfkit("merge", "-o", self.path("all.sqlite"), *captures)
+        rows = json.loads(self.perfkit("report", "--format", "json", self.path("all.sqlite")).out)["stalls"]["rows"]
+        self.assertEqual([(row["name"], row["samples"], row["line"], row["instructions"]) for row in rows],
+                         [("plain", 208, 11, 1), ("fenced", 21, 25, 1)])
+
     def test_fork(self):
         """The child has nothing of the parent's samples, and calls nothing of its CUPTI."""
         for how in (1, 2):
