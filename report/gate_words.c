@@ -327,6 +327,8 @@ static void put_noisy(FILE *out, const struct prof_compared *row)
         fprintf(out, " (%s)", events.text);
     if (!is_tested_itself(row) && isfinite(row->ci_low))
         put_typical(out, row);
+    if (row->verdict == PROF_VERDICT_UNDERPOWERED)
+        return; /* what one run's own spread says is no evidence between runs */
     char p[64];
     prof_print_fixed(p, isfinite(row->p_adjusted) ? row->p_adjusted : 1, 4);
     if (row->p_adjusted < 1e-4)

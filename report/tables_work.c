@@ -302,15 +302,16 @@ TABLE_ROWS(wait, data->waits.rows, data->waits.count)
 
 static void wait_totals(const struct prof_report_data *data, char *out, size_t size)
 {
-    snprintf(out, size, "%s wait%s, host blocked for %s", prof_count(data->waits.waits).text,
-             data->waits.waits == 1 ? "" : "s", prof_duration_ns(data->waits.listed_ns).text);
+    snprintf(out, size, "%s, host blocked for %s",
+             prof_counted(data->waits.waits, "call", "calls").text,
+             prof_duration_ns(data->waits.listed_ns).text);
 }
 
 const struct prof_report_table prof_report_waits_table = {
     .name = "waits",
     .part_order = 1,
-    .title = "Waits",
-    .none = "no waits",
+    .title = "Synchronizations",
+    .none = "no synchronizations",
     .help = "Time the host, or a stream, waited for the device.",
     .screen_rows = 4,
     .totals = wait_totals,

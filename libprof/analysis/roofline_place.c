@@ -315,7 +315,7 @@ static void judge_roofs(struct place *p)
     double dram = point->roofs[PROF_ROOF_DRAM].share, l2 = point->roofs[PROF_ROOF_L2].share;
     double nearest = point->roof_share;
     if (isnan(nearest) && !p->cached && !p->narrow)
-        abstain(p, "no ceilings of this device: perfkit device --measure");
+        abstain(p, "no ceilings of this device");
     else if (nearest > BEYOND)
         abstain(p, "more than any roof allows: is the declared work right?");
     else if (!(nearest >= NEAR))

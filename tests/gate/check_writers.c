@@ -80,6 +80,22 @@ static struct prof_compared undecided(void)
     return row;
 }
 
+/* Within one run it may be certain; how runs differ is not known. */
+START_TEST(what_is_not_decided_has_no_p)
+{
+    struct prof_compared row = undecided();
+    row.p_adjusted = 1e-6;
+    char *text = prof_gate_change(&row);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_null(strstr(text, "p<"));
+    free(text);
+    row.verdict = PROF_VERDICT_FAIL;
+    text = prof_gate_change(&row);
+    ck_assert_ptr_nonnull(strstr(text, ", p<0.0001"));
+    free(text);
+}
+END_TEST
+
 enum { ROWS = 40 };
 static struct prof_compared rows[ROWS];
 static const struct prof_environment_difference difference = {"driver", "580\n::warning::x", NULL,
@@ -466,4 +482,5 @@ CHECK_MAIN("gate_writers", a_text_without_memory_fails_the_writer, no_wrapped_li
            a_limited_pass_says_so, sums_and_what_one_side_has,
            what_noise_hides_is_told_in_readable_numbers, what_not_known_says_why,
            annotations_are_single_lines_and_at_most_ten, junit_is_one_well_formed_document,
-           markdown_keeps_its_cells, json_has_null_for_what_is_unknown)
+           markdown_keeps_its_cells, json_has_null_for_what_is_unknown,
+           what_is_not_decided_has_no_p)

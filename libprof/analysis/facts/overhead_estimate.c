@@ -171,7 +171,7 @@ static double sum_costs(const struct costs *costs, const struct counted *c, doub
 static double typical_period(const struct prof_iterations *it)
 {
     int64_t single = prof_iterations_period(it, 1, 0.5);
-    bool in_turn = prof_iterations_period(it, PROF_IN_A_ROW, 0.1) > single;
+    bool in_turn = prof_iterations_period(it, PROF_IN_A_ROW, 0) > single;
     return (double)(in_turn ? prof_iterations_period(it, PROF_IN_A_ROW, 0.5) : single);
 }
 
