@@ -120,7 +120,8 @@ const struct control_page *collector_pause(void);
  * Call it before collector_recording. */
 void collector_iteration(void);
 
-/* Will there be such pauses? They are short, so what follows windows must follow at once. */
+/* Will there be such pauses, or iterations left out? They are short, so what follows windows must
+ * follow at once. */
 bool collector_pauses(void);
 
 /* Was a window open at `time` (CLOCK_MONOTONIC)? For records that come after the fact; keeps the

@@ -80,7 +80,8 @@ const struct control_page *collector_pause(void)
 
 bool collector_pauses(void)
 {
-    return page_now()->pauses;
+    const struct control_page *page = page_now();
+    return page->pauses || atomic_load_explicit(&page->sampling, memory_order_relaxed) != 0;
 }
 
 /* ---- following the changes, under the lock --------------------------------------------------- */

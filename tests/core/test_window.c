@@ -643,7 +643,9 @@ START_TEST(sampled)
         ck_assert(collector_recording());
         ck_assert_ptr_null(collector_pause());
     }
+    ck_assert(!collector_pauses());
     atomic_store(&page->sampling, (uint64_t)2 << 32 | 3);
+    ck_assert(collector_pauses()); /* or CUPTI would stay on where iterations are left out */
     bool on = false;
     for (int i = 0; i < 1000; i++, row++) {
         collector_iteration();
