@@ -411,8 +411,10 @@
     t.help = () => dialog.showModal();
     dialog.addEventListener('close', () => scroll.focus({ preventScroll: true }));
     const key = (family, text) => el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(--' + family + ')' }), text);
-    const seen = new Set(model.kinds.flatMap((kind, k) => (P.data.timeline.counts[k] ? [kind] : [])));
-    const families = new Set(model.names.flatMap((name) => [...seen].map((kind) => P.family(kind, name))).map((one) => one.replace(/-\d$/, '')));
+    /* Kinds have a family each, but for memcpys, whose names say which. */
+    const seen = new Set(model.kinds.filter((kind, k) => P.data.timeline.counts[k] && kind !== 'copy').map((kind) => (kind === 'kernel' ? kind : P.family(kind, ''))));
+    if (P.data.timeline.counts[model.kinds.indexOf('copy')])
+      new Set(model.pick((i) => model.kindOf(i) === 'copy').found.map((i) => e.name[i])).forEach((name) => seen.add(P.family('copy', model.names[name])));
     place.append(
       el('div', { class: 'tools' }, el('label', { for: 'timeline-search' }, 'Search'), search,
         ...marksOnly, found,
@@ -421,7 +423,7 @@
         button('Range', 'Statistics of what is in view', t.rangeOfView), every.length > few.length ? lines : null,
         button('Fill window', 'Fill the window, and back (E)', t.fill), button('?', 'Keys', t.help)),
       map.canvas, el('div', { class: 'timeline-frame' }, scroll, hint),
-      el('p', { class: 'faint legend-line' }, ...Object.entries(P.FAMILIES).filter(([family]) => families.has(family)).map(([family, text]) => key(family, text)),
+      el('p', { class: 'faint legend-line' }, ...Object.entries(P.FAMILIES).filter(([family]) => seen.has(family)).map(([family, text]) => key(family, text)),
         ...(model.unrecorded.length ? [key('grid', 'not recorded')] : [])),
       inView, details, ranged, rows.panel(), events.place,
       el('p', { class: 'faint keys' }, 'Drag to move, Shift and drag for statistics of a range, Ctrl and wheel to zoom; with the timeline in focus ',
