@@ -25,7 +25,8 @@
 #include "collectors/cuda/map.h"
 #include "collectors/cuda/parts.h"
 
-#define CONTEXTS 32u
+#define CONTEXTS 256u
+#define DEVICES 64u
 #define CUBINS 16384u    /* loaded, that are remembered */
 #define FUNCTIONS 65536u /* sampled, in all contexts */
 #define INSTRUCTIONS 262144u
@@ -52,8 +53,7 @@ struct sampled_context {
     uint32_t number, device; /* CUPTI's */
     uint32_t id;             /* of the wire records */
     uint8_t slot_of[REASONS];
-    bool dumped;         /* the names of the reasons */
-    struct pc_data last; /* what CUPTI fills at the end */
+    bool dumped; /* the names of the reasons */
     struct wire_stall_context sums;
 };
 
@@ -77,6 +77,9 @@ struct instruction {
 static bool wanted;
 static uint32_t period; /* exponent */
 static struct sampled_context contexts[CONTEXTS];
+static struct pc_data final[DEVICES]; /* what CUPTI fills at the end; a device has one context */
+static _Atomic bool told_of_others;
+static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled */
 static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
 static unsigned char *copies;       /* [COPIED_BYTES]; memory that is not used is not there */
 static _Atomic size_t copied_bytes;
@@ -267,7 +270,7 @@ static CUptiResult configure(struct sampled_context *context)
         {.type = PC_MODE, .number = 1},
         {.type = PC_PERIOD, .number = period},
         {.type = PC_FORMAT, .number = 1},
-        {.type = PC_BUFFER, .buffer = &context->last},
+        {.type = PC_BUFFER, .buffer = &final[context->device]},
         {.type = PC_WORKER_PAUSE, .number = WORKER_PAUSE_MS},
     };
     struct pc_configure all = {PM_SIZE(pc_configure, attributes), NULL, context->handle,
@@ -276,14 +279,18 @@ static CUptiResult configure(struct sampled_context *context)
 }
 
 /* Two contexts of a device that are sampled at a time lose all records (CUPTI 13.0.85). */
-static bool device_is_sampled(uint32_t device)
+static bool claim_device(uint32_t device)
 {
-    bool sampled = false;
-    for (uint32_t i = 0; i < CONTEXTS; i++) {
-        uint32_t state = atomic_load(&contexts[i].state);
-        sampled |= (state == MADE || state == SAMPLED) && contexts[i].device == device;
-    }
-    return sampled;
+    return device < DEVICES && !(atomic_fetch_or(&claimed, 1ull << device) >> device & 1);
+}
+
+/* It is over; false: it was before. */
+static bool leave_context(struct sampled_context *context, uint32_t state)
+{
+    if (!atomic_compare_exchange_strong(&context->state, &state, GONE))
+        return false;
+    atomic_fetch_and(&claimed, ~(1ull << context->device));
+    return true;
 }
 
 /* What holds the hardware may be another process; then CUPTI brings no records at all. */
@@ -301,9 +308,9 @@ static void stalls_failed(CUptiResult result)
 /* Can samples be fetched? Nothing runs yet in the context. */
 static CUptiResult fetch_nothing(struct sampled_context *context)
 {
-    struct pc_get get = {PM_SIZE(pc_get, data), NULL, context->handle, &context->last};
+    struct pc_get get = {PM_SIZE(pc_get, data), NULL, context->handle, &final[context->device]};
     CUptiResult result = cupti.PCSamplingGetData(&get);
-    context->last.count = 0;
+    final[context->device].count = 0;
     return (int)result == PM_OUT_OF_MEMORY ? CUPTI_SUCCESS : result;
 }
 
@@ -313,11 +320,13 @@ void cuda_stalls_context(CUcontext handle)
     uint32_t device = 0;
     if (!wanted || !handle || cupti.GetDeviceId(handle, &device) != CUPTI_SUCCESS)
         return;
-    if (device_is_sampled(device)) {
-        collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
-                         "stall reasons are those of one context of each GPU: another one was made "
-                         "and is not sampled",
-                         device);
+    if (!claim_device(device)) {
+        if (!atomic_exchange(&told_of_others, true))
+            collector_health(
+                WIRE_SOURCE_COUNTERS, WIRE_HEALTH_NOTE,
+                "stall reasons are those of one context of each GPU: another one was made "
+                "and is not sampled",
+                device);
         return;
     }
     for (uint32_t state = FREE; !atomic_compare_exchange_strong(&context->state, &state, MADE);
@@ -330,7 +339,7 @@ void cuda_stalls_context(CUcontext handle)
     struct pc_context enable = {PM_SIZE(pc_context, context), NULL, handle};
     const char *call = "cuptiGetContextId";
     CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
-    if (data_reserve(&context->last, LAST_RECORDS))
+    if (final[device].records || data_reserve(&final[device], LAST_RECORDS))
         result = cupti.GetContextId(handle, &context->number);
     if (result == CUPTI_SUCCESS) {
         call = "cuptiPCSamplingEnable";
@@ -350,14 +359,17 @@ void cuda_stalls_context(CUcontext handle)
         stalls_failed(result);
         cupti.PCSamplingDisable(&enable);
     }
-    atomic_store(&context->state, result == CUPTI_SUCCESS ? SAMPLED : GONE);
+    if (result == CUPTI_SUCCESS)
+        atomic_store(&context->state, SAMPLED);
+    else
+        leave_context(context, MADE);
 }
 
 void cuda_stalls_context_ends(CUcontext handle)
 {
     for (uint32_t i = 0; wanted && i < CONTEXTS; i++) {
-        if (contexts[i].handle == handle && atomic_load(&contexts[i].state) == SAMPLED)
-            atomic_store(&contexts[i].state, GONE);
+        if (contexts[i].handle == handle)
+            leave_context(&contexts[i], SAMPLED);
     }
 }
 
@@ -454,8 +466,7 @@ static void fetch_context(struct sampled_context *context, bool keep)
         if (result != CUPTI_SUCCESS && (int)result != PM_OUT_OF_MEMORY) {
             stalls_failed(result);
             struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
-            uint32_t state = SAMPLED;
-            if (atomic_compare_exchange_strong(&context->state, &state, GONE) &&
+            if (leave_context(context, SAMPLED) &&
                 !cuda_buffers_oldest()) /* else it would wait for the device */
                 cupti.PCSamplingDisable(&disable);
             return;
@@ -495,17 +506,17 @@ static void send_sums(void)
  * would wait for its end: then the last tenth of a second is left out. */
 static void end_context(struct sampled_context *context, bool keep)
 {
-    uint32_t state = SAMPLED;
-    if (cuda_buffers_oldest() || !atomic_compare_exchange_strong(&context->state, &state, GONE))
+    if (cuda_buffers_oldest() || !leave_context(context, SAMPLED))
         return;
     struct pc_context disable = {PM_SIZE(pc_context, context), NULL, context->handle};
     if (cupti.PCSamplingDisable(&disable) != CUPTI_SUCCESS)
         return;
-    if (context->last.count > context->last.room)
-        context->last.count = context->last.room;
-    context->last.full |= context->last.remaining > 0; /* what found no room is lost */
-    cuda_dump_samples(context->number, &context->last);
-    add_data(context, &context->last, keep);
+    if (final[context->device].count > final[context->device].room)
+        final[context->device].count = final[context->device].room;
+    final[context->device].full |=
+        final[context->device].remaining > 0; /* what found no room is lost */
+    cuda_dump_samples(context->number, &final[context->device]);
+    add_data(context, &final[context->device], keep);
 }
 
 void cuda_stalls_tick(bool last)
@@ -621,6 +632,8 @@ void cuda_stalls_forked(void)
 {
     wanted = false;
     memset(contexts, 0, sizeof contexts);
+    atomic_store(&claimed, 0);
+    atomic_store(&told_of_others, false);
     cuda_wipe(cubins, sizeof *cubins * CUBINS);
     cuda_wipe(copies, COPIED_BYTES);
     atomic_store(&copied_bytes, 0);
