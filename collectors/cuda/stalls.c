@@ -305,21 +305,13 @@ static void stalls_failed(CUptiResult result)
     collector_health(WIRE_SOURCE_COUNTERS, WIRE_HEALTH_REFUSED, why, (uint32_t)result);
 }
 
-/* Can samples be fetched? Nothing runs yet in the context. */
-static CUptiResult fetch_nothing(struct sampled_context *context)
-{
-    struct pc_get get = {PM_SIZE(pc_get, data), NULL, context->handle, &final[context->device]};
-    CUptiResult result = cupti.PCSamplingGetData(&get);
-    final[context->device].count = 0;
-    return (int)result == PM_OUT_OF_MEMORY ? CUPTI_SUCCESS : result;
-}
-
 void cuda_stalls_context(CUcontext handle)
 {
     struct sampled_context *context = contexts;
     uint32_t device = 0;
-    if (!wanted || !handle || cupti.GetDeviceId(handle, &device) != CUPTI_SUCCESS)
+    if (!wanted || !handle)
         return;
+    cupti.GetDeviceId(handle, &device);
     if (!claim_device(device)) {
         if (!atomic_exchange(&told_of_others, true))
             collector_health(
@@ -355,10 +347,6 @@ void cuda_stalls_context(CUcontext handle)
     }
     if (result != CUPTI_SUCCESS)
         stalls_degraded(call, result);
-    else if ((result = fetch_nothing(context)) != CUPTI_SUCCESS) {
-        stalls_failed(result);
-        cupti.PCSamplingDisable(&enable);
-    }
     if (result == CUPTI_SUCCESS)
         atomic_store(&context->state, SAMPLED);
     else

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +21,14 @@
 #include "libprof/store/stall_lines.h"
 
 #define DISASSEMBLE_NS 8000000000u /* in all: large libraries have code for minutes */
-#define MOST_FUNCTIONS 24          /* of a cubin, those with most samples */
+#define SMALL_CUBIN_BYTES (4 << 20)
+#define MOST_FUNCTIONS 24 /* of a cubin, those with most samples */
 
 struct lines {
     sqlite3 *db;
     const char *folder;
     sqlite3_stmt *functions, *rows, *set, *set_sass, *set_reason;
+    uint64_t told;                /* instructions of nvdisasm's last output */
     uint64_t until;               /* no more code is disassembled */
     char hot[MOST_FUNCTIONS * 8]; /* symbols of the functions of a cubin, for nvdisasm */
     struct prof_error *err;
@@ -66,10 +69,11 @@ static bool find_nvdisasm(char path[PATH_MAX])
 }
 
 /* Its standard output, or -1. */
-static int start_nvdisasm(const char *cubin, char *functions, pid_t *pid)
+static int start_nvdisasm(const char *cubin, char *functions, bool all, pid_t *pid)
 {
     char path[PATH_MAX], file[PATH_MAX];
-    char code[] = "-c", only[] = "-fun", *arguments[] = {path, code, only, functions, file, NULL};
+    char code[] = "-c", only[] = "-fun";
+    char *arguments[] = {path, code, all ? file : only, all ? NULL : functions, file, NULL};
     int ends[2];
     if (!find_nvdisasm(path) || pipe2(ends, O_CLOEXEC) != 0)
         return -1;
@@ -108,6 +112,7 @@ static enum prof_status take_sass_line(struct lines *l, char *line, char *functi
         at[--length] = '\0';
     if (!*at)
         return PROF_OK;
+    l->told++;
     sqlite3_bind_text(l->set_sass, 1, at, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(l->set_sass, 2, function, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(l->set_sass, 3, (int64_t)offset);
@@ -142,17 +147,31 @@ static enum prof_status take_sass(struct lines *l, int from)
     return status;
 }
 
-static enum prof_status disassemble(struct lines *l, const char *cubin)
+static enum prof_status disassemble_part(struct lines *l, const char *cubin, bool all)
 {
     pid_t pid;
-    int from = l->hot[0] && prof_now_ns() < l->until ? start_nvdisasm(cubin, l->hot, &pid) : -1;
-    l->hot[0] = '\0';
+    int from = prof_now_ns() < l->until ? start_nvdisasm(cubin, l->hot, all, &pid) : -1;
     if (from < 0)
         return PROF_OK;
     enum prof_status status = take_sass(l, from);
     close(from);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+    return status;
+}
+
+/* The hot functions of a cubin; all of a small one where nvdisasm does not know them by number. */
+static enum prof_status disassemble(struct lines *l, const char *cubin)
+{
+    struct stat info;
+    enum prof_status status = PROF_OK;
+    l->told = 0;
+    if (l->hot[0])
+        status = disassemble_part(l, cubin, false);
+    if (!status && l->hot[0] && !l->told && stat(cubin, &info) == 0 &&
+        info.st_size <= SMALL_CUBIN_BYTES)
+        status = disassemble_part(l, cubin, true);
+    l->hot[0] = '\0';
     return status;
 }
 

@@ -28,7 +28,6 @@ static struct sampled {
     void *handle;
     uint32_t number;
     bool configured;
-    bool fetched; /* once, before anything ran */
     size_t next;    /* delivery */
     uint32_t taken; /* instructions of it */
     const uint8_t *at;
@@ -179,9 +178,7 @@ CALL(PCSamplingGetData, struct pc_get)
     if (fake_pm_knob("pc_get", 0))
         return (int)fake_pm_knob("pc_get", 0);
     pthread_mutex_lock(&lock);
-    if (context->fetched)
-        deliver(context, p->data);
-    context->fetched = true;
+    deliver(context, p->data);
     pthread_mutex_unlock(&lock);
     bool full = fake_pm_knob("pc_full", 0) && !was_full && p->data->count;
     was_full |= full;
