@@ -254,6 +254,9 @@ static void set_net_bound(struct prof_draft *draft, struct payment payment,
     double most = fmin(fmax(window * (1 - 1 / overhead->high), 0), all);
     finding->net_least_ns = bound - (int64_t)fmin((double)own, most);
     finding->net_most_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
+    /* The severity is that of the program, not of its recording: the middle of what is possible. */
+    double net = 0.5 * ((double)finding->net_least_ns + (double)finding->net_most_ns);
+    finding->typical_ns = (int64_t)((double)finding->typical_ns * net / (double)bound);
 }
 
 /* What two drafts claim of the same states and kernels; `saved`: of each shape, by the first. */
