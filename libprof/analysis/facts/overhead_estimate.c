@@ -1,5 +1,6 @@
 /* What recording cost where it was not measured in pauses: events counted x what recording one
- * costs on this machine (the ceilings record_*, by `perfkit device --measure`).
+ * costs on this machine (the ceilings record_*, by `perfkit device --measure`), and what CUPTI
+ * recorded of its own overhead.
  *
  * How much of that the program waited for is not known. The host works less without perfkit; the
  * run gets shorter by it as far as devices wait for the host, and not where the host waits for a
@@ -11,6 +12,7 @@
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/gpu/range_name.h"
 #include "libprof/include/prof_roofline.h"
+#include "libprof/wire/activity.h"
 
 /* A call in a program costs more than one in a loop of the same calls, whose code and data are in
  * the caches, and less where the compiler of the driver has more to do at a time. */
@@ -50,7 +52,7 @@ static enum prof_status read_costs(struct prof_capture *capture, struct costs *c
 struct counted {
     double events[PROF_CEILINGS]; /* by what recording one costs */
     double waits_ns;              /* the host in synchronizations and in copies that wait */
-    uint32_t device;              /* index; with most operations */
+    uint32_t device, thread;      /* index of that with most operations; id */
 };
 
 /* The thread that launches most on a device, and which part of the device's operations is its. */
@@ -141,11 +143,11 @@ static bool count_events(struct prof_facts *f, const struct costs *costs, struct
     }
     if (!most)
         return false;
-    uint32_t thread = main_thread(f, c->device, &share);
+    c->thread = main_thread(f, c->device, &share);
     count_operations(f, share, c);
     count_phase_calls(f, share, c);
     count_others(f, costs, share, c);
-    return count_ranges(f, thread, c);
+    return count_ranges(f, c->thread, c);
 }
 
 /* A kind that was not measured costs what a launch does. */
@@ -164,6 +166,26 @@ static double sum_costs(const struct costs *costs, const struct counted *c, doub
     if (costs->stacks && !isnan(costs->ns[PROF_CEILING_RECORD_STACK]))
         sum += calls * costs->ns[PROF_CEILING_RECORD_STACK];
     return sum;
+}
+
+/* Time that CUPTI says it took from the thread: buffers, and what it changed in device code. */
+static enum prof_status sum_cupti(struct prof_facts *f, const struct counted *c, double *ns,
+                                  struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    PROF_TRY(prof_query(f->capture,
+                        "SELECT start, duration, kind FROM overhead WHERE thread=?1 AND "
+                        "duration>0",
+                        &row, err));
+    sqlite3_bind_int64(row, 1, c->thread);
+    while (prof_row(row)) {
+        int kind = sqlite3_column_int(row, 2);
+        bool ours = kind == WIRE_OVERHEAD_FLUSH || kind == WIRE_OVERHEAD_INSTRUMENTATION ||
+                    kind == WIRE_OVERHEAD_RESOURCE || kind == WIRE_OVERHEAD_BUFFER_REQUEST;
+        if (ours && prof_facts_called(f, sqlite3_column_int64(row, 0)))
+            *ns += (double)sqlite3_column_int64(row, 1);
+    }
+    return prof_query_end(f->capture, row, err);
 }
 
 /* Where single iterations are out of line, as on a busy machine, the others are meant; where they
@@ -189,7 +211,9 @@ enum prof_status prof_overhead_estimate(struct prof_facts *f, struct prof_phase 
     if (status || isnan(costs.ns[PROF_CEILING_RECORD_LAUNCH]) || !count_events(f, &costs, &c))
         return status;
     const int64_t *slices = f->devices.data[c.device].slice_ns;
-    double added = sum_costs(&costs, &c, &events);
+    double cupti = 0, added = sum_costs(&costs, &c, &events);
+    PROF_TRY(sum_cupti(f, &c, &cupti, err));
+    added += cupti;
     for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
         idle += (double)slices[i];
     busy_wait = fmax(c.waits_ns - (double)slices[PROF_SLICE_SYNC], 0); /* while the device works */
