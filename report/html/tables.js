@@ -42,7 +42,7 @@
     if (column.unit === 'name') return nameCell(value);
     if (column.unit === 'moment' && !P.unknown(value) && P.data.timeline.shown)
       return momentCell(value, table.lasts < 0 ? 0 : row[table.lasts] || 0);
-    const text = P.format.value(column.unit, value);
+    const text = P.unknown(value) && column.blank ? '' : column.format ? column.format(value) : P.format.value(column.unit, value);
     if (!P.unknown(value) && column.unit === 'share') return barCell(value, text);
     const largest = column.bar ? table.largest(row) : 0;
     if (!P.unknown(value) && largest > 0) return barCell(value / largest, text);

@@ -6,7 +6,8 @@
 
   const COLUMNS = [['start_ns', 'Start', 'ns'], ['duration_ns', 'Duration', 'ns'], ['latency_ns', 'Launch latency', 'ns'], ['bytes', 'Bytes', 'bytes'],
     ['count', 'Events', 'count'], ['kind', 'Kind', 'word'], ['row', 'Row', 'word'], ['name', 'Name', 'name']]
-    .map(([key, title, unit]) => ({ key, title, unit, shown: true, hides_zero: key === 'count' }));
+    .map(([key, title, unit]) => ({ key, title, unit, shown: true, hides_zero: key === 'count', blank: true,
+      format: key === 'start_ns' ? (ns) => P.moment(ns, 1000) : null })); /* to the microsecond: neighbours are told apart */
 
   /* The longest `MOST` of a list, in order of time. */
   function longest(model, list) {
