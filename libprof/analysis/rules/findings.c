@@ -259,47 +259,6 @@ static void set_net_bound(struct prof_draft *draft, struct payment payment,
     finding->typical_ns = (int64_t)((double)finding->typical_ns * net / (double)bound);
 }
 
-/* What two drafts claim of the same states and kernels; `saved`: of each shape, by the first. */
-static int64_t shared_claims(const struct prof_draft *draft, const struct prof_draft *other,
-                             const int64_t *saved, const struct prof_facts *f)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < PROF_SLICES; i++)
-        sum = prof_add(sum, least_of(draft->claims[i], other->claims[i]));
-    for (size_t i = 0; i < other->least.count; i++) {
-        const struct prof_least *least = &other->least.data[i];
-        int64_t own = f->shapes.data[least->shape].alone_ns - least->ns;
-        sum = prof_add(sum, least_of(saved[least->shape], own));
-    }
-    return sum;
-}
-
-/* The finding before this one that has most of the same time. */
-static bool find_same_cause(const struct prof_judge *judge, size_t at)
-{
-    const struct prof_facts *f = judge->facts;
-    struct prof_draft *draft = &judge->drafts.data[at];
-    int64_t *saved = calloc(f->shapes.count + 1, sizeof *saved), most = 0;
-    for (size_t i = 0; saved && i < draft->least.count; i++) {
-        const struct prof_least *least = &draft->least.data[i];
-        saved[least->shape] = f->shapes.data[least->shape].alone_ns - least->ns;
-    }
-    for (size_t i = 0; saved && i < at; i++) {
-        const struct prof_draft *other = &judge->drafts.data[i];
-        int64_t shared = other->about_memory || other->device != draft->device ||
-                                 other->finding.rule == draft->finding.rule
-                             ? 0
-                             : shared_claims(draft, other, saved, f);
-        if (shared > most) {
-            most = shared;
-            draft->finding.same_cause = other->finding.rule;
-        }
-    }
-    bool ok = saved != NULL;
-    free(saved);
-    return ok;
-}
-
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
  */
 static bool publish(struct prof_judge *judge, struct prof_findings *result)
@@ -338,7 +297,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             finding->hint = draft->most == PROF_SEVERITY_INFO;
             finding->severity = draft->most; /* until all phases are known */
             if (!finding->hint && finding->bound_ns < finding->alone_ns / 2)
-                ok = find_same_cause(judge, i);
+                ok = prof_find_same_cause(judge, i);
             /* A hint explains, also where others were paid for the same time. */
             if ((finding->hint ? finding->alone_ns : finding->bound_ns) <= 0)
                 continue;

@@ -6,6 +6,7 @@
 
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/base/cxx_name.h"
+#include "libprof/base/saturate.h"
 
 struct prof_draft *prof_found(struct prof_judge *judge, double confidence)
 {
@@ -229,6 +230,51 @@ void prof_mend(struct prof_draft *draft, struct prof_edit edit)
 {
     draft->edit = edit;
     draft->has_edit = true;
+}
+
+static int64_t min_ns(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What two drafts claim of the same states and kernels; `saved`: of each shape, by the first. */
+static int64_t shared_claims(const struct prof_draft *draft, const struct prof_draft *other,
+                             const int64_t *saved, const struct prof_facts *f)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < PROF_SLICES; i++)
+        sum = prof_add(sum, min_ns(draft->claims[i], other->claims[i]));
+    for (size_t i = 0; i < other->least.count; i++) {
+        const struct prof_least *least = &other->least.data[i];
+        int64_t own = f->shapes.data[least->shape].alone_ns - least->ns;
+        sum = prof_add(sum, min_ns(saved[least->shape], own));
+    }
+    return sum;
+}
+
+bool prof_find_same_cause(const struct prof_judge *judge, size_t at)
+{
+    const struct prof_facts *f = judge->facts;
+    struct prof_draft *draft = &judge->drafts.data[at];
+    int64_t *saved = calloc(f->shapes.count + 1, sizeof *saved), most = 0;
+    for (size_t i = 0; saved && i < draft->least.count; i++) {
+        const struct prof_least *least = &draft->least.data[i];
+        saved[least->shape] = f->shapes.data[least->shape].alone_ns - least->ns;
+    }
+    for (size_t i = 0; saved && i < at; i++) {
+        const struct prof_draft *other = &judge->drafts.data[i];
+        int64_t shared = other->about_memory || other->device != draft->device ||
+                                 other->finding.rule == draft->finding.rule
+                             ? 0
+                             : shared_claims(draft, other, saved, f);
+        if (shared > most) {
+            most = shared;
+            draft->finding.same_cause = other->finding.rule;
+        }
+    }
+    bool ok = saved != NULL;
+    free(saved);
+    return ok;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */

@@ -102,6 +102,9 @@ void prof_claim(struct prof_judge *judge, struct prof_draft *draft, const char *
  * "saved_kernel_ns". */
 void prof_claim_kernel(struct prof_judge *judge, struct prof_draft *draft,
                        const struct prof_shape *shape, double part);
+/* Set same_cause of a draft: the one before it that claims most of the same time. False: out of
+ * memory. */
+bool prof_find_same_cause(const struct prof_judge *judge, size_t at);
 /* What the fix means for the replay. */
 void prof_mend(struct prof_draft *draft, struct prof_edit edit);
 void prof_place(struct prof_judge *judge, struct prof_draft *draft, const struct prof_spot *spot);
