@@ -40,6 +40,9 @@ try perfkit run --stacks=sync,launch,launch:3 -- true
 try perfkit run --stacks --stack-depth=300 -- true
 try perfkit run --stack-depth=30 -- true
 try perfkit run --stacks --trace=nvtx -- true
+try perfkit run --stalls=33 -- true
+try perfkit run --stalls --counters=roofline -- true
+try perfkit run --stalls --trace=nvtx -- true
 try perfkit ctl
 try perfkit ctl begin
 try perfkit ctl start --json
