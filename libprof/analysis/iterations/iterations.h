@@ -82,9 +82,10 @@ enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof
                                     const struct prof_intervals *within, struct prof_error *err);
 void prof_overlays_free(struct prof_overlays *overlays);
 
-/* What applies to a thread at `time`, up to *end (lowered where something else begins earlier);
- * false: nothing. on_device: to an operation that runs. */
-bool prof_overlay_at(const struct prof_overlays *overlays, uint32_t thread, bool on_device,
+/* What applies to a thread in this state of the device at `time`, up to *end (lowered where
+ * something else begins earlier); false: nothing. That it was off the processor says something only
+ * where it was in no call that takes its time. */
+bool prof_overlay_at(const struct prof_overlays *overlays, uint32_t thread, enum prof_slice slice,
                      int64_t time, int64_t *end, enum prof_part_kind *kind, const char **name);
 
 /* Where the thread was longest between two moments, by samples of the processors: "compute

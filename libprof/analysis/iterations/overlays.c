@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "libprof/analysis/iterations/iterations.h"
+#include "libprof/analysis/rules/judge.h"
 #include "libprof/base/saturate.h"
 #include "libprof/include/prof_stack.h"
 #include "libprof/wire/activity.h"
@@ -158,13 +159,21 @@ static const char *overlay_name(const struct overlay *overlay)
                                                      : NULL;
 }
 
-bool prof_overlay_at(const struct prof_overlays *o, uint32_t thread, bool on_device, int64_t time,
-                     int64_t *end, enum prof_part_kind *kind, const char **name)
+static bool applies(enum prof_part_kind kind, enum prof_slice slice)
+{
+    if (kind == PROF_PART_OF_BLOCKED)
+        return slice == PROF_SLICE_HOST;
+    if (kind == PROF_PART_OF_PREEMPTED)
+        return slice == PROF_SLICE_HOST || slice == PROF_SLICE_LAUNCH;
+    return kind == PROF_PART_OF_MIGRATION || slice >= PROF_SLICE_FIRST_IDLE;
+}
+
+bool prof_overlay_at(const struct prof_overlays *o, uint32_t thread, enum prof_slice slice,
+                     int64_t time, int64_t *end, enum prof_part_kind *kind, const char **name)
 {
     for (size_t i = 0; i < o->list.count; i++) {
         const struct overlay *one = &o->list.data[i];
-        if ((on_device && one->kind != PROF_PART_OF_MIGRATION) ||
-            (one->thread && one->thread != thread))
+        if (!applies(one->kind, slice) || (one->thread && one->thread != thread))
             continue;
         size_t begun = prof_intervals_begun(&one->set, time);
         if (begun < one->set.count && one->set.data[begun].begin < *end)
@@ -217,7 +226,11 @@ bool prof_overlays_place(const struct prof_overlays *o, struct prof_capture *cap
     prof_map_free(&weights);
     if (!best)
         return false;
-    size_t used = prof_frame_text(best, out, size);
+    char name[96];
+    struct prof_frame place = *best;
+    snprintf(name, sizeof name, "%s", prof_short_name(place.function).text);
+    place.function = name;
+    size_t used = prof_frame_text(&place, out, size);
     if (used < size)
         snprintf(out + used, size - used, ", %s", words[kind]);
     return true;

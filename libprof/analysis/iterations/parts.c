@@ -146,7 +146,8 @@ static void split_piece(struct prof_dissection *d, struct prof_dissected *one,
         int64_t until = end;
         enum prof_part_kind kind = busy ? PROF_PART_OF_KERNEL : idle_kind(piece->slice);
         const char *name = NULL;
-        bool other = prof_overlay_at(d->overlays, piece->thread, busy, begin, &until, &kind, &name);
+        bool other =
+            prof_overlay_at(d->overlays, piece->thread, piece->slice, begin, &until, &kind, &name);
         bool call = piece->slice == PROF_SLICE_SYNC || piece->slice == PROF_SLICE_ALLOC ||
                     piece->slice == PROF_SLICE_BUILD || piece->slice == PROF_SLICE_COPY_CALL;
         if (!other && piece->slice == PROF_SLICE_HOST)

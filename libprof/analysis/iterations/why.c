@@ -390,8 +390,12 @@ static void say_kernels(const struct work *w, const struct prof_dissected *one, 
     double usual = u->counts[p] > 0 ? u->work[p] / u->counts[p] : 0;
     bool more = (double)cell.count > u->counts[p] + 0.5;
     bool longer = cell.count > 0 && (double)cell.work_ns / (double)cell.count > 1.2 * usual;
-    add_words(words, "%s %s: ", prof_part_kind_text(key->kind), key->name ? key->name : "");
-    if (more && !longer)
+    add_words(words, "%s%s%s: ", prof_part_kind_text(key->kind), key->name ? " " : "",
+              key->name ? key->name : "");
+    if (more && u->counts[p] <= 0)
+        add_words(words, "%s of %s each, usually none", prof_count(cell.count).text,
+                  prof_duration_ns(cell.work_ns / cell.count).text);
+    else if (more && !longer)
         add_words(words, "%s times, usually %.3g", prof_count(cell.count).text, u->counts[p]);
     else if (more)
         add_words(words, "%s times and %s each, usually %.3g times and %s",
