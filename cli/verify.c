@@ -71,24 +71,33 @@ static void print_side(const char *label, const struct prof_verify_side *side)
         printf("%-10s nothing repeats\n", label);
         return;
     }
-    printf("%-10s %s, 95 %%: %s to %s, median of %s\n", label, prof_duration(side->median_ns).text,
+    printf("%-10s %s, 95 %%: %s to %s, median of %s", label, prof_duration(side->median_ns).text,
            prof_duration(side->low_ns).text, prof_duration(side->high_ns).text,
            prof_counted(side->count, "iteration", "iterations").text);
+    printf(side->phase[0] ? " of \"%s\"\n" : "\n", side->phase);
+}
+
+static void print_change(const char *label, double ns, double low_ns, double high_ns,
+                         const struct prof_verify_side *before)
+{
+    printf("%-10s %s per iteration (%s), 95 %%: %s to %s\n", label, prof_duration(ns).text,
+           prof_percent(ns / before->median_ns).text, prof_duration(low_ns).text,
+           prof_duration(high_ns).text);
 }
 
 static void print_text_head(const struct prof_verify *v)
 {
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
+    if (v->saved_ns < 0)
+        print_change("Added", -v->saved_ns, -v->saved_high_ns, -v->saved_low_ns, &v->sides[0]);
+    else if (isfinite(v->saved_ns))
+        print_change("Saved", v->saved_ns, v->saved_low_ns, v->saved_high_ns, &v->sides[0]);
     if (v->why_none)
         printf("%-10s not available: %s\n", "Findings", v->why_none);
-    if (isfinite(v->saved_ns))
-        printf("%-10s %s %s per iteration (%s), 95 %%: %s to %s\n", "Saved",
-               prof_duration(fabs(v->saved_ns)).text, v->saved_ns < 0 ? "more" : "less",
-               prof_percent(v->saved_ns / v->sides[0].median_ns).text,
-               prof_duration(v->saved_low_ns).text, prof_duration(v->saved_high_ns).text);
-    printf("%-10s at most %s less, by what is gone and partly gone\n\n", "Predicted",
-           prof_duration(v->predicted_ns).text);
+    else
+        printf("%-10s at most %s less, by what is gone and partly gone\n\n", "Predicted",
+               prof_duration(v->predicted_ns).text);
 }
 
 static void put_json_side(struct prof_json *json, const char *key,
@@ -126,7 +135,9 @@ static enum prof_status print_verify(const struct prof_verify *v, enum prof_repo
         prof_json_real(&json, "saved_high_ns", v->saved_high_ns);
         prof_json_string(&json, "why_none", v->why_none);
     }
-    enum prof_status status = prof_report_put_rows(&output, &verify_table, v->rows, v->count, err);
+    enum prof_status status = PROF_OK;
+    if (!v->why_none || format != PROF_REPORT_TEXT)
+        status = prof_report_put_rows(&output, &verify_table, v->rows, v->count, err);
     if (format == PROF_REPORT_JSON) {
         prof_json_end(&json);
         status = prof_json_finish(&json, err);

@@ -71,6 +71,29 @@ START_TEST(a_finding_that_was_not_there)
 }
 END_TEST
 
+/* Without iterations a run cannot have fixed anything: its findings are per run, or it recorded
+ * nothing. */
+START_TEST(a_run_without_iterations_fixes_nothing)
+{
+    static const char damage[] = "DELETE FROM kernel; DELETE FROM transfer; DELETE FROM memset; "
+                                 "DELETE FROM range; DELETE FROM api_call; DELETE FROM sync";
+    struct prof_error err = {0};
+    struct prof_verify result;
+    struct prof_capture *good = program_run(&programs[0], BAD, NULL, NULL);
+    struct prof_capture *empty = program_run(&programs[0], BAD, damage, NULL);
+    ck_assert_msg(!prof_verify(good, empty, NULL, programs[0].rule, &result, &err), "%s",
+                  err.message);
+    ck_assert_str_eq(result.why_none, "nothing repeats in the run after");
+    ck_assert_uint_eq(result.count, 0);
+    prof_verify_free(&result);
+    ck_assert(!prof_verify(empty, good, NULL, NULL, &result, &err));
+    ck_assert_ptr_nonnull(result.why_none);
+    prof_verify_free(&result);
+    prof_close(good);
+    prof_close(empty);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("verify");
@@ -79,6 +102,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_fixed_is_gone, 0, (int)program_count);
     tcase_add_loop_test(all, what_is_not_is_still_there, 0, (int)program_count);
     tcase_add_test(all, a_finding_that_was_not_there);
+    tcase_add_test(all, a_run_without_iterations_fixes_nothing);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -283,6 +283,10 @@ static enum prof_status compare_findings(struct prof_verify *v, const struct run
         !measure_side(&runs[1], main_series(&runs[1], phase), &v->sides[1]))
         return prof_out_of_memory(err);
     measure_saving(v);
+    /* What one iteration costs cannot be compared with what a whole run does. */
+    if (!v->why_none && !v->sides[0].count != !v->sides[1].count)
+        v->why_none = v->sides[0].count ? "nothing repeats in the run after"
+                                        : "nothing repeats in the run before";
     for (size_t r = 0; !v->why_none && (rule = prof_rule_page(r)); r++) {
         if ((!wanted || !strcmp(wanted, rule->id)) && !add_verify_row(v, runs, rule, wanted))
             return prof_out_of_memory(err);
