@@ -302,7 +302,7 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
                  prof_duration_ns((int64_t)o->bare_ns).text);
     else if (o->source == PROF_OVERHEAD_SAMPLED)
         snprintf(out, size,
-                 "%s of the run's iterations: %s of %s were recorded, in %s; a recorded one takes "
+                 "%s of the run: %s of %s iterations were recorded, in %s; a recorded one takes "
                  "%.2fx [%.2f, %.2f] as long as the others, which take %s",
                  prof_percent(o->of_run).text, prof_count(o->recorded).text,
                  prof_count(o->recorded + o->unrecorded).text,

@@ -112,6 +112,7 @@ class Overhead(e2e.Case):
         if not e2e.has_opencl():
             return
         self.assertEqual(self.one(db, "SELECT count(*) FROM memset"), len(kept))
+        self.assertIn("Estimates for the whole run: from %s" % len(kept), text.replace(",", ""))
         report = json.loads(self.report(program.capture, "--format=json"))
         overhead = report["findings"]["overhead"]
         self.assertEqual(overhead["source"], "sampled")
