@@ -180,7 +180,8 @@ const char *prof_unrecorded_reason(int reason)
         [WIRE_WINDOW_PROFILER] = "outside cudaProfilerStart and cudaProfilerStop",
         [WIRE_WINDOW_RANGE] = "outside the range of --capture-range",
         [WIRE_WINDOW_RING] = "--ring deletes what is older",
-        [WIRE_WINDOW_OVERHEAD] = "a pause of --overhead=measure",
+        [WIRE_WINDOW_OVERHEAD] = "a pause of --overhead",
+        [WIRE_WINDOW_SAMPLE] = "iterations that --overhead=PERCENT leaves out",
     };
     size_t count = sizeof texts / sizeof *texts;
     return reason >= 0 && (size_t)reason < count ? texts[reason] : texts[WIRE_WINDOW_UNKNOWN];

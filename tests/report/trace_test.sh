@@ -75,7 +75,7 @@ import json, sys
 events = json.load(open(sys.argv[1], encoding="utf-8"))["traceEvents"]
 shown = sorted((e["pid"], e["ts"], e["dur"], e["args"]["because"]) for e in events
                if e.get("name") == "not recorded" and e["ph"] == "X")
-pause, end = (20000, 10000, "a pause of --overhead=measure"), (55000, 5000, "--delay or --duration")
+pause, end = (20000, 10000, "a pause of --overhead"), (55000, 5000, "--delay or --duration")
 assert shown == [(0, *pause), (0, *end), (4242, *pause), (4242, *end)], shown
 named = [e for e in events if e["ph"] == "M" and e["args"].get("name") == "not recorded"]
 assert len(named) == 2, named

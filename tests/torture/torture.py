@@ -441,7 +441,7 @@ class RunRing(RunPlain):
             if "-keep-" not in name or not name.endswith(".sqlite"):
                 continue
             status, out, err = session.run([session.perfkit, "report", "--json", name], folder)
-            if status != 0 or json.loads(out)["capture"]["state"] != "complete":
+            if status != 0 or json.loads(out)["capture"]["state"] != "kept":
                 faults.append("%s is not whole: %s, %r" % (name, status, err))
         return faults
 

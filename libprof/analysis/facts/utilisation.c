@@ -33,6 +33,8 @@ struct work {
     int64_t *operations;
     struct prof_map by_device;
     PROF_ARRAY(struct device *) devices; /* stable addresses: sweeps point at them */
+    enum prof_status failed;             /* what was recorded of a device could not be read */
+    struct prof_error why;
 };
 
 /* ---- gaps: the largest `gap_room`, as a heap with the smallest on top ------------------------ */
@@ -171,7 +173,8 @@ static struct device *new_device(struct work *w, int64_t id)
     d->end_ns = w->end_ns;
     prof_sweep_open(&d->sweep, span, d);
     struct prof_filter of = {.process = w->scope.filter.process, .device = id};
-    if (prof_recorded(w->capture, &of, &d->recorded, NULL))
+    w->failed = prof_recorded(w->capture, &of, &d->recorded, &w->why);
+    if (w->failed)
         return NULL;
     if (w->gaps && !(d->row.gaps = calloc(w->gaps, sizeof *d->row.gaps)))
         return NULL;
@@ -349,6 +352,11 @@ static enum prof_status close_utilisation_work(struct work *w, enum prof_status 
         .buckets = w->buckets, .begin_ns = w->begin_ns, .end_ns = w->end_ns};
     if (!status && !make_utilisation_rows(w, result))
         status = prof_out_of_memory(err);
+    if (w->failed) {
+        status = w->failed;
+        if (err)
+            *err = w->why;
+    }
     if (status)
         free(w->operations);
     else
