@@ -306,6 +306,36 @@ static const char *given_value(const cJSON *given, const struct tool_argument *a
     return number;
 }
 
+static const struct tool_argument page_argument = {
+    "page", "integer", "of an answer that is longer than one message; from 1", NULL, false};
+
+/* Whether the tool has all that is given, as texts or whole numbers. What it does not have is an
+ * error: left out, the answer would be about another capture, or about all of it. */
+static bool check_arguments(const struct tool *tool, const cJSON *given, char *why, size_t size)
+{
+    char number[32];
+    const cJSON *item;
+    if (given && !cJSON_IsObject(given) && !cJSON_IsNull(given)) {
+        snprintf(why, size, "the arguments are no object");
+        return false;
+    }
+    cJSON_ArrayForEach(item, given)
+    {
+        const struct tool_argument *argument = &page_argument;
+        for (size_t i = 0; i < TOOL_ARGUMENTS && tool->arguments[i].name; i++)
+            if (!strcmp(tool->arguments[i].name, item->string))
+                argument = &tool->arguments[i];
+        if (strcmp(argument->name, item->string) != 0)
+            snprintf(why, size, "%s has no argument %.60s", tool->name, item->string);
+        else if (!cJSON_IsNull(item) && !given_value(given, argument, number))
+            snprintf(why, size, "the argument %s is no %s", argument->name, argument->type);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
 /* The command line; the name of a needed argument that is missing, or NULL. */
 static const char *tool_words(const struct tool *tool, const cJSON *given, struct words *line)
 {
@@ -359,15 +389,22 @@ static void add_content(cJSON *result, struct answer *answer, int64_t page, bool
     cJSON *item = prof_document_add(content, NULL, cJSON_CreateObject(), failed);
     char *text = answer->text.data;
     size_t length = answer->text.count, begin = 0, end = page_end(text ? text : "", 0, length);
-    for (int64_t i = 1; i < page && end < length; i++) {
+    int64_t at = 1;
+    for (; at != page && end < length; at++) {
         begin = end;
         end = page_end(text, begin, length);
+    }
+    char more[96] = "";
+    if (at != page) {
+        snprintf(more, sizeof more, "there is no page %lld: they are numbered 1 to %lld\n",
+                 (long long)page, (long long)at);
+        begin = end = length;
+        answer->failed = true;
     }
     size_t left = length - end;
     char *piece = NULL;
     if (asprintf(&piece, "%.*s", (int)(end - begin), text ? text + begin : "") < 0)
         piece = NULL;
-    char more[96] = "";
     if (left)
         snprintf(more, sizeof more, "[page %lld; %zu bytes more, from page %lld on]\n",
                  (long long)page, left, (long long)page + 1);
@@ -388,17 +425,18 @@ static int call_tool(const cJSON *params, cJSON *result, char *why, size_t size,
     const struct tool *tool = find_mcp_tool(prof_document_text(params, "name"));
     struct words line = {.count = 0};
     struct answer answer = {.failed = false};
-    int64_t page = 1;
+    char number[32];
     if (!tool) {
         snprintf(why, size, "no such tool");
         return RPC_PARAMS;
     }
+    if (!check_arguments(tool, given, why, size))
+        return RPC_PARAMS;
     const char *missing = tool_words(tool, given, &line);
     if (missing)
         snprintf(why, size, "the argument %s is needed", missing);
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(given, "page");
-    if (!item || !prof_document_int(item, &page) || page < 1)
-        page = 1;
+    const char *wanted = given_value(given, &page_argument, number);
+    int64_t page = wanted ? strtoll(wanted, NULL, 10) : 1;
     if (!missing) {
         bool ran = !line.no_memory &&
                    (tool->words[0] ? run_tool(line.words, &answer) : list_captures(given, &answer));
@@ -422,8 +460,6 @@ static void add_property(cJSON *properties, const struct tool_argument *argument
 
 static void add_tool(cJSON *list, const struct tool *tool, bool *failed)
 {
-    static const struct tool_argument page = {
-        "page", "integer", "of an answer that is longer than one message; from 1", NULL, false};
     cJSON *item = prof_document_add(list, NULL, cJSON_CreateObject(), failed);
     prof_document_add_text(item, "name", tool->name, failed);
     prof_document_add_text(item, "description", tool->text, failed);
@@ -436,7 +472,7 @@ static void add_tool(cJSON *list, const struct tool *tool, bool *failed)
         if (tool->arguments[i].needed)
             prof_document_add_text(needed, NULL, tool->arguments[i].name, failed);
     }
-    add_property(properties, &page, failed);
+    add_property(properties, &page_argument, failed);
     cJSON *hints = prof_document_add(item, "annotations", cJSON_CreateObject(), failed);
     prof_document_add(hints, "readOnlyHint", cJSON_CreateTrue(), failed);
 }
@@ -533,8 +569,9 @@ static int mcp_run(const struct cli_command *command, int argc, char **argv)
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
-    while (ok && (c = getchar()) != EOF) {
-        if (c != '\n') {
+    do {
+        c = getchar();
+        if (c != '\n' && c != EOF) {
             /* What is too long is no request: its rest is passed over. */
             ok = line.count > MOST_REQUEST || prof_array_push(&line, (char)c);
             continue;
@@ -542,7 +579,7 @@ static int mcp_run(const struct cli_command *command, int argc, char **argv)
         if (line.count)
             ok = answer_request(line.data, line.count > MOST_REQUEST ? 0 : line.count);
         line.count = 0;
-    }
+    } while (ok && c != EOF);
     prof_array_free(&line);
     return ok ? CLI_OK : CLI_FAILED;
 }

@@ -129,6 +129,10 @@ class Mcp(unittest.TestCase):
         self.assertEqual(len(rows), self.sql("normal", "SELECT count(*) FROM kernel")[0][0])
         names = self.server.rows("sql", capture=path_of("hostile"), query="SELECT name FROM kernels UNION ALL SELECT name FROM ranges", limit=1000)
         self.assertGreater(len(names), 5)
+        for page in (999999, 0, -1):
+            result = self.server.request("tools/call", {"name": "sql_schema", "arguments": {"page": page}})["result"]
+            self.assertTrue(result["isError"], page)
+            self.assertRegex(result["content"][0]["text"], "^there is no page %d: they are numbered 1 to [0-9]+\n$" % page)
 
     def test_nothing_is_written(self):
         for query in ("DELETE FROM kernel", "ATTACH '/tmp/x' AS x", "PRAGMA journal_mode=WAL"):
@@ -146,10 +150,14 @@ class Mcp(unittest.TestCase):
         for line, code in (("{nope", -32700), ("[1]", -32600), ('"x"', -32600), ("{}", -32600), ('{"x":"' + "y" * (2 << 20) + '"}', -32700)):
             self.server.send(line)
             self.assertEqual(self.server.receive()["error"]["code"], code, line[:20])
-        for params in (None, {}, {"name": "nope"}, {"name": "explain"}, {"name": "sql", "arguments": {"capture": 5}}, {"name": "sql", "arguments": []}):
+        for params in (None, {}, {"name": "nope"}, {"name": "explain"}, {"name": "sql", "arguments": {"capture": 5}}, {"name": "sql", "arguments": []},
+                       {"name": "report", "arguments": {"path": path_of("normal")}}, {"name": "report", "arguments": {"capture": [path_of("normal")]}},
+                       {"name": "sql_schema", "arguments": {"page": 1.5}}):
             self.assertEqual(self.server.request("tools/call", params)["error"]["code"], -32602, params)
         self.assertEqual(self.server.request("resources/list")["error"]["code"], -32601)
         self.assertEqual(self.server.request("ping")["result"], {})
+        last = subprocess.run([perfkit, "mcp"], input=b'{"jsonrpc":"2.0","id":7,"method":"ping"}', capture_output=True, check=True)
+        self.assertEqual(json.loads(last.stdout)["id"], 7)
 
 
 if __name__ == "__main__":
