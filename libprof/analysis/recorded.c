@@ -184,6 +184,7 @@ const char *prof_unrecorded_reason(int reason)
         [WIRE_WINDOW_SAMPLE] = "iterations that --overhead=PERCENT leaves out",
     };
     size_t count = sizeof texts / sizeof *texts;
+    _Static_assert(sizeof texts / sizeof *texts == WIRE_WINDOW_REASONS, "a text for each");
     return reason >= 0 && (size_t)reason < count ? texts[reason] : texts[WIRE_WINDOW_UNKNOWN];
 }
 

@@ -68,6 +68,7 @@ enum wire_window_reason {
     WIRE_WINDOW_RING,     /* --ring: what was before has left (no record: made by ingest) */
     WIRE_WINDOW_OVERHEAD, /* --overhead=measure: a pause, to time the program without recording */
     WIRE_WINDOW_SAMPLE,   /* --overhead=PERCENT: iterations that are left out, whole ones */
+    WIRE_WINDOW_REASONS,
 };
 
 /* flags: 1 = recording begins, 0 = it stops; head.aux = enum wire_window_reason */

@@ -267,6 +267,7 @@ START_TEST(what_was_not_recorded)
     check_unrecorded(REASONS "(1, 1000, 0, 6), (1, 2000, 0, 2), (1, 3000, 1, 2)", ANY,
                      "1000-3000 6");
     ck_assert_str_eq(prof_unrecorded_reason(6), "a pause of --overhead");
+    ck_assert_str_eq(prof_unrecorded_reason(7), "iterations that --overhead=PERCENT leaves out");
     ck_assert_str_eq(prof_unrecorded_reason(99), prof_unrecorded_reason(0));
 }
 END_TEST
