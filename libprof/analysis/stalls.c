@@ -298,10 +298,24 @@ static void name_hottest(struct work *w)
     }
 }
 
+static bool name_subjects(struct work *w)
+{
+    for (size_t i = 0; i < w->rows.count; i++) {
+        struct prof_stall_row *row = &w->rows.data[i];
+        char text[512];
+        snprintf(text, sizeof text, "%.400s: %s", row->name ? row->name : "",
+                 prof_stall_name(row->sums.reason));
+        row->subject = prof_arena_copy(&w->capture->string_texts, text, strlen(text));
+        if (!row->subject)
+            return false;
+    }
+    return true;
+}
+
 static enum prof_status finish_stalls(struct work *w, struct prof_stalls *result,
                                       struct prof_error *err)
 {
-    if (!order_kernels(w, &result->samples) || !sum_lines(w))
+    if (!order_kernels(w, &result->samples) || !sum_lines(w) || !name_subjects(w))
         return prof_fail(err, PROF_NOMEM, "no memory for samples of instructions");
     if (w->lines.count)
         qsort(w->lines.data, w->lines.count, sizeof *w->lines.data, by_samples);

@@ -178,8 +178,9 @@ struct prof_place {
 
 struct prof_finding {
     const struct prof_rule_page *rule;
-    const char *kernel; /* of rules that report kernels one by one, readable; else NULL */
-    size_t phase;                /* index into prof_findings.phases */
+    const char *subject; /* of rules that report kernels one by one: "gather: long_scoreboard", the
+                            kernel and what it waits for; else NULL */
+    size_t phase;        /* index into prof_findings.phases */
     enum prof_severity severity; /* of the rule over all phases, alike in all of its rows that are
                                     hints or in all that are none */
     int64_t device;              /* prof_device.physical, 0 = none in particular */

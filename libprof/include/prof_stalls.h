@@ -67,6 +67,7 @@ struct prof_stall_row {
     const char *no_lines; /* a kernel: why no line is known; NULL = lines are */
     int64_t instructions; /* that were sampled */
     int64_t spills;       /* of them, accesses to local memory, where their text is known */
+    const char *subject;  /* a kernel with its reason: "gather: long_scoreboard"; else NULL */
     size_t kernel;        /* index in `rows` */
     size_t number;        /* an instruction: its place in the code, among all of them */
 };

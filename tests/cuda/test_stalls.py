@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import random
+import shutil
+import sqlite3
 import struct
 import unittest
 
@@ -205,6 +207,18 @@ class Stalls(replay.Case):
         for kernel in ("chase", "uncoalesced", "bank_conflicts", "barriers", "fma_chain"):
             self.assertTrue(stall_marks.right(found[kernel], lines[kernel]), (found[kernel], lines[kernel]))
         self.assertEqual(sum(row["samples"] for row in rows), 18173)
+        # and what a kernel waits for is compared by name
+        changed = self.path("changed.sqlite")
+        shutil.copy(result, changed)
+        db = sqlite3.connect(changed)
+        db.execute("UPDATE stall SET barrier = mio_throttle, mio_throttle = NULL, short_scoreboard = NULL WHERE "
+                   "function IN (SELECT f.id FROM stall_function f JOIN string s ON s.id = f.name WHERE s.value "
+                   "LIKE '%14bank_conflicts%')")
+        db.commit()
+        db.close()
+        text = self.perfkit("diff", result, changed).out.decode()
+        self.assertIn("finding bank_conflicts(float*, int): barrier", text)
+        self.assertIn("finding bank_conflicts(float*, int): short_scoreboard", text)
 
     def test_merged(self):
         """Kernels of two captures are one in the merged one; their instructions keep their lines."""

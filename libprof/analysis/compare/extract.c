@@ -147,17 +147,18 @@ static enum prof_status extract_findings(struct prof_extract *x, struct prof_err
     enum prof_status status = prof_judge_facts(x->capture, NULL, &x->facts, &findings, err);
     for (size_t i = 0; !status && i < findings.count; i++) {
         const struct prof_finding *finding = &findings.rows[i];
+        const char *name = finding->subject ? finding->subject : finding->rule->id;
         struct prof_metric *metric = NULL;
         for (size_t k = 0; k < x->metrics.count; k++)
             if (x->metrics.data[k].family == PROF_METRIC_FINDING &&
-                !strcmp(x->metrics.data[k].name, finding->rule->id))
+                !strcmp(x->metrics.data[k].name, name))
                 metric = &x->metrics.data[k];
         int64_t severity = (int64_t)finding->severity + 1;
         if (finding->hint)
             continue;
         if (!metric)
             metric = prof_extract_add(
-                x, PROF_METRIC_FINDING, finding->rule->id,
+                x, PROF_METRIC_FINDING, prof_extract_text(x, name),
                 prof_extract_text(x, finding->place_count ? finding->places[0].path : ""));
         if (metric && severity > metric->outside)
             metric->outside = severity;

@@ -157,9 +157,9 @@ static bool replay_all(struct prof_judge *judge)
 
 /* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
 /* Of rules that report kernels one by one: the same one? */
-static int compare_kernels(const struct prof_finding *a, const struct prof_finding *b)
+static int compare_subjects(const struct prof_finding *a, const struct prof_finding *b)
 {
-    return strcmp(a->kernel ? a->kernel : "", b->kernel ? b->kernel : "");
+    return strcmp(a->subject ? a->subject : "", b->subject ? b->subject : "");
 }
 
 static struct prof_finding *told_of_another(const struct prof_findings *result,
@@ -167,7 +167,7 @@ static struct prof_finding *told_of_another(const struct prof_findings *result,
 {
     for (size_t i = 0; finding->devices && i < result->count; i++) {
         if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase &&
-            compare_kernels(&result->rows[i], finding) == 0)
+            compare_subjects(&result->rows[i], finding) == 0)
             return &result->rows[i];
     }
     return NULL;
@@ -324,7 +324,7 @@ static bool is_priced(const struct prof_finding *finding)
 static bool is_same_rule(const struct prof_finding *a, const struct prof_finding *b)
 {
     return is_priced(a) && is_priced(b) && a->rule == b->rule && a->hint == b->hint &&
-           compare_kernels(a, b) == 0;
+           compare_subjects(a, b) == 0;
 }
 
 static double share_of(int64_t ns, int64_t of)
@@ -359,8 +359,8 @@ static int by_rule(const void *a, const void *b)
         return strcmp(x->rule->id, y->rule->id);
     if (x->hint != y->hint)
         return x->hint ? 1 : -1;
-    if (compare_kernels(x, y) != 0)
-        return compare_kernels(x, y);
+    if (compare_subjects(x, y) != 0)
+        return compare_subjects(x, y);
     if (x->typical_ns != y->typical_ns)
         return x->typical_ns > y->typical_ns ? -1 : 1;
     if (x->bound_ns != y->bound_ns)

@@ -138,7 +138,7 @@ static void report_stalls(struct prof_judge *judge, const struct prof_stall_row 
     bool library = prof_name_is_library(kernel->name);
     const struct prof_stall_sums *sums = &kernel->sums;
     struct prof_draft *draft = prof_found(judge, library ? 0.2 : OWN_CONFIDENCE);
-    draft->finding.kernel = kernel->name;
+    draft->finding.subject = kernel->subject;
     prof_numbers(
         draft, {"kernel_ns", (double)time_ns}, {"kernel_share", share},
         {"samples", (double)sums->samples},
