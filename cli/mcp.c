@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,9 +23,10 @@
 #include "libprof/base/document.h"
 #include "libprof/include/prof.h"
 
-#define MOST_REQUEST (1u << 20) /* bytes of a line */
-#define MOST_ANSWER 15000u      /* of a text, as JSON writes it: messages stay below 16 KiB */
-#define MOST_SECONDS 120        /* of a tool */
+#define MOST_REQUEST (1u << 20)   /* bytes of a line */
+#define MOST_ANSWER 15000u        /* of a text, as JSON writes it: messages stay below 16 KiB */
+#define MOST_SECONDS 120          /* of a tool */
+#define MOST_PRINTED (256u << 20) /* bytes; a query can return endless rows */
 #define MOST_WORDS 32
 
 enum rpc_code {
@@ -177,7 +179,8 @@ static bool add_file(struct answer *answer, int fd)
     return got == 0;
 }
 
-/* Wait for the child, at most MOST_SECONDS; SIGCHLD is blocked. */
+/* Wait for the child, at most MOST_SECONDS; SIGCHLD is blocked. Its exit status, or minus the
+ * signal that ended it. */
 static int wait_for_tool(pid_t pid)
 {
     const struct timespec limit = {.tv_sec = MOST_SECONDS};
@@ -189,7 +192,7 @@ static int wait_for_tool(pid_t pid)
     while (!(ended = waitpid(pid, &status, WNOHANG)))
         if (sigtimedwait(&child, NULL, &limit) < 0 && errno == EAGAIN)
             kill(pid, SIGKILL);
-    return ended < 0 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
+    return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 /* Standard output of a command line of perfkit, standard error where it failed. False: it could not
@@ -212,14 +215,23 @@ static bool run_tool(char *const argv[], struct answer *answer)
     posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
     bool ran = out >= 0 && err >= 0 &&
                !posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ);
+    const struct rlimit most = {MOST_PRINTED, MOST_PRINTED};
+    if (ran)
+        prlimit(pid, RLIMIT_FSIZE, &most, NULL);
     int status = ran ? wait_for_tool(pid) : -1;
+    const char *stopped = lseek(out, 0, SEEK_END) >= MOST_PRINTED ? "its answer is too long"
+                          : status == -SIGKILL                    ? "it took too long"
+                          : status < 0                            ? "it was ended by a signal"
+                                                                  : NULL;
     /* The gate ends with its verdict: 1 and above are answers where something was printed. */
-    ran = ran && add_file(answer, out);
-    answer->failed = status != 0 && (!answer->text.count || status == CLI_USAGE || status < 0);
-    if (ran && (status != 0 || !answer->text.count))
+    ran = ran && (stopped || add_file(answer, out));
+    answer->failed = stopped || (status != 0 && (!answer->text.count || status == CLI_USAGE));
+    if (ran && !stopped && (status != 0 || !answer->text.count))
         ran = add_file(answer, err);
-    if (ran && status < 0)
-        ran = add_answer(answer, "stopped: it took too long\n", 26);
+    char line[64];
+    if (ran && stopped)
+        ran =
+            add_answer(answer, line, (size_t)snprintf(line, sizeof line, "stopped: %s\n", stopped));
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     close(out);

@@ -134,6 +134,13 @@ class Mcp(unittest.TestCase):
             self.assertTrue(result["isError"], page)
             self.assertRegex(result["content"][0]["text"], "^there is no page %d: they are numbered 1 to [0-9]+\n$" % page)
 
+    def test_endless_rows_end(self):
+        """Below the time limit of a query, and not after all memory is taken."""
+        query = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT printf('%.*c', 900000, 'x') FROM c"
+        text, failed = self.server.text("sql", capture=path_of("normal"), query=query, limit=10 ** 9)
+        self.assertTrue(failed)
+        self.assertEqual(text, "stopped: its answer is too long\n")
+
     def test_nothing_is_written(self):
         for query in ("DELETE FROM kernel", "ATTACH '/tmp/x' AS x", "PRAGMA journal_mode=WAL"):
             self.assertTrue(self.server.text("sql", capture=path_of("normal"), query=query)[1], query)
