@@ -203,6 +203,11 @@ static struct prof_statement *state_words(struct work *w, const struct line *lin
     case PROF_HEALTH_collector_yielded:
     case PROF_HEALTH_capture_kept:
         return state(w, line->code, line->process, "%s%s", name.text, note);
+    case PROF_HEALTH_capture_ring:
+        if (line->value != PROF_UNKNOWN && *note)
+            return state(w, line->code, line->process, "%s; %s deleted", note,
+                         prof_counted(line->value, "row", "rows").text);
+        break;
     case PROF_HEALTH_end_signal:
         if (line->value != PROF_UNKNOWN)
             return state(w, line->code, line->process, "%sended by %s%s%s", name.text,

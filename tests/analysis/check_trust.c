@@ -94,13 +94,16 @@ START_TEST(statements_are_graded)
         "(1, 'record', 'times_repaired', 3, 'device times put back into order'),"
         "(1, 'record', 'dropped', 1234, 'a kernel execution'),"
         "(NULL, 'collector', 'cuda refused', NULL, 'another profiler is attached'),"
+        "(NULL, 'ring', 'left', 0, 'only the last part was kept'),"
         "(1, 'end', 'signal', 9, 'killed by a signal');"
         "INSERT INTO clock_sync(clock, error_ns) VALUES('x', 40), ('x', 90)");
     struct prof_trust t;
     ck_ok(prof_trust(c, &t, &err));
     ck_assert(!t.complete);
     ck_assert_int_eq(t.clock_error_ns, 90);
-    ck_assert_uint_eq(t.statement_count, 6);
+    ck_assert_uint_eq(t.statement_count, 7);
+    ck_assert_str_eq(statement(&t, "last part")->text,
+                     "only the last part was kept; 0 rows deleted");
     ck_assert_int_eq(statement(&t, "nested")->level, PROF_TRUST_WARNING);
     for (size_t i = 1; i < t.statement_count; i++)
         ck_assert_int_le(t.statements[i].level, t.statements[i - 1].level);
