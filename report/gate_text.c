@@ -56,6 +56,21 @@ static void put_item(const struct prof_report_output *o, const char *label, char
     free(text);
 }
 
+/* Which counts were not compared, and why: in no list, they would look the same. */
+static void put_refused_counts(const struct prof_report_output *o, const struct prof_comparison *c)
+{
+    for (enum prof_reason reason = PROF_REASON_PAUSES; reason <= PROF_REASON_SAMPLED; reason++) {
+        size_t refused = 0;
+        for (size_t i = 0; i < c->count; i++)
+            refused += c->rows[i].verdict == PROF_VERDICT_REFUSED && c->rows[i].reason == reason;
+        if (refused)
+            put_item(o, "Counts",
+                     prof_gate_format("%s not compared: %s",
+                                      prof_counted((int64_t)refused, "metric", "metrics").text,
+                                      prof_reason_text(reason)));
+    }
+}
+
 static void put_sides(const struct prof_report_output *o, const struct prof_gate_report *report)
 {
     static const char *const effects[] = {[PROF_ENVIRONMENT_SOFT] = " (may move times)",
@@ -74,6 +89,7 @@ static void put_sides(const struct prof_report_output *o, const struct prof_gate
     put_item(o, "Times",
              report->judged || c->times_refused ? prof_gate_sensitivity(c)
                                                 : prof_gate_copy(prof_gate_times_note));
+    put_refused_counts(o, c);
     if (!report->judged) {
         put_item(o, "Note", prof_gate_copy(prof_gate_runs_note));
         return;

@@ -607,7 +607,7 @@ static bool is_resource_of_one_side(const struct prof_compared *row)
 bool prof_gate_count_differs(const struct prof_compared *row)
 {
     return !is_resource_of_one_side(row) && prof_metric_info(row->family)->exact &&
-           row->reason != PROF_REASON_SAME &&
+           row->reason != PROF_REASON_SAME && row->verdict != PROF_VERDICT_REFUSED &&
            (row->base_value != row->cand_value || row->outside_base != row->outside_cand);
 }
 

@@ -129,6 +129,9 @@ class Overhead(e2e.Case):
         diff = json.loads(self.perfkit("diff", whole.capture, program.capture, "--json").out)
         counts = [m for m in json.dumps(diff).split('"reason": ') if m.startswith('"sampled"')]
         self.assertGreater(len(counts), 0)
+        text = " ".join(self.perfkit("diff", whole.capture, program.capture).out.split())
+        self.assertRegex(text, "[0-9]+ metrics? not compared: a run is a sample of its iterations")
+        self.assertNotIn("Counts and bytes that differ", text)
 
     def test_budgets_that_are_none(self):
         for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", ""):
