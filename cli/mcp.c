@@ -86,9 +86,11 @@ static const struct tool tools[] = {
       {"top", "integer", "rows of each table", "--top", false}}},
     {"findings",
      "What slows the program, the worst first: rule, severity, the most that fixing it saves "
-     "(bound_ns, bound_share of the analysed time), what was seen, the fix, and a place.",
+     "(bound_ns, bound_share of the analysed time; rule_bound_ns in all phases of the program), "
+     "what was seen, the fix, and a place.",
      {"sql", "--json", "--timeout=60s"},
-     "SELECT rule, severity, bound_ns, bound_share, phase, seen, fix, place, name, line FROM "
+     "SELECT rule, severity, bound_ns, bound_share, rule_bound_ns, phase, seen, fix, place, name, "
+     "line FROM "
      "findings",
      {CAPTURE}},
     {"explain",

@@ -104,6 +104,9 @@ class Queries(unittest.TestCase):
     def test_computed_tables(self):
         report = json.loads(subprocess.run([perfkit, "report", path_of("normal"), "--format", "json"], capture_output=True, check=True).stdout)
         self.assertEqual([row["rule"] for row in rows(path_of("normal"), "SELECT rule FROM findings")], [row["rule"] for row in report["findings"]["rows"]])
+        columns = ("rule", "bound_ns", "rule_bound_ns", "rule_phases")
+        self.assertEqual(rows(path_of("normal"), "SELECT %s FROM findings" % ", ".join(columns)),
+                         [{column: row[column] for column in columns} for row in report["findings"]["rows"]])
         self.assertEqual(rows(path_of("normal"), "SELECT max(number) - count(*) AS n FROM iterations"), [{"n": 0}])
 
     def test_formats(self):

@@ -38,6 +38,9 @@ static const struct prof_view_column finding_columns[] = {
     {"bound_ns", "INTEGER", "the most that fixing it saves; NULL = it is not about time"},
     {"bound_share", "REAL", "of the analysed time, 0 to 1"},
     {"alone_ns", "INTEGER", "the same where nothing else is fixed"},
+    {"rule_bound_ns", "INTEGER",
+     "the bounds of all phases of the rule summed; phases below 1 % of the run have no row"},
+    {"rule_phases", "INTEGER", "in which the rule found something"},
     {"bytes", "INTEGER", "of findings about memory"},
     {"confidence", "REAL", "0 to 1"},
     {"hint", "INTEGER", "1 = no fault by itself"},
@@ -140,6 +143,8 @@ static enum prof_status put_finding_values(struct row *row, struct prof_capture 
     put_int(row, finding->bound_ns);
     put_real(row, finding->bound_share);
     put_int(row, finding->alone_ns);
+    put_int(row, finding->rule_bound_ns);
+    put_int(row, (int64_t)finding->phases);
     put_int(row, finding->bytes);
     put_real(row, finding->confidence);
     put_int(row, finding->hint);
