@@ -92,10 +92,13 @@ static void search_iteration(struct run *run)
     struct overhead *thread = &run->overhead;
     struct budget *own = &run->budget;
     uint64_t now = prof_now_ns(), records = atomic_load(&own->records);
+    uint64_t state = atomic_load(&run->scope.control.page->state);
     thread->due_ns = now + SEARCH_NS;
-    if (!control_open(atomic_load(&run->scope.control.page->state))) {
-        own->open_ns *= 2;
+    if (!control_open(state)) {
         own->opened_ns = now;
+        if (!control_paused(run->scope.control.page, state))
+            return; /* `perfkit ctl` closed it */
+        own->open_ns *= 2;
         record_or_not(run, true);
         thread->due_ns = now + own->open_ns;
         return;

@@ -154,10 +154,13 @@ static void *do_when_due(void *data)
     while (!own->ending) {
         struct timespec until = {(time_t)(own->due_ns / 1000000000u),
                                  (long)(own->due_ns % 1000000000u)};
-        if (prof_now_ns() >= own->due_ns)
-            own->due(run);
-        else
+        if (prof_now_ns() < own->due_ns) {
             pthread_cond_timedwait(&own->wake, &own->lock, &until);
+            continue;
+        }
+        pthread_mutex_unlock(&own->lock); /* who ends the thread waits for one call at most */
+        own->due(run);
+        pthread_mutex_lock(&own->lock);
     }
     pthread_mutex_unlock(&own->lock);
     return NULL;

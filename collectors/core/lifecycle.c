@@ -164,6 +164,7 @@ static void in_forked_child(void)
     uint32_t bytes;
     if (!state || !collector_directory())
         return;
+    core_window_forked();
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* fork is no place to end in */
     const char *command = core_command(&bytes);

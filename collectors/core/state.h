@@ -149,6 +149,7 @@ void core_run_born(void);
 
 /* window.c */
 void core_window_born(struct core_state *state, uint64_t now); /* before the epoch is published */
+void core_window_forked(void);   /* in the child, as early as can be */
 void core_window_announce(void); /* and after: what it was at birth, and what the page did since */
 void core_window_follow(void);   /* write down what the control page did */
 void core_window_look(void);     /* and notify the sources */

@@ -19,7 +19,8 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
 
-/* Not wiped by fork: the child has the same page and goes on inside its parent's ranges. */
+/* Not wiped by fork: the child has the same page and goes on inside its parent's ranges. Iterations
+ * it counts anew: it may have none, and is recorded until its first one begins. */
 static struct control_page always = {.state = 1};
 static _Atomic(struct control_page *) the_page; /* NULL = not looked for yet */
 static _Atomic uint32_t ranged; /* enum wire_window_reason of the marks that count, 0 = none do */
@@ -233,18 +234,21 @@ static int64_t random_gap(uint32_t mean)
     return least + (int64_t)((random >> 32) * (uint64_t)(2 * (mean / 2) + 1) >> 32);
 }
 
-/* Threads that have iterations count them together. */
+/* Threads that have iterations count them together: one of them changes what is recorded, the
+ * others go on until it has. */
 void collector_iteration(void)
 {
     uint64_t plan = atomic_load_explicit(&page_now()->sampling, memory_order_relaxed);
-    bool same = atomic_load_explicit(&sampled_by, memory_order_relaxed) == plan;
-    if (same && (plan == 0 || atomic_fetch_sub(&to_come, 1) > 1))
+    uint64_t before = atomic_load_explicit(&sampled_by, memory_order_relaxed);
+    bool same = before == plan;
+    if (same ? plan == 0 || atomic_fetch_sub(&to_come, 1) != 1
+             : !atomic_compare_exchange_strong(&sampled_by, &before, plan))
         return;
-    atomic_store(&sampled_by, plan);
     /* A new plan begins with iterations that are left out: they are what others are compared with.
      */
     bool next = plan != 0 && (!same || !atomic_load_explicit(&left_out, memory_order_relaxed));
-    atomic_store(&to_come, next ? random_gap((uint32_t)plan) : (int64_t)(plan >> 32));
+    int64_t count = next ? random_gap((uint32_t)plan) : (int64_t)(plan >> 32);
+    atomic_store(&to_come, count > 0 ? count : 1);
     if (atomic_exchange(&left_out, next) == next)
         return;
     int saved = errno;
@@ -252,6 +256,12 @@ void collector_iteration(void)
     if (next)
         collector_wake(); /* the helper switches off what costs without being recorded */
     errno = saved;
+}
+
+void core_window_forked(void)
+{
+    atomic_store(&sampled_by, 0);
+    atomic_store(&left_out, false);
 }
 
 /* The time from which the state at birth is recorded: a program may run for long before its first
@@ -286,6 +296,8 @@ static uint64_t state_at(struct control_page *page, uint64_t time)
 void core_window_born(struct core_state *state, uint64_t now)
 {
     struct control_page *page = page_now();
+    if (state->forked)
+        core_window_forked();
     uint64_t since = reported_since(state, page, now);
     state->window_seen = state_at(page, since);
     state->window_inside = inside_now();

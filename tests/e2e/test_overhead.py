@@ -129,9 +129,19 @@ class Overhead(e2e.Case):
         diff = json.loads(self.perfkit("diff", whole.capture, program.capture, "--json").out)
         counts = [m for m in json.dumps(diff).split('"reason": ') if m.startswith('"sampled"')]
         self.assertGreater(len(counts), 0)
-        text = " ".join(self.perfkit("diff", whole.capture, program.capture).out.split())
+        text = " ".join(self.perfkit("diff", whole.capture, program.capture).out.decode().split())
         self.assertRegex(text, "[0-9]+ metrics? not compared: a run is a sample of its iterations")
         self.assertNotIn("Counts and bytes that differ", text)
+
+    def test_stop_before_iterations_are_known(self):
+        """perfkit goes on waiting for them, and ends with the program."""
+        program = self.begin("20%")
+        self.ctl("stop", program)
+        self.go(program, "steps 100 2")
+        self.assertFalse(self.status(program)["recording"])
+        db = self.end(program)
+        self.assert_conserved(db)
+        self.assertEqual(self.one(db, "SELECT count(*) FROM range"), 0)
 
     def test_budgets_that_are_none(self):
         for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", ""):
