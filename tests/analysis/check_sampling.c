@@ -17,6 +17,7 @@
 static struct scene scene;
 static int always, rare;
 static uint64_t random_state;
+static bool wild; /* recording an iteration costs anything */
 static struct prof_estimates estimates;
 static struct prof_findings findings;
 
@@ -51,7 +52,8 @@ static void iterate(bool recorded, const char *name)
         scene_copy(&scene, 0, SCENE_UP, SCENE_PINNED, 4096, 1000, true);
     if (recorded)
         scene_sync(&scene);
-    scene_host(&scene, scene.ranges[0] + (recorded ? 13 : 10) * MS - scene.host);
+    int64_t added = recorded ? 3 * MS + (wild ? drawn(60 * MS) : 0) : 0;
+    scene_host(&scene, scene.ranges[0] + 10 * MS + added - scene.host);
     scene_pop(&scene);
 }
 
@@ -182,6 +184,57 @@ START_TEST(too_few)
 }
 END_TEST
 
+/* However wide intervals of few rows are: an iteration takes some time, and what was recorded
+ * happened. */
+START_TEST(wide_intervals_are_possible)
+{
+    int cut = 0;
+    wild = true;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct prof_capture *capture = sample(seed, 2, 4, 1, 8, false);
+        const struct prof_overhead *o = &findings.overhead;
+        ck_assert_int_eq(o->source, PROF_OVERHEAD_SAMPLED);
+        ck_assert_double_ge(o->low, 0);
+        ck_assert_double_le(o->low, o->ratio);
+        cut += o->low == 0;
+        for (size_t i = 0; i < findings.count; i++)
+            ck_assert_int_le(findings.rows[i].net_least_ns, findings.rows[i].net_most_ns);
+        for (size_t i = 0; i < estimates.count; i++)
+            ck_assert_double_ge(estimates.rows[i].count.low, (double)estimates.rows[i].recorded);
+        done(capture);
+    }
+    wild = false;
+    ck_assert_int_gt(cut, 0);
+}
+END_TEST
+
+/* What another thread begins at the moment of a change names no iteration. */
+START_TEST(one_stray_range)
+{
+    struct prof_error err = {0};
+    random_state = 9;
+    memset(&truth, 0, sizeof truth);
+    scene_open(&scene, "cuda", "gpu");
+    always = scene_config(&scene, "always", 64, 256, 32);
+    rare = scene_config(&scene, "rare", 64, 256, 32);
+    for (int i = 0; i < 40; i++) {
+        if (i % 10 == 4 || i % 10 == 0)
+            mark(i % 10 == 0);
+        if (i == 4) {
+            scene_push(&scene, "a");
+            scene_pop(&scene);
+        }
+        iterate(i % 10 < 4, "step");
+    }
+    struct prof_capture *capture = scene_close(&scene);
+    ck_assert_msg(!prof_estimates(capture, &estimates, &err), "%s", err.message);
+    ck_assert_msg(!prof_findings(capture, NULL, &findings, &err), "%s", err.message);
+    ck_assert_int_eq(estimates.recorded, 16);
+    ck_assert_int_eq(estimates.iterations, 40);
+    done(capture);
+}
+END_TEST
+
 /* Another process that leaves out everything takes nothing from the first one. */
 START_TEST(processes_are_kept_apart)
 {
@@ -259,6 +312,8 @@ int main(void)
     tcase_add_loop_test(core, intervals_hold_the_truth, 0, 3);
     tcase_add_test(core, the_cost_comes_back);
     tcase_add_test(core, too_few);
+    tcase_add_test(core, wide_intervals_are_possible);
+    tcase_add_test(core, one_stray_range);
     tcase_add_test(core, processes_are_kept_apart);
     tcase_add_test(core, strange_windows);
     suite_add_tcase(suite, core);

@@ -127,9 +127,10 @@ static bool add_estimated_event(void *user, const struct prof_event_row *event)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Of one quantity of a subject: in all, of what is sampled, and the squares of residuals. */
+/* Of one quantity of a subject: in all, of what is sampled, as recorded, and the squares of
+ * residuals. */
 struct sum {
-    double all, sampled, squares, absent;
+    double all, sampled, recorded, squares;
 };
 
 static void sum_cells(const struct work *w, struct sum *counts, struct sum *times)
@@ -142,6 +143,7 @@ static void sum_cells(const struct work *w, struct sum *counts, struct sum *time
         double weight = row ? row->stands_for / row->recorded : 1;
         for (size_t q = 0; q < 2; q++) {
             of[q]->all += weight * y[q];
+            of[q]->recorded += y[q];
             of[q]->sampled += weight > 1 ? weight * y[q] : 0;
         }
     }
@@ -191,8 +193,7 @@ static struct prof_estimate estimate_of(const struct work *w, const struct sum *
         return out;
     double squares = sum->squares > 0 ? sum->squares : 0; /* rounding */
     double error = n > 1 ? sqrt(n / (n - 1) * squares) * prof_t_quantile(0.025, n - 1) : INFINITY;
-    double exact = sum->all - sum->sampled;
-    out.low = fmax(sum->all - error, exact);
+    out.low = fmax(sum->all - error, sum->recorded);
     out.high = sum->all + error;
     return out;
 }

@@ -5,7 +5,6 @@
  * The time of an iteration is from its begin to the next one's. Means, not medians, because a
  * program may do something longer every so many iterations; but a time counts at most MOST times
  * the median, so that a hiccup of the machine is no cost. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,8 @@
 #define LEAST_ROWS 3
 #define LEAST_CLEAR 2 /* iterations that nothing of the row before them slows */
 #define MOST 10
-#define WARM 64 /* iterations: of more in the first row, only the last count */
+#define ENOUGH_BEGINS 8 /* of iterations in one gap: they have the name */
+#define WARM 64         /* iterations: of more in the first row, only the last count */
 
 /* ---- stretches ------------------------------------------------------------------------------- */
 
@@ -155,7 +155,7 @@ static void sum_stretches(const struct prof_stretches *list, struct prof_overhea
     }
     double error = sqrt(n / (n - 1) * squares) / bare * prof_t_quantile(0.025, n - 1);
     out->source = PROF_OVERHEAD_SAMPLED;
-    out->low = 1 + share - error;
+    out->low = fmax(1 + share - error, 0); /* no iteration takes less */
     out->high = 1 + share + error;
 }
 
@@ -224,10 +224,11 @@ static enum prof_status read_gaps(struct prof_capture *capture, struct prof_samp
     enum prof_status status = prof_query(
         capture,
         "SELECT process, start, begins, reason FROM recording WHERE start NOT NULL AND process IN "
-        "(SELECT process FROM recording WHERE reason = 7) ORDER BY process, start, id",
+        "(SELECT process FROM recording WHERE reason = ?1) ORDER BY process, start, id",
         &row, err);
     if (status)
         return status;
+    sqlite3_bind_int(row, 1, WIRE_WINDOW_SAMPLE);
     while (ok && prof_row(row)) {
         int64_t process = prof_column_int(row, 0), time = prof_column_int(row, 1);
         if (open)
@@ -246,38 +247,40 @@ static enum prof_status read_gaps(struct prof_capture *capture, struct prof_samp
     return status || ok ? status : prof_out_of_memory(err);
 }
 
-/* In a gap only iterations are recorded. Of several names a number makes the difference. */
+/* In a gap only iterations are recorded, and what another thread began at that moment: the name
+ * that is there most often, without the number that tells instances apart. */
 static enum prof_status find_sampled_range(struct prof_capture *capture,
                                            struct prof_sampled *sampled, struct prof_error *err)
 {
     sqlite3_stmt *row;
     struct prof_iteration_range *range = &sampled->range;
+    int64_t most = 0;
     enum prof_status status = prof_query(
         capture,
-        "SELECT min(value), max(value), ifnull((SELECT value FROM string WHERE id = domain), '') "
+        "SELECT rtrim(value, '0123456789') AS stem, min(value), count(DISTINCT value) > 1, "
+        "count(*), ifnull((SELECT value FROM string WHERE id = domain), '') "
         "FROM range JOIN string ON string.id = range.name JOIN thread ON thread.id = thread "
-        "WHERE thread.process = ?1 AND range.start >= ?2 AND range.start < ?3",
+        "WHERE thread.process = ?1 AND range.start >= ?2 AND range.start < ?3 "
+        "GROUP BY stem, domain ORDER BY count(*) DESC LIMIT 1",
         &row, err);
     if (status)
         return status;
-    for (size_t i = 0; i < sampled->count && !range->name[0]; i++) {
+    for (size_t i = 0; i < sampled->count; i++) {
         const struct prof_sampled_process *p = &sampled->list[i];
-        for (size_t g = 0; g < p->gaps.count && g < 4 && !range->name[0]; g++) {
+        for (size_t g = 0; g < p->gaps.count && g < 4 && most < ENOUGH_BEGINS; g++) {
             sqlite3_bind_int64(row, 1, p->process);
             sqlite3_bind_int64(row, 2, p->gaps.data[g].begin);
             sqlite3_bind_int64(row, 3, p->gaps.data[g].end);
-            const char *least = prof_row(row) ? (const char *)sqlite3_column_text(row, 0) : NULL;
-            if (least && strlen(least) < sizeof range->name) {
-                strcpy(range->name, least);
-                range->numbered = strcmp(least, (const char *)sqlite3_column_text(row, 1)) != 0;
-                snprintf(range->domain, sizeof range->domain, "%s", sqlite3_column_text(row, 2));
+            if (prof_row(row) && prof_column_int(row, 3) > most) {
+                most = prof_column_int(row, 3);
+                range->numbered = sqlite3_column_int(row, 2) != 0;
+                snprintf(range->name, sizeof range->name, "%s",
+                         sqlite3_column_text(row, range->numbered ? 0 : 1));
+                snprintf(range->domain, sizeof range->domain, "%s", sqlite3_column_text(row, 4));
             }
             sqlite3_reset(row);
         }
     }
-    size_t length = strlen(range->name);
-    while (range->numbered && length && isdigit((unsigned char)range->name[length - 1]))
-        range->name[--length] = '\0';
     return prof_query_end(capture, row, err);
 }
 
