@@ -107,13 +107,14 @@ static char *read_query(void)
     return text;
 }
 
+/* One word that no ready query has is NULL: it is no SQL. */
 static const char *ready_sql(const char *text)
 {
     const struct prof_sql_ready *ready;
     for (size_t i = 0; (ready = prof_sql_ready(i)); i++)
         if (!strcmp(ready->name, text))
             return ready->sql;
-    return text;
+    return *text && !text[strcspn(text, " \t\n;(")] ? NULL : text;
 }
 
 static enum prof_status print_query(const char *path, const char *query, uint64_t limit_ns,
@@ -121,9 +122,14 @@ static enum prof_status print_query(const char *path, const char *query, uint64_
 {
     struct prof_capture *capture = NULL;
     struct prof_sql *sql = NULL;
-    enum prof_status status = cli_open_capture("sql", path, &capture, err);
+    const char *text = ready_sql(query);
+    enum prof_status status =
+        text ? cli_open_capture("sql", path, &capture, err)
+             : prof_fail(err, PROF_INVALID,
+                         "%s: no such file and no ready query: `perfkit sql --list` prints these",
+                         query);
     if (!status)
-        status = prof_sql_open(capture, ready_sql(query), limit_ns, &sql, err);
+        status = prof_sql_open(capture, text, limit_ns, &sql, err);
     if (!status)
         status = prof_report_put_sql(output, sql, err);
     prof_sql_close(sql);

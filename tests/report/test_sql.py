@@ -136,6 +136,10 @@ class Queries(unittest.TestCase):
             self.assertEqual(done.returncode, 2, (query, done.stdout, done.stderr))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertEqual(content("normal"), before)
+        for words in ((path_of("normal"), "top_kernel"), ("nosuch.sqlite",), ("/nosuch/x.sqlite",)):
+            done = sql(*words, cwd=work)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(words[-1] + ": no such file and no ready query", done.stderr)
 
     def test_ends_in_time(self):
         done = sql("--timeout", "200ms", path_of("normal"), "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r")
