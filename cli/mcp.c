@@ -5,12 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,13 +20,15 @@
 #include "cli/command.h"
 #include "cli/find_capture.h"
 #include "libprof/base/array.h"
+#include "libprof/base/clock.h"
 #include "libprof/base/document.h"
 #include "libprof/include/prof.h"
 
-#define MOST_REQUEST (1u << 20)   /* bytes of a line */
-#define MOST_ANSWER 15000u        /* of a text, as JSON writes it: messages stay below 16 KiB */
-#define MOST_SECONDS 120          /* of a tool */
-#define MOST_PRINTED (256u << 20) /* bytes; a query can return endless rows */
+#define MOST_REQUEST (1u << 20)     /* bytes of a line */
+#define MOST_ANSWER 15000u          /* of a text, as JSON writes it: messages stay below 16 KiB */
+#define MOST_SECONDS 120            /* of a tool */
+#define MOST_PRINTED (256u << 20)   /* bytes; a query can return endless rows */
+#define MOST_TEMPORARY (4ull << 30) /* bytes of a file that a query sorts in */
 #define MOST_WORDS 32
 
 enum rpc_code {
@@ -171,73 +173,96 @@ static bool add_answer(struct answer *answer, const char *text, size_t length)
     return true;
 }
 
-static bool add_file(struct answer *answer, int fd)
+/* Both outputs of a tool, until it has closed them; NULL, or why it is to be stopped. */
+static const char *read_outputs(const int fds[2], struct answer *texts[2])
 {
-    char piece[4096];
-    ssize_t got;
-    for (lseek(fd, 0, SEEK_SET); (got = read(fd, piece, sizeof piece)) > 0;)
-        if (!add_answer(answer, piece, (size_t)got))
-            return false;
-    return got == 0;
+    struct pollfd ends[2] = {{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
+    const uint64_t end_ns = prof_now_ns() + MOST_SECONDS * 1000000000ull;
+    char piece[16384];
+    while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+        uint64_t now_ns = prof_now_ns();
+        if (now_ns >= end_ns)
+            return "it took too long";
+        if (poll(ends, 2, (int)((end_ns - now_ns) / 1000000 + 1)) < 0)
+            continue;
+        for (int i = 0; i < 2; i++) {
+            ssize_t got = ends[i].revents ? read(ends[i].fd, piece, sizeof piece) : -1;
+            if (got > 0 && texts[i]->text.count + (size_t)got > MOST_PRINTED)
+                return "its answer is too long";
+            if (got > 0 && !add_answer(texts[i], piece, (size_t)got))
+                return "out of memory";
+            if (ends[i].revents && got <= 0)
+                ends[i].fd = -1; /* which poll() passes over */
+        }
+    }
+    return NULL;
 }
 
-/* Wait for the child, at most MOST_SECONDS; SIGCHLD is blocked. Its exit status, or minus the
- * signal that ended it. */
-static int wait_for_tool(pid_t pid)
+/* A process of perfkit whose standard output and standard error are outs[1] and errs[1]. */
+static bool spawn_tool(char *const argv[], const int outs[2], const int errs[2], pid_t *pid)
 {
-    const struct timespec limit = {.tv_sec = MOST_SECONDS};
-    sigset_t child;
-    int status = 0;
-    pid_t ended;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    while (!(ended = waitpid(pid, &status, WNOHANG)))
-        if (sigtimedwait(&child, NULL, &limit) < 0 && errno == EAGAIN)
-            kill(pid, SIGKILL);
-    return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    posix_spawn_file_actions_t files;
+    extern char **environ;
+    if (posix_spawn_file_actions_init(&files))
+        return false;
+    bool ran = !posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) &&
+               !posix_spawn_file_actions_adddup2(&files, outs[1], STDOUT_FILENO) &&
+               !posix_spawn_file_actions_adddup2(&files, errs[1], STDERR_FILENO) &&
+               !posix_spawn(pid, "/proc/self/exe", &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return ran;
+}
+
+static void close_pipe(int ends[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    ends[0] = ends[1] = -1;
 }
 
 /* Standard output of a command line of perfkit, standard error where it failed. False: it could not
  * be run. */
 static bool run_tool(char *const argv[], struct answer *answer)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
+    struct answer complaint = {.failed = false};
+    int outs[2] = {-1, -1}, errs[2] = {-1, -1}, status = 0;
+    const char *stopped = NULL;
     pid_t pid;
-    int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC);
-    extern char **environ;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-    bool ran = out >= 0 && err >= 0 &&
-               !posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ);
-    const struct rlimit most = {MOST_PRINTED, MOST_PRINTED};
-    if (ran)
+    bool ran =
+        !pipe2(outs, O_CLOEXEC) && !pipe2(errs, O_CLOEXEC) && spawn_tool(argv, outs, errs, &pid);
+    if (ran) {
+        const struct rlimit most = {MOST_TEMPORARY, MOST_TEMPORARY};
         prlimit(pid, RLIMIT_FSIZE, &most, NULL);
-    int status = ran ? wait_for_tool(pid) : -1;
-    const char *stopped = lseek(out, 0, SEEK_END) >= MOST_PRINTED ? "its answer is too long"
-                          : status == -SIGKILL                    ? "it took too long"
-                          : status < 0                            ? "it was ended by a signal"
-                                                                  : NULL;
-    /* The gate ends with its verdict: 1 and above are answers where something was printed. */
-    ran = ran && (stopped || add_file(answer, out));
-    answer->failed = stopped || (status != 0 && (!answer->text.count || status == CLI_USAGE));
-    if (ran && !stopped && (status != 0 || !answer->text.count))
-        ran = add_file(answer, err);
-    char line[64];
-    if (ran && stopped)
+        close(outs[1]);
+        close(errs[1]);
+        outs[1] = errs[1] = -1;
+        stopped =
+            read_outputs((int[2]){outs[0], errs[0]}, (struct answer *[2]){answer, &complaint});
+        if (stopped)
+            kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (!stopped && WIFSIGNALED(status))
+            stopped = "it was ended by a signal";
+    }
+    close_pipe(outs);
+    close_pipe(errs);
+    if (stopped) {
+        char line[64];
+        answer->text.count = 0;
+        answer->failed = true;
         ran =
             add_answer(answer, line, (size_t)snprintf(line, sizeof line, "stopped: %s\n", stopped));
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    close(out);
-    close(err);
+    } else if (ran) {
+        /* The gate ends with its verdict: 1 and above are answers where something was printed. */
+        int code = WEXITSTATUS(status);
+        bool printed = answer->text.count > 0;
+        answer->failed = code != 0 && (!printed || code == CLI_USAGE);
+        if ((code != 0 || !printed) && complaint.text.count)
+            ran = add_answer(answer, complaint.text.data, complaint.text.count);
+    }
+    prof_array_free(&complaint.text);
     return ran;
 }
 
@@ -577,12 +602,9 @@ static int mcp_run(const struct cli_command *command, int argc, char **argv)
     int exit_status, c;
     PROF_ARRAY(char) line = {0};
     bool ok = true;
-    sigset_t child;
     if (!cli_parse(command, argc, argv, NULL, &operands, &exit_status))
         return exit_status;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
+    signal(SIGCHLD, SIG_DFL); /* who starts it may ignore it: how tools ended would be unknown */
     do {
         c = getchar();
         if (c != '\n' && c != EOF) {

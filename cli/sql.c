@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "cli/command.h"
 #include "cli/find_capture.h"
 #include "libprof/include/prof_sql.h"
@@ -13,6 +15,7 @@
 #include "report/writers.h"
 
 #define MAX_WIDTH 10000         /* of a line that no terminal shows */
+#define MAX_HEAP (512ll << 20)  /* bytes of SQLite's: one row may have 2000 cells of 16 MiB */
 #define MAX_QUERY (1024 * 1024) /* bytes on standard input */
 
 struct sql_options {
@@ -123,6 +126,7 @@ static enum prof_status print_query(const char *path, const char *query, uint64_
     struct prof_capture *capture = NULL;
     struct prof_sql *sql = NULL;
     const char *text = ready_sql(query);
+    sqlite3_hard_heap_limit64(MAX_HEAP);
     enum prof_status status =
         text ? cli_open_capture("sql", path, &capture, err)
              : prof_fail(err, PROF_INVALID,

@@ -40,18 +40,27 @@ static enum prof_report_unit sql_column_unit(const char *name, const struct prof
     return first && first->kind == PROF_SQL_REAL ? PROF_UNIT_RATIO : PROF_UNIT_NUMBER;
 }
 
-/* Names may repeat, and members of a JSON object may not: the second `count` is `count_2`. */
+static bool is_key_taken(const struct result *r, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (!strcmp(r->keys[i], r->keys[at]))
+            return true;
+    return false;
+}
+
+/* Any text may be a name, and names may repeat, which members of a JSON object may not: the second
+ * `count` is `count_2`. */
 static void name_column(struct result *r, size_t at)
 {
+    char clean[KEY_BYTES - 16];
     unsigned number = 1;
     const char *name = prof_sql_name(r->sql, at);
-    snprintf(r->keys[at], KEY_BYTES, "%.*s", prof_report_head(name, KEY_BYTES - 16), name);
+    prof_report_clean_into(name, clean, sizeof clean);
     for (size_t i = 0; i < at; i++)
-        if (!strcmp(r->keys[i], r->keys[at])) {
-            snprintf(r->keys[at], KEY_BYTES, "%.*s_%u", prof_report_head(name, KEY_BYTES - 16),
-                     name, ++number);
-            i = SIZE_MAX; /* from the first again */
-        }
+        number += !strcmp(prof_sql_name(r->sql, i), name);
+    snprintf(r->keys[at], KEY_BYTES, number > 1 ? "%s_%u" : "%s", clean, number);
+    while (is_key_taken(r, at))
+        snprintf(r->keys[at], KEY_BYTES, "%s_%u", clean, ++number);
     r->columns[at] =
         (struct prof_report_column){.key = r->keys[at],
                                     .title = r->keys[at],

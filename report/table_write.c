@@ -168,8 +168,10 @@ static void csv_head(struct prof_report_output *o)
         fprintf(out, "%s%s\r\n", o->tables ? "\r\n" : "", o->table->name);
     if (!o->table->nsys && !o->bare)
         fputs("table,", out);
-    for (const struct prof_report_column *column = o->table->columns; column->key; column++)
-        fprintf(out, "%s%s", column == o->table->columns ? "" : ",", column->key);
+    for (const struct prof_report_column *column = o->table->columns; column->key; column++) {
+        fputs(column == o->table->columns ? "" : ",", out);
+        put_csv_field(out, column->key);
+    }
     fputs("\r\n", out);
 }
 
@@ -340,8 +342,11 @@ static void markdown_head(struct prof_report_output *o)
         fprintf(out, "%s\n\n", line);
     }
     for (const struct prof_report_column *column = table->columns; column->key; column++) {
-        if (in_markdown(o, column))
-            fprintf(out, "| %s ", column->title);
+        if (!in_markdown(o, column))
+            continue;
+        fputs("| ", out);
+        prof_report_markdown_prose(out, column->title);
+        fputc(' ', out);
     }
     fputs("|\n", out);
     for (const struct prof_report_column *column = table->columns; column->key; column++) {

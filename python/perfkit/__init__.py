@@ -14,6 +14,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import threading
 
 try:
     import numpy
@@ -105,10 +106,10 @@ class _Result:
     """What libprof allocated for a query: arrays of NumPy on it are not copies, and keep it."""
 
     def __init__(self):
-        self.arrays = _Arrays()
+        self.arrays, self.free = _Arrays(), _prof().prof_sql_arrays_free # at the end of Python there are no globals
 
     def __del__(self):
-        _library.prof_sql_arrays_free(ctypes.byref(self.arrays))
+        self.free(self.arrays)
 
     def numbers(self, pointer):
         rows = self.arrays.rows
@@ -123,10 +124,10 @@ _Column = collections.namedtuple("_Column", "kind values texts")
 
 
 class Capture:
-    """An open capture. Not for several threads at once; close it, or use it in a with statement."""
+    """An open capture. Threads that use it wait for each other; close it, or use it in a with statement."""
 
     def __init__(self, path):
-        self._handle = ctypes.c_void_p()
+        self._handle, self._lock = ctypes.c_void_p(), threading.Lock()
         error = _Error()
         _check(_prof().prof_open(os.fsencode(path), ctypes.byref(self._handle), ctypes.byref(error)), error)
 
@@ -141,14 +142,16 @@ class Capture:
             self.close()
 
     def close(self):
-        if self._handle:
-            _prof().prof_close(self._handle)
-            self._handle = ctypes.c_void_p()
+        with self._lock:
+            if self._handle:
+                _prof().prof_close(self._handle)
+                self._handle = ctypes.c_void_p()
 
     def refresh(self):
         """Of a capture that is being recorded: look at what has come since."""
         error = _Error()
-        _check(_prof().prof_refresh(self._open(), ctypes.byref(error)), error)
+        with self._lock:
+            _check(_prof().prof_refresh(self._open(), ctypes.byref(error)), error)
 
     def _open(self):
         if not self._handle:

@@ -141,6 +141,17 @@ class Mcp(unittest.TestCase):
         self.assertTrue(failed)
         self.assertEqual(text, "stopped: its answer is too long\n")
 
+    def test_sorting_more_than_an_answer_may_have(self):
+        """What a query sorts lies in a file, which may be larger than what it prints."""
+        query = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300) SELECT count(DISTINCT randomblob(1000000)) AS n FROM c"
+        self.assertEqual(self.server.rows("sql", capture=path_of("normal"), query=query), [{"n": 300}])
+
+    def test_a_parent_that_ignores_its_children(self):
+        """Says nothing about the tools: one that fails is an error."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "explain", "arguments": {"rule": "none"}}}
+        done = subprocess.run(["bash", "-c", "trap '' CHLD; exec \"$0\" mcp", perfkit], input=json.dumps(request).encode(), capture_output=True, check=True)
+        self.assertTrue(json.loads(done.stdout)["result"]["isError"])
+
     def test_nothing_is_written(self):
         for query in ("DELETE FROM kernel", "ATTACH '/tmp/x' AS x", "PRAGMA journal_mode=WAL"):
             self.assertTrue(self.server.text("sql", capture=path_of("normal"), query=query)[1], query)

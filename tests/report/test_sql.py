@@ -141,6 +141,21 @@ class Queries(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(words[-1] + ": no such file and no ready query", done.stderr)
 
+    def test_names_of_columns_are_any_text(self):
+        query = 'SELECT 1 AS "a\033[31m|b", 2 AS "x,y", 3 AS a, 4 AS a, 5 AS a, 6 AS a_2'
+        clean = ["a\\x1b[31m|b", "x,y", "a", "a_2", "a_3", "a_2_2"]
+        self.assertEqual(list(rows(path_of("empty"), query)[0]), clean)
+        for form in ("text", "markdown", "csv"):
+            self.assertNotIn("\033", sql("--format", form, path_of("empty"), query).stdout, form)
+        self.assertEqual(next(csv.reader(io.StringIO(sql("--format", "csv", path_of("empty"), query).stdout))), clean)
+        head, line = sql("--format", "markdown", path_of("empty"), query).stdout.splitlines()[:2]
+        self.assertEqual(head.replace("\\|", "").count("|"), line.count("|"))
+
+    def test_a_row_of_large_cells_is_refused(self):
+        done = sql("--json", path_of("empty"), "SELECT " + ",".join("randomblob(16000000)" for _ in range(50)))
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("out of memory", done.stderr)
+
     def test_ends_in_time(self):
         done = sql("--timeout", "200ms", path_of("normal"), "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r")
         self.assertEqual(done.returncode, 1, done.stderr)

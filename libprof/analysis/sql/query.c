@@ -8,8 +8,8 @@
 #include "libprof/base/map.h"
 #include "libprof/include/prof_sql.h"
 
-#define STEPS_BETWEEN_LOOKS 10000 /* of SQLite's machine: some 100 us */
-#define LONGEST_VALUE (16 << 20)  /* bytes that a statement may put together in one cell */
+#define STEPS_BETWEEN_LOOKS 500  /* of SQLite's machine: some 5 us, or as many of its long texts */
+#define LONGEST_VALUE (16 << 20) /* bytes that a statement may put together in one cell */
 
 struct prof_sql {
     struct prof_capture *capture;
