@@ -160,9 +160,15 @@ class Capture:
 
     def _columns(self, query, timeout, limit):
         """Name -> _Column: values are numbers or, of texts, indices into `texts` (-1 = NULL)."""
+        with self._lock:
+            return self._columns_alone(query, timeout, limit)
+
+    def _columns_alone(self, query, timeout, limit):
         prof, statement, error, kept = _prof(), ctypes.c_void_p(), _Error(), _Result()
         result = kept.arrays
         nanoseconds = int(timeout * 1e9) if timeout else 0
+        if "\0" in query:
+            raise ValueError("a query has no NUL")
         _check(prof.prof_sql_open(self._open(), query.encode(), nanoseconds, ctypes.byref(statement), ctypes.byref(error)), error)
         try:
             _check(prof.prof_sql_arrays(statement, limit if limit is not None else ctypes.c_size_t(-1).value, ctypes.byref(result),

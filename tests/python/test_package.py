@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import unittest
 
 library, exports, package, tool, source, work = [os.path.abspath(a) for a in sys.argv[1:7]]
@@ -123,6 +124,8 @@ class Faults(unittest.TestCase):
                 perfkit.open(path)
             self.assertIn(word, str(caught.exception))
         capture = perfkit.open(path_of("normal"))
+        with self.assertRaises(ValueError):
+            capture.sql("SELECT 1\0; DELETE FROM kernel")
         for query in ("DELETE FROM kernel", "SELECT nothing", ""):
             with self.assertRaises(perfkit.Error):
                 capture.sql(query)
@@ -134,6 +137,23 @@ class Faults(unittest.TestCase):
         capture.close()
         with self.assertRaises(ValueError):
             capture.sql("SELECT 1")
+
+    def test_threads_share_a_capture(self):
+        """As many rows as one thread sees."""
+        seen, path = [], path_of("normal")
+        with perfkit.open(path) as capture:
+            alone = (len(capture.findings()), len(capture.kernels()))
+            threads = [threading.Thread(target=lambda: seen.extend((len(capture.findings()), len(capture.kernels())) for _ in range(5))) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(seen, [alone] * 20)
+
+    def test_arrays_that_live_to_the_end(self):
+        done = subprocess.run([sys.executable, "-c", f"import perfkit; capture = perfkit.open({path_of('normal')!r}); rows = capture._columns('SELECT id FROM kernels', "
+                               "None, None)"], capture_output=True, text=True, check=False, env=dict(os.environ, PYTHONPATH=package))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_recording_where_nobody_records(self):
         with perfkit.recording() as started:
