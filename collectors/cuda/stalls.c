@@ -36,7 +36,6 @@
     65536u /* that the last fetch brings at once; memory that is not used is not there */
 #define FETCH_TICKS 5u
 #define MOST_FETCHES 4096u
-#define MOST_CUBIN_BYTES (256u << 20)
 #define MOST_CUBINS_BYTES (1ull << 30) /* written by a process */
 #define WORKER_PAUSE_MS 100u           /* CUPTI's default */
 #define COPIED_BYTES (64u << 20)       /* of cubins, which may be gone when they are wanted */
@@ -183,7 +182,7 @@ static void keep_cubin(uint64_t hash)
     const char *folder = collector_directory();
     struct loaded_cubin *cubin = cubin_find(hash, false);
     if (!folder || !cubin || cubin->written || !atomic_load(&cubin->at) ||
-        cubin->bytes > MOST_CUBIN_BYTES || cubin->bytes > MOST_CUBINS_BYTES - written_bytes)
+        cubin->bytes > WIRE_CUBIN_BYTES || cubin->bytes > MOST_CUBINS_BYTES - written_bytes)
         return;
     cubin->written = true;
     snprintf(path, sizeof path, "%s/%016llx.cubin", folder, (unsigned long long)hash);

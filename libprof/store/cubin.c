@@ -6,134 +6,105 @@
  * code was inlined; lines are given in the function itself, where a reader looks for them.
  *
  * The file was written by a foreign process: every offset is checked. */
-#include <elf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "libprof/base/array.h"
+#include "libprof/base/elf_image.h"
+#include "libprof/base/regular.h"
 #include "libprof/store/cubin.h"
 #include "libprof/wire/sampler.h"
 
-#define MOST_BYTES (512l << 20)
-#define MOST_ROWS 50000000u
+/* More of them is not read: a few bytes of a file can make many. */
+#define MOST_ROWS 4000000u
+#define MOST_FILES 1000000u
+#define MOST_RELOCATIONS 4000000u
 #define MOST_INLINED 64 /* levels */
+#define MOST_NAME 4096
 #define OP_INLINED                                                                                 \
     0x90 /* extended operation: number of the row of the call, name; for all rows on */
 
 struct line_row {
-    uint32_t function; /* index of its section, 0 = none */
-    uint32_t line, file, program;
-    uint32_t sequence; /* index of its first row */
     uint64_t offset;
-    uint32_t caller; /* number of a row of the same sequence, from 1; 0 = not inlined */
-    bool end;        /* of the code that the rows before it describe */
+    uint32_t function; /* index of its section, 0 = none */
+    uint32_t line;
+    uint32_t file;     /* index of files from 1, 0 = none */
+    uint32_t sequence; /* index of its first row */
+    uint32_t caller;   /* number of a row of the same sequence, from 1; 0 = not inlined */
+    bool end;          /* of the code that the rows before it describe */
 };
 
-struct line_program {
-    const uint8_t *directories, *files, *end;
+/* The code of a row that has any, which ends where the next row begins. */
+struct line_range {
+    uint64_t offset;
+    uint32_t function, row;
+};
+
+struct line_file {
+    const char *folder, *name;
+};
+
+/* Of the 8 bytes at `at` of .debug_line. */
+struct relocation {
+    uint64_t at, addend;
+    uint32_t section;
 };
 
 struct prof_cubin {
     uint8_t *data;
-    size_t bytes;
-    const Elf64_Shdr *sections; /* copied: the file's may lie unaligned */
-    size_t section_count;
+    struct elf_image image;
     PROF_ARRAY(struct line_row) rows;
-    PROF_ARRAY(struct line_program) programs;
-    /* Of the last function: its section and its rows. */
-    char function[4096];
-    uint32_t section;
-    size_t first, end;
-    char path[4096];
+    PROF_ARRAY(struct line_range) ranges; /* in order */
+    PROF_ARRAY(struct line_file) files;
+    PROF_ARRAY(const char *) folders;          /* of the program that is being read */
+    PROF_ARRAY(struct relocation) relocations; /* in order */
+    char *function;                            /* the last one: name of its section */
+    uint32_t section;                          /* and the number, 0 = none */
+    char path[MOST_NAME];
 };
 
-/* ---- sections */
+/* ---- relocations */
 
-static const uint8_t *section_data(const struct prof_cubin *cubin, const Elf64_Shdr *section)
+static int by_relocated(const void *a, const void *b)
 {
-    if (section->sh_type == SHT_NOBITS || section->sh_offset > cubin->bytes ||
-        section->sh_size > cubin->bytes - section->sh_offset)
-        return NULL;
-    return cubin->data + section->sh_offset;
+    const struct relocation *x = a, *y = b;
+    return PROF_COMPARE(x->at, y->at);
 }
 
-/* A text of a section of texts; "" when it has none there. */
-static const char *text_at(const struct prof_cubin *cubin, size_t section, uint64_t at)
+static bool read_relocations(struct prof_cubin *cubin, uint32_t of)
 {
-    const uint8_t *data =
-        section < cubin->section_count ? section_data(cubin, &cubin->sections[section]) : NULL;
-    uint64_t size = data ? cubin->sections[section].sh_size : 0;
-    return at < size && memchr(data + at, '\0', size - at) ? (const char *)data + at : "";
-}
-
-static size_t section_named(const struct prof_cubin *cubin, size_t names, const char *prefix,
-                            const char *name)
-{
-    size_t length = strlen(prefix);
-    for (size_t i = 1; i < cubin->section_count; i++) {
-        const char *text = text_at(cubin, names, cubin->sections[i].sh_name);
-        if (strncmp(text, prefix, length) == 0 && strcmp(text + length, name) == 0)
-            return i;
-    }
-    return 0;
-}
-
-static size_t section_names(const struct prof_cubin *cubin)
-{
-    Elf64_Ehdr head;
-    memcpy(&head, cubin->data, sizeof head);
-    return head.e_shstrndx;
-}
-
-static bool read_sections(struct prof_cubin *cubin)
-{
-    Elf64_Ehdr head;
-    if (cubin->bytes < sizeof head)
-        return false;
-    memcpy(&head, cubin->data, sizeof head);
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-        head.e_shentsize != sizeof(Elf64_Shdr) || head.e_shoff > cubin->bytes ||
-        head.e_shnum > (cubin->bytes - head.e_shoff) / sizeof(Elf64_Shdr))
-        return false;
-    Elf64_Shdr *sections = calloc(head.e_shnum ? head.e_shnum : 1, sizeof *sections);
-    if (!sections)
-        return false;
-    memcpy(sections, cubin->data + head.e_shoff, head.e_shnum * sizeof *sections);
-    cubin->sections = sections;
-    cubin->section_count = head.e_shnum;
-    return true;
-}
-
-/* The section of the symbol that the 8 bytes at `at` of section `of` are relocated to; 0 = none. */
-static uint32_t relocated_section(const struct prof_cubin *cubin, size_t of, uint64_t at,
-                                  uint64_t *addend)
-{
-    for (size_t i = 1; i < cubin->section_count; i++) {
-        const Elf64_Shdr *section = &cubin->sections[i];
-        const uint8_t *data = section_data(cubin, section);
-        bool rela = section->sh_type == SHT_RELA;
+    Elf64_Shdr section, symbols;
+    for (uint32_t i = 1; elf_image_section(&cubin->image, i, &section); i++) {
+        bool rela = section.sh_type == SHT_RELA;
         size_t size = rela ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-        if ((!rela && section->sh_type != SHT_REL) || section->sh_info != of || !data ||
-            section->sh_link >= cubin->section_count)
+        const uint8_t *data = elf_image_bytes(&cubin->image, &section), *symbol_data;
+        if ((!rela && section.sh_type != SHT_REL) || section.sh_info != of || !data ||
+            !elf_image_section(&cubin->image, section.sh_link, &symbols) ||
+            !(symbol_data = elf_image_bytes(&cubin->image, &symbols)))
             continue;
-        const Elf64_Shdr *symbols = &cubin->sections[section->sh_link];
-        const uint8_t *symbol_data = section_data(cubin, symbols);
-        for (uint64_t n = 0; symbol_data && n < section->sh_size / size; n++) {
+        for (uint64_t n = 0; n < section.sh_size / size; n++) {
             Elf64_Rela entry = {0};
-            memcpy(&entry, data + n * size, size);
-            if (entry.r_offset != at ||
-                ELF64_R_SYM(entry.r_info) >= symbols->sh_size / sizeof(Elf64_Sym))
-                continue;
             Elf64_Sym symbol;
+            memcpy(&entry, data + n * size, size);
+            if (cubin->relocations.count == MOST_RELOCATIONS)
+                return false;
+            if (ELF64_R_SYM(entry.r_info) >= symbols.sh_size / sizeof symbol)
+                continue;
             memcpy(&symbol, symbol_data + ELF64_R_SYM(entry.r_info) * sizeof symbol, sizeof symbol);
-            *addend = symbol.st_value + (uint64_t)entry.r_addend;
-            return symbol.st_shndx;
+            if (!prof_array_push(&cubin->relocations,
+                                 (struct relocation){
+                                     entry.r_offset,
+                                     symbol.st_value + (uint64_t)entry.r_addend,
+                                     symbol.st_shndx,
+                                 }))
+                return false;
         }
     }
-    return 0;
+    if (cubin->relocations.count)
+        qsort(cubin->relocations.data, cubin->relocations.count, sizeof *cubin->relocations.data,
+              by_relocated);
+    return true;
 }
 
 /* ---- line programs */
@@ -184,8 +155,8 @@ static const char *take_line_text(struct bytes *in)
 /* The programs that are run: of one version, with its header's numbers. */
 struct machine {
     struct prof_cubin *cubin;
-    size_t section; /* .debug_line */
-    const uint8_t *start;
+    const uint8_t *start; /* of .debug_line */
+    size_t files;         /* of other programs */
     struct line_row row;
     uint8_t step, line_range, first_special;
     int8_t line_base;
@@ -203,12 +174,27 @@ static bool emit_row(struct machine *m, bool end)
     return row != NULL;
 }
 
+static void set_file(struct machine *m, uint64_t number)
+{
+    bool there = number && number <= m->cubin->files.count - m->files;
+    m->row.file = there ? (uint32_t)(m->files + number) : 0;
+}
+
 static void reset_row(struct machine *m)
 {
-    m->row = (struct line_row){.line = 1,
-                               .file = 1,
-                               .program = (uint32_t)m->cubin->programs.count - 1,
-                               .sequence = (uint32_t)m->cubin->rows.count};
+    m->row = (struct line_row){.line = 1, .sequence = (uint32_t)m->cubin->rows.count};
+    set_file(m, 1);
+}
+
+static void set_address(struct machine *m, struct bytes *in)
+{
+    const struct relocation key = {.at = (uint64_t)(in->at - m->start)};
+    const struct relocation *found =
+        m->cubin->relocations.count ? bsearch(&key, m->cubin->relocations.data,
+                                              m->cubin->relocations.count, sizeof key, by_relocated)
+                                    : NULL;
+    m->row.function = found ? found->section : 0;
+    m->row.offset = take(in, 8) + (found ? found->addend : 0);
 }
 
 static bool run_extended(struct machine *m, struct bytes *in)
@@ -225,10 +211,7 @@ static bool run_extended(struct machine *m, struct bytes *in)
         return ok;
     }
     if (operation == 2 && length == 9) { /* set_address */
-        uint64_t addend = 0;
-        m->row.function =
-            relocated_section(m->cubin, m->section, (uint64_t)(body.at - m->start), &addend);
-        m->row.offset = take(&body, 8) + addend;
+        set_address(m, &body);
     } else if (operation == OP_INLINED) {
         m->row.caller = (uint32_t)take_leb(&body, false);
     }
@@ -247,7 +230,7 @@ static bool run_standard(struct machine *m, struct bytes *in, uint8_t operation)
         m->row.line += (uint32_t)take_leb(in, true);
         return true;
     case 4: /* set_file */
-        m->row.file = (uint32_t)take_leb(in, false);
+        set_file(m, take_leb(in, false));
         return true;
     case 8: /* const_add_pc */
         m->row.offset += (uint64_t)((255 - m->first_special) / m->line_range) * m->step;
@@ -280,11 +263,33 @@ static bool run_program(struct machine *m, struct bytes in)
     return !in.bad;
 }
 
-/* One unit of .debug_line; versions 2 to 4 are laid out alike but for a byte. */
-static bool read_line_unit(struct prof_cubin *cubin, size_t section, const uint8_t *start,
-                           struct bytes unit)
+/* The folders and files of a program, each list ended by an empty name. */
+static bool read_files(struct prof_cubin *cubin, struct bytes *in)
 {
-    struct machine m = {.cubin = cubin, .section = section, .start = start};
+    const char *name;
+    cubin->folders.count = 0;
+    while (*(name = take_line_text(in))) {
+        if (cubin->folders.count == MOST_FILES || !prof_array_push(&cubin->folders, name))
+            return false;
+    }
+    while (*(name = take_line_text(in))) {
+        uint64_t folder = take_leb(in, false);
+        take_leb(in, false); /* when it was changed, and its size */
+        take_leb(in, false);
+        bool there = folder && folder <= cubin->folders.count;
+        if (cubin->files.count == MOST_FILES ||
+            !prof_array_push(
+                &cubin->files,
+                (struct line_file){there ? cubin->folders.data[folder - 1] : "", name}))
+            return false;
+    }
+    return !in->bad;
+}
+
+/* One unit of .debug_line; versions 2 to 4 are laid out alike but for a byte. */
+static bool read_line_unit(struct prof_cubin *cubin, const uint8_t *start, struct bytes unit)
+{
+    struct machine m = {.cubin = cubin, .start = start, .files = cubin->files.count};
     uint64_t version = take(&unit, 2), header = take(&unit, 4);
     if (version < 2 || version > 4 || header > (uint64_t)(unit.end - unit.at))
         return false;
@@ -297,67 +302,91 @@ static bool read_line_unit(struct prof_cubin *cubin, size_t section, const uint8
     m.first_special = (uint8_t)take(&unit, 1);
     for (unsigned i = 1; i < m.first_special; i++)
         m.lengths[i] = (uint8_t)take(&unit, 1);
-    struct line_program *program = prof_array_add(&cubin->programs);
-    if (unit.bad || !program || !m.line_range || !m.first_special)
-        return false;
-    *program = (struct line_program){.directories = unit.at, .end = unit.end};
-    while (*take_line_text(&unit)) {
+    return !unit.bad && m.line_range && m.first_special && read_files(cubin, &unit) &&
+           run_program(&m, code);
+}
+
+static int by_line_range(const void *a, const void *b)
+{
+    const struct line_range *x = a, *y = b;
+    return PROF_COMPARE(x->function, y->function) ?: PROF_COMPARE(x->offset, y->offset) ?:
+           PROF_COMPARE(x->row, y->row);
+}
+
+static bool order_rows(struct prof_cubin *cubin)
+{
+    const struct line_row *rows = cubin->rows.data;
+    for (size_t i = 0; i + 1 < cubin->rows.count; i++) {
+        if (rows[i].function && !rows[i].end && rows[i + 1].function == rows[i].function &&
+            rows[i + 1].offset > rows[i].offset &&
+            !prof_array_push(&cubin->ranges,
+                             (struct line_range){rows[i].offset, rows[i].function, (uint32_t)i}))
+            return false;
     }
-    program->files = unit.at;
-    return !unit.bad && run_program(&m, code);
+    if (cubin->ranges.count)
+        qsort(cubin->ranges.data, cubin->ranges.count, sizeof *cubin->ranges.data, by_line_range);
+    return true;
 }
 
 static bool read_lines(struct prof_cubin *cubin)
 {
-    size_t section = section_named(cubin, section_names(cubin), ".debug_line", "");
-    const uint8_t *data = section ? section_data(cubin, &cubin->sections[section]) : NULL;
+    Elf64_Shdr section;
+    uint32_t number = elf_image_find(&cubin->image, ".debug_line", &section);
+    const uint8_t *data = number ? elf_image_bytes(&cubin->image, &section) : NULL;
     if (!data)
         return true;
-    struct bytes all = {data, data + cubin->sections[section].sh_size, false};
+    struct bytes all = {data, data + section.sh_size, false};
+    if (!read_relocations(cubin, number))
+        return false;
     while (all.end - all.at > 4) {
         uint64_t length = take(&all, 4);
-        if (length > (uint64_t)(all.end - all.at))
-            return false;
-        if (!read_line_unit(cubin, section, data, (struct bytes){all.at, all.at + length, false}))
+        if (length > (uint64_t)(all.end - all.at) ||
+            !read_line_unit(cubin, data, (struct bytes){all.at, all.at + length, false}))
             return false;
         all.at += length;
     }
-    return true;
+    return order_rows(cubin);
 }
 
 /* ---- the answer */
 
-static bool read_cubin(const char *path, struct prof_cubin *cubin)
+enum prof_status prof_cubin_of(uint8_t *data, size_t bytes, struct prof_cubin **out,
+                               struct prof_error *err)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return false;
-    struct stat info;
-    if (fstat(fileno(file), &info) == 0 && info.st_size > 0 && info.st_size <= MOST_BYTES)
-        cubin->data = malloc((size_t)info.st_size);
-    if (cubin->data)
-        cubin->bytes = fread(cubin->data, 1, (size_t)info.st_size, file);
-    fclose(file);
-    return cubin->bytes > 0;
+    struct prof_cubin *cubin = *out = calloc(1, sizeof *cubin);
+    if (!cubin) {
+        free(data);
+        return prof_fail(err, PROF_NOMEM, "no memory for machine code");
+    }
+    cubin->data = data;
+    if (!elf_image_of(data, bytes, &cubin->image) && read_lines(cubin))
+        return PROF_OK;
+    prof_cubin_close(cubin);
+    *out = NULL;
+    return prof_fail(err, PROF_FORMAT, "its machine code cannot be read");
 }
 
 enum prof_status prof_cubin_open(const char *path, uint64_t hash, struct prof_cubin **out,
                                  struct prof_error *err)
 {
-    struct prof_cubin *cubin = calloc(1, sizeof *cubin);
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    struct stat info;
     *out = NULL;
-    if (!cubin)
-        return prof_fail(err, PROF_NOMEM, "no memory for machine code");
-    enum prof_status status = PROF_OK;
-    if (!read_cubin(path, cubin) || wire_cubin_hash(cubin->data, cubin->bytes) != hash)
-        status = prof_fail(err, PROF_NOTFOUND, "its machine code was not kept");
-    else if (!read_sections(cubin) || !read_lines(cubin))
-        status = prof_fail(err, PROF_FORMAT, "its machine code cannot be read");
-    if (status)
-        prof_cubin_close(cubin);
-    else
-        *out = cubin;
-    return status;
+    int fd = prof_open_regular(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (file && fstat(fd, &info) == 0 && info.st_size > 0 && info.st_size <= WIRE_CUBIN_BYTES)
+        data = malloc((size_t)info.st_size);
+    if (data)
+        bytes = fread(data, 1, (size_t)info.st_size, file);
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+    if (bytes && wire_cubin_hash(data, bytes) == hash)
+        return prof_cubin_of(data, bytes, out, err);
+    free(data);
+    return prof_fail(err, PROF_NOTFOUND, "its machine code was not kept");
 }
 
 void prof_cubin_close(struct prof_cubin *cubin)
@@ -365,63 +394,55 @@ void prof_cubin_close(struct prof_cubin *cubin)
     if (!cubin)
         return;
     free(cubin->data);
-    free((void *)(uintptr_t)cubin->sections);
+    free(cubin->function);
     prof_array_free(&cubin->rows);
-    prof_array_free(&cubin->programs);
+    prof_array_free(&cubin->ranges);
+    prof_array_free(&cubin->files);
+    prof_array_free(&cubin->folders);
+    prof_array_free(&cubin->relocations);
     free(cubin);
 }
 
-/* The path of a file of a program, by its number from 1. */
 static bool file_path(struct prof_cubin *cubin, const struct line_row *row)
 {
-    const struct line_program *program = &cubin->programs.data[row->program];
-    struct bytes in = {program->files, program->end, false};
-    for (uint32_t number = 1; in.at < in.end && !in.bad; number++) {
-        const char *name = take_line_text(&in);
-        uint64_t directory = *name ? take_leb(&in, false) : 0;
-        take_leb(&in, false); /* when it was changed, and its size */
-        take_leb(&in, false);
-        if (!*name || in.bad)
-            return false;
-        if (number != row->file)
-            continue;
-        struct bytes folders = {program->directories, program->files, false};
-        const char *folder = "";
-        for (uint64_t i = 1; i <= directory && !folders.bad; i++)
-            folder = take_line_text(&folders);
-        bool joined = *folder && *name != '/';
-        int length = snprintf(cubin->path, sizeof cubin->path, "%s%s%s", joined ? folder : "",
-                              joined ? "/" : "", name);
-        return length > 0 && (size_t)length < sizeof cubin->path;
-    }
-    return false;
+    if (!row->file)
+        return false;
+    const struct line_file *file = &cubin->files.data[row->file - 1];
+    bool joined = *file->folder && *file->name != '/';
+    int length = snprintf(cubin->path, sizeof cubin->path, "%.*s%s%.*s", MOST_NAME,
+                          joined ? file->folder : "", joined ? "/" : "", MOST_NAME, file->name);
+    return length > 0 && (size_t)length < sizeof cubin->path;
 }
 
 static void find_function(struct prof_cubin *cubin, const char *function)
 {
-    if (cubin->section && strcmp(function, cubin->function) == 0)
+    Elf64_Shdr section;
+    const char prefix[] = ".text.";
+    if (cubin->function && strcmp(function, cubin->function + sizeof prefix - 1) == 0)
         return;
-    snprintf(cubin->function, sizeof cubin->function, "%s", function);
-    cubin->section = (uint32_t)section_named(cubin, section_names(cubin), ".text.", function);
-    cubin->first = 0;
-    while (cubin->first < cubin->rows.count &&
-           cubin->rows.data[cubin->first].function != cubin->section)
-        cubin->first++;
-    cubin->end = cubin->rows.count;
-    while (cubin->end > cubin->first && cubin->rows.data[cubin->end - 1].function != cubin->section)
-        cubin->end--;
+    size_t bytes = sizeof prefix + strlen(function);
+    free(cubin->function);
+    cubin->function = malloc(bytes);
+    if (cubin->function)
+        snprintf(cubin->function, bytes, "%s%s", prefix, function);
+    cubin->section = cubin->function ? elf_image_find(&cubin->image, cubin->function, &section) : 0;
 }
 
 bool prof_cubin_line(struct prof_cubin *cubin, const char *function, uint64_t offset,
                      const char **file, uint32_t *line)
 {
-    const struct line_row *rows = cubin->rows.data, *row = NULL;
+    const struct line_row *rows = cubin->rows.data;
+    const struct line_range *ranges = cubin->ranges.data;
+    size_t after;
     find_function(cubin, function);
-    for (size_t i = cubin->first; cubin->section && i + 1 < cubin->end; i++) {
-        if (rows[i].function == cubin->section && !rows[i].end && rows[i].offset <= offset &&
-            offset < rows[i + 1].offset && rows[i + 1].function == cubin->section)
-            row = &rows[i];
-    }
+    PROF_FIND_FIRST(after, i, cubin->ranges.count,
+                    ranges[i].function > cubin->section ||
+                        (ranges[i].function == cubin->section && ranges[i].offset > offset))
+    if (!cubin->section || !after || ranges[after - 1].function != cubin->section)
+        return false;
+    const struct line_row *row = &rows[ranges[after - 1].row];
+    if (offset >= row[1].offset)
+        return false;
     for (int level = 0; row && row->caller && level < MOST_INLINED; level++) {
         size_t at = (size_t)row->sequence + row->caller - 1;
         bool there = at < cubin->rows.count && rows[at].sequence == row->sequence;
@@ -439,13 +460,14 @@ bool prof_cubin_line(struct prof_cubin *cubin, const char *function, uint64_t of
 
 uint64_t prof_cubin_barrier(struct prof_cubin *cubin, const char *function, uint64_t offset)
 {
+    Elf64_Shdr section;
     find_function(cubin, function);
-    const Elf64_Shdr *section = cubin->section ? &cubin->sections[cubin->section] : NULL;
-    const uint8_t *code = section ? section_data(cubin, section) : NULL;
+    bool there = cubin->section && elf_image_section(&cubin->image, cubin->section, &section);
+    const uint8_t *code = there ? elf_image_bytes(&cubin->image, &section) : NULL;
     for (unsigned back = 0; code && back <= 16 && offset >= back * INSTRUCTION_BYTES; back++) {
         uint64_t at = offset - back * INSTRUCTION_BYTES;
         uint16_t word = 0;
-        if (at + sizeof word <= section->sh_size)
+        if (at < section.sh_size && section.sh_size - at >= sizeof word)
             memcpy(&word, code + at, sizeof word);
         if ((word & 0x1ffu) == OP_BARRIER)
             return at;
@@ -455,19 +477,16 @@ uint64_t prof_cubin_barrier(struct prof_cubin *cubin, const char *function, uint
 
 uint32_t prof_cubin_symbol(struct prof_cubin *cubin, const char *function)
 {
+    Elf64_Shdr table;
+    uint32_t number = elf_image_find(&cubin->image, ".symtab", &table);
+    const uint8_t *data = number ? elf_image_bytes(&cubin->image, &table) : NULL;
     find_function(cubin, function);
-    for (size_t i = 1; cubin->section && i < cubin->section_count; i++) {
-        const Elf64_Shdr *section = &cubin->sections[i];
-        const uint8_t *data = section_data(cubin, section);
-        if (section->sh_type != SHT_SYMTAB || !data)
-            continue;
-        for (uint64_t n = 1; n < section->sh_size / sizeof(Elf64_Sym); n++) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, data + n * sizeof symbol, sizeof symbol);
-            if (symbol.st_shndx == cubin->section && symbol.st_value == 0 &&
-                ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
-                return (uint32_t)n;
-        }
+    for (uint32_t n = 1; data && cubin->section && n < table.sh_size / sizeof(Elf64_Sym); n++) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, data + n * sizeof symbol, sizeof symbol);
+        if (symbol.st_shndx == cubin->section && symbol.st_value == 0 &&
+            ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+            return n;
     }
     return 0;
 }

@@ -14,6 +14,9 @@ struct prof_cubin;
  * content. Close it. */
 enum prof_status prof_cubin_open(const char *path, uint64_t hash, struct prof_cubin **out,
                                  struct prof_error *err);
+/* The same of what is in memory: it takes data, which malloc made, also when it fails. */
+enum prof_status prof_cubin_of(uint8_t *data, size_t bytes, struct prof_cubin **out,
+                               struct prof_error *err);
 void prof_cubin_close(struct prof_cubin *cubin);
 
 /* The line of an instruction of a function, by its name in the machine code; of an inlined function

@@ -160,6 +160,8 @@ struct wire_stall {
     uint32_t samples[WIRE_STALL_SLOTS];
 };
 
+#define WIRE_CUBIN_BYTES (256u << 20) /* larger ones are not kept */
+
 /* Of a cubin's content, as fast as memory is read; never 0. */
 static inline uint64_t wire_cubin_hash(const void *data, size_t bytes)
 {
