@@ -24,11 +24,11 @@ void prof_report_finding_price(const struct prof_report_data *data,
  * first, whose price has the sum of them all; lists of the first findings show that one only. */
 bool prof_report_finding_is_worst_phase(const struct prof_findings *findings,
                                         const struct prof_finding *finding);
-/* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
 /* The recording overhead of the main phase; "" where it was not to be measured. */
 void prof_report_overhead(const struct prof_findings *findings, char *out, size_t size);
 /* The bound without it; "" where that is not known. */
 void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size);
+/* What the bound is the sum of: "28.7 ms idle around + 89.3 ms exposed memcpy". */
 void prof_report_finding_terms(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_finding_replay(const struct prof_finding *finding, char *out, size_t size);
 void prof_report_findings_analysed(const struct prof_findings *findings, char *out, size_t size);

@@ -248,7 +248,7 @@ static enum prof_status read_gaps(struct prof_capture *capture, struct prof_samp
 }
 
 /* In a gap only iterations are recorded, and what another thread began at that moment: the name
- * that is there most often, without the number that tells instances apart. */
+ * that is there most often, without the number by which instances differ. */
 static enum prof_status find_sampled_range(struct prof_capture *capture,
                                            struct prof_sampled *sampled, struct prof_error *err)
 {
