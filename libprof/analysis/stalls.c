@@ -230,7 +230,8 @@ static bool order_kernels(struct work *w, int64_t *all)
         kernel->spills += row->sass && (strstr(row->sass, "LDL") || strstr(row->sass, "STL"));
         *all = prof_add(*all, row->sums.samples);
     }
-    qsort(w->rows.data, w->rows.count, sizeof *w->rows.data, by_kernel_samples);
+    if (w->rows.count)
+        qsort(w->rows.data, w->rows.count, sizeof *w->rows.data, by_kernel_samples);
     size_t *place = calloc(w->rows.count + 1, sizeof *place);
     if (!place)
         return false;

@@ -116,6 +116,65 @@ START_TEST(queued_work_is_its_iterations)
 }
 END_TEST
 
+static void rows_add_up(void)
+{
+    for (size_t i = 0; i < list.count; i++) {
+        ck_assert_int_eq(state_sum(&list.rows[i]), list.rows[i].duration_ns);
+        ck_assert_int_le(list.rows[i].api_ns, list.rows[i].duration_ns);
+    }
+}
+
+/* Ranges that end inside a call have of it what is inside. */
+START_TEST(iterations_end_inside_calls)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 10 * US);
+        scene_call(&s, "cudaMalloc", 200 * US);
+        s.host -= 100 * US;
+        scene_pop(&s);
+        s.host += 100 * US;
+        scene_sync(&s);
+    }
+    list_scene(&s);
+    ck_assert_uint_eq(list.count, STEPS);
+    rows_add_up();
+    drop();
+}
+END_TEST
+
+/* Ranges inside iterations that are found by their launches. */
+START_TEST(iterations_overlap)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 256, 32), other = scene_config(&s, "b", 9, 64, 32);
+    for (int k = 0; k < 2 * STEPS; k++) {
+        if (k < STEPS)
+            scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 100 * US);
+        scene_kernel(&s, 0, other, 50 * US);
+        scene_host(&s, 20 * US);
+        if (k >= STEPS && k % 3 == 0) {
+            scene_push(&s, "step");
+            scene_pop(&s);
+        }
+        scene_host(&s, 20 * US);
+        scene_kernel(&s, 0, config, 50 * US);
+        scene_sync(&s);
+        if (k < STEPS)
+            scene_pop(&s);
+    }
+    list_scene(&s);
+    ck_assert_uint_gt(list.count, STEPS + STEPS / 2);
+    rows_add_up();
+    drop();
+}
+END_TEST
+
 START_TEST(what_comes_back_and_what_grows)
 {
     struct scene s;
@@ -238,6 +297,8 @@ int main(void)
     tcase_set_timeout(all, 300);
     tcase_add_test(all, each_row_is_what_the_step_did);
     tcase_add_test(all, queued_work_is_its_iterations);
+    tcase_add_test(all, iterations_end_inside_calls);
+    tcase_add_test(all, iterations_overlap);
     tcase_add_test(all, what_comes_back_and_what_grows);
     tcase_add_test(all, nothing_repeats);
     tcase_add_test(all, the_fence_holds_what_is_usual);

@@ -113,6 +113,35 @@ START_TEST(low_precision_by_name)
 }
 END_TEST
 
+/* Most of what numbers of 32 bits cost is counted in two other findings, but what is left is more
+ * than each of those: it is a fault of its own. */
+START_TEST(low_precision_beside_smaller_faults)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int configs[] = {scene_config(&s, "conv2d_f32", 13200, 256, 168),
+                     scene_config(&s, "norm_f32", 132 * 8 + 2, 256, 32)};
+    scene_sql(&s, "INSERT INTO ceiling(device, name, value) VALUES(1, 'fp32', 6e13), "
+                  "(1, 'fp64', 3e13), (1, 'tensor_fp16', 9e14), (1, 'dram_copy', 4e12)");
+    for (int i = 0; i < 2 * STEPS; i++) {
+        scene_push(&s, "launch");
+        scene_kernel(&s, 0, configs[i % 2], 500 * US);
+        scene_pop(&s);
+        scene_work(&s, 0.3 * 6e13 * 500e-6, 64e6);
+        scene_sync(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    const struct prof_finding *finding = finding_of(&findings, "low-precision");
+    findings_list(&findings);
+    ck_assert_ptr_nonnull(finding);
+    ck_assert_ptr_nonnull(finding->same_cause);
+    ck_assert_int_gt(finding->severity, PROF_SEVERITY_INFO);
+    findings_check(&findings);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("precision");
@@ -121,6 +150,7 @@ int main(void)
     tcase_add_loop_test(core, low_precision_needs_a_float_pipe, 0,
                         sizeof precisions / sizeof precisions[0]);
     tcase_add_loop_test(core, low_precision_by_name, 0, sizeof named / sizeof named[0]);
+    tcase_add_test(core, low_precision_beside_smaller_faults);
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -25,6 +25,7 @@ struct work {
     struct prof_facts *facts;
     struct prof_iterations it;
     struct prof_iteration_row *rows; /* as it.list */
+    size_t *outlasted_by;            /* likewise: the last one before it that ends after it does */
     PROF_ARRAY(struct lane) lanes;
     struct prof_map launches; /* lane << 32 | device -> operations */
     PROF_ARRAY(struct host_call) calls;
@@ -110,10 +111,12 @@ static int by_host_call(const void *a, const void *b)
 
 #define FEW_CALLS 64
 
-/* Calls of an iteration, which come in order but for those of several streams and tables. */
-static int64_t union_of_calls(struct host_call *calls, size_t count)
+/* Calls of an iteration, which come in order but for those of several streams and tables; of their
+ * time, what is in that of the iteration. */
+static int64_t union_of_calls(struct host_call *calls, size_t count,
+                              const struct prof_iteration *it)
 {
-    int64_t done = INT64_MIN, sum = 0;
+    int64_t done = it->from, last = prof_add(it->from, it->time_ns), sum = 0;
     for (size_t i = 1; i < count && count <= FEW_CALLS; i++) {
         struct host_call one = calls[i];
         size_t k = i;
@@ -126,6 +129,7 @@ static int64_t union_of_calls(struct host_call *calls, size_t count)
     for (size_t i = 0; i < count; i++) {
         int64_t end = calls[i].begin + calls[i].duration;
         int64_t begin = calls[i].begin > done ? calls[i].begin : done;
+        end = end < last ? end : last;
         sum += end > begin ? end - begin : 0;
         done = end > done ? end : done;
     }
@@ -146,8 +150,8 @@ static bool unite_calls(struct work *w)
         sorted[end[w->calls.data[i].iteration]++] = w->calls.data[i];
     prof_array_free(&w->calls);
     for (size_t i = 0; end && sorted && i < iterations; i++)
-        w->rows[i].api_ns =
-            union_of_calls(sorted + (i ? end[i - 1] : 0), end[i] - (i ? end[i - 1] : 0));
+        w->rows[i].api_ns = union_of_calls(sorted + (i ? end[i - 1] : 0),
+                                           end[i] - (i ? end[i - 1] : 0), &w->it.list.data[i]);
     bool ok = end && sorted;
     free(end);
     free(sorted);
@@ -156,7 +160,20 @@ static bool unite_calls(struct work *w)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* Pieces come in order, but for those of one gap. */
+static int64_t end_of_time(const struct prof_iteration *it)
+{
+    return it->from + it->time_ns;
+}
+
+static void add_state(struct work *w, size_t iteration, const struct prof_piece *piece)
+{
+    const struct prof_iteration *it = &w->it.list.data[iteration];
+    int64_t begin = it->from > piece->begin ? it->from : piece->begin;
+    int64_t end = end_of_time(it) < piece->end ? end_of_time(it) : piece->end;
+    w->rows[iteration].ns[piece->slice] += end > begin ? end - begin : 0;
+}
+
+/* Pieces come in order, but for those of one gap. Iterations of one thread may overlap. */
 static void add_piece(void *user, const struct prof_piece *piece)
 {
     struct work *w = user;
@@ -169,22 +186,36 @@ static void add_piece(void *user, const struct prof_piece *piece)
             lane->at--;
         while (lane->at + 1 < lane->to && list[lane->at + 1].from <= piece->begin)
             lane->at++;
-        for (size_t i = lane->at; i < lane->to && list[i].from < piece->end; i++) {
-            int64_t last = list[i].from + list[i].time_ns;
-            int64_t begin = list[i].from > piece->begin ? list[i].from : piece->begin;
-            int64_t end = last < piece->end ? last : piece->end;
-            w->rows[i].ns[piece->slice] += end > begin ? end - begin : 0;
+        for (size_t i = lane->at + 1; i < lane->to && list[i].from < piece->end; i++)
+            add_state(w, i, piece);
+        for (size_t i = lane->at; i != PROF_NO_ITERATION;) {
+            add_state(w, i, piece);
+            bool ended = end_of_time(&list[i]) <= piece->begin;
+            i = ended ? w->outlasted_by[i] : i > lane->from ? i - 1 : PROF_NO_ITERATION;
         }
     }
+}
+
+static bool find_outlasting(struct work *w)
+{
+    const struct prof_iteration *list = w->it.list.data;
+    w->outlasted_by = malloc((w->it.list.count + 1) * sizeof *w->outlasted_by);
+    for (size_t i = 0; w->outlasted_by && i < w->it.list.count; i++) {
+        size_t k = i && list[i - 1].thread == list[i].thread ? i - 1 : PROF_NO_ITERATION;
+        while (k != PROF_NO_ITERATION && end_of_time(&list[k]) <= end_of_time(&list[i]))
+            k = w->outlasted_by[k];
+        w->outlasted_by[i] = k;
+    }
+    return w->outlasted_by != NULL;
 }
 
 static bool add_states(struct work *w)
 {
     struct prof_intervals all = {0};
-    bool ok = true;
+    bool ok = find_outlasting(w);
     for (size_t i = 0; ok && i < w->it.list.count; i++) {
         const struct prof_iteration *one = &w->it.list.data[i];
-        ok = prof_intervals_add(&all, one->from, one->from + one->time_ns);
+        ok = prof_intervals_add(&all, one->from, end_of_time(one));
     }
     prof_intervals_normalise(&all);
     ok = ok && prof_facts_pieces(w->facts, &all, add_piece, w);
@@ -325,6 +356,7 @@ enum prof_status prof_iterations_of_facts(struct prof_facts *f,
     prof_array_free(&w.lanes);
     prof_array_free(&w.calls);
     prof_map_free(&w.launches);
+    free(w.outlasted_by);
     if (!list->rows)
         free(w.rows);
     if (!status && explain && !list->why_none)

@@ -9,7 +9,6 @@
 #include "libprof/analysis/ranks/ranks.h"
 #include "libprof/analysis/rules/judge.h"
 #include "libprof/analysis/rules/place_lines.h"
-#include "libprof/base/saturate.h"
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/include/prof_findings.h"
 
@@ -155,13 +154,13 @@ static bool replay_all(struct prof_judge *judge)
     return ok;
 }
 
-/* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
 /* Of rules that report kernels one by one: the same one? */
 static int compare_subjects(const struct prof_finding *a, const struct prof_finding *b)
 {
     return strcmp(a->subject ? a->subject : "", b->subject ? b->subject : "");
 }
 
+/* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
 static struct prof_finding *told_of_another(const struct prof_findings *result,
                                             const struct prof_finding *finding)
 {
@@ -416,7 +415,8 @@ static void choose_rows(struct prof_findings *result, int64_t window)
 }
 
 /* One that was given less than half of what it claims is the same fault seen from another side: no
- * more than information, where the one that has its time is more. */
+ * more than information, where the one that has its time is more. One that still saves more than
+ * that one is a fault of its own. */
 static void combine_rows(struct prof_findings *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -424,7 +424,7 @@ static void combine_rows(struct prof_findings *result)
         for (size_t k = 0; k < result->count && row->same_cause; k++) {
             const struct prof_finding *other = &result->rows[k];
             if (other->rule == row->same_cause && !other->same_cause &&
-                other->severity >= row->severity)
+                other->severity >= row->severity && other->rule_bound_ns >= row->rule_bound_ns)
                 row->severity = PROF_SEVERITY_INFO;
         }
     }
