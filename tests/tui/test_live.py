@@ -80,8 +80,12 @@ class Live(e2e.Case):
                              start_new_session=True)
         self.wait_for_capture(process)
         top = self.watch(process.capture)
-        while json.loads(top.stdout.readline())["totals"]["kernels"] == 0:
-            pass
+        kernels = 0
+        while kernels == 0:
+            line = top.stdout.readline()
+            if not line:
+                self.fail("top ended: %r" % (top.communicate(timeout=e2e.TIMEOUT),))
+            kernels = json.loads(line)["totals"]["kernels"]
         process.kill()
         process.wait()
         last = [json.loads(line) for line in top.stdout][-1]
