@@ -24,7 +24,6 @@ static struct tui_device_history *history_of(struct tui_dashboard *d, int64_t ph
     struct tui_device_history *history = &d->devices[d->device_count++];
     *history = (struct tui_device_history){.device = physical,
                                            .power_now_mw = PROF_UNKNOWN,
-                                           .power_limit_mw = PROF_UNKNOWN,
                                            .used_bytes = PROF_UNKNOWN,
                                            .total_bytes = PROF_UNKNOWN};
     return history;
@@ -69,10 +68,8 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
         const struct tui_device *device = tui_model_device(model, history->device);
         struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->values.uuid : NULL);
         history->power_now_mw = r.power_mw;
-        history->power_limit_mw = r.power_limit_mw;
         history->used_bytes = r.used_bytes;
         history->total_bytes = r.total_bytes;
-        push_sample(history->power_mw, passed < TUI_SPARK ? passed : TUI_SPARK, r.power_mw);
     }
     d->sampled_second = second;
 }
@@ -156,7 +153,6 @@ void tui_dashboard_read(struct tui_dashboard *d, struct prof_capture *tail,
     if (prof_findings(tail, filter, &findings, NULL))
         return;
     d->finding_count = 0;
-    d->findings_in_all = findings.count;
     for (size_t i = 0; i < findings.count && d->finding_count < TUI_DASHBOARD_FINDINGS; i++) {
         const struct prof_finding *f = &findings.rows[i];
         if (i && findings.rows[i - 1].rule == f->rule)

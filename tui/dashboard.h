@@ -15,8 +15,7 @@ struct tui_device_history {
     int64_t device; /* physical */
     uint32_t
         busy_us[TUI_SPARK]; /* of a second, or of its part of a finished run; the newest last */
-    uint32_t power_mw[TUI_SPARK]; /* as sampled */
-    int64_t power_now_mw, power_limit_mw;
+    int64_t power_now_mw;
     int64_t used_bytes, total_bytes; /* of the whole device, as the driver says */
 };
 
@@ -34,7 +33,7 @@ struct tui_dashboard {
         char text[400];
         enum tui_style style;
     } findings[TUI_DASHBOARD_FINDINGS];
-    size_t finding_count, findings_in_all;
+    size_t finding_count;
     bool whole;      /* all of a finished capture has been read */
     uint64_t due_ns; /* when to read again */
     int64_t tail_rows;

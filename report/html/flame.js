@@ -120,11 +120,12 @@
     };
 
     function key(event, node) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const siblings = node.parent < 0 ? [node] : self.nodes[node.parent].children, at = siblings.indexOf(node);
       const target = { ArrowDown: node.children[0], ArrowUp: self.nodes[node.parent], ArrowRight: siblings[at + 1],
         ArrowLeft: siblings[at - 1] }[event.key];
       if (event.key === 'Escape') self.zoomTo(self.nodes[0]);
-      else if (state.keys[event.key]) state.keys[event.key](node);
+      else if (state.keys[event.key.toLowerCase()]) state.keys[event.key.toLowerCase()](node, self);
       else if (!target) return;
       else focus(target);
       event.preventDefault();
@@ -194,7 +195,7 @@
       return;
     }
     const state = { measure: MEASURES[sums.ns ? 'time' : 'bytes'], wanted: '', compared: false,
-      keys: { t: (node) => { const locate = locateOf(node); if (locate) locate(); }, s: (node) => sandwich(node) } };
+      keys: { t: (node, drawing) => { const locate = locateOf(node, drawing); if (locate) locate(); }, s: (node) => sandwich(node) } };
     let middle = null; /* the frame of the sandwich */
     const main = Drawing('Flame graph', state, (node) => tell(main, node)), callers = Drawing('Callers', state, (node) => tell(callers, node));
     const details = el('div', { class: 'details', 'aria-live': 'polite' });
@@ -264,8 +265,8 @@
 
     /* Operations first: where the operation at the tree's top is, called as the frames below it say. */
     function locateOf(node, drawing) {
-      const above = (drawing || main).above(node), path = [node, ...above].filter((one) => one.kind !== 'root');
-      const reversed = (drawing || main) === callers || view.value === 'operations first';
+      const above = drawing.above(node), path = [node, ...above].filter((one) => one.kind !== 'root');
+      const reversed = drawing === callers || view.value === 'operations first';
       if (!path.length) return null;
       return reversed ? P.placeOfFrame(path[path.length - 1], path.slice(0, -1)) : P.placeOfFrame(node, middle ? above : path.slice(1));
     }

@@ -375,6 +375,7 @@
     function arrange() {
       rows.lines = lines.getAttribute('aria-pressed') === 'true' ? every : few;
       draw.layout(rows);
+      rows.refresh();
       resize();
     }
     t.showLines = function (all) {

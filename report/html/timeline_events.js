@@ -30,15 +30,16 @@
     const e = model.events, view = timeline.view, numbers = new Map();
     const marked = el('input', { type: 'checkbox', id: 'timeline-only-marked', onchange: () => table.draw() });
     const source = (text) => {
-      const wanted = text.toLowerCase(), list = [], hit = model.names.map((name) => name.toLowerCase().includes(wanted));
+      const wanted = text.toLowerCase(), lists = [], hit = model.names.map((name) => name.toLowerCase().includes(wanted));
       const only = marked.checked && view.marks ? new Set(view.marks.numbers) : null;
       model.rows.forEach((row) => {
-        const stop = model.startsAt(model.firstAfter(row, view.from), row.first + row.n, view.to);
-        for (let i = model.firstAfter(row, view.from); i < stop; i++)
-          if ((!only || only.has(i)) && (!wanted || hit[e.name[i]] || model.tracks[row.t].label.toLowerCase().includes(wanted))) list.push(i);
+        const [first, stop] = model.touching(row, view.from, view.to), inRow = [];
+        const named = !wanted || model.tracks[row.t].label.toLowerCase().includes(wanted);
+        for (let i = first; i < stop; i++) if ((!only || only.has(i)) && (named || hit[e.name[i]])) inRow.push(i);
+        if (inRow.length) lists.push(inRow);
       });
       numbers.clear();
-      const rows = longest(model, list.sort((a, b) => e.start[a] - e.start[b])).map((i) => {
+      const list = Array.from(model.byStart(lists)), rows = longest(model, list).map((i) => {
         const row = rowOf(model, i);
         numbers.set(row, i);
         return row;

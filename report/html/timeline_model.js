@@ -93,6 +93,12 @@
       return bisect(from + (span >> 1), Math.min(stop, from + span + 1), (i) => start[i] >= time);
     };
 
+    /* Of a row what touches [from, to): [first, after the last]. */
+    model.touching = function (row, from, to) {
+      const first = model.firstAfter(row, from);
+      return [first, model.startsAt(first, row.first + row.n, to)];
+    };
+
     /* Of a line the place of a moment, -1 before its first. */
     model.placeIn = (line, time) => bisect(0, line.time.length, (k) => line.time[k] > time) - 1;
 

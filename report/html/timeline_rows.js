@@ -13,7 +13,7 @@
 
   /* changed(): the rows must be laid out again. */
   P.TimelineRows = function (model, changed) {
-    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), slim: new Set(), order: [], foldsEmpty: true };
+    const self = { lines: [], folded: new Set(), hidden: new Set(), empty: new Set(), slim: new Set(), order: [], foldsEmpty: true, refresh: () => {} };
     model.tracks.forEach((track) => {
       track.busy = track.rows.reduce((ns, row) => ns + model.busy[row.first + row.n] - model.busy[row.first], 0);
     });
@@ -24,10 +24,11 @@
 
     /* The processes stay together, in the order in which they were recorded. */
     self.sort = function (by) {
-      const processes = [...new Set(model.tracks.map((track) => track.process))];
+      const processes = new Map(); /* process -> place */
+      model.tracks.forEach((track) => { if (!processes.has(track.process)) processes.set(track.process, processes.size); });
       self.order = model.tracks.map((track, t) => t).sort((a, b) => {
         const [x, y] = [model.tracks[a], model.tracks[b]];
-        return processes.indexOf(x.process) - processes.indexOf(y.process) || ORDERS[by](x, y) || a - b;
+        return processes.get(x.process) - processes.get(y.process) || ORDERS[by](x, y) || a - b;
       });
     };
     self.sort('as recorded');
@@ -57,16 +58,23 @@
     }
 
     self.panel = function () {
-      const body = el('tbody');
-      const draw = () => body.replaceChildren(...self.order.map(line));
-      const sort = el('select', { id: 'timeline-order', onchange: () => { self.sort(sort.value); draw(); changed(); } },
+      const body = el('tbody'), boxes = () => [...body.querySelectorAll('input')];
+      /* Whatever changed the rows, a key too; the box in focus keeps it. */
+      self.refresh = () => {
+        if (!place.open) return;
+        const at = boxes().indexOf(document.activeElement);
+        body.replaceChildren(...self.order.map(line));
+        if (at >= 0) boxes()[at].focus({ preventScroll: true });
+      };
+      const sort = el('select', { id: 'timeline-order', onchange: () => { self.sort(sort.value); changed(); } },
         ...Object.keys(ORDERS).map((name) => el('option', null, name)));
       const fold = el('input', { type: 'checkbox', id: 'timeline-fold-empty', checked: true, onchange: () => { self.foldsEmpty = fold.checked; changed(); } });
-      return el('details', { id: 'timeline-rows', ontoggle: draw }, el('summary', null, 'Rows'),
+      const place = el('details', { id: 'timeline-rows', ontoggle: self.refresh }, el('summary', null, 'Rows'),
         el('div', { class: 'tools' }, el('label', { for: sort.id }, 'Order'), sort, fold, el('label', { for: fold.id }, 'fold rows without events in view, where they are many'),
-          el('button', { type: 'button', onclick: () => { self.showAll(); draw(); } }, 'Show all')),
+          el('button', { type: 'button', onclick: self.showAll }, 'Show all')),
         el('div', { class: 'scroll' }, el('table', null, el('thead', null, el('tr', null, ...['Shown', 'Low', 'Row', 'Events', 'Busy'].map((title, k) =>
           el('th', { scope: 'col', class: 'plain' + (k < 3 ? ' left' : '') }, title)))), body)));
+      return place;
     };
     return self;
   };

@@ -11,10 +11,9 @@
       return e.busy ? (whole > 0 ? (e.busy[i] * inside) / whole : 0) : inside;
     };
 
-    /* Of each row what touches the span, as [first, after the last]. */
     const parts = model.rows.map((row) => {
-      const first = model.firstAfter(row, from);
-      return { row, first, last: model.startsAt(first, row.first + row.n, to) };
+      const [first, last] = model.touching(row, from, to);
+      return { row, first, last };
     }).filter((part) => part.last > part.first);
 
     /* Sums of a list of events in order of time; unions need that order. */

@@ -171,6 +171,29 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'keys of the flame graph, also among callers'(browser) {
+    const { url } = report('normal');
+    await load(browser, url);
+    const dom = await browser.run(`
+      const F = perfkit.flameView, [main, callers] = document.querySelectorAll('#flame .flame'), marked = [];
+      window.perfkit_timeline.mark = (at) => marked.push(at.words);
+      const press = (frame, node, key, more) => {
+        const event = new KeyboardEvent('keydown', Object.assign({ key, cancelable: true }, more));
+        frame.querySelector('[data-node="' + node.id + '"]').dispatchEvent(event);
+        return event.defaultPrevented;
+      };
+      const kernel = F.nodes.filter((node) => node.kind === 'kernel').sort((a, b) => b.total - a.total)[0];
+      F.zoomTo(kernel);
+      const browsers = press(main, kernel, 's', { ctrlKey: true }), before = F.callers.length;
+      press(main, kernel, 'S');
+      const caller = F.callers.find((node) => node.depth === 2);
+      press(callers, caller, 't');
+      return { browsers, before, after: F.callers.length > 2, marked, kernel: kernel.name, caller: caller.name };`);
+    assert.deepStrictEqual([dom.browsers, dom.before, dom.after], [false, 1, true], 'Ctrl and S is the browser\'s');
+    assert.deepStrictEqual(dom.marked, [dom.kernel], 'what ' + dom.caller + ' launched');
+    await isQuiet(browser, url);
+  },
+
   async 'a comparison, when a baseline is given'(browser) {
     const none = report('normal');
     assert.ok(!fs.readFileSync(none.url.slice(7), 'utf8').includes('id="comparison"'));

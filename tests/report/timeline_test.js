@@ -358,9 +358,13 @@ const tests = {
     await browser.keys('c');
     const low = await plan();
     assert.ok(low.high[0] < first.high[0] && low.height < first.height);
+    const boxes = () => browser.run(`return [...document.querySelectorAll('#timeline-rows tbody input[aria-label^=Show]')].map((box) => box.checked)`);
+    await browser.run(`document.getElementById('timeline-rows').open = true`);
     await browser.keys('h');
     assert.deepStrictEqual((await plan()).order, first.order.slice(1));
+    assert.deepStrictEqual(await boxes(), first.order.map((t, k) => k > 0), 'the panel shows what a key changed');
     await browser.keys('H');
+    assert.ok((await boxes()).every(Boolean));
     const again = await plan();
     assert.deepStrictEqual([again.order, again.high], [first.order, first.high]);
     await browser.run(`perfkit.timelineView.hideHere(); perfkit.timelineView.select(0)`);
