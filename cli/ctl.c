@@ -239,7 +239,7 @@ static int print_status(const struct ctl_target *target, struct control *control
         printf("%s: %s%s%s for %s; windows: %llu; processes: %u; perfkit run %u, program %u\n",
                name ? name : "",
                open_now                      ? "recording"
-               : control_paused(page, state) ? "in a pause of --overhead=measure"
+               : control_paused(page, state) ? "in a pause of --overhead"
                                              : "not recording",
                open_now && range[0] ? " within " : "", open_now && range[0] && within ? within : "",
                prof_duration_ns(since).text, (unsigned long long)control_windows(state), processes,

@@ -3,8 +3,8 @@
  * Rows of iterations are the clusters of a sample: a row of m iterations that stands for w of them
  * and has the sum y of something contributes w y / m. The variance of such a ratio estimator over n
  * clusters is that of their residuals, less the share m / w that is no sample: W. G. Cochran,
- * Sampling Techniques, 3rd ed. (1977), 6.4 and 9A.1; Student's t with n - 1 degrees of freedom. What
- * happened before the first iteration and after the last one is added as it is. */
+ * Sampling Techniques, 3rd ed. (1977), sections 6.4 and 9A.1; Student's t with n - 1 degrees of
+ * freedom. What happened before the first iteration and after the last one is added as it is. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
