@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -350,12 +351,22 @@ void cuda_dump_reasons(uint32_t context, size_t count, const uint32_t *indexes,
     }
 }
 
-void cuda_dump_cubin(const void *cubin, size_t bytes)
+/* From the file: the memory that it was loaded from may be gone. */
+void cuda_dump_cubin(const char *kept, size_t bytes)
 {
-    if (!dump_begin())
-        return;
-    dump_put_block(DUMP_CUBIN, collector_now(), cubin, bytes, NULL, 0);
-    dump_end();
+    uint8_t *cubin = atomic_load(&on) ? cuda_reserve(bytes) : NULL;
+    int from = cubin ? open(kept, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    size_t got = 0;
+    for (ssize_t n = 1; from >= 0 && n > 0 && got<bytes; got += n> 0 ? (size_t)n : 0)
+        n = read(from, cubin + got, bytes - got);
+    if (from >= 0)
+        close(from);
+    if (cubin && got == bytes && dump_begin()) {
+        dump_put_block(DUMP_CUBIN, collector_now(), cubin, bytes, NULL, 0);
+        dump_end();
+    }
+    if (cubin)
+        munmap(cubin, bytes);
 }
 
 void cuda_dump_samples(uint32_t context, const struct pc_data *data)

@@ -8,8 +8,6 @@
  * at most: then they go on, and the count is thrown away. */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -25,14 +23,6 @@ static _Atomic uint32_t turn;
 static _Atomic uint32_t begun, in_flight;
 static _Thread_local uint32_t depth __attribute__((tls_model("initial-exec")));
 
-/* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep: its turn would
- * never end. */
-static void exact_pause(long ns)
-{
-    struct timespec length = {.tv_nsec = ns};
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, NULL);
-}
-
 /* Until `what` is no more than that. False: it took too long. */
 static bool wait_for_max(const _Atomic uint32_t *what, uint32_t max, uint64_t limit_ns)
 {
@@ -40,7 +30,7 @@ static bool wait_for_max(const _Atomic uint32_t *what, uint32_t max, uint64_t li
     while (atomic_load(what) > max) {
         if (collector_now() - start >= limit_ns)
             return false;
-        exact_pause(PAUSE_NS);
+        cuda_pause(PAUSE_NS);
     }
     return true;
 }
@@ -245,7 +235,7 @@ static enum exact_idle poll_event(CUevent event, uint64_t deadline, bool (*leave
             return result == CUDA_SUCCESS ? EXACT_IDLE : EXACT_IDLE_UNKNOWN;
         if (collector_now() >= deadline)
             return EXACT_IDLE_LATE;
-        exact_pause(pause);
+        cuda_pause(pause);
     }
 }
 

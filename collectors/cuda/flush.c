@@ -103,6 +103,12 @@ void cuda_tick(void)
         syscall(SYS_futex, &settled, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+void cuda_pause(long ns)
+{
+    struct timespec length = {.tv_nsec = ns};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, NULL);
+}
+
 void cuda_flush_wait_tick(void)
 {
     if (!atomic_load(&running) || !cuda_buffers_used() || collector_is_helper() ||
@@ -157,8 +163,7 @@ static void await_device(void)
         uint64_t oldest = cuda_buffers_oldest(); /* other threads may go on */
         if (!oldest || oldest > start || collector_now() - start >= DEVICE_NS)
             return;
-        struct timespec pause = {.tv_nsec = DEVICE_PAUSE_NS};
-        nanosleep(&pause, NULL);
+        cuda_pause(DEVICE_PAUSE_NS);
     }
 }
 

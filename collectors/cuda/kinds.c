@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -229,7 +228,7 @@ static void disable_kinds_at_exit(void)
     atomic_store(&leaving, true);
     uint64_t start = collector_now();
     while ((atomic_load(&busy) || atomic_load(&changing)) && collector_now() - start < LEAVE_NS)
-        nanosleep(&(struct timespec){.tv_nsec = LEAVE_PAUSE_NS}, NULL);
+        cuda_pause(LEAVE_PAUSE_NS);
     errno = saved;
 }
 

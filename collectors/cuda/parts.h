@@ -221,7 +221,8 @@ uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
-/* ---- exact.c, exact_launches.c: --counters=exact. On the program's thread, or as it says ------ */
+/* ---- exact.c, exact_launches.c: --counters=exact. On the program's thread, or as it says ------
+ */
 void cuda_exact_start(void); /* within cuInit */
 bool cuda_exact_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
@@ -337,7 +338,7 @@ void cuda_dump_buffers(struct cuda_buffer *list);
 void cuda_dump_dropped(uint64_t count);
 void cuda_dump_reasons(uint32_t context, size_t count, const uint32_t *indexes,
                        const char (*names)[PC_REASON_BYTES]);
-void cuda_dump_cubin(const void *cubin, size_t bytes);
+void cuda_dump_cubin(const char *path, size_t bytes); /* the file that was kept */
 void cuda_dump_samples(uint32_t context, const struct pc_data *data);
 void cuda_dump_end(void);
 void cuda_dump_forked(void);
@@ -349,6 +350,8 @@ void cuda_dump_callback(const struct dump_callback *what);
 void cuda_tick(void);
 void cuda_at_exit(void);
 void cuda_flush_start(void);
+/* Sleep. The calling thread cannot be cancelled in it, as it could in nanosleep. Any thread. */
+void cuda_pause(long ns);
 /* Wait until what CUPTI has is read; any thread of the program, in an API callback at most. */
 void cuda_flush_wait_tick(void);
 void cuda_flush_forked(void);

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collectors/core/collector.h"
@@ -82,7 +81,6 @@ static _Atomic uint64_t claimed;    /* bit: a context of the device is sampled *
 static struct loaded_cubin *cubins; /* [CUBINS], by their hash */
 static unsigned char *copies;       /* [COPIED_BYTES]; memory that is not used is not there */
 static _Atomic size_t copied_bytes;
-static _Atomic uint32_t cubins_lost;
 static _Atomic uint32_t unloading; /* threads that end contexts: CUPTI is not called meanwhile */
 static _Atomic bool fetching, fetch_now;
 enum { RUNNING, LEAVING, LEFT };
@@ -140,9 +138,7 @@ static void on_cubin(const void *cubin, size_t bytes, uint64_t *crc)
     int saved = errno;
     *crc = wire_cubin_hash(cubin, bytes);
     struct loaded_cubin *kept = cubin_find(*crc, true);
-    if (!kept) {
-        atomic_fetch_add(&cubins_lost, 1);
-    } else {
+    if (kept) {
         const void *before = atomic_load(&kept->at);
         bool copied =
             before >= (const void *)copies && before < (const void *)(copies + COPIED_BYTES);
@@ -189,7 +185,7 @@ static void keep_cubin(uint64_t hash)
     if (!write_cubin(path, cubin))
         return;
     written_bytes += cubin->bytes;
-    cuda_dump_cubin(cubin->at, cubin->bytes);
+    cuda_dump_cubin(path, cubin->bytes);
 }
 
 /* ---- Contexts */
@@ -286,9 +282,10 @@ static bool claim_device(uint32_t device)
 /* It is over; false: it was before. */
 static bool leave_context(struct sampled_context *context, uint32_t state)
 {
+    uint64_t device = 1ull << context->device;
     if (!atomic_compare_exchange_strong(&context->state, &state, GONE))
         return false;
-    atomic_fetch_and(&claimed, ~(1ull << context->device));
+    atomic_fetch_and(&claimed, ~device);
     return true;
 }
 
@@ -322,8 +319,10 @@ void cuda_stalls_context(CUcontext handle)
     }
     for (uint32_t state = FREE; !atomic_compare_exchange_strong(&context->state, &state, MADE);
          state = FREE) {
-        if (++context == contexts + CONTEXTS)
+        if (++context == contexts + CONTEXTS) { /* the helper thread frees them */
+            atomic_fetch_and(&claimed, ~(1ull << device));
             return;
+        }
     }
     context->handle = handle;
     context->device = device;
@@ -336,6 +335,7 @@ void cuda_stalls_context(CUcontext handle)
         call = "cuptiPCSamplingEnable";
         result = cupti.PCSamplingEnable(&enable);
     }
+    bool enabled = result == CUPTI_SUCCESS;
     if (result == CUPTI_SUCCESS) {
         call = "cuptiPCSamplingGetStallReasons";
         result = learn_reasons(context);
@@ -344,12 +344,14 @@ void cuda_stalls_context(CUcontext handle)
         call = "cuptiPCSamplingSetConfigurationAttribute";
         result = configure(context);
     }
-    if (result != CUPTI_SUCCESS)
-        stalls_degraded(call, result);
-    if (result == CUPTI_SUCCESS)
+    if (result == CUPTI_SUCCESS) {
         atomic_store(&context->state, SAMPLED);
-    else
-        leave_context(context, MADE);
+        return;
+    }
+    stalls_degraded(call, result);
+    if (enabled) /* nothing runs in it yet */
+        cupti.PCSamplingDisable(&enable);
+    leave_context(context, MADE);
 }
 
 void cuda_stalls_context_ends(CUcontext handle)
@@ -464,24 +466,33 @@ static void fetch_context(struct sampled_context *context, bool keep)
             data.count = data.room;
         cuda_dump_samples(context->number, &data);
         add_data(context, &data, keep);
-        if (!data.remaining)
+        if (!data.remaining || atomic_load(&unloading))
             return;
     }
+}
+
+/* Its sums, before its place is another one's. */
+static bool send_context(struct sampled_context *context)
+{
+    if (!context->sums.samples && !context->sums.full)
+        return true;
+    if (!context->id)
+        context->id = collector_new_id();
+    context->sums.head =
+        (struct wire_head){sizeof context->sums, WIRE_STALL_CONTEXT, 0, context->id};
+    context->sums.period = 1ull << period;
+    context->sums.context = cuda_context(context->number, CUDA_NO_DEVICE);
+    return collector_emit(&context->sums);
 }
 
 static void send_sums(void)
 {
     for (uint32_t i = 0; i < CONTEXTS; i++) {
-        struct sampled_context *context = &contexts[i];
-        if (!context->sums.samples && !context->sums.full)
+        uint32_t state = atomic_load(&contexts[i].state);
+        if ((state != SAMPLED && state != GONE) || !send_context(&contexts[i]) || state != GONE)
             continue;
-        if (!context->id)
-            context->id = collector_new_id();
-        context->sums.head =
-            (struct wire_head){sizeof context->sums, WIRE_STALL_CONTEXT, 0, context->id};
-        context->sums.period = 1ull << period;
-        context->sums.context = cuda_context(context->number, CUDA_NO_DEVICE);
-        collector_emit(&context->sums);
+        contexts[i] = (struct sampled_context){.state = GONE};
+        atomic_store(&contexts[i].state, FREE);
     }
     for (uint32_t i = 0; i < instruction_count; i++) {
         if (instructions[i].changed && collector_emit(&instructions[i].record))
@@ -513,7 +524,7 @@ void cuda_stalls_tick(bool last)
     if (!wanted || state == LEFT || (!now && ++ticks % FETCH_TICKS))
         return;
     if (last && state == RUNNING) /* CUPTI's thread may bring more, and sampling cannot be ended */
-        nanosleep(&(struct timespec){.tv_nsec = 2 * WORKER_PAUSE_MS * 1000000}, NULL);
+        cuda_pause(2 * WORKER_PAUSE_MS * 1000000);
     bool recording = collector_recording(), keep = recording || was_recording;
     was_recording = recording;
     atomic_store(&fetching, true);
@@ -542,7 +553,7 @@ static void end_stalls_at_exit(void)
         collector_wake();
         uint64_t start = collector_now();
         while (atomic_load(&leaving) != LEFT && collector_now() - start < LEAVE_NS)
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            cuda_pause(1000000);
     }
     atomic_store(&leaving, LEFT);
     errno = saved;
@@ -570,7 +581,7 @@ void cuda_stalls_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti
     cuda_flush_wait_tick();
     atomic_fetch_add(&unloading, 1);
     for (int i = 0; atomic_load(&fetching) && i < 200; i++)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        cuda_pause(1000000);
 }
 
 /* ---- Start */

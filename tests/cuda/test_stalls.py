@@ -170,6 +170,26 @@ class Stalls(replay.Case):
         db = self.stalls(script([[PLAIN]]), pm="pc_freed=1")
         self.assertEqual([row[2] for row in self.stall_rows(db)], [11])
 
+    def test_unmapped_cubin(self):
+        """Nor is it read where no copy was made and its memory is no more."""
+        db = self.stalls(script([[PLAIN]]), pm="pc_freed=2", options=("--stalls", "--cupti-dump", self.path("dumps")))
+        self.assertEqual([row[2] for row in self.stall_rows(db)], [None])
+        self.assertEqual(self.one(db, "SELECT lines FROM stall_function"), "its machine code was not kept")
+
+    def test_dumped_cubin(self):
+        self.stalls(script([[PLAIN]]), options=("--stalls", "--cupti-dump", self.path("dumps")))
+        [dump] = os.listdir(self.path("dumps"))
+        with open(os.path.join(self.path("dumps"), dump), "rb") as file:
+            self.assertIn(SHARED, file.read())
+
+    def test_not_configured(self):
+        """A context that cannot be sampled is not left enabled."""
+        db = self.stalls(script([[PLAIN]], second=True), pm="pc_configure=1")
+        self.assertEqual(self.one(db, "SELECT count(*) FROM kernel"), 3)
+        self.assertEqual(self.later_count(db, "stall"), 0)
+        self.assertEqual(self.one(db, "SELECT count(DISTINCT note) FROM capture_health WHERE note LIKE "
+                                      "'no stall reasons: cuptiPCSamplingSetConfigurationAttribute%'"), 1)
+
     def test_full_and_dropped(self):
         db = self.stalls(script([[PLAIN], [PLAIN]]), pm="pc_full=1,pc_dropped=5")
         self.assertEqual(db.execute("SELECT full, dropped FROM stall_context").fetchall(), [(1, 50)])

@@ -5,11 +5,14 @@
  *   pc_enable=N     the result of cuptiPCSamplingEnable (35: no permission)
  *   pc_dropped=N    samples that the hardware dropped, in each delivery
  *   pc_freed=1      a cubin's memory is used for something else once it is loaded
+ *   pc_freed=2      it is unmapped, and so many were loaded before that no copy was made
+ *   pc_configure=N  the result of cuptiPCSamplingSetConfigurationAttribute
  *   pc_get=N        the result of cuptiPCSamplingGetData (999: another process samples)
  *   pc_full=1       the hardware's buffer is found full once */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "collectors/cuda/dump.h"
@@ -65,9 +68,27 @@ void fake_pc_block(const struct dump_block *block)
         deliveries[delivery_count++] = block;
 }
 
+static void load_and_unmap(const void *cubin, size_t bytes)
+{
+    enum { LARGE = 4 << 20, COUNT = 16 };
+    uint64_t sum = 0;
+    uint8_t *at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < COUNT; i++) {
+        at[0] = (uint8_t)i;
+        crc(at, LARGE, &sum);
+    }
+    memcpy(at, cubin, bytes);
+    crc(at, bytes, &sum);
+    munmap(at, LARGE);
+}
+
 void fake_pc_cubin(const struct dump_block *block)
 {
     uint64_t sum = 0;
+    if (crc && fake_pm_knob("pc_freed", 0) == 2) {
+        load_and_unmap(block + 1, block->bytes);
+        return;
+    }
     if (crc)
         crc(block + 1, block->bytes, &sum);
     if (fake_pm_knob("pc_freed", 0))
@@ -87,6 +108,8 @@ CALL(PCSamplingEnable, struct pc_context)
     uint32_t number = 0;
     if (fake_pm_knob("pc_enable", 0))
         return (int)fake_pm_knob("pc_enable", 0);
+    if (fake_pm_knob("pc_configure", 0) && contexts[0].handle)
+        abort(); /* the one before was left enabled */
     if (context_of(p->context) || !context || cuptiGetContextId(p->context, &number))
         abort();
     *context = (struct sampled){.handle = p->context, .number = number};
@@ -111,6 +134,8 @@ CALL(PCSamplingGetStallReasons, struct pc_reason_names)
 CALL(PCSamplingSetConfigurationAttribute, struct pc_configure)
 {
     struct sampled *context = context_of(p->context);
+    if (fake_pm_knob("pc_configure", 0))
+        return (int)fake_pm_knob("pc_configure", 0);
     for (size_t i = 0; context && i < p->count; i++) {
         if (p->attributes[i].type == PC_BUFFER)
             context->last = p->attributes[i].buffer;
@@ -190,7 +215,8 @@ CALL(PCSamplingDisable, struct pc_context)
     struct sampled *context = context_of(p->context);
     if (!context)
         abort();
-    deliver(context, context->last);
+    if (context->last)
+        deliver(context, context->last);
     context->handle = NULL;
     return 0;
 }
