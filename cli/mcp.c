@@ -155,6 +155,51 @@ static const struct tool *find_mcp_tool(const char *name)
     return NULL;
 }
 
+/* ---- list_captures --------------------------------------------------------------------------- */
+
+static void print_capture(const char *path)
+{
+    struct prof_capture *capture;
+    struct prof_error err;
+    if (prof_open(path, &capture, &err)) {
+        printf("%s: %s\n", path, err.message);
+        return;
+    }
+    const struct prof_info *info = prof_info(capture);
+    char date[32] = "unknown date";
+    time_t started = (time_t)(info->start_realtime_ns / 1000000000);
+    struct tm utc;
+    if (info->start_realtime_ns != PROF_UNKNOWN && gmtime_r(&started, &utc))
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &utc);
+    printf("%s: %s, %.3f s, %.200s\n", path, date, (double)prof_end_ns(capture) / 1e9,
+           info->command ? info->command : "");
+    prof_close(capture);
+}
+
+static int print_captures(const cJSON *given)
+{
+    const char *name = prof_document_text(given, "folder"), *folder = name ? name : ".";
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (length < (int)sizeof path && is_capture_file(AT_FDCWD, path)) {
+            print_capture(path);
+            any = true;
+        }
+        free(entries[i]);
+    }
+    if (count < 0)
+        cli_say("mcp", "cannot read the folder %s: %s", folder, strerror(errno));
+    else
+        free(entries);
+    if (count >= 0 && !any)
+        puts("no captures in this folder");
+    return count < 0 || fflush(stdout) ? CLI_FAILED : CLI_OK;
+}
+
 /* ---- what a tool prints ---------------------------------------------------------------------- */
 
 /* Text that grows; a page of it is sent. */
@@ -198,11 +243,21 @@ static const char *read_outputs(const int fds[2], struct answer *texts[2])
     return NULL;
 }
 
-/* A process of perfkit whose standard output and standard error are outs[1] and errs[1]. */
-static bool spawn_tool(char *const argv[], const int outs[2], const int errs[2], pid_t *pid)
+/* A process of perfkit whose standard output and standard error are outs[1] and errs[1]; of
+ * list_captures, which is no command, a copy of this one. */
+static bool spawn_tool(const struct tool *tool, char *const argv[], const cJSON *given,
+                       const int outs[2], const int errs[2], pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     extern char **environ;
+    if (!tool->words[0]) {
+        *pid = fork();
+        if (!*pid)
+            _exit(dup2(outs[1], STDOUT_FILENO) < 0 || dup2(errs[1], STDERR_FILENO) < 0
+                      ? CLI_FAILED
+                      : print_captures(given));
+        return *pid > 0;
+    }
     if (posix_spawn_file_actions_init(&files))
         return false;
     bool ran = !posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) &&
@@ -221,16 +276,16 @@ static void close_pipe(int ends[2])
     ends[0] = ends[1] = -1;
 }
 
-/* Standard output of a command line of perfkit, standard error where it failed. False: it could not
- * be run. */
-static bool run_tool(char *const argv[], struct answer *answer)
+/* Standard output of a tool, standard error where it failed. False: it could not be run. */
+static bool run_tool(const struct tool *tool, char *const argv[], const cJSON *given,
+                     struct answer *answer)
 {
     struct answer complaint = {.failed = false};
     int outs[2] = {-1, -1}, errs[2] = {-1, -1}, status = 0;
     const char *stopped = NULL;
     pid_t pid;
-    bool ran =
-        !pipe2(outs, O_CLOEXEC) && !pipe2(errs, O_CLOEXEC) && spawn_tool(argv, outs, errs, &pid);
+    bool ran = !pipe2(outs, O_CLOEXEC) && !pipe2(errs, O_CLOEXEC) &&
+               spawn_tool(tool, argv, given, outs, errs, &pid);
     if (ran) {
         const struct rlimit most = {MOST_TEMPORARY, MOST_TEMPORARY};
         prlimit(pid, RLIMIT_FSIZE, &most, NULL);
@@ -264,53 +319,6 @@ static bool run_tool(char *const argv[], struct answer *answer)
     }
     prof_array_free(&complaint.text);
     return ran;
-}
-
-/* ---- list_captures --------------------------------------------------------------------------- */
-
-static bool add_capture(struct answer *answer, const char *path)
-{
-    struct prof_capture *capture;
-    struct prof_error err;
-    char line[PATH_MAX + 512];
-    int length;
-    if (prof_open(path, &capture, &err)) {
-        length = snprintf(line, sizeof line, "%s: %s\n", path, err.message);
-    } else {
-        const struct prof_info *info = prof_info(capture);
-        char date[32] = "unknown date";
-        time_t started = (time_t)(info->start_realtime_ns / 1000000000);
-        struct tm utc;
-        if (info->start_realtime_ns != PROF_UNKNOWN && gmtime_r(&started, &utc))
-            strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &utc);
-        length = snprintf(line, sizeof line, "%s: %s, %.3f s, %.200s\n", path, date,
-                          (double)prof_end_ns(capture) / 1e9, info->command ? info->command : "");
-        prof_close(capture);
-    }
-    size_t bytes = length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
-    return add_answer(answer, line, bytes);
-}
-
-static bool list_captures(const cJSON *given, struct answer *answer)
-{
-    const char *name = prof_document_text(given, "folder"), *folder = name ? name : ".";
-    struct dirent **entries;
-    int count = scandir(folder, &entries, NULL, alphasort);
-    bool ok = true, any = false;
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (ok && length < (int)sizeof path && is_capture_file(AT_FDCWD, path)) {
-            ok = add_capture(answer, path);
-            any = true;
-        }
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    answer->failed = count < 0;
-    const char *none = count < 0 ? "the folder cannot be read\n" : "no captures in this folder\n";
-    return ok && (any || add_answer(answer, none, strlen(none)));
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -477,9 +485,7 @@ static int call_tool(const cJSON *params, cJSON *result, char *why, size_t size,
     const char *wanted = given_value(given, &page_argument, number);
     int64_t page = wanted ? strtoll(wanted, NULL, 10) : 1;
     if (!missing) {
-        bool ran = !line.no_memory &&
-                   (tool->words[0] ? run_tool(line.words, &answer) : list_captures(given, &answer));
-        *failed |= !ran;
+        *failed |= line.no_memory || !run_tool(tool, line.words, given, &answer);
         add_content(result, &answer, page, failed);
     }
     for (size_t i = 0; i < line.count; i++)

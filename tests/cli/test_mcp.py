@@ -152,6 +152,13 @@ class Mcp(unittest.TestCase):
         done = subprocess.run(["bash", "-c", "trap '' CHLD; exec \"$0\" mcp", perfkit], input=json.dumps(request).encode(), capture_output=True, check=True)
         self.assertTrue(json.loads(done.stdout)["result"]["isError"])
 
+    def test_folders(self):
+        os.makedirs(os.path.join(work, "nothing here"), exist_ok=True)
+        self.assertEqual(self.server.text("list_captures", folder=os.path.join(work, "nothing here")), ("no captures in this folder\n", False))
+        text, failed = self.server.text("list_captures", folder="/nowhere")
+        self.assertEqual((text, failed), ("perfkit mcp: cannot read the folder /nowhere: No such file or directory\n", True))
+        self.assertEqual(len(self.server.text("list_captures", folder=work)[0].splitlines()), len(FIXTURES) + 1)
+
     def test_nothing_is_written(self):
         for query in ("DELETE FROM kernel", "ATTACH '/tmp/x' AS x", "PRAGMA journal_mode=WAL"):
             self.assertTrue(self.server.text("sql", capture=path_of("normal"), query=query)[1], query)
