@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,52 @@
 struct prof_store {
     sqlite3 *db;
     char *path;
+    struct prof_store *next; /* of `written` */
+    dev_t device;
+    ino_t inode;
 };
+
+/* The captures that this process writes. */
+static struct prof_store *written;
+static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void add_written(struct prof_store *store)
+{
+    struct stat info;
+    if (stat(store->path, &info))
+        return;
+    store->device = info.st_dev;
+    store->inode = info.st_ino;
+    pthread_mutex_lock(&written_lock);
+    store->next = written;
+    written = store;
+    pthread_mutex_unlock(&written_lock);
+}
+
+static void remove_written(struct prof_store *store)
+{
+    pthread_mutex_lock(&written_lock);
+    for (struct prof_store **at = &written; *at; at = &(*at)->next) {
+        if (*at == store) {
+            *at = store->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&written_lock);
+}
+
+static bool is_written_here(const char *path)
+{
+    struct stat info;
+    bool found = false;
+    if (stat(path, &info))
+        return false;
+    pthread_mutex_lock(&written_lock);
+    for (const struct prof_store *at = written; at && !found; at = at->next)
+        found = at->device == info.st_dev && at->inode == info.st_ino;
+    pthread_mutex_unlock(&written_lock);
+    return found;
+}
 
 static const char *const side_files[] = {"-wal", "-shm", "-journal"};
 
@@ -224,6 +270,8 @@ static enum prof_status create(const char *path, bool overwrite, bool alone,
     else
         status = fill_new(*store, alone, err);
 out:
+    if (!status)
+        add_written(*store);
     if (status) {
         prof_store_close(*store);
         *store = NULL;
@@ -286,9 +334,13 @@ static const char *way_to_read(const char *path, const unsigned char *head)
     return "give the file that perfkit run wrote";
 }
 
-/* Checks of the first bytes of a file, before SQLite opens it. */
+/* Checks of the first bytes of a file, before SQLite opens it. Not of one that this process writes:
+ * to close any descriptor of a file takes away all locks that the process has on it (POSIX), and a
+ * program that reads the capture then deletes its -wal file. */
 static enum prof_status check_capture_header(const char *path, struct prof_error *err)
 {
+    if (is_written_here(path))
+        return PROF_OK;
     unsigned char head[HEAD_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -495,6 +547,8 @@ enum prof_status prof_store_reopen(const char *path, struct prof_store **store,
         if (code)
             status = prof_store_fail_code(*store, code, "open", err);
     }
+    if (!status)
+        add_written(*store);
     if (status) {
         prof_store_close(*store);
         *store = NULL;
@@ -556,6 +610,8 @@ enum prof_status prof_store_publish(struct prof_store *store, struct prof_error 
 
 bool prof_store_settle(const char *path)
 {
+    if (is_written_here(path))
+        return false;
     unsigned char mode = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool wal = fd >= 0 && pread(fd, &mode, 1, HEAD_WRITE_VERSION) == 1 && mode == 2;
@@ -579,6 +635,7 @@ void prof_store_close(struct prof_store *store)
     if (!store)
         return;
     sqlite3_close_v2(store->db);
+    remove_written(store);
     free(store->path);
     free(store);
 }

@@ -279,6 +279,45 @@ START_TEST(a_capture_left_in_wal_settles_later)
 }
 END_TEST
 
+/* As another process sees it. */
+static bool is_locked(void)
+{
+    pid_t child = fork();
+    int status = 0;
+    if (!child) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        int fd = open(path, O_RDWR);
+        _exit(fd < 0 || fcntl(fd, F_GETLK, &lock) ? 2 : lock.l_type != F_UNLCK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status);
+}
+
+/* The writer reads its own capture, as perfkit run --overhead=PERCENT does: what it closes must not
+ * take away its locks, or the next program that may write takes itself for the last one and deletes
+ * the log. */
+START_TEST(a_writer_that_reads_keeps_its_locks)
+{
+    enter();
+    struct prof_store *writer = create(), *reader;
+    run(writer, "INSERT INTO capture(state) VALUES('recording')");
+    ck_assert(is_locked());
+    ck_assert_int_eq(prof_store_open(path, &reader, &err), PROF_OK);
+    ck_assert_int_eq(ask(reader, "SELECT count(*) FROM capture"), 1);
+    prof_store_close(reader);
+    prof_store_settle(path);
+    ck_assert(is_locked());
+    prof_store_close(writer);
+    ck_assert_int_eq(prof_store_reopen(path, &writer, &err), PROF_OK);
+    ck_assert_int_eq(prof_store_open(path, &reader, &err), PROF_OK);
+    prof_store_close(reader);
+    ck_assert(is_locked());
+    prof_store_close(writer);
+    leave();
+}
+END_TEST
+
 START_TEST(a_capture_in_the_making_is_not_settled)
 {
     enter();
@@ -505,8 +544,8 @@ CHECK_MAIN("store", a_new_capture_has_all_tables_and_views, an_existing_file_is_
            an_unwritable_place_is_told, a_published_capture_is_one_file,
            readers_see_whole_transactions_of_a_growing_capture,
            an_attached_reader_delays_publication_by_3_s_at_most,
-           a_capture_left_in_wal_settles_later, a_capture_in_the_making_is_not_settled,
-           what_is_not_a_capture_is_refused_with_the_reason, views_for_tables_are_refused,
-           a_newer_version_is_refused, an_older_capture_is_completed,
+           a_capture_left_in_wal_settles_later, a_writer_that_reads_keeps_its_locks,
+           a_capture_in_the_making_is_not_settled, what_is_not_a_capture_is_refused_with_the_reason,
+           views_for_tables_are_refused, a_newer_version_is_refused, an_older_capture_is_completed,
            a_truncated_capture_is_refused, a_damaged_capture_is_survived,
            a_read_only_folder_is_enough, what_a_killed_writer_began_is_undone)
