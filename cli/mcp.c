@@ -157,7 +157,7 @@ static const struct tool *find_mcp_tool(const char *name)
 
 /* ---- list_captures --------------------------------------------------------------------------- */
 
-static void print_capture(const char *path)
+static void list_capture(const char *path)
 {
     struct prof_capture *capture;
     struct prof_error err;
@@ -176,7 +176,7 @@ static void print_capture(const char *path)
     prof_close(capture);
 }
 
-static int print_captures(const cJSON *given)
+static int list_captures(const cJSON *given)
 {
     const char *name = prof_document_text(given, "folder"), *folder = name ? name : ".";
     struct dirent **entries;
@@ -186,7 +186,7 @@ static int print_captures(const cJSON *given)
         char path[PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         if (length < (int)sizeof path && is_capture_file(AT_FDCWD, path)) {
-            print_capture(path);
+            list_capture(path);
             any = true;
         }
         free(entries[i]);
@@ -255,7 +255,7 @@ static bool spawn_tool(const struct tool *tool, char *const argv[], const cJSON 
         if (!*pid)
             _exit(dup2(outs[1], STDOUT_FILENO) < 0 || dup2(errs[1], STDERR_FILENO) < 0
                       ? CLI_FAILED
-                      : print_captures(given));
+                      : list_captures(given));
         return *pid > 0;
     }
     if (posix_spawn_file_actions_init(&files))
