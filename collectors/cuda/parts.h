@@ -221,8 +221,7 @@ uint32_t cuda_stacks_node(void); /* of the thread, which makes a node of a graph
 uint32_t cuda_stacks_of(uint64_t correlation, uint32_t own);
 void cuda_stacks_forked(void);
 
-/* ---- exact.c, exact_launches.c: --counters=exact. On the program's thread, or as it says ------
- */
+/* ---- exact.c, exact_launches.c: --counters=exact. On the program's thread, or as it says ---- */
 void cuda_exact_start(void); /* within cuInit */
 bool cuda_exact_wants_callback(enum cuda_domain domain, uint32_t cbid);
 void cuda_exact_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_CallbackData *call);
