@@ -21,6 +21,7 @@
 #include "libprof/store/stall_lines.h"
 
 #define DISASSEMBLE_NS 8000000000u /* in all: large libraries have code for minutes */
+#define LINES_NS 60000000000u      /* cubins come from a foreign process: no more are read */
 #define SMALL_CUBIN_BYTES (4 << 20)
 #define MOST_FUNCTIONS 24 /* of a cubin, those with most samples */
 
@@ -28,9 +29,11 @@ struct lines {
     sqlite3 *db;
     const char *folder;
     sqlite3_stmt *functions, *rows, *set, *set_sass, *set_reason;
-    uint64_t told;                /* instructions of nvdisasm's last output */
-    uint64_t until;               /* no more code is disassembled */
-    char hot[MOST_FUNCTIONS * 8]; /* symbols of the functions of a cubin, for nvdisasm */
+    uint64_t told;  /* instructions of nvdisasm's last output */
+    uint64_t until; /* no more code is disassembled */
+    uint64_t cubin; /* hash of the one in turn */
+    uint32_t hot_count;
+    char hot[MOST_FUNCTIONS * 11 + 1]; /* symbols of the functions of a cubin, for nvdisasm */
     struct prof_error *err;
 };
 
@@ -116,6 +119,7 @@ static enum prof_status take_sass_line(struct lines *l, char *line, char *functi
     sqlite3_bind_text(l->set_sass, 1, at, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(l->set_sass, 2, function, -1, SQLITE_TRANSIENT);
     sqlite3_bind_int64(l->set_sass, 3, (int64_t)offset);
+    sqlite3_bind_int64(l->set_sass, 4, (int64_t)l->cubin);
     return step_lines(l, l->set_sass);
 }
 
@@ -127,7 +131,7 @@ static enum prof_status take_sass(struct lines *l, int from)
     enum prof_status status = PROF_OK;
     while (!status && prof_now_ns() < l->until) {
         struct pollfd ready = {.fd = from, .events = POLLIN};
-        if (poll(&ready, 1, 200) == 0)
+        if (poll(&ready, 1, 200) <= 0)
             continue;
         ssize_t got = read(from, buffer + used, sizeof buffer - 1 - used);
         if (got <= 0)
@@ -172,6 +176,7 @@ static enum prof_status disassemble(struct lines *l, const char *cubin)
         info.st_size <= SMALL_CUBIN_BYTES)
         status = disassemble_part(l, cubin, true);
     l->hot[0] = '\0';
+    l->hot_count = 0;
     return status;
 }
 
@@ -183,8 +188,8 @@ static enum prof_status line_function(struct lines *l, struct prof_cubin *cubin,
     enum prof_status status = PROF_OK;
     bool any = false;
     size_t used = strlen(l->hot);
-    uint32_t symbol = prof_cubin_symbol(cubin, name);
-    if (symbol && used + 8 < sizeof l->hot)
+    uint32_t symbol = l->hot_count++ < MOST_FUNCTIONS ? prof_cubin_symbol(cubin, name) : 0;
+    if (symbol)
         snprintf(l->hot + used, sizeof l->hot - used, "%s%u", used ? "," : "", symbol);
     sqlite3_bind_int64(l->rows, 1, function);
     while (!status && sqlite3_step(l->rows) == SQLITE_ROW) {
@@ -202,6 +207,7 @@ static enum prof_status line_function(struct lines *l, struct prof_cubin *cubin,
             sqlite3_bind_text(l->set, 4, file, -1, SQLITE_STATIC);
             sqlite3_bind_int64(l->set, 5, line);
         }
+        sqlite3_bind_int64(l->set, 6, (int64_t)l->cubin);
         status = step_lines(l, l->set);
     }
     sqlite3_reset(l->rows);
@@ -221,20 +227,25 @@ static enum prof_status line_functions(struct lines *l)
     struct prof_cubin *cubin = NULL;
     struct prof_error why = {0};
     char path[PATH_MAX] = "";
-    uint64_t open = 0;
+    uint64_t end = prof_now_ns() + LINES_NS;
     enum prof_status status = PROF_OK;
     while (!status && sqlite3_step(l->functions) == SQLITE_ROW) {
         int64_t function = sqlite3_column_int64(l->functions, 0);
         uint64_t hash = (uint64_t)sqlite3_column_int64(l->functions, 1);
         const char *name = (const char *)sqlite3_column_text(l->functions, 2);
-        if (hash != open) {
+        bool late = prof_now_ns() > end;
+        if (late || hash != l->cubin || !path[0]) {
             bool before = cubin != NULL;
             prof_cubin_close(cubin);
+            cubin = NULL;
             if (before)
                 status = disassemble(l, path);
             snprintf(path, sizeof path, "%s/%016" PRIx64 ".cubin", l->folder, hash);
-            prof_cubin_open(path, hash, &cubin, &why);
-            open = hash;
+            if (late)
+                prof_fail(&why, PROF_FULL, "no time was left to read its machine code");
+            else
+                prof_cubin_open(path, hash, &cubin, &why);
+            l->cubin = hash;
         }
         if (!status && cubin) {
             status = line_function(l, cubin, function, name ? name : "");
@@ -268,9 +279,10 @@ static bool prepare_lines(struct lines *l)
         {&l->rows, "SELECT id, offset, ifnull(barrier,0)*2>ifnull(long_scoreboard,0)+"
                    "ifnull(wait,0)+ifnull(barrier,0)+ifnull(short_scoreboard,0) FROM stall "
                    "WHERE function=?1 ORDER BY offset"},
-        {&l->set, "INSERT INTO stall_line(id,function,offset,file,line) VALUES(?1,?2,?3,?4,?5)"},
+        {&l->set, "INSERT INTO stall_line(id,function,offset,file,line,cubin) VALUES(?1,?2,?3,?4,"
+                  "?5,?6)"},
         {&l->set_sass, "UPDATE stall_line SET sass=?1 WHERE function=?2 AND offset=?3 "
-                       "AND sass IS NULL"},
+                       "AND cubin=?4"},
         {&l->set_reason, "UPDATE stall_function SET lines=?2 WHERE id=?1"},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -284,7 +296,7 @@ static enum prof_status fill_lines(struct lines *l)
 {
     PROF_TRY(run_lines(l, "BEGIN IMMEDIATE;"
                           "CREATE TEMP TABLE stall_line(id INTEGER PRIMARY KEY, function TEXT, "
-                          "offset INT, file TEXT, line INT, sass TEXT);"
+                          "offset INT, file TEXT, line INT, sass TEXT, cubin INT);"
                           "CREATE INDEX temp.stall_at ON stall_line(function, offset);"
                           "CREATE TEMP TABLE stall_text(value TEXT PRIMARY KEY, id INT)"));
     if (!prepare_lines(l))

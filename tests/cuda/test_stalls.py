@@ -144,6 +144,20 @@ class Stalls(replay.Case):
             self.assertEqual(db.execute("SELECT value FROM stall JOIN string s ON s.id = sass").fetchall(),
                              [("FADD R1, R2, 1",)])
 
+    def test_text_of_its_own_code(self):
+        """A kernel that was compiled twice, as tuners do: the text is that of the code that ran."""
+        folder = self.path("tools")
+        os.mkdir(folder)
+        other = SHARED + b"again"
+        with open(os.path.join(folder, "nvdisasm"), "w") as file:
+            file.write("#!/bin/sh\nfor file; do :; done\ntest $(wc -c < $file) = %d || exit 1\necho '.text.plain:'\n"
+                       "echo '/*0090*/ NOP ;'\n" % len(other))
+        os.chmod(file.name, 0o755)
+        db = self.stalls(script([[PLAIN, (other, "plain", 0x90, {"wait": 1})]], [SHARED, other]),
+                         path=folder + ":" + os.environ["PATH"])
+        self.assertEqual(db.execute("SELECT long_scoreboard, value FROM stall LEFT JOIN string s ON s.id = sass "
+                                    "ORDER BY stall.id").fetchall(), [(100, None), (None, "NOP")])
+
     def test_no_permission(self):
         db = self.stalls(script([[PLAIN]]), pm="pc_enable=35")
         self.assertIn("no stall reasons: this user may not read the GPU's counters",
