@@ -188,10 +188,11 @@ static bool catch_up(struct recover *recover)
             nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
     } while (!interrupted);
     cli_say(recover->name,
-            "%u process%s of the program still run%s and record into %s; what they did so far is "
-            "in %s: end them first, or take over with --wait, or finish now with --force",
+            "%u process%s of the program still run%s; what was recorded so far is in %s, what "
+            "follows goes to %s: end the program first, or take over with --wait, or finish now "
+            "with --force",
             recover->alive, recover->alive == 1 ? "" : "es", recover->alive == 1 ? "s" : "",
-            recover->spool.path, recover->capture.live);
+            recover->capture.live, recover->spool.path);
     return false;
 }
 
