@@ -12,9 +12,9 @@ struct work {
     struct prof_capture *capture;
     const struct prof_filter *filter;
     struct prof_intervals spans;
-    PROF_ARRAY(struct prof_unrecorded) closed; /* of each process */
-    bool *marked;                              /* per process of the capture */
-    int64_t end;                               /* of the capture */
+    struct prof_closed_list closed;
+    bool *marked;                /* per process of the capture */
+    int64_t end;                 /* of the capture */
     int64_t process, open_since; /* whose marks are read; PROF_UNKNOWN = not recording */
     int64_t closed_since;        /* PROF_UNKNOWN = recording */
     int closed_by;               /* the reason of that mark */
@@ -39,7 +39,7 @@ static void add_recorded_span(struct work *w, int64_t begin, int64_t end)
 
 static void add_closed_span(struct work *w, int64_t end, int reason)
 {
-    struct prof_unrecorded span = {w->closed_since, end, reason};
+    struct prof_closed span = {w->process, {w->closed_since, end, reason}};
     if (w->closed_since != PROF_UNKNOWN && end > w->closed_since)
         w->out_of_memory |= !prof_array_push(&w->closed, span);
     w->closed_since = PROF_UNKNOWN;
@@ -47,10 +47,10 @@ static void add_closed_span(struct work *w, int64_t end, int reason)
 
 static void close_process(struct work *w)
 {
-    int64_t end = process_end(w, prof_process(w->capture, w->process));
+    const struct prof_process *p = prof_process(w->capture, w->process);
     if (w->open_since != PROF_UNKNOWN)
-        add_recorded_span(w, w->open_since, end);
-    add_closed_span(w, end, w->closed_by);
+        add_recorded_span(w, w->open_since, process_end(w, p));
+    add_closed_span(w, p && p->end_ns != PROF_UNKNOWN ? p->end_ns : INT64_MAX, w->closed_by);
     w->open_since = PROF_UNKNOWN;
 }
 
@@ -147,6 +147,17 @@ enum prof_status prof_recorded(struct prof_capture *capture, const struct prof_f
     return status;
 }
 
+enum prof_status prof_closed_read(struct prof_capture *capture, struct prof_closed_list *list,
+                                  struct prof_error *err)
+{
+    struct work w = {.capture = capture};
+    size_t marks;
+    enum prof_status status = read_marks(&w, &marks, err);
+    prof_array_free(&w.spans);
+    *list = w.closed;
+    return status;
+}
+
 void prof_recorded_free(struct prof_recorded *result)
 {
     prof_array_free(&result->spans);
@@ -188,10 +199,11 @@ const char *prof_unrecorded_reason(int reason)
     return reason >= 0 && (size_t)reason < count ? texts[reason] : texts[WIRE_WINDOW_UNKNOWN];
 }
 
-static int earlier_unrecorded(const void *a, const void *b)
+static int earlier_closed(const void *a, const void *b)
 {
-    const struct prof_unrecorded *x = a, *y = b;
-    return PROF_COMPARE(x->begin_ns, y->begin_ns) ?: PROF_COMPARE(x->end_ns, y->end_ns);
+    const struct prof_closed *x = a, *y = b;
+    return PROF_COMPARE(x->span.begin_ns, y->span.begin_ns)
+               ?: PROF_COMPARE(x->span.end_ns, y->span.end_ns);
 }
 
 /* The parts of a gap between two recorded spans, by what closed the recording; a neighbour's reason
@@ -201,10 +213,11 @@ static bool add_unrecorded(struct prof_unrecorded_list *list, const struct work 
 {
     size_t first = list->count;
     bool ok = true;
-    while (*at < w->closed.count && w->closed.data[*at].end_ns <= gap.begin)
+    while (*at < w->closed.count && w->closed.data[*at].span.end_ns <= gap.begin)
         ++*at;
-    for (size_t i = *at; ok && i < w->closed.count && w->closed.data[i].begin_ns < gap.end; i++) {
-        const struct prof_unrecorded *span = &w->closed.data[i];
+    for (size_t i = *at; ok && i < w->closed.count && w->closed.data[i].span.begin_ns < gap.end;
+         i++) {
+        const struct prof_unrecorded *span = &w->closed.data[i].span;
         struct prof_unrecorded *last = list->count > first ? &list->data[list->count - 1] : NULL;
         bool within = last && (span->reason == last->reason || span->begin_ns <= last->begin_ns);
         if (span->end_ns <= gap.begin || within)
@@ -231,7 +244,7 @@ enum prof_status prof_unrecorded(struct prof_capture *capture, const struct prof
     if (!status && marks) {
         ok = prof_intervals_gaps(&w.spans, window, &gaps);
         if (w.closed.count)
-            qsort(w.closed.data, w.closed.count, sizeof *w.closed.data, earlier_unrecorded);
+            qsort(w.closed.data, w.closed.count, sizeof *w.closed.data, earlier_closed);
     }
     for (size_t i = 0; ok && i < gaps.count; i++)
         ok = add_unrecorded(list, &w, &at, gaps.data[i]);

@@ -22,47 +22,22 @@
 
 /* ---- the pauses ------------------------------------------------------------------------------ */
 
-/* A process that ended in a pause never leaves it. */
-static bool end_pause(struct prof_capture *capture, struct prof_intervals *pauses, int64_t process,
-                      int64_t since)
-{
-    const struct prof_process *of = since == PROF_UNKNOWN ? NULL : prof_process(capture, process);
-    bool ended = of && of->end_ns != PROF_UNKNOWN;
-    return since == PROF_UNKNOWN ||
-           prof_intervals_add(pauses, since, ended ? of->end_ns : prof_end_ns(capture));
-}
-
 enum prof_status prof_pauses_read(struct prof_capture *capture, struct prof_intervals *pauses,
                                   struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    int64_t process = -1, since = PROF_UNKNOWN;
-    bool ok = true;
-    enum prof_status status = prof_query(capture,
-                                         "SELECT process, start, begins, reason FROM recording "
-                                         "WHERE start NOT NULL ORDER BY process, start, id",
-                                         &row, err);
-    if (status)
-        return status;
-    while (ok && prof_row(row)) {
-        int64_t of = prof_column_id(row, 0), time = prof_column_int(row, 1);
-        bool begins = sqlite3_column_int64(row, 2) != 0;
-        if (of != process) {
-            ok = end_pause(capture, pauses, process, since);
-            since = PROF_UNKNOWN;
-        } else if (since != PROF_UNKNOWN && begins) {
-            ok = prof_intervals_add(pauses, since, time);
-        }
-        process = of;
-        if (begins)
-            since = PROF_UNKNOWN;
-        else if (since == PROF_UNKNOWN && sqlite3_column_int64(row, 3) >= WIRE_WINDOW_OVERHEAD)
-            since = time;
+    struct prof_closed_list closed;
+    enum prof_status status = prof_closed_read(capture, &closed, err);
+    int64_t last = !status && closed.count ? prof_end_ns(capture) : 0;
+    for (size_t i = 0; !status && i < closed.count; i++) {
+        const struct prof_unrecorded *span = &closed.data[i].span;
+        int64_t end = span->end_ns == INT64_MAX ? last : span->end_ns;
+        if (span->reason >= WIRE_WINDOW_OVERHEAD &&
+            !prof_intervals_add(pauses, span->begin_ns, end))
+            status = prof_out_of_memory(err);
     }
-    ok = ok && end_pause(capture, pauses, process, since);
-    status = prof_query_end(capture, row, err);
+    prof_array_free(&closed);
     prof_intervals_normalise(pauses);
-    return status || ok ? status : prof_out_of_memory(err);
+    return status;
 }
 
 /* ---- the iterations beside and inside of them ------------------------------------------------ */

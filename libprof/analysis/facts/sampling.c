@@ -13,6 +13,7 @@
 #include "libprof/analysis/capture.h"
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/analysis/facts/sampling.h"
+#include "libprof/analysis/recorded.h"
 #include "libprof/base/distribution.h"
 #include "libprof/wire/activity.h"
 
@@ -213,38 +214,24 @@ static struct prof_sampled_process *new_process(struct prof_sampled *sampled, in
     return last;
 }
 
-/* Of the processes that have some; one that ends in a gap never leaves it. */
+/* Of the processes that have some. */
 static enum prof_status read_gaps(struct prof_capture *capture, struct prof_sampled *sampled,
                                   struct prof_error *err)
 {
-    sqlite3_stmt *row;
-    struct prof_sampled_process *open = NULL;
-    int64_t since = 0;
-    bool ok = true;
-    enum prof_status status = prof_query(
-        capture,
-        "SELECT process, start, begins, reason FROM recording WHERE start NOT NULL AND process IN "
-        "(SELECT process FROM recording WHERE reason = ?1) ORDER BY process, start, id",
-        &row, err);
-    if (status)
-        return status;
-    sqlite3_bind_int(row, 1, WIRE_WINDOW_SAMPLE);
-    while (ok && prof_row(row)) {
-        int64_t process = prof_column_int(row, 0), time = prof_column_int(row, 1);
-        if (open)
-            ok =
-                prof_intervals_add(&open->gaps, since, open->process == process ? time : INT64_MAX);
-        open = ok ? new_process(sampled, process) : NULL;
-        ok = open != NULL;
-        since = time;
-        if (sqlite3_column_int64(row, 2) || sqlite3_column_int64(row, 3) != WIRE_WINDOW_SAMPLE)
-            open = NULL;
+    struct prof_closed_list closed;
+    enum prof_status status = prof_closed_read(capture, &closed, err);
+    for (size_t i = 0; !status && i < closed.count; i++) {
+        const struct prof_closed *one = &closed.data[i];
+        if (one->span.reason != WIRE_WINDOW_SAMPLE)
+            continue;
+        struct prof_sampled_process *of = new_process(sampled, one->process);
+        if (!of || !prof_intervals_add(&of->gaps, one->span.begin_ns, one->span.end_ns))
+            status = prof_out_of_memory(err);
     }
-    ok = ok && (!open || prof_intervals_add(&open->gaps, since, INT64_MAX));
-    status = prof_query_end(capture, row, err);
+    prof_array_free(&closed);
     for (size_t i = 0; i < sampled->count; i++)
         prof_intervals_normalise(&sampled->list[i].gaps);
-    return status || ok ? status : prof_out_of_memory(err);
+    return status;
 }
 
 /* In a gap only iterations are recorded, and what another thread began at that moment: the name
