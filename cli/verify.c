@@ -85,19 +85,39 @@ static void print_change(const char *label, double ns, double low_ns, double hig
            prof_duration(high_ns).text);
 }
 
+static void print_saving(const struct prof_verify *v)
+{
+    bool added = v->saved_ns < 0;
+    if (!isfinite(v->saved_ns))
+        return;
+    if (v->saved_low_ns <= 0 && v->saved_high_ns >= 0)
+        printf("%-10s %s %s per iteration (%s), within the noise, 95 %%: -%s to +%s\n", "Change",
+               prof_duration(fabs(v->saved_ns)).text, added ? "more" : "less",
+               prof_percent(fabs(v->saved_ns) / v->sides[0].median_ns).text,
+               prof_duration(added ? v->saved_high_ns : -v->saved_low_ns).text,
+               prof_duration(added ? -v->saved_low_ns : v->saved_high_ns).text);
+    else if (added)
+        print_change("Added", -v->saved_ns, -v->saved_high_ns, -v->saved_low_ns, &v->sides[0]);
+    else
+        print_change("Saved", v->saved_ns, v->saved_low_ns, v->saved_high_ns, &v->sides[0]);
+}
+
 static void print_text_head(const struct prof_verify *v)
 {
+    print_saving(v);
+    if (!v->why_none && v->predicted_ns > 0)
+        printf("%-10s at most %s less, by what is gone and partly gone\n", "Predicted",
+               prof_duration(v->predicted_ns).text);
+    else if (!v->why_none)
+        printf("%-10s nothing: no finding of these iterations is gone\n", "Predicted");
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
-    if (v->saved_ns < 0)
-        print_change("Added", -v->saved_ns, -v->saved_high_ns, -v->saved_low_ns, &v->sides[0]);
-    else if (isfinite(v->saved_ns))
-        print_change("Saved", v->saved_ns, v->saved_low_ns, v->saved_high_ns, &v->sides[0]);
     if (v->why_none)
         printf("%-10s not available: %s\n", "Findings", v->why_none);
-    else
-        printf("%-10s at most %s less, by what is gone and partly gone\n\n", "Predicted",
-               prof_duration(v->predicted_ns).text);
+    else if (v->phases > 1)
+        printf("%-10s of one iteration of each of %zu phases, added up\n", "Findings", v->phases);
+    if (!v->why_none)
+        putchar('\n');
 }
 
 static void put_json_side(struct prof_json *json, const char *key,

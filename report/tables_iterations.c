@@ -38,8 +38,8 @@ static const struct prof_report_column series_columns[] = {
     INT64("count", "Iterations", COUNT, 1, prof_iteration_series, count),
     INT64("warm_up", "Warm-up", COUNT, 5, prof_iteration_series, warm_up),
     REAL("median_ns", "Median", NS, 1, prof_iteration_series, median_ns),
-    INT64("low_ns", "Quarter below", NS, 2, prof_iteration_series, low_ns),
-    INT64("high_ns", "Quarter above", NS, 2, prof_iteration_series, high_ns),
+    INT64("low_ns", "Lower quartile", NS, 2, prof_iteration_series, low_ns),
+    INT64("high_ns", "Upper quartile", NS, 2, prof_iteration_series, high_ns),
     INT64("min_ns", "Min", NS, 3, prof_iteration_series, min_ns),
     INT64("max_ns", "Max", NS, 1, prof_iteration_series, max_ns),
     INT64("limit_ns", "Slow from", NS, 2, prof_iteration_series, limit_ns),
@@ -245,6 +245,31 @@ static bool has_no_iterations(const struct prof_report_data *data)
     return data->iterations.why_none != NULL;
 }
 
+/* How many are slow, and of how many phases that is not known. */
+static void describe_slow(const struct prof_iteration_list *list, struct prof_report_notes *notes)
+{
+    size_t size = sizeof notes->text[0], few = 0;
+    int64_t slow = 0, known = 0, most = 0;
+    for (size_t i = 0; i < list->series_count; i++) {
+        const struct prof_iteration_series *s = &list->series[i];
+        bool too_few = s->limit_ns == PROF_UNKNOWN;
+        few += too_few;
+        most = too_few && s->count > most ? s->count : most;
+        known += too_few ? 0 : s->count;
+        slow += s->slow;
+    }
+    if (known)
+        snprintf(notes->text[notes->count++], size, "%s of %s %s slow.",
+                 slow ? prof_count(slow).text : "None",
+                 prof_counted(known, "iteration after warm-up", "iterations after warm-up").text,
+                 slow > 1 ? "are" : "is");
+    if (few)
+        snprintf(notes->text[notes->count++], size,
+                 "%s too few iterations after warm-up (%s%s) to say which are slow.",
+                 prof_counted((int64_t)few, "phase has", "phases have").text,
+                 few > 1 ? "at most " : "", prof_count(most).text);
+}
+
 static void describe_iterations(const struct prof_report_data *data,
                                 struct prof_report_notes *notes)
 {
@@ -255,6 +280,7 @@ static void describe_iterations(const struct prof_report_data *data,
         snprintf(notes->text[notes->count++], size, "Not available: %s.", list->why_none);
         return;
     }
+    describe_slow(list, notes);
     for (size_t i = 0; i < list->series_count && notes->count < PROF_REPORT_NOTES; i++) {
         const struct prof_iteration_series *s = &list->series[i];
         struct prof_report_value name = phase_name(data, s->phase);
@@ -263,10 +289,6 @@ static void describe_iterations(const struct prof_report_data *data,
             snprintf(notes->text[notes->count++], size,
                      "Of %s every %lldth iteration is slow, from number %s on.", phase ? phase : "",
                      (long long)s->period, prof_count(s->period_first).text);
-        else if (s->limit_ns == PROF_UNKNOWN)
-            snprintf(notes->text[notes->count++], size,
-                     "%s has too few iterations after warm-up (%s) to say which are slow.",
-                     phase ? phase : "", prof_count(s->count).text);
         free(phase);
     }
 }

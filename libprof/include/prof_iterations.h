@@ -24,7 +24,8 @@ struct prof_iteration_row {
     bool slow;               /* longer than prof_iteration_series.limit_ns */
     int64_t ns[PROF_SLICES]; /* of `device`: sum: duration_ns */
     int64_t device_ns; /* of it, while an operation ran: union of kernels, memcpys and memsets */
-    int64_t api_ns;    /* union of its thread's calls that launch, copy, wait, allocate or build */
+    int64_t api_ns;    /* union of its thread's calls that launch, copy, wait, allocate or build;
+                          PROF_UNKNOWN = which thread launched is not known */
     int64_t sync_ns;   /* sum of its synchronizations */
     int64_t launches;  /* kernels, and graphs that were recorded whole */
     int64_t transfers; /* memcpys and memsets */

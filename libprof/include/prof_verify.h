@@ -51,7 +51,9 @@ struct prof_verify {
     struct prof_verify_row *rows; /* those of the run before by their bound, then the new ones */
     size_t count;
     struct prof_verify_side sides[2]; /* before, after */
-    double predicted_ns; /* by which the bounds of what is gone and partly gone are less */
+    size_t phases;       /* that the rows are about: of the run that has more */
+    double predicted_ns; /* by which the bounds of what is gone and partly gone are less in the
+                            phase whose iterations are compared */
     double saved_ns, saved_low_ns, saved_high_ns; /* of the median iteration, with its 95 % interval
                                                      (both sides' combined); NaN */
     const char *why_none;                         /* static; NULL = compared */

@@ -175,6 +175,22 @@ START_TEST(iterations_overlap)
 }
 END_TEST
 
+/* As in traces of other profilers that lack the launches. */
+START_TEST(without_launches_the_time_in_calls_is_not_known)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    run_steps(&s, STEPS, -1, 0, 0);
+    scene_sql(&s, "UPDATE kernel SET thread = NULL, api_lead = NULL, api_duration = NULL;"
+                  "DELETE FROM range; DELETE FROM transfer");
+    list_scene(&s);
+    ck_assert_uint_gt(list.count, STEPS / 2);
+    for (size_t i = 0; i < list.count; i++)
+        ck_assert_int_eq(list.rows[i].api_ns, PROF_UNKNOWN);
+    drop();
+}
+END_TEST
+
 START_TEST(what_comes_back_and_what_grows)
 {
     struct scene s;
@@ -299,6 +315,7 @@ int main(void)
     tcase_add_test(all, queued_work_is_its_iterations);
     tcase_add_test(all, iterations_end_inside_calls);
     tcase_add_test(all, iterations_overlap);
+    tcase_add_test(all, without_launches_the_time_in_calls_is_not_known);
     tcase_add_test(all, what_comes_back_and_what_grows);
     tcase_add_test(all, nothing_repeats);
     tcase_add_test(all, the_fence_holds_what_is_usual);

@@ -94,6 +94,55 @@ START_TEST(a_run_without_iterations_fixes_nothing)
 }
 END_TEST
 
+/* Training steps as long as 20 evaluations, which alone allocate. */
+static struct prof_capture *two_phases(bool allocates)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int k = 0; k < 2 * STEPS; k++) {
+        bool evaluates = k >= STEPS;
+        if (k % STEPS == 0)
+            scene_push(&s, evaluates ? "eval" : "train");
+        scene_push(&s, "step");
+        int64_t start = s.host;
+        if (evaluates && allocates)
+            scene_call(&s, "cudaMalloc", 300 * US);
+        scene_kernel(&s, 0, config, evaluates ? 50 * US : 1000 * US);
+        scene_sync(&s);
+        if (evaluates && allocates) {
+            scene_call(&s, "cudaFree", 200 * US);
+            scene_lifetime(&s, start, s.host, 1 << 20, 3);
+        }
+        scene_pop(&s);
+        if (k % STEPS == STEPS - 1)
+            scene_pop(&s);
+    }
+    return scene_close(&s);
+}
+
+/* What is gone in another phase than the one whose iterations are compared predicts nothing there.
+ */
+START_TEST(what_is_gone_elsewhere_predicts_nothing)
+{
+    struct prof_error err = {0};
+    struct prof_verify result;
+    struct prof_capture *before = two_phases(true), *after = two_phases(false);
+    ck_assert_msg(!prof_verify(before, after, NULL, "alloc-in-loop", &result, &err), "%s",
+                  err.message);
+    ck_assert_uint_eq(result.phases, 2);
+    ck_assert_str_eq(result.sides[0].phase, "train/step");
+    ck_assert_uint_eq(result.count, 1);
+    ck_assert_int_eq(result.rows->verdict, PROF_VERIFY_GONE);
+    ck_assert(result.rows->before_ns > 0);
+    ck_assert(result.saved_ns == 0);
+    ck_assert(result.predicted_ns == 0);
+    prof_verify_free(&result);
+    prof_close(before);
+    prof_close(after);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("verify");
@@ -103,6 +152,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_not_is_still_there, 0, (int)program_count);
     tcase_add_test(all, a_finding_that_was_not_there);
     tcase_add_test(all, a_run_without_iterations_fixes_nothing);
+    tcase_add_test(all, what_is_gone_elsewhere_predicts_nothing);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

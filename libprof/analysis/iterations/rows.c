@@ -246,6 +246,8 @@ static void fill_iteration_rows(struct work *w)
         row->start_ns = one->from;
         row->duration_ns = one->time_ns > 0 ? one->time_ns : 0;
         row->warm_up = !one->steady;
+        if (!prof_thread(w->facts->capture, row->thread))
+            row->api_ns = PROF_UNKNOWN;
         for (int s = 0; s < PROF_SLICE_FIRST_IDLE; s++)
             row->device_ns += row->ns[s];
     }

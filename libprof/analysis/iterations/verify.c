@@ -40,6 +40,7 @@ const char *prof_verify_text(enum prof_verify_verdict verdict)
 struct run {
     struct prof_findings findings;
     struct prof_iteration_list iterations;
+    const struct prof_iteration_series *series; /* whose iterations are compared; NULL = none */
 };
 
 static enum prof_status load_run(struct run *run, struct prof_capture *capture,
@@ -76,12 +77,16 @@ static double first_count(const struct run *run, const struct prof_finding *find
     return 0;
 }
 
+static bool has_name(const char *name, const char *phase)
+{
+    return name && phase ? !strcmp(name, phase) : name == phase;
+}
+
 static bool is_same_phase(const struct run runs[2], const struct prof_finding *a,
                           const struct prof_finding *b)
 {
-    const char *x = runs[0].findings.phases[a->phase].name;
-    const char *y = runs[1].findings.phases[b->phase].name;
-    return !strcmp(a->rule->id, b->rule->id) && (x && y ? !strcmp(x, y) : x == y);
+    return !strcmp(a->rule->id, b->rule->id) &&
+           has_name(runs[0].findings.phases[a->phase].name, runs[1].findings.phases[b->phase].name);
 }
 
 /* Does it happen as often per iteration in the phases that both runs have it in: in those with most
@@ -106,12 +111,21 @@ static bool is_as_often(const struct run runs[2], const struct prof_rule_page *r
     return same > other;
 }
 
-static struct rule_sum sum_of_rule(const struct run *run, const struct prof_rule_page *rule)
+/* In the phase whose iterations are compared? Without iterations, in the run. */
+static bool is_in_compared_phase(const struct run *run, const struct prof_finding *finding)
+{
+    return !run->series || has_name(run->findings.phases[finding->phase].name,
+                                    run->iterations.phases[run->series->phase].name);
+}
+
+/* compared: only in the phase whose iterations are. */
+static struct rule_sum sum_of_rule(const struct run *run, const struct prof_rule_page *rule,
+                                   bool compared)
 {
     struct rule_sum sum = {0};
     for (size_t i = 0; i < run->findings.count; i++) {
         const struct prof_finding *one = &run->findings.rows[i];
-        if (strcmp(one->rule->id, rule->id) != 0)
+        if (strcmp(one->rule->id, rule->id) != 0 || (compared && !is_in_compared_phase(run, one)))
             continue;
         sum.any = true;
         sum.confidence = one->rule_confidence;
@@ -142,8 +156,7 @@ static const struct prof_iteration_series *main_series(const struct run *run, co
     bool best_named = false;
     for (size_t s = 0; s < run->iterations.series_count; s++) {
         const struct prof_iteration_series *one = &run->iterations.series[s];
-        const char *name = run->iterations.phases[one->phase].name;
-        bool named = phase && name && !strcmp(name, phase);
+        bool named = phase && has_name(run->iterations.phases[one->phase].name, phase);
         if (one->count && (!best || named > best_named ||
                            (named == best_named && one->total_ns > best->total_ns))) {
             best = one;
@@ -216,7 +229,8 @@ static enum prof_verify_verdict verdict_of(const struct prof_verify *v, double n
 static bool add_verify_row(struct prof_verify *v, const struct run runs[2],
                            const struct prof_rule_page *rule, const char *wanted)
 {
-    struct rule_sum before = sum_of_rule(&runs[0], rule), after = sum_of_rule(&runs[1], rule);
+    struct rule_sum before = sum_of_rule(&runs[0], rule, false);
+    struct rule_sum after = sum_of_rule(&runs[1], rule, false);
     const struct prof_verify_side *a = &v->sides[0], *b = &v->sides[1];
     double noise = hypot(a->spread_ns, b->spread_ns);
     double less = before.bound_ns - after.bound_ns;
@@ -240,20 +254,31 @@ static bool add_verify_row(struct prof_verify *v, const struct run runs[2],
     return true;
 }
 
+/* By which a rule costs less in the iterations that are compared; 0: not known. */
+static double less_compared(const struct run runs[2], const struct prof_rule_page *rule)
+{
+    double less =
+        sum_of_rule(&runs[0], rule, true).bound_ns - sum_of_rule(&runs[1], rule, true).bound_ns;
+    return isnan(less) ? 0 : less;
+}
+
+static bool is_fixed(const struct prof_verify_row *row)
+{
+    return row->verdict == PROF_VERIFY_GONE || row->verdict == PROF_VERIFY_PARTLY;
+}
+
 /* What is gone in the findings alone: the iteration takes as long, and another rule costs more. */
 static void find_moved(struct prof_verify *v, const struct run runs[2])
 {
     for (size_t i = 0; i < v->count; i++) {
         struct prof_verify_row *row = &v->rows[i];
-        double less = row->before_ns - row->after_ns, most = ELSEWHERE * less;
-        if ((row->verdict != PROF_VERIFY_GONE && row->verdict != PROF_VERIFY_PARTLY) ||
-            !(v->saved_high_ns < (1 - ELSEWHERE) * less))
+        double less = less_compared(runs, row->rule), most = ELSEWHERE * less;
+        if (!is_fixed(row) || !(v->saved_high_ns < (1 - ELSEWHERE) * less))
             continue;
         const struct prof_rule_page *other;
         for (size_t r = 0; (other = prof_rule_page(r)); r++) {
-            struct rule_sum after = sum_of_rule(&runs[1], other);
-            double more = after.bound_ns - sum_of_rule(&runs[0], other).bound_ns;
-            if (after.above && more > most) {
+            double more = -less_compared(runs, other);
+            if (sum_of_rule(&runs[1], other, true).above && more > most) {
                 most = more;
                 row->moved_to = other;
                 row->verdict = PROF_VERIFY_MOVED;
@@ -272,15 +297,19 @@ static int by_verify_order(const void *a, const void *b)
                ?: strcmp(x->rule->id, y->rule->id);
 }
 
-static enum prof_status compare_findings(struct prof_verify *v, const struct run runs[2],
+static enum prof_status compare_findings(struct prof_verify *v, struct run runs[2],
                                          const char *wanted, struct prof_error *err)
 {
-    const struct prof_iteration_series *series = main_series(&runs[0], NULL);
-    const char *phase = series ? runs[0].iterations.phases[series->phase].name : NULL;
     const struct prof_rule_page *rule;
+    runs[0].series = main_series(&runs[0], NULL);
+    runs[1].series = main_series(
+        &runs[1], runs[0].series ? runs[0].iterations.phases[runs[0].series->phase].name : NULL);
     v->why_none = runs[0].findings.why_none;
-    if (!measure_side(&runs[0], series, &v->sides[0]) ||
-        !measure_side(&runs[1], main_series(&runs[1], phase), &v->sides[1]))
+    v->phases = runs[0].findings.phase_count > runs[1].findings.phase_count
+                    ? runs[0].findings.phase_count
+                    : runs[1].findings.phase_count;
+    if (!measure_side(&runs[0], runs[0].series, &v->sides[0]) ||
+        !measure_side(&runs[1], runs[1].series, &v->sides[1]))
         return prof_out_of_memory(err);
     measure_saving(v);
     /* What one iteration costs cannot be compared with what a whole run does. */
@@ -293,10 +322,7 @@ static enum prof_status compare_findings(struct prof_verify *v, const struct run
     }
     find_moved(v, runs);
     for (size_t i = 0; i < v->count; i++)
-        if (v->rows[i].verdict == PROF_VERIFY_GONE || v->rows[i].verdict == PROF_VERIFY_PARTLY)
-            v->predicted_ns += isnan(v->rows[i].before_ns - v->rows[i].after_ns)
-                                   ? 0
-                                   : v->rows[i].before_ns - v->rows[i].after_ns;
+        v->predicted_ns += is_fixed(&v->rows[i]) ? less_compared(runs, v->rows[i].rule) : 0;
     if (v->count)
         qsort(v->rows, v->count, sizeof *v->rows, by_verify_order);
     if (wanted && !v->count && !v->why_none)

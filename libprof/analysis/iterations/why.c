@@ -135,7 +135,7 @@ static bool apportion(struct prof_iteration_part *parts, const int64_t *sums, si
         lost[p] = all > 0 ? (double)(share % (wide)all) / (double)all : 0;
         left -= parts[p].usual_ns;
     }
-    while (lost && left > 0 && count) {
+    while (lost && left > 0 && all > 0) {
         size_t most = 0;
         for (size_t p = 1; p < count; p++)
             most = lost[p] > lost[most] ? p : most;
@@ -532,8 +532,7 @@ static void judge_iteration(struct work *w, struct prof_iteration_why *why,
     }
     if (why->duration_ns <= series->limit_ns) {
         add_words(&words,
-                  "Within the usual spread: %s to %s for half of the iterations, slow from "
-                  "%s on",
+                  "Not slow: half of the iterations take %s to %s, and slow ones more than %s",
                   prof_duration_ns(series->low_ns).text, prof_duration_ns(series->high_ns).text,
                   prof_duration_ns(series->limit_ns).text);
         return;
