@@ -210,7 +210,7 @@ static void put_bars(FILE *out, const struct prof_ranks *ranks)
     fputs(
         "<h3 id=\"rank-time\">Where each rank's time went</h3>\n<p class=\"faint\"><span "
         "class=\"legend slice-kernel\"></span>computing <span class=\"legend "
-        "slice-copy_other\"></span>copying <span class=\"legend slice-exchange\"></span>in "
+        "slice-memcpy_other\"></span>copying <span class=\"legend slice-exchange\"></span>in "
         "collectives that nothing covers <span class=\"legend slice-wait\"></span>of that, waiting "
         "for other ranks; the rest is idle</p>\n<div class=\"ranks\" aria-hidden=\"true\">\n",
         out);
@@ -219,7 +219,7 @@ static void put_bars(FILE *out, const struct prof_ranks *ranks)
         put_rank_name(out, row);
         fputs("<div class=\"stack\">", out);
         put_rank_slice(out, "slice-kernel", row->compute_ns, row->window_ns);
-        put_rank_slice(out, "slice-copy_other", row->copy_ns, row->window_ns);
+        put_rank_slice(out, "slice-memcpy_other", row->copy_ns, row->window_ns);
         put_rank_slice(out, "slice-exchange", remaining_time(row->exposed_ns, row->wait_ns),
                        row->window_ns);
         put_rank_slice(out, "slice-wait",

@@ -1,8 +1,9 @@
 /* The contrast of the HTML report's colours, computed from its style sheet (WCAG 2, success criteria
- * 1.4.3 and 1.4.11): text against what it stands on 4.5, marks and frames of focus 3.
+ * 1.4.3 and 1.4.11): text against what it stands on 4.5, marks and frames of focus 3. Each slice of a bar has a colour.
  *     node style_test.js STYLE_SHEET */
 'use strict';
 const fs = require('fs');
+const path = require('path');
 const assert = require('assert');
 
 const style = fs.readFileSync(process.argv[2], 'utf8');
@@ -15,6 +16,13 @@ const blocks = Array.from(style.matchAll(/:root[^{]*\{([^}]*)\}/g), (m) => colou
 assert.strictEqual(blocks.length, 2, 'light, then dark');
 const themes = { light: blocks[0], dark: Object.assign({}, blocks[0], blocks[1]) };
 assert.deepStrictEqual(Object.keys(blocks[0]).sort(), Object.keys(blocks[1]).sort(), 'every colour has both');
+
+/* The states of the waterfall, and what the bars of ranks name: each has a rule, and each rule is of one. */
+const product = (...names) => fs.readFileSync(path.join(path.dirname(process.argv[2]), '..', '..', ...names), 'utf8');
+const states = Array.from(product('libprof', 'include', 'prof_findings.h').matchAll(/^ {4}X\([A-Z_]+, "([a-z_]+)"/gm), (m) => m[1]);
+const named = Array.from(product('report', 'html_panels.c').matchAll(/slice-([a-z_]+)/g), (m) => m[1]);
+assert.ok(states.includes('kernel') && named.includes('wait'));
+assert.deepStrictEqual(Array.from(style.matchAll(/\.slice-([a-z_]+) \{/g), (m) => m[1]).sort(), [...new Set([...states, ...named])].sort());
 
 function luminance(hex) {
   const part = (i) => {
