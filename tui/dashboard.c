@@ -58,7 +58,9 @@ static void sample_busy(struct tui_dashboard *d, const struct tui_model *model)
 void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model,
                           struct prof_nvml *nvml)
 {
-    int64_t second = model->now_ns / 1000000000, passed = second - d->sampled_second;
+    /* What was before the first look is not known. */
+    int64_t second = model->now_ns / 1000000000;
+    int64_t passed = d->next_second ? second + 1 - d->next_second : 1;
     if (d->whole || !tui_model_is_live(model))
         return;
     sample_busy(d, model);
@@ -71,7 +73,7 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
         history->used_bytes = r.used_bytes;
         history->total_bytes = r.total_bytes;
     }
-    d->sampled_second = second;
+    d->next_second = second + 1;
 }
 
 /* ---- the capture ----------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ struct tui_dashboard {
     struct tui_device_history devices[TUI_DASHBOARD_DEVICES];
     size_t device_count;
     uint32_t memory_kib[TUI_SPARK]; /* live, as sampled or over a finished run */
-    int64_t sampled_second;
+    int64_t next_second;            /* of which there is no sample; 0 = there is none at all */
     /* Of the end of the capture; of a finished one of all of it. */
     char iteration[120]; /* name; "" = none known */
     uint32_t iteration_us[TUI_SPARK];

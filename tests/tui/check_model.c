@@ -7,6 +7,7 @@
 
 #include "libprof/include/prof_cpu.h"
 #include "tests/tui/scene.h"
+#include "tui/dashboard.h"
 #include "tui/model.h"
 
 static void same_kernels(const struct tui_model *model, struct prof_capture *capture)
@@ -273,6 +274,35 @@ START_TEST(a_recorder_that_died_is_noticed)
 }
 END_TEST
 
+static int known_memory(const struct tui_dashboard *dashboard)
+{
+    int count = 0;
+    for (int i = 0; i < TUI_SPARK; i++)
+        count += dashboard->memory_kib[i] > 0;
+    return count;
+}
+
+START_TEST(memory_before_the_first_look_is_not_drawn)
+{
+    struct scene scene;
+    struct tui_dashboard dashboard = {0};
+    scene_make(&scene, "watched");
+    scene_second(&scene, 0, true);
+    struct tui_model *model = tui_model_new(scene.path);
+    look(model);
+    ck_assert(tui_model_is_live(model));
+    model->live_bytes = 1 << 20;
+    static const int64_t seconds[] = {100, 100, 103, 103}, known[] = {1, 1, 4, 4};
+    for (int i = 0; i < 4; i++) {
+        model->now_ns = seconds[i] * 1000000000;
+        tui_dashboard_sample(&dashboard, model, NULL);
+        ck_assert_int_eq(known_memory(&dashboard), known[i]);
+    }
+    tui_model_free(model);
+    scene_remove(&scene);
+}
+END_TEST
+
 START_TEST(no_capture_is_an_error)
 {
     struct prof_error err = {0};
@@ -386,5 +416,6 @@ CHECK_MAIN("tui.model", totals_are_those_of_the_report,
            a_capture_without_rollup_is_read_by_its_kernels, a_finished_capture_is_read_in_pieces,
            a_window_is_its_seconds, what_was_read_survives_the_file,
            another_file_in_its_place_begins_anew, a_recorder_that_died_is_noticed,
-           no_capture_is_an_error, absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
+           memory_before_the_first_look_is_not_drawn, no_capture_is_an_error,
+           absurd_numbers_do_no_harm, the_end_of_a_capture_is_short,
            a_capture_is_finished_when_it_is_one_file)
