@@ -147,8 +147,11 @@ static int time_kinds(struct work *w, const struct ceiling_plan *plan, ceiling_s
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && status == 0; i++) {
         struct ceiling_result result = {.name = kinds[i].name, .ok = true};
         bool graph = kinds[i].call == call_graph;
+        bool wanted = ceiling_wanted(plan, kinds[i].name);
 
-        if (!ceiling_wanted(plan, kinds[i].name) || (graph && !dev_info(w->dev)->graphs))
+        if (kinds[i].call == call_launch) /* stacks are taken of them */
+            wanted = wanted || ceiling_wanted(plan, "record_stack");
+        if (!wanted || (graph && !dev_info(w->dev)->graphs))
             continue;
         if (graph)
             status = make_graph(w);
