@@ -114,17 +114,10 @@ static double stall_factor(const struct prof_stall_sums *sums, enum cause cause,
     return causes[cause].same_instructions ? fmin(eliminated, all / issued) : eliminated;
 }
 
-/* The row of a kernel's samples; NULL = none were taken. */
-static const struct prof_stall_row *stalls_of(const struct prof_judge *judge,
-                                              const struct prof_shape *shape)
+static bool is_of_shape(const struct prof_stall_row *kernel, const struct prof_shape *shape)
 {
-    for (size_t i = 0; shape->config && i < judge->stalls->count; i++) {
-        const struct prof_stall_row *row = &judge->stalls->rows[i];
-        if (row->full_name && shape->config->full_name &&
-            strcmp(row->full_name, shape->config->full_name) == 0)
-            return row;
-    }
-    return NULL;
+    return shape->config && shape->config->full_name && kernel->full_name &&
+           strcmp(kernel->full_name, shape->config->full_name) == 0;
 }
 
 static void report_stalls(struct prof_judge *judge, const struct prof_stall_row *kernel,
@@ -166,7 +159,7 @@ static void report_stalls(struct prof_judge *judge, const struct prof_stall_row 
     prof_say(draft, " at most {bound_factor}x as fast.");
     const struct prof_shape *shape;
     for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-        if (stalls_of(judge, shape) == kernel)
+        if (is_of_shape(kernel, shape))
             prof_claim_kernel(judge, draft, shape, 1 - 1 / factor);
     }
     struct prof_spot spot = prof_longest_spot(judge, longest);
@@ -188,7 +181,7 @@ static void stalled_kernel(struct prof_judge *judge)
         const struct prof_shape *longest = NULL;
         int64_t time_ns = 0;
         for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
-            if (stalls_of(judge, shape) != kernel)
+            if (!is_of_shape(kernel, shape))
                 continue;
             time_ns += shape->sum_ns;
             if (!longest || shape->sum_ns > longest->sum_ns)
