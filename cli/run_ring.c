@@ -131,6 +131,23 @@ static void forget_oldest(struct run *run)
             ring->windows.count * sizeof *ring->windows.data);
 }
 
+/* Copies that somebody deleted or moved away take no room any more. */
+static void forget_missing(struct ring_watch *ring)
+{
+    size_t left = 0;
+    struct stat info;
+    for (size_t i = 0; i < ring->windows.count; i++) {
+        struct ring_window *window = &ring->windows.data[i];
+        if (window->path && stat(window->path, &info) != 0 && errno == ENOENT) {
+            ring->bytes -= window->bytes;
+            free(window->path);
+        } else {
+            ring->windows.data[left++] = *window;
+        }
+    }
+    ring->windows.count = left;
+}
+
 /* Is there room for another window as large as the ring is now? */
 static bool has_room(struct run *run)
 {
@@ -138,6 +155,7 @@ static bool has_room(struct run *run)
     struct stat info;
     uint64_t bytes = stat(run->output.live, &info) == 0 ? (uint64_t)info.st_size : 0;
     uint64_t limit = run->options.ring.limit;
+    forget_missing(ring);
     while (run->options.ring.rotate && ring->windows.count && ring->bytes + bytes > limit)
         forget_oldest(run);
     return ring->bytes + bytes <= limit;

@@ -261,6 +261,19 @@ class Ring(e2e.Case):
         self.assertEqual(self.one(db, "SELECT level FROM capture_health WHERE code = 'ring_unkept'"),
                          "warning")
 
+    def test_copies_that_were_moved_away(self):
+        program = self.ring("--ring=1s", "--ring-limit=3M")
+        self.steps(program, 1, 0)
+        while self.perfkit("ctl", "keep", program.capture).status == 0:
+            self.assertLess(len(self.kept(program)), 20)
+        self.assertGreater(len(self.kept(program)), 0)
+        for path in self.kept(program):
+            os.remove(path)
+        self.assertEqual(self.perfkit("ctl", "keep", program.capture).status, 0)
+        self.assertEqual(len(self.kept(program)), 1)
+        program.stdin.close()
+        self.assertEqual(program.wait(e2e.TIMEOUT), 0)
+
     def test_rotate(self):
         program = self.ring("--ring=1s", "--ring-limit=3M", "--ring-rotate")
         self.steps(program, 1, 0)
