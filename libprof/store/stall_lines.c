@@ -276,9 +276,8 @@ static bool prepare_lines(struct lines *l)
                         "ON s.id=f.name JOIN (SELECT function, " SAMPLES " n FROM stall GROUP BY "
                         "function) h ON h.function=f.id ORDER BY sum(n) OVER (PARTITION BY "
                         "f.cubin) DESC, f.cubin, n DESC, f.id"},
-        {&l->rows, "SELECT id, offset, ifnull(barrier,0)*2>ifnull(long_scoreboard,0)+"
-                   "ifnull(wait,0)+ifnull(barrier,0)+ifnull(short_scoreboard,0) FROM stall "
-                   "WHERE function=?1 ORDER BY offset"},
+        {&l->rows, "SELECT id, offset, at_barrier FROM stall_row WHERE function=?1 ORDER BY "
+                   "offset"},
         {&l->set, "INSERT INTO stall_line(id,function,offset,file,line,cubin) VALUES(?1,?2,?3,?4,"
                   "?5,?6)"},
         {&l->set_sass, "UPDATE stall_line SET sass=?1 WHERE function=?2 AND offset=?3 "
@@ -295,6 +294,12 @@ static bool prepare_lines(struct lines *l)
 static enum prof_status fill_lines(struct lines *l)
 {
     PROF_TRY(run_lines(l, "BEGIN IMMEDIATE;"
+                          "CREATE TEMP TABLE stall_row(function INT, offset INT, id INT, "
+                          "at_barrier INT, PRIMARY KEY(function, offset, id)) WITHOUT ROWID;"
+                          "INSERT INTO stall_row SELECT function, offset, id, "
+                          "ifnull(barrier,0)*2>ifnull(long_scoreboard,0)+ifnull(wait,0)+"
+                          "ifnull(barrier,0)+ifnull(short_scoreboard,0) FROM stall WHERE "
+                          "function NOT NULL AND offset NOT NULL;"
                           "CREATE TEMP TABLE stall_line(id INTEGER PRIMARY KEY, function TEXT, "
                           "offset INT, file TEXT, line INT, sass TEXT, cubin INT);"
                           "CREATE INDEX temp.stall_at ON stall_line(function, offset);"
@@ -310,7 +315,7 @@ static enum prof_status fill_lines(struct lines *l)
            "UPDATE stall SET (file, line, sass)=(SELECT (SELECT t.id FROM stall_text t WHERE "
            "t.value=l.file), l.line, (SELECT t.id FROM stall_text t WHERE t.value=l.sass) "
            "FROM stall_line l WHERE l.id=stall.id) WHERE id IN (SELECT id FROM stall_line);"
-           "DROP TABLE stall_line; DROP TABLE stall_text; COMMIT");
+           "DROP TABLE stall_row; DROP TABLE stall_line; DROP TABLE stall_text; COMMIT");
 }
 
 enum prof_status prof_stall_lines(struct prof_store *store, const char *folder,
