@@ -424,7 +424,6 @@ END_TEST
 /* 40 iterations of 20 launches and a synchronization, of kernels that take `kernel_ns`. */
 static void launch_iterations(int64_t kernel_ns, const char *name)
 {
-    begin();
     for (int i = 0; i < 40; i++) {
         scene_push(&scene, name);
         for (int k = 0; k < 20; k++)
@@ -437,6 +436,7 @@ static void launch_iterations(int64_t kernel_ns, const char *name)
 /* The host is behind: all that recording costs it costs the program. */
 START_TEST(an_estimate_of_a_host_bound_program)
 {
+    begin();
     launch_iterations(500, "step");
     scene_sql(&scene, COSTS);
     /* of CUPTI, a buffer; what the driver compiled is not of the recording */
@@ -460,9 +460,45 @@ START_TEST(an_estimate_of_a_host_bound_program)
 }
 END_TEST
 
+/* Of two devices with costs of their own, those of the one with most operations hold; where it has
+ * none, the other's do if they are of the same API. */
+START_TEST(an_estimate_by_the_costs_of_its_device)
+{
+    static const struct {
+        const char *sql;
+        double launch_ns; /* 0 = no estimate */
+    } cases[] = {
+        {"INSERT INTO ceiling(device, name, value, measured_at) VALUES"
+         "(1, 'record_launch', 9000, 1), (2, 'record_launch', 1000, 1)",
+         1000},
+        {"INSERT INTO ceiling(device, name, value, measured_at) VALUES(1, 'record_launch', 800, 1)",
+         800},
+        {"INSERT INTO ceiling(device, name, value, measured_at) VALUES(1, 'record_launch', 800, "
+         "1); "
+         "UPDATE device SET api = 'cuda' WHERE id = 1",
+         0},
+    };
+    begin();
+    scene_second(&scene, false, true);
+    scene_as(&scene, 1);
+    launch_iterations(500, "step");
+    scene_sql(&scene, "%s", cases[_i].sql);
+    if (cases[_i].launch_ns == 0)
+        scene_sql(&scene, "UPDATE device SET api = 'cuda' WHERE id = 1");
+    struct prof_capture *capture = find();
+    const struct prof_overhead *o = &findings.overhead;
+    ck_assert_int_eq(o->source,
+                     cases[_i].launch_ns > 0 ? PROF_OVERHEAD_ESTIMATED : PROF_OVERHEAD_UNKNOWN);
+    ck_assert_double_eq_tol(o->recorded_ns - o->bare_ns, 22 * cases[_i].launch_ns,
+                            1 + 0.05 * 22 * cases[_i].launch_ns);
+    scene_done(capture, &findings);
+}
+END_TEST
+
 /* The host waits for the device: it would only wait for longer. */
 START_TEST(an_estimate_of_a_device_bound_program)
 {
+    begin();
     launch_iterations(MS, "step");
     scene_sql(&scene, COSTS);
     struct prof_capture *capture = find();
@@ -483,6 +519,7 @@ START_TEST(no_estimate_without_its_costs)
         {"step", "INSERT INTO ceiling(device, name, value) VALUES(1, 'record_range', 1000)"},
         {"aten::mm", COSTS},
     };
+    begin();
     launch_iterations(500, cases[_i].name);
     scene_sql(&scene, cases[_i].sql);
     struct prof_capture *capture = find();
@@ -508,6 +545,7 @@ int main(void)
     tcase_add_loop_test(core, other_windows_are_no_pauses, 0, 2);
     tcase_add_test(core, pauses_without_an_end);
     tcase_add_test(core, an_estimate_of_a_host_bound_program);
+    tcase_add_loop_test(core, an_estimate_by_the_costs_of_its_device, 0, 3);
     tcase_add_test(core, an_estimate_of_a_device_bound_program);
     tcase_add_loop_test(core, no_estimate_without_its_costs, 0, 3);
     suite_add_tcase(suite, core);

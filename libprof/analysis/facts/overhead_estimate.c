@@ -7,6 +7,7 @@
  * device. So the range is wide: from what is left when all waits of the host hide it, to all of it
  * or the time in which devices are idle for lack of work, whichever is less. */
 #include <math.h>
+#include <string.h>
 
 #include "libprof/analysis/facts/facts.h"
 #include "libprof/analysis/facts/iteration_parts.h"
@@ -25,8 +26,14 @@ struct costs {
     int64_t event_records;
 };
 
-static enum prof_status read_costs(struct prof_capture *capture, struct costs *costs,
-                                   struct prof_error *err)
+static bool same_api(const struct prof_device *a, const struct prof_device *b)
+{
+    return a && b && a->api && b->api && strcmp(a->api, b->api) == 0;
+}
+
+/* Of the device; what was not measured there, of another one of its API. */
+static enum prof_status read_costs(struct prof_capture *capture, const struct prof_device *device,
+                                   struct costs *costs, struct prof_error *err)
 {
     static const char sql[] = "SELECT EXISTS(SELECT 1 FROM stack), "
                               "(SELECT max(id) - min(id) + 1 FROM event_record)";
@@ -41,9 +48,14 @@ static enum prof_status read_costs(struct prof_capture *capture, struct costs *c
     for (int i = 0; i < PROF_CEILINGS; i++)
         costs->ns[i] = NAN;
     enum prof_status status = prof_ceilings(capture, &ceilings, err);
-    for (size_t i = 0; i < ceilings.count; i++)
-        if (ceilings.rows[i].measured && isnan(costs->ns[ceilings.rows[i].kind]))
-            costs->ns[ceilings.rows[i].kind] = ceilings.rows[i].value;
+    for (size_t i = 0; i < ceilings.count; i++) {
+        const struct prof_ceiling *one = &ceilings.rows[i];
+        bool own = device && one->device == device->physical;
+        bool other =
+            isnan(costs->ns[one->kind]) && same_api(device, prof_device(capture, one->device));
+        if (one->measured && (own || other))
+            costs->ns[one->kind] = one->value;
+    }
     prof_ceilings_free(&ceilings);
     return status;
 }
@@ -132,17 +144,22 @@ static bool count_ranges(struct prof_facts *f, uint32_t thread, struct counted *
     return true;
 }
 
+/* Its index; UINT32_MAX: none has operations. */
+static uint32_t main_device(const struct prof_facts *f)
+{
+    uint32_t main = UINT32_MAX;
+    int64_t most = 0;
+    for (uint32_t d = 0; d < f->devices.count; d++) {
+        int64_t operations = f->devices.data[d].kernels + f->devices.data[d].copies;
+        main = operations > most ? d : main;
+        most = operations > most ? operations : most;
+    }
+    return main;
+}
+
 static bool count_events(struct prof_facts *f, const struct costs *costs, struct counted *c)
 {
     double share;
-    size_t most = 0;
-    for (uint32_t d = 0; d < f->devices.count; d++) {
-        size_t operations = (size_t)(f->devices.data[d].kernels + f->devices.data[d].copies);
-        c->device = operations > most ? d : c->device;
-        most = operations > most ? operations : most;
-    }
-    if (!most)
-        return false;
     c->thread = main_thread(f, c->device, &share);
     count_operations(f, share, c);
     count_phase_calls(f, share, c);
@@ -201,13 +218,14 @@ enum prof_status prof_overhead_estimate(struct prof_facts *f, struct prof_phase 
                                         struct prof_error *err)
 {
     struct costs costs = {.stacks = false};
-    struct counted c = {.device = 0};
+    struct counted c = {.device = main_device(f)};
     struct prof_overhead *out = &phase->overhead;
     double window = (double)prof_facts_window_ns(f), idle = 0, busy_wait, events = 0;
     double steps = (double)(f->steps ? f->steps : 1), period = 0;
-    if (out->source != PROF_OVERHEAD_UNKNOWN || window <= 0 || f->capture->info.summary)
+    if (out->source != PROF_OVERHEAD_UNKNOWN || window <= 0 || f->capture->info.summary ||
+        c.device == UINT32_MAX)
         return PROF_OK;
-    enum prof_status status = read_costs(f->capture, &costs, err);
+    enum prof_status status = read_costs(f->capture, f->devices.data[c.device].device, &costs, err);
     if (status || isnan(costs.ns[PROF_CEILING_RECORD_LAUNCH]) || !count_events(f, &costs, &c))
         return status;
     const int64_t *slices = f->devices.data[c.device].slice_ns;
