@@ -47,9 +47,9 @@
 enum { FREE, MADE, SAMPLED, GONE };
 struct sampled_context {
     _Atomic uint32_t state;
-    CUcontext handle;
-    uint32_t number, device; /* CUPTI's */
-    uint32_t id;             /* of the wire records */
+    CUcontext _Atomic handle; /* also after it is gone */
+    uint32_t number, device;  /* CUPTI's */
+    uint32_t id;              /* of the wire records */
     uint8_t slot_of[REASONS];
     bool dumped; /* the names of the reasons */
     struct wire_stall_context sums;
@@ -491,7 +491,9 @@ static void send_sums(void)
         uint32_t state = atomic_load(&contexts[i].state);
         if ((state != SAMPLED && state != GONE) || !send_context(&contexts[i]) || state != GONE)
             continue;
-        contexts[i] = (struct sampled_context){.state = GONE};
+        contexts[i].id = 0;
+        contexts[i].dumped = false;
+        memset(&contexts[i].sums, 0, sizeof contexts[i].sums);
         atomic_store(&contexts[i].state, FREE);
     }
     for (uint32_t i = 0; i < instruction_count; i++) {

@@ -172,6 +172,11 @@ class Stalls(replay.Case):
         self.assertEqual(self.one(db, "SELECT level FROM capture_health WHERE note LIKE 'no stall reasons: "
                                       "cuptiPCSamplingGetData%pause DCGM%'"), "loss")
 
+    def test_hanging_fetch(self):
+        """The program ends all the same."""
+        db = self.stalls(script([[PLAIN]]), pm="pc_hang=1", end="return")
+        self.assertEqual(self.later_count(db, "stall"), 0)
+
     def test_second_context(self):
         """Of a device: CUPTI loses all records when both are sampled."""
         db = self.stalls(script([[PLAIN]], second=True))

@@ -8,6 +8,7 @@
  *   pc_freed=2      it is unmapped, and so many were loaded before that no copy was made
  *   pc_configure=N  the result of cuptiPCSamplingSetConfigurationAttribute
  *   pc_get=N        the result of cuptiPCSamplingGetData (999: another process samples)
+ *   pc_hang=1       cuptiPCSamplingGetData does not return
  *   pc_full=1       the hardware's buffer is found full once */
 #include <pthread.h>
 #include <stdlib.h>
@@ -200,6 +201,8 @@ CALL(PCSamplingGetData, struct pc_get)
     struct sampled *context = context_of(p->context);
     if (!context)
         abort(); /* the real one waits for ever for a context that is gone */
+    while (fake_pm_knob("pc_hang", 0))
+        pause();
     if (fake_pm_knob("pc_get", 0))
         return (int)fake_pm_knob("pc_get", 0);
     pthread_mutex_lock(&lock);
