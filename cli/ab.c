@@ -70,25 +70,19 @@ static unsigned first_of(unsigned i)
     return (unsigned)__builtin_parity(i);
 }
 
-/* On a terminal a line that is written over, with the time that is left by the turns so far. */
+/* On a terminal a line that is written over, with the time that is left by the turns so far;
+ * `printed`: what the runs print stands between. */
 static void show_turn(const char *what, unsigned turn, unsigned turns, const char *side,
-                      const uint64_t *begun_ns)
+                      bool printed, const uint64_t *begun_ns)
 {
-    if (!isatty(STDERR_FILENO)) {
+    if (printed || !isatty(STDERR_FILENO))
         cli_say("ab", "%s %u of %u: %s", what, turn + 1, turns, side);
-        return;
-    }
-    fprintf(stderr, "\r\033[Kperfkit ab: %s %u of %u: %s", what, turn + 1, turns, side);
-    if (begun_ns && turn)
-        fprintf(stderr, ", about %s left",
-                prof_duration((double)(prof_now_ns() - *begun_ns) / turn * (turns - turn)).text);
-    fflush(stderr);
-}
-
-static void wipe_turn(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    else if (!begun_ns || !turn)
+        cli_show_progress("ab", "%s %u of %u: %s", what, turn + 1, turns, side);
+    else
+        cli_show_progress(
+            "ab", "%s %u of %u: %s, about %s left", what, turn + 1, turns, side,
+            prof_duration((double)(prof_now_ns() - *begun_ns) / turn * (turns - turn)).text);
 }
 
 static enum prof_status warm_up(struct gate_recorder *recorder, const struct options *args,
@@ -96,7 +90,7 @@ static enum prof_status warm_up(struct gate_recorder *recorder, const struct opt
 {
     enum prof_status status = PROF_OK;
     for (unsigned i = 0; !status && i < 2 * count; i++) {
-        show_turn("warm-up", i, 2 * count, side_names[i % 2], NULL);
+        show_turn("warm-up", i, 2 * count, side_names[i % 2], args->gate.show_output, NULL);
         status = gate_record_warm(recorder, args->lines[i % 2], err);
     }
     return status;
@@ -112,7 +106,7 @@ static enum prof_status record_up_to(struct gate_recorder *recorder, const struc
     *begun_ns = *begun_ns ? *begun_ns : prof_now_ns();
     for (unsigned turn = 2 * (unsigned)sides[BASE].count; !status && turn < 2 * runs; turn++) {
         unsigned pair = turn / 2, side = first_of(pair) ^ (turn % 2);
-        show_turn("run", turn, 2 * runs, side_names[side], begun_ns);
+        show_turn("run", turn, 2 * runs, side_names[side], args->gate.show_output, begun_ns);
         status = gate_record(recorder, side_names[side], pair + 1, args->lines[side], &iterations,
                              SESSION, &sides[side], err);
         if (status && !recorder->signal) {
@@ -224,7 +218,7 @@ static int ab_run(const struct cli_command *command, int argc, char **argv)
         gate_record_open(&recorder, command->name, &args.gate, args.keep, &err);
     status = status ? status : warm_up(&recorder, &args, warmup, &err);
     status = status ? status : compare_recorded(&recorder, &args, &config, sides, &result, &err);
-    wipe_turn();
+    cli_wipe_progress();
     if (status)
         cli_say(command->name, "%s", err.message);
     gate_record_close(&recorder);

@@ -19,8 +19,6 @@
 #include "libprof/store/ceiling.h"
 #include "libprof/store/stall_lines.h"
 
-#define QUIET_NS 1000000000ull /* no progress line before this */
-#define LINE_NS 200000000ull
 #define FULL_PATIENCE_NS 5000000000ull /* in all */
 #define FULL_PAUSE_MS 250
 #define ABANDON_BYTES                                                                              \
@@ -29,32 +27,20 @@
 
 struct progress_line {
     const char *command;
-    uint64_t start_ns, next_ns;
+    struct cli_progress progress;
     uint64_t most_bytes; /* largest backlog seen: the 100 % */
-    bool shown;
 };
 
 static void show_backlog(struct progress_line *line, const struct prof_ingest_progress *progress)
 {
-    uint64_t now = prof_now_ns();
     if (progress->backlog_bytes > line->most_bytes)
         line->most_bytes = progress->backlog_bytes;
-    if (now - line->start_ns < QUIET_NS || now < line->next_ns || !isatty(STDERR_FILENO))
+    if (!cli_progress_due(&line->progress))
         return;
-    line->next_ns = now + LINE_NS;
     double share =
         line->most_bytes ? 1.0 - (double)progress->backlog_bytes / (double)line->most_bytes : 1.0;
-    fprintf(stderr, "\r\033[Kperfkit %s: finishing the capture: %s (%s records)", line->command,
-            prof_percent(share).text, prof_count((int64_t)progress->total).text);
-    fflush(stderr);
-    line->shown = true;
-}
-
-static void clear_progress(struct progress_line *line)
-{
-    if (line->shown)
-        fputs("\r\033[K", stderr);
-    line->shown = false;
+    cli_show_progress(line->command, "finishing the capture: %s (%s records)",
+                      prof_percent(share).text, prof_count((int64_t)progress->total).text);
 }
 
 static void pause_ms(long milliseconds)
@@ -79,13 +65,13 @@ static bool patient(struct capture_end *end, enum prof_status status, const stru
 
 static enum prof_status drain_spools(struct capture_end *end, struct prof_error *err)
 {
-    struct progress_line line = {.command = end->command, .start_ns = prof_now_ns()};
+    struct progress_line line = {.command = end->command};
     struct prof_ingest_progress progress;
     enum prof_status status;
     for (;;) {
         status = prof_ingest_step(end->ingest, &progress, err);
         if (status) {
-            clear_progress(&line);
+            cli_wipe_progress();
             if (patient(end, status, err))
                 continue;
             return status;
@@ -94,7 +80,7 @@ static enum prof_status drain_spools(struct capture_end *end, struct prof_error 
             break;
         show_backlog(&line, &progress);
     }
-    clear_progress(&line);
+    cli_wipe_progress();
     return PROF_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/base/json.h"
 #include "libprof/base/utf8.h"
@@ -40,6 +41,40 @@ enum cli_status cli_exit_status(enum prof_status status)
     return blamed ? CLI_USAGE : CLI_FAILED;
 }
 
+static bool progress_shown;
+
+void cli_show_progress(const char *command, const char *format, ...)
+{
+    char text[LINE], clean[LINE];
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    prof_report_clean_into(text, clean, sizeof clean);
+    fprintf(stderr, "\r\033[Kperfkit %s: %s", command, clean);
+    fflush(stderr);
+    progress_shown = true;
+}
+
+void cli_wipe_progress(void)
+{
+    if (progress_shown && write(STDERR_FILENO, "\r\033[K", 4) < 0) {
+    }
+    progress_shown = false;
+}
+
+bool cli_progress_due(struct cli_progress *progress)
+{
+    uint64_t now = prof_now_ns();
+    progress->start_ns = progress->start_ns ? progress->start_ns : now;
+    if (now - progress->start_ns < 1000000000u || now < progress->next_ns)
+        return false;
+    progress->next_ns = now + 200000000u;
+    return true;
+}
+
 void cli_say(const char *command, const char *format, ...)
 {
     int saved = errno;
@@ -56,6 +91,7 @@ void cli_say(const char *command, const char *format, ...)
     put_shortened(line + used, sizeof line - used - 1, clean);
     used = strlen(line);
     line[used++] = '\n';
+    cli_wipe_progress();
     /* Standard error may be closed; there is nowhere else to report that. */
     if (write(STDERR_FILENO, line, used) < 0) {
     }

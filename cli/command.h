@@ -103,6 +103,17 @@ bool cli_parse_time(const char *text, uint64_t *ns);
 /* "perfkit CMD: message" and a newline on stderr, in one write. Both keep errno. */
 void cli_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A line on stderr that the next one writes over, and a message or the end wipes; on a terminal
+ * only. */
+void cli_show_progress(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void cli_wipe_progress(void);
+/* Whether a line is due: a second after the first time, then five a second. Starts as {0}. */
+struct cli_progress {
+    uint64_t start_ns, next_ns;
+};
+bool cli_progress_due(struct cli_progress *progress);
+
 struct prof_json;
 /* Finish a document on standard output: CLI_OK, or CLI_FAILED, and the reason is printed. */
 int cli_finish_json(const char *command, struct prof_json *json);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/device.h"
 #include "cli/installed.h"
 #include "libprof/base/array.h"
@@ -172,12 +173,7 @@ static void read_sustained_rate(struct reading *reading, const char *name, doubl
 
 static void show_measurement(const struct device_entry *entry, const char *name)
 {
-    if (!isatty(STDERR_FILENO))
-        return;
-    char clean[80];
-    prof_report_clean_into(name, clean, sizeof clean);
-    fprintf(stderr, "\r\033[Kperfkit device: %s %u: %s", entry->api, entry->nth, clean);
-    fflush(stderr);
+    cli_show_progress("device", "%s %u: %.80s", entry->api, entry->nth, name);
 }
 
 /* A row of what kernels/ceiling/main.c prints. */
@@ -228,8 +224,7 @@ static enum prof_status measure_ceilings(struct device_entry *entry,
     if (status)
         return status;
     int ending = read_tool(child, lines, read_result, &reading);
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    cli_wipe_progress();
     if (reading.other_device)
         return prof_fail(err, PROF_INVALID,
                          MEASURE_PROGRAM
@@ -347,8 +342,7 @@ static void measure_recording(struct device_entry *entry, const struct device_re
     else
         read_remark(result->missing, &result->missing_count, "record_launch", NAN,
                     "the cost of recording: perfkit run on " MEASURE_PROGRAM " failed");
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    cli_wipe_progress();
     unlink(capture);
     rmdir(folder);
 }

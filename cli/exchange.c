@@ -11,7 +11,6 @@
 
 #include "cli/command.h"
 #include "cli/find_capture.h"
-#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof.h"
 #include "libprof/store/exchange.h"
@@ -26,16 +25,13 @@
 /* Progress on a terminal, and whether a signal requested the end. */
 struct exchange_shown {
     const char *command, *what;
-    bool quiet, drawn;
-    uint64_t start_ns, last_ns;
+    bool quiet;
+    struct cli_progress progress;
 };
 
 typedef enum prof_status exchange_call(const char *path, const char *output,
                                        const struct prof_exchange_options *options,
                                        struct prof_exchange_result *result, struct prof_error *err);
-
-#define QUIET_NS 1000000000u /* what takes less needs no progress */
-#define PERIOD_NS 250000000u
 
 static volatile sig_atomic_t interrupted;
 
@@ -48,14 +44,8 @@ static void on_exchange_interrupt(int signal)
 static bool exchange_show(void *user, uint64_t done)
 {
     struct exchange_shown *shown = user;
-    uint64_t now = prof_now_ns();
-    if (shown->quiet || now - shown->start_ns < QUIET_NS || now - shown->last_ns < PERIOD_NS)
-        return !interrupted;
-    shown->last_ns = now;
-    shown->drawn = true;
-    fprintf(stderr, "\rperfkit %s: %s %s ... ", shown->command, prof_count((int64_t)done).text,
-            shown->what);
-    fflush(stderr);
+    if (!shown->quiet && cli_progress_due(&shown->progress))
+        cli_show_progress(shown->command, "%s %s", prof_count((int64_t)done).text, shown->what);
     return !interrupted;
 }
 
@@ -75,10 +65,7 @@ static void exchange_begin(struct exchange_shown *shown, const char *command, co
                            bool quiet)
 {
     struct sigaction action = {.sa_handler = on_exchange_interrupt, .sa_flags = (int)SA_RESETHAND};
-    *shown = (struct exchange_shown){.command = command,
-                                     .what = what,
-                                     .quiet = quiet || !isatty(STDERR_FILENO),
-                                     .start_ns = prof_now_ns()};
+    *shown = (struct exchange_shown){.command = command, .what = what, .quiet = quiet};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
@@ -88,8 +75,7 @@ static void exchange_begin(struct exchange_shown *shown, const char *command, co
 static int exchange_end(const struct exchange_shown *shown, const char *output,
                         enum prof_status status, const struct prof_error *err)
 {
-    if (shown->drawn)
-        fprintf(stderr, "\r\033[K");
+    cli_wipe_progress();
     if (interrupted && status) { /* nothing is left behind: end by the signal */
         cli_say(shown->command, "interrupted: %s was not written", output);
         raise(interrupted);

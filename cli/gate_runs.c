@@ -325,6 +325,7 @@ static void show_output_end(int output)
     ssize_t got =
         size > 0 ? pread(output, text, sizeof text, size > SHOWN_BYTES ? size - SHOWN_BYTES : 0)
                  : 0;
+    cli_wipe_progress();
     if (got > 0)
         fwrite(text, 1, (size_t)got, stderr);
     if (got > 0 && text[got - 1] != '\n')

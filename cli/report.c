@@ -13,7 +13,6 @@
 #include "cli/filter.h"
 #include "cli/find_capture.h"
 #include "cli/output_name.h"
-#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/store/store.h"
 #include "report/report.h"
@@ -134,32 +133,20 @@ static const struct cli_text_row report_variables[] = {
 
 /* A line that is written over, on a terminal, once it takes longer than a second. */
 struct ticker {
-    uint64_t start_ns, next_ns;
+    struct cli_progress progress;
     const char *what;
-    bool shown;
 };
 
 static void show_report_progress(void *context, int64_t done, int64_t total)
 {
     struct ticker *ticker = context;
-    uint64_t now = prof_now_ns();
-    if (now - ticker->start_ns < 1000000000u || now < ticker->next_ns || !isatty(STDERR_FILENO))
+    if (!cli_progress_due(&ticker->progress))
         return;
-    ticker->next_ns = now + 200000000u;
-    ticker->shown = true;
     if (total > 0)
-        fprintf(stderr, "\r\033[Kperfkit report: %s: %s", ticker->what,
-                prof_percent((double)done / (double)total).text);
+        cli_show_progress("report", "%s: %s", ticker->what,
+                          prof_percent((double)done / (double)total).text);
     else
-        fprintf(stderr, "\r\033[Kperfkit report: %s: %s events", ticker->what,
-                prof_count(done).text);
-    fflush(stderr);
-}
-
-static void tick_end(struct ticker *ticker)
-{
-    if (ticker->shown)
-        fputs("\r\033[K", stderr);
+        cli_show_progress("report", "%s: %s events", ticker->what, prof_count(done).text);
 }
 
 /* As with most tools: `perfkit report --flamegraph - | flamegraph.pl`. */
@@ -180,7 +167,7 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
                                    const char *path, struct prof_report_options options, bool quiet,
                                    struct prof_error *err)
 {
-    struct ticker ticker = {.start_ns = prof_now_ns(), .what = path};
+    struct ticker ticker = {.what = path};
     options.progress = show_report_progress;
     options.progress_context = &ticker;
     size_t stacks = SIZE_MAX;
@@ -189,7 +176,7 @@ static enum prof_status write_file(struct prof_capture *capture, const char *wri
     bool standard = is_standard(path);
     enum prof_status status = standard ? to->write(capture, &options, stdout, err)
                                        : prof_report_save(to, capture, &options, path, err);
-    tick_end(&ticker);
+    cli_wipe_progress();
     if (!status && !standard && !quiet)
         cli_say("report", "wrote %s", path);
     if (!status && !stacks && !quiet)
@@ -250,12 +237,12 @@ static enum prof_report_format stats_format(const struct report_options *args)
 static enum prof_status write_stats(struct prof_capture *capture, const struct report_options *args,
                                     struct prof_report_options options, struct prof_error *err)
 {
-    struct ticker ticker = {.start_ns = prof_now_ns(), .what = "--stats"};
+    struct ticker ticker = {.what = "--stats"};
     options.progress = isatty(STDOUT_FILENO) ? NULL : show_report_progress;
     options.progress_context = &ticker;
     enum prof_status status =
         prof_report_write_stats(capture, &options, args->stats, stats_format(args), stdout, err);
-    tick_end(&ticker);
+    cli_wipe_progress();
     struct prof_trust trust;
     if (!status && args->format && stats_format(args) == PROF_REPORT_CSV &&
         !prof_trust(capture, &trust, NULL)) {

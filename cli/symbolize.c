@@ -11,14 +11,10 @@
 #include "cli/find_capture.h"
 #include "cli/installed.h"
 #include "cli/symbolize.h"
-#include "libprof/base/clock.h"
 #include "libprof/base/format.h"
 #include "libprof/include/prof_stack.h"
 
 /* ---- for all commands ------------------------------------------------------------------------ */
-
-#define QUIET_NS 1000000000ull /* what takes less needs no progress */
-#define LINE_NS 200000000ull
 
 bool stack_names_helper(char out[PATH_MAX])
 {
@@ -30,22 +26,18 @@ bool stack_names_helper(char out[PATH_MAX])
 struct shown {
     const char *command;
     bool (*stop)(void);
-    bool quiet, drawn;
-    uint64_t start_ns, last_ns;
+    bool quiet;
+    struct cli_progress progress;
 };
 
 static bool show_symbol_progress(void *user, uint64_t done, uint64_t all, const char *path)
 {
     struct shown *shown = user;
-    uint64_t now = prof_now_ns();
     const char *base = strrchr(path, '/');
-    if (!shown->quiet && now - shown->start_ns >= QUIET_NS && now - shown->last_ns >= LINE_NS) {
-        shown->last_ns = now;
-        shown->drawn = true;
-        fprintf(stderr, "\r\033[Kperfkit %s: naming stacks: %s (%.60s)", shown->command,
-                prof_percent(all ? (double)done / (double)all : 1.0).text, base ? base + 1 : path);
-        fflush(stderr);
-    }
+    if (!shown->quiet && cli_progress_due(&shown->progress))
+        cli_show_progress(shown->command, "naming stacks: %s (%.60s)",
+                          prof_percent(all ? (double)done / (double)all : 1.0).text,
+                          base ? base + 1 : path);
     return !shown->stop || !shown->stop();
 }
 
@@ -54,10 +46,7 @@ enum prof_status stack_names(const char *command, struct prof_store *store,
                              struct prof_symbolize_result *result, struct prof_error *err)
 {
     char helper[PATH_MAX];
-    struct shown shown = {.command = command,
-                          .stop = stop,
-                          .quiet = quiet || !isatty(STDERR_FILENO),
-                          .start_ns = prof_now_ns()};
+    struct shown shown = {.command = command, .stop = stop, .quiet = quiet};
     const struct prof_symbolize_options options = {
         .helper = helper, .folders = folders, .progress = show_symbol_progress, .user = &shown};
     *result = (struct prof_symbolize_result){0};
@@ -67,8 +56,7 @@ enum prof_status stack_names(const char *command, struct prof_store *store,
         return prof_fail(err, PROF_NOTFOUND, "%s is not beside perfkit (%s): install perfkit whole",
                          SYMBOLIZER, helper);
     enum prof_status status = prof_symbolize(store, &options, result, err);
-    if (shown.drawn)
-        fputs("\r\033[K", stderr);
+    cli_wipe_progress();
     return status;
 }
 

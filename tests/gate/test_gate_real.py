@@ -1,5 +1,6 @@
 """The gate on programs that really run: the scripts of examples/ci on a workload, perfkit ab, and gate
 --rerun, through `perfkit run` and an OpenCL device. Verdicts are asserted on counts, never on times."""
+import contextlib
 import json
 import os
 import shutil
@@ -183,6 +184,19 @@ class Failures(Case):
         self.assertIn(b"broken\n", done.err)
         done = self.call(e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--show-output", "--base", "echo seen", "--cand", "true")
         self.assertIn(b"seen", done.err)
+
+    def test_the_line_on_a_terminal_is_wiped_before_others(self):
+        shown = b""
+        leader, terminal = os.openpty()
+        done = subprocess.Popen([e2e.PERFKIT, "ab", "-n", "1", "--warmup", "0", "--base", "true", "--cand", "echo broken; exit 3"],
+                                stderr=terminal, env=self.environment(), cwd=self.folder)
+        os.close(terminal)
+        self.assertEqual(done.wait(), 2)
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(leader, 4096):
+                shown += piece
+        os.close(leader)
+        self.assertRegex(shown, rb"run 2 of 2: cand, about [^\x1b]* left\r\x1b\[Kbroken\r\nperfkit ab: cand, run 1: ")
 
     def test_a_pair_of_which_nothing_can_be_compared_is_the_last(self):
         with open(self.path("perfkit.gate"), "w") as file:
