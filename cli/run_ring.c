@@ -131,7 +131,7 @@ static void forget_oldest(struct run *run)
             ring->windows.count * sizeof *ring->windows.data);
 }
 
-/* Copies that somebody deleted or moved away take no room any more. */
+/* Copies that were deleted or moved away take no room any more. */
 static void forget_missing(struct ring_watch *ring)
 {
     size_t left = 0;
