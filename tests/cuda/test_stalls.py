@@ -130,6 +130,18 @@ class Stalls(replay.Case):
                                   for name in ("plain", "inlined", "fenced") for i in range(4)]], cubins))
         self.assertEqual(self.one(db, "SELECT sum(wait) FROM stall"), 40 * 12)
 
+    def test_endless_lines(self):
+        """Four million bytes that are as many rows of lines: the sample is there without a line."""
+        section, = struct.unpack_from("<Q", SHARED, 40)
+        section += 64 * 5  # .debug_line
+        start, size = struct.unpack_from("<QQ", SHARED, section + 24)
+        endless = bytearray(SHARED) + SHARED[start:start + size] + bytes([200]) * 4000001
+        struct.pack_into("<QQ", endless, section + 24, len(SHARED), len(endless) - len(SHARED))
+        struct.pack_into("<I", endless, len(SHARED), len(endless) - len(SHARED) - 4)
+        db = self.stalls(script([[(bytes(endless), "plain", 0x90, {"wait": 1})]], [bytes(endless)]))
+        self.assertEqual([row[2] for row in self.stall_rows(db)], [None])
+        self.assertEqual(self.one(db, "SELECT lines FROM stall_function"), "its machine code cannot be read")
+
     def test_text_of_instructions(self):
         """By nvdisasm: the sampled functions, or all where it does not know them by number."""
         folder = self.path("tools")
