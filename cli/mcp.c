@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -569,6 +570,26 @@ static bool send_message(cJSON *message, bool failed)
     return sent;
 }
 
+/* NUL in a text, which would end it here. */
+static bool has_nul_escape(const char *line, size_t length)
+{
+    for (size_t i = 0; i + 6 <= length; i++) {
+        if (line[i] != '\\')
+            continue;
+        if (!memcmp(line + i, "\\u0000", 6))
+            return true;
+        i++;
+    }
+    return false;
+}
+
+/* One that is sent back as it came: each integer below 2^53 is a double of its own. */
+static bool is_request_id(const cJSON *id)
+{
+    return cJSON_IsString(id) || (cJSON_IsNumber(id) && fabs(id->valuedouble) < 0x1p53 &&
+                                  id->valuedouble == floor(id->valuedouble));
+}
+
 static bool answer_request(const char *line, size_t length)
 {
     struct prof_error err;
@@ -583,6 +604,14 @@ static bool answer_request(const char *line, size_t length)
         cJSON_Delete(message);
         cJSON_Delete(result);
         return true;
+    }
+    bool has_nul = !code && has_nul_escape(line, length);
+    if (has_nul || (id && !is_request_id(id))) {
+        method = NULL;
+        snprintf(why, sizeof why, "%s",
+                 has_nul ? "a text of the request has \\u0000"
+                         : "the id is neither a string nor an integer below 2^53");
+        id = cJSON_IsNumber(id) && is_request_id(id) ? id : NULL;
     }
     if (!code)
         code = method ? handle_method(method, cJSON_GetObjectItemCaseSensitive(request, "params"),

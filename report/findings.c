@@ -315,12 +315,12 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
 void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size)
 {
     out[0] = '\0';
-    if (finding->net_least_ns == PROF_UNKNOWN)
+    if (finding->net_min_ns == PROF_UNKNOWN)
         return;
     snprintf(out, size, "%s to %s without the recording overhead%s",
-             prof_duration_ns(finding->net_least_ns).text,
-             prof_duration_ns(finding->net_most_ns).text,
-             finding->net_least_ns ? "" : ": it may be caused by the overhead alone");
+             prof_duration_ns(finding->net_min_ns).text,
+             prof_duration_ns(finding->net_max_ns).text,
+             finding->net_min_ns ? "" : ": it may be caused by the overhead alone");
 }
 
 /* Where it is worst: "12 us at 139 ms in train/step, gemm, stream 7" */

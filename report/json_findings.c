@@ -58,8 +58,8 @@ static void json_finding(struct prof_json *json, const struct prof_report_data *
     prof_json_known(json, "alone_ns", finding->alone_ns);
     prof_json_string(json, "same_cause", finding->same_cause ? finding->same_cause->id : NULL);
     prof_json_real(json, "alone_share", finding->alone_share);
-    prof_json_known(json, "net_least_ns", finding->net_least_ns);
-    prof_json_known(json, "net_most_ns", finding->net_most_ns);
+    prof_json_known(json, "net_min_ns", finding->net_min_ns);
+    prof_json_known(json, "net_max_ns", finding->net_max_ns);
     prof_json_known(json, "whatif_ns", finding->whatif_ns);
     prof_json_known(json, "typical_ns", finding->typical_ns);
     prof_json_known(json, "typical_phase_ns", finding->typical_phase_ns);

@@ -304,9 +304,9 @@ static void show_finding(struct tui_table *table, const struct prof_findings *fi
                  prof_duration_ns(findings->window_ns).text);
         section(table, "Can save at most", bound);
     }
-    if (f->net_least_ns != PROF_UNKNOWN) {
-        snprintf(bound, sizeof bound, "%s to %s", prof_duration_ns(f->net_least_ns).text,
-                 prof_duration_ns(f->net_most_ns).text);
+    if (f->net_min_ns != PROF_UNKNOWN) {
+        snprintf(bound, sizeof bound, "%s to %s", prof_duration_ns(f->net_min_ns).text,
+                 prof_duration_ns(f->net_max_ns).text);
         section(table, "Of it without the recording overhead", bound);
     }
     show_places(table, f);

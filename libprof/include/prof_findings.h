@@ -206,10 +206,10 @@ struct prof_finding {
     int64_t alone_ns;
     double alone_share;
     /* Where the recording overhead was measured: bound_ns of the program without it lies in
-     * [net_least_ns, net_most_ns]. The overhead lengthened the time in which the device waits for
+     * [net_min_ns, net_max_ns]. The overhead lengthened the time in which the device waits for
      * the host, by how much is known for all of it, and not for which part. PROF_UNKNOWN = not
      * measured, or no such time is in the bound. */
-    int64_t net_least_ns, net_most_ns;
+    int64_t net_min_ns, net_max_ns;
     const struct prof_rule_page *same_cause; /* the finding that was given more than half of the
                                                 time that this one is about; NULL = none */
     int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
@@ -217,7 +217,7 @@ struct prof_finding {
                           the replay does not reproduce what was measured within 2 % */
     int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
     /* What the severity goes by, times the confidence: the part of bound_ns that is not due to
-     * single iterations, nor (in the middle of net_least_ns and net_most_ns) to recording, and of
+     * single iterations, nor (in the middle of net_min_ns and net_max_ns) to recording, and of
      * what time of the phase, that of single iterations left out.
      * PROF_UNKNOWN likewise. */
     int64_t typical_ns, typical_phase_ns;

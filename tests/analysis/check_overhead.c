@@ -258,7 +258,7 @@ START_TEST(pauses_leave_the_rest_as_it_was)
     ck_assert_int_eq(findings.overhead.source, PROF_OVERHEAD_UNKNOWN);
     ck_assert_int_eq(findings.overhead.pauses, 0);
     for (size_t i = 0; i < findings.count; i++)
-        ck_assert_int_eq(findings.rows[i].net_least_ns, PROF_UNKNOWN);
+        ck_assert_int_eq(findings.rows[i].net_min_ns, PROF_UNKNOWN);
     scene_done(capture, &findings);
 
     begin();
@@ -275,12 +275,12 @@ START_TEST(pauses_leave_the_rest_as_it_was)
     int net = 0;
     for (size_t i = 0; i < findings.count; i++) {
         const struct prof_finding *finding = &findings.rows[i];
-        if (finding->net_least_ns == PROF_UNKNOWN)
+        if (finding->net_min_ns == PROF_UNKNOWN)
             continue;
-        ck_assert_int_le(0, finding->net_least_ns);
-        ck_assert_int_le(finding->net_least_ns, finding->net_most_ns);
-        ck_assert_int_le(finding->net_most_ns, finding->bound_ns);
-        net += finding->net_most_ns > 0;
+        ck_assert_int_le(0, finding->net_min_ns);
+        ck_assert_int_le(finding->net_min_ns, finding->net_max_ns);
+        ck_assert_int_le(finding->net_max_ns, finding->bound_ns);
+        net += finding->net_max_ns > 0;
     }
     ck_assert_int_gt(net, 0); /* the host's time: 10 of 13 ms, of which recording made 3 */
     scene_done(capture, &findings);
@@ -318,9 +318,9 @@ START_TEST(only_idle_time_that_a_bound_has_is_of_the_overhead)
     int64_t idle = (int64_t)number_of(rest, "idle_around_ns");
     ck_assert_int_lt(0, given);
     ck_assert_int_lt(given, idle);
-    ck_assert_int_eq(first->bound_ns - first->net_least_ns, given);
-    ck_assert_int_eq(rest->bound_ns - rest->net_least_ns, idle - given);
-    ck_assert_int_eq(finding_of("no-overlap")->net_least_ns, PROF_UNKNOWN);
+    ck_assert_int_eq(first->bound_ns - first->net_min_ns, given);
+    ck_assert_int_eq(rest->bound_ns - rest->net_min_ns, idle - given);
+    ck_assert_int_eq(finding_of("no-overlap")->net_min_ns, PROF_UNKNOWN);
     scene_done(capture, &findings);
 }
 END_TEST
@@ -454,7 +454,7 @@ START_TEST(an_estimate_of_a_host_bound_program)
     ck_assert(1 < o->low && o->low < o->ratio && o->ratio < o->high);
     int net = 0;
     for (size_t i = 0; i < findings.count; i++)
-        net += findings.rows[i].net_least_ns != PROF_UNKNOWN;
+        net += findings.rows[i].net_min_ns != PROF_UNKNOWN;
     ck_assert_int_gt(net, 0);
     scene_done(capture, &findings);
 }

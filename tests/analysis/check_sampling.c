@@ -198,7 +198,7 @@ START_TEST(wide_intervals_are_possible)
         ck_assert_double_le(o->low, o->ratio);
         cut += o->low == 0;
         for (size_t i = 0; i < findings.count; i++)
-            ck_assert_int_le(findings.rows[i].net_least_ns, findings.rows[i].net_most_ns);
+            ck_assert_int_le(findings.rows[i].net_min_ns, findings.rows[i].net_max_ns);
         for (size_t i = 0; i < estimates.count; i++)
             ck_assert_double_ge(estimates.rows[i].count.low, (double)estimates.rows[i].recorded);
         done(capture);

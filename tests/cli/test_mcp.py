@@ -181,6 +181,15 @@ class Mcp(unittest.TestCase):
             self.assertEqual(self.server.request("tools/call", params)["error"]["code"], -32602, params)
         self.assertEqual(self.server.request("resources/list")["error"]["code"], -32601)
         self.assertEqual(self.server.request("ping")["result"], {})
+        for given in ("9007199254740991", "-9007199254740991", '"\\\\u0000"', '"x"', "0"):
+            self.server.send('{"jsonrpc":"2.0","id":%s,"method":"ping"}' % given)
+            self.assertEqual(self.server.receive(), {"jsonrpc": "2.0", "id": json.loads(given), "result": {}})
+        for given in ("9007199254740993", "-9007199254740993", "1e300", "1.5", "null", "true", "[1]", "{}", '"a\\u0000b"'):
+            self.server.send('{"jsonrpc":"2.0","id":%s,"method":"ping"}' % given)
+            answer = self.server.receive()
+            self.assertEqual((answer["id"], answer["error"]["code"]), (None, -32600), given)
+        answer = self.server.request("tools/call", {"name": "explain", "arguments": {"rule": "pageable-copy\0"}})
+        self.assertEqual(answer["error"]["code"], -32600)
         last = subprocess.run([perfkit, "mcp"], input=b'{"jsonrpc":"2.0","id":7,"method":"ping"}', capture_output=True, check=True)
         self.assertEqual(json.loads(last.stdout)["id"], 7)
 

@@ -144,7 +144,7 @@ class Overhead(e2e.Case):
         self.assertEqual(self.one(db, "SELECT count(*) FROM range"), 0)
 
     def test_budgets_that_are_none(self):
-        for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", ""):
+        for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", "", " 2%", "0x2%", "2e0%", "+2%"):
             result = self.plain(self.run_line(["/bin/true"], self.new_capture(),
                                               ("--overhead=" + budget,)))
             self.assertEqual(result.status, 125, budget)

@@ -235,7 +235,7 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
-/* What the recording overhead leaves of a bound; see prof_finding.net_least_ns. Which part of the
+/* What the recording overhead leaves of a bound; see prof_finding.net_min_ns. Which part of the
  * payment the bound leaves out, where it is less, is not known. */
 static void set_net_bound(struct prof_draft *draft, struct payment payment,
                           const struct prof_facts *f)
@@ -251,10 +251,10 @@ static void set_net_bound(struct prof_draft *draft, struct payment payment,
         return;
     double least = fmin(fmax(window * (1 - 1 / overhead->low), 0), all);
     double most = fmin(fmax(window * (1 - 1 / overhead->high), 0), all);
-    finding->net_least_ns = bound - (int64_t)fmin((double)own, most);
-    finding->net_most_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
+    finding->net_min_ns = bound - (int64_t)fmin((double)own, most);
+    finding->net_max_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
     /* The severity is that of the program, not of its recording: the middle of what is possible. */
-    double net = 0.5 * ((double)finding->net_least_ns + (double)finding->net_most_ns);
+    double net = 0.5 * ((double)finding->net_min_ns + (double)finding->net_max_ns);
     finding->typical_ns = (int64_t)((double)finding->typical_ns * net / (double)bound);
 }
 
@@ -274,7 +274,7 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         struct prof_draft *draft = &judge->drafts.data[i];
         struct prof_finding *finding = &draft->finding;
         finding->phase = (size_t)(f->phase - f->phases.list.data);
-        finding->net_least_ns = finding->net_most_ns = PROF_UNKNOWN;
+        finding->net_min_ns = finding->net_max_ns = PROF_UNKNOWN;
         const struct prof_finding *other = told_of_another(result, finding);
         if (draft->about_memory && f->phase != &f->phases.list.data[f->phases.main])
             continue; /* reported once */
