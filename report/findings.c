@@ -307,9 +307,11 @@ void prof_report_overhead(const struct prof_findings *findings, char *out, size_
                  "about %.2fx (%.2f to %.2f), estimated from %s and what recording one costs here",
                  o->ratio, o->low, o->high, prof_counted(o->events, "event", "events").text);
     else if (o->pauses)
-        snprintf(out, size,
-                 "n/a: %s with iterations inside and around; 3 are needed: record for longer",
-                 prof_counted(o->pauses_used, "pause", "pauses").text);
+        snprintf(
+            out, size,
+            "n/a: recorded and unrecorded iterations lie side by side %s; 3 are needed: record for "
+            "longer",
+            prof_counted(o->pauses_used, "time", "times").text);
 }
 
 void prof_report_finding_net(const struct prof_finding *finding, char *out, size_t size)
