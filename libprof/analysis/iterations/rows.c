@@ -16,9 +16,10 @@ struct host_call {
 /* The iterations of one thread, all on the device that it launches most on. */
 struct lane {
     int64_t thread;
-    size_t from, to, at; /* in `it.list`; at: the last one found */
-    uint32_t device;     /* index into facts.devices */
-    int64_t operations;  /* on it */
+    size_t from, to, at;        /* in `it.list`; at: the last one found */
+    uint32_t device;            /* index into facts.devices */
+    int64_t operations;         /* on it */
+    int64_t idle_from, idle_to; /* where none of its iterations runs, by the last piece */
 };
 
 struct work {
@@ -180,12 +181,16 @@ static void add_piece(void *user, const struct prof_piece *piece)
     const struct prof_iteration *list = w->it.list.data;
     for (size_t l = 0; l < w->lanes.count; l++) {
         struct lane *lane = &w->lanes.data[l];
-        if (lane->device != piece->device)
+        if (lane->device != piece->device ||
+            (piece->begin >= lane->idle_from && piece->end <= lane->idle_to))
             continue;
         while (lane->at > lane->from && list[lane->at].from > piece->begin)
             lane->at--;
         while (lane->at + 1 < lane->to && list[lane->at + 1].from <= piece->begin)
             lane->at++;
+        bool alone = w->outlasted_by[lane->at] == PROF_NO_ITERATION;
+        lane->idle_from = alone ? end_of_time(&list[lane->at]) : INT64_MAX;
+        lane->idle_to = lane->at + 1 < lane->to ? list[lane->at + 1].from : INT64_MAX;
         for (size_t i = lane->at + 1; i < lane->to && list[i].from < piece->end; i++)
             add_state(w, i, piece);
         for (size_t i = lane->at; i != PROF_NO_ITERATION;) {
