@@ -274,6 +274,14 @@ static int slowest_iteration_first(const void *a, const void *b)
                ?: PROF_COMPARE(x->number, y->number);
 }
 
+static int64_t count_after_warm_up(const struct prof_iteration_list *list)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += !list->rows[i].warm_up;
+    return count;
+}
+
 /* The time of one iteration instead of --from and --to. */
 static enum prof_status set_filter_iteration(struct prof_capture *capture,
                                              const struct cli_filter_options *options,
@@ -299,10 +307,15 @@ static enum prof_status set_filter_iteration(struct prof_capture *capture,
     if (list.why_none)
         status = prof_fail(err, PROF_NOTFOUND, "%s: not available: %s",
                            slowest ? "--slowest" : "--iteration-number", list.why_none);
-    else if (wanted > list.count)
-        status = prof_fail(err, PROF_NOTFOUND, "%s %zu: there are %s",
-                           slowest ? "--slowest" : "--iteration-number", wanted,
-                           prof_counted((int64_t)list.count, "iteration", "iterations").text);
+    else if (!slowest && wanted > list.count)
+        status =
+            prof_fail(err, PROF_NOTFOUND, "there is no iteration %zu: they are numbered 1 to %zu",
+                      wanted, list.count);
+    else if (slowest && (wanted > list.count || list.rows[wanted - 1].warm_up))
+        status = prof_fail(err, PROF_NOTFOUND, "--slowest %zu: there are %s", wanted,
+                           prof_counted(count_after_warm_up(&list), "iteration after warm-up",
+                                        "iterations after warm-up")
+                               .text);
     if (!status) {
         const struct prof_iteration_row *row = &list.rows[wanted - 1];
         filter->begin_ns = row->start_ns;

@@ -533,7 +533,7 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!status)
         return CLI_OK;
     cli_say(command->name, "%s", err.message);
-    return exit_status;
+    return args.why && status == PROF_NOTFOUND ? CLI_USAGE : exit_status;
 }
 
 const struct cli_command report_command = {

@@ -502,6 +502,7 @@ char *prof_gate_answer(const struct prof_gate_report *report)
     bool typical = row->base_typical > 0 && row->cand_typical > 0;
     double base = typical ? row->base_typical : row->base_value;
     double cand = typical ? row->cand_typical : row->cand_value;
+    bool single = c->base_units == 1 && c->cand_units == 1;
     bool judged = !isnan(row->residual) && !isnan(row->ci_low) && !isnan(row->ci_high) &&
                   c->base_units > 1 && c->cand_units > 1;
     double ratio = judged ? 1 + row->residual : cand / base;
@@ -521,6 +522,8 @@ char *prof_gate_answer(const struct prof_gate_report *report)
     print_with_spread(text.out, base, typical ? row->base_sd : NAN);
     fputs(" -> ", text.out);
     print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);
+    if (single)
+        fputs("; one run or session on each side cannot tell that from noise", text.out);
     return end_text(&text);
 }
 

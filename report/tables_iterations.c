@@ -215,7 +215,7 @@ TABLE_ROWS(part, data->iterations.why_count ? data->iterations.whys[0].parts : N
 static void part_totals(const struct prof_report_data *data, char *out, size_t size)
 {
     const struct prof_iteration_why *why = data->iterations.whys;
-    if (data->iterations.why_count)
+    if (data->iterations.why_count && why->compared)
         snprintf(out, size, "%s in all, usually %s", prof_duration_ns(why->duration_ns).text,
                  prof_duration_ns(why->usual_ns).text);
 }
@@ -274,21 +274,37 @@ static void describe_iterations(const struct prof_report_data *data,
                                 struct prof_report_notes *notes)
 {
     const struct prof_iteration_list *list = &data->iterations;
-    size_t size = sizeof notes->text[0];
+    size_t size = sizeof notes->text[0], left = 0;
     notes->count = 0;
     if (list->why_none) {
         snprintf(notes->text[notes->count++], size, "Not available: %s.", list->why_none);
         return;
     }
     describe_slow(list, notes);
-    for (size_t i = 0; i < list->series_count && notes->count < PROF_REPORT_NOTES; i++) {
+    if (list->left_out)
+        snprintf(notes->text[notes->count++], size,
+                 "%s not recorded (--overhead=PERCENT): iterations are numbered among the recorded "
+                 "ones.",
+                 prof_counted(list->left_out, "more iteration was", "more iterations were").text);
+    for (size_t i = 0; i < list->series_count; i++)
+        left += list->series[i].period > 0;
+    for (size_t i = 0; i < list->series_count && left; i++) {
         const struct prof_iteration_series *s = &list->series[i];
+        if (!s->period)
+            continue;
+        if (left > 1 && notes->count + 1 == PROF_REPORT_NOTES) {
+            snprintf(notes->text[notes->count++], size,
+                     "Of %zu more phases, too, slow iterations come at equal distances (JSON: "
+                     "period).",
+                     left);
+            break;
+        }
+        left--;
         struct prof_report_value name = phase_name(data, s->phase);
         char *phase = prof_report_cut(name.text, 60);
-        if (s->period)
-            snprintf(notes->text[notes->count++], size,
-                     "Of %s every %lldth iteration is slow, from number %s on.", phase ? phase : "",
-                     (long long)s->period, prof_count(s->period_first).text);
+        snprintf(notes->text[notes->count++], size,
+                 "Of %s every %lldth iteration is slow, from number %s on.", phase ? phase : "",
+                 (long long)s->period, prof_count(s->period_first).text);
         free(phase);
     }
 }
@@ -348,12 +364,14 @@ static void describe_why(const struct prof_report_data *data, struct prof_report
     }
     const struct prof_iteration_why *why = list->whys;
     int64_t more = why->duration_ns - why->usual_ns;
-    snprintf(notes->text[notes->count++], size,
-             "Iteration %lld of %s, at %s: %s, %s %s than usual.", (long long)why->number,
-             prof_count((int64_t)list->count).text,
+    char usual[80] = "";
+    if (why->compared)
+        snprintf(usual, sizeof usual, ", %s %s than usual", prof_duration_ns(llabs(more)).text,
+                 more < 0 ? "less" : "more");
+    snprintf(notes->text[notes->count++], size, "Iteration %lld of %s, at %s: %s%s.",
+             (long long)why->number, prof_count((int64_t)list->count).text,
              prof_duration_ns(list->rows[why->number - 1].start_ns).text,
-             prof_duration_ns(why->duration_ns).text, prof_duration_ns(llabs(more)).text,
-             more < 0 ? "less" : "more");
+             prof_duration_ns(why->duration_ns).text, usual);
     char *seen = prof_report_cut(why->seen, PROF_REPORT_NOTE_BYTES - 20);
     snprintf(notes->text[notes->count++], size, why->has_cause ? "First cause: %s." : "%s.",
              seen ? seen : "");

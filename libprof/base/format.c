@@ -187,12 +187,13 @@ struct prof_text prof_ratio(double ratio)
         snprintf(t.text, sizeof t.text, "%.2e", ratio);
     else
         prof_print_fixed(t.text, ratio,
-                         size < 0.01  ? 5
-                         : size < 0.1 ? 4
-                         : size < 1   ? 3
-                         : size < 10  ? 2
-                         : size < 100 ? 1
-                                      : 0);
+                         !size         ? 0
+                         : size < 0.01 ? 5
+                         : size < 0.1  ? 4
+                         : size < 1    ? 3
+                         : size < 10   ? 2
+                         : size < 100  ? 1
+                                       : 0);
     return t;
 }
 

@@ -125,6 +125,7 @@ struct prof_iteration_list {
     size_t phase_count;
     struct prof_iteration_why *whys; /* as chosen, by number */
     size_t why_count;
+    int64_t left_out;     /* iterations that were not recorded, to keep a budget: not in `rows` */
     const char *why_none; /* static; NULL = there are some */
 };
 

@@ -109,6 +109,9 @@ class Overhead(e2e.Case):
         self.assertEqual(self.one(db, "SELECT count(*) FROM marker"), len(kept))
         text = self.report(program.capture, "--all")
         self.assertIn("counts and totals of the run are estimates", " ".join(text.split()))
+        listed = " ".join(self.report(program.capture, "--iterations").split())
+        self.assertRegex(listed, "%s more iterations? (was|were) not recorded [^.]*: iterations are numbered among the recorded ones"
+                         % format(len(steps) - len(kept), ","))
         if not e2e.has_opencl():
             return
         self.assertEqual(self.one(db, "SELECT count(*) FROM memset"), len(kept))

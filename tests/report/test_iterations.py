@@ -87,8 +87,17 @@ for words, number in ((("--slowest", "1"), 12), (("--iteration-number", "5"), 5)
     assert part["filter"]["begin_ns"] == rows[number - 1]["start_ns"]
     assert part["filter"]["end_ns"] == rows[number - 1]["start_ns"] + rows[number - 1]["duration_ns"]
     assert sum(kernel["count"] for kernel in part["kernels"]["rows"]) == 2
-assert "there are 20 iterations" in run("--slowest", "21", status=2)
-assert "numbered 1 to 20" in run("--why", "21", status=1)
+after = [row for row in rows if row["verdict"] != "warm-up"]
+for number in (len(after) + 1, 20, 21):
+    if number > len(after):
+        assert "there are %d iterations after warm-up" % len(after) in run("--slowest", str(number), status=2)
+assert run("--why", "21", status=2) == run("--iteration-number", "21", status=2)
+assert "there is no iteration 21: they are numbered 1 to 20" in run("--why", "21", status=2)
+text = subprocess.run([perfkit, "report", "--why", "12", "steps.sqlite"], capture_output=True, check=True, text=True).stdout
+assert "0.00000" not in text and " than usual." in text, text
+db.executescript("DELETE FROM range WHERE start > 50000000")
+text = subprocess.run([perfkit, "report", "--why", "3", "steps.sqlite"], capture_output=True, check=True, text=True).stdout
+assert "Too few other iterations to say whether it is slow" in text, text
 assert "give one of them" in run("--slowest", "1", "--from", "0.01", status=2)
 assert "number all iterations" in run("--slowest", "1", "--iterations", status=2)
 print("20 iterations")

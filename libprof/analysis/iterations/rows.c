@@ -342,6 +342,15 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
            prof_phase_rows(&w->facts->phases, &list->phases, &list->phase_count);
 }
 
+static int64_t count_left_out(const struct prof_stretches *stretches)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < stretches->count; i++)
+        count +=
+            stretches->data[i].left_out ? stretches->data[i].end - stretches->data[i].first : 0;
+    return (int64_t)count;
+}
+
 enum prof_status prof_iterations_of_facts(struct prof_facts *f,
                                           const struct prof_iteration_choice *explain,
                                           struct prof_iteration_list *list, struct prof_error *err)
@@ -359,6 +368,8 @@ enum prof_status prof_iterations_of_facts(struct prof_facts *f,
                          "longer range";
     if (!status && !list->why_none && !list_iterations(&w, list))
         status = prof_out_of_memory(err);
+    for (size_t i = 0; i < f->sampled.count; i++)
+        list->left_out += count_left_out(&f->sampled.list[i].stretches);
     prof_iterations_free(&w.it);
     prof_array_free(&w.lanes);
     prof_array_free(&w.calls);

@@ -527,7 +527,8 @@ static void judge_iteration(struct work *w, struct prof_iteration_why *why,
             model = &w->parts.list.data[i];
     struct words words = {why->seen, sizeof why->seen, 0};
     if (series->limit_ns == PROF_UNKNOWN || !u->others) {
-        add_words(&words, "Too few other iterations to say what is usual");
+        add_words(&words, u->others ? "Too few other iterations to say whether it is slow"
+                                    : "There is no other iteration to compare it with");
         return;
     }
     if (why->duration_ns <= series->limit_ns) {
