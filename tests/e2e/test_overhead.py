@@ -119,6 +119,7 @@ class Overhead(e2e.Case):
         report = json.loads(self.report(program.capture, "--format=json"))
         overhead = report["findings"]["overhead"]
         self.assertEqual(overhead["source"], "sampled")
+        self.assertEqual(overhead["of_run"] > 0.2, "recording overhead was not held: about" in " ".join(text.split()))
         self.assertEqual(overhead["recorded_iterations"], len(kept))
         self.assertEqual(overhead["unrecorded_iterations"], len(steps) - len(kept))
         rows = {row["kind"]: row for row in report["estimates"]["rows"]}
@@ -145,6 +146,10 @@ class Overhead(e2e.Case):
         db = self.end(program)
         self.assert_conserved(db)
         self.assertEqual(self.one(db, "SELECT count(*) FROM range"), 0)
+
+    def test_a_budget_of_nothing(self):
+        result = self.record(["/bin/true"], options=("--overhead=2%",), status=None)
+        self.assertNotIn("not held", " ".join(self.report(result.capture, "--all").split()))
 
     def test_budgets_that_are_none(self):
         for budget in ("0.1%", "60%", "2%%", "-3%", "nan", "x", "", " 2%", "0x2%", "2e0%", "+2%"):
