@@ -523,7 +523,7 @@ char *prof_gate_answer(const struct prof_gate_report *report)
     fputs(" -> ", text.out);
     print_with_spread(text.out, cand, typical ? row->cand_sd : NAN);
     if (single)
-        fputs("; one run or session on each side cannot tell that from noise", text.out);
+        fputs("; one run or session on each side cannot show whether that is noise", text.out);
     return end_text(&text);
 }
 
