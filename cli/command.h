@@ -16,7 +16,7 @@ enum cli_status {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_REGRESSION = 1,   /* gate, ab */
-    CLI_REFUSED = 3,      /* gate, ab, baseline: what was given cannot be compared */
+    CLI_REFUSED = 3,      /* gate, ab, baseline, verify: what was given cannot be compared */
     CLI_UNDECIDED = 4,    /* gate, ab under --strict */
     CLI_RUN_FAILED = 125, /* `run` only: perfkit itself failed, as with env and timeout */
     CLI_RUN_CANNOT_EXECUTE = 126,

@@ -30,6 +30,14 @@ static const struct cli_option verify_option_table[] = {
     {0},
 };
 
+static const struct cli_text_row verify_statuses[] = {
+    {"0", "Findings were compared; with --finding: it is gone, or partly."},
+    {"1", "With --finding: it is neither gone nor partly gone."},
+    {"2", "The command line is wrong, or a file cannot be read."},
+    {"3", "Refused: findings cannot be compared (an incomplete capture, no common phase)."},
+    {0},
+};
+
 static const struct cli_text_row verify_examples[] = {
     {"perfkit verify before.sqlite after.sqlite", "What became of each finding."},
     {"perfkit verify before.sqlite after.sqlite --finding alloc-in-loop",
@@ -64,6 +72,11 @@ static const struct prof_report_table verify_table = {
     .none = "no finding above info in either run",
     .columns = verify_columns,
     .row_bytes = sizeof(struct prof_verify_row)};
+
+static const char *capture_words(const struct prof_verify_side *side)
+{
+    return side->recording ? "STILL BEING RECORDED" : prof_trust_status_words(side->trust);
+}
 
 static void print_side(const char *label, const struct prof_verify_side *side)
 {
@@ -104,6 +117,10 @@ static void print_saving(const struct prof_verify *v)
 
 static void print_text_head(const struct prof_verify *v)
 {
+    if (v->why_none)
+        printf("%-10s findings are not compared: %s\n", "Refused", v->why_none);
+    printf("%-10s before: %s; after: %s\n", "Captures", capture_words(&v->sides[0]),
+           capture_words(&v->sides[1]));
     print_saving(v);
     if (!v->why_none && v->predicted_ns > 0)
         printf("%-10s at most %s less, by what is gone and partly gone\n", "Predicted",
@@ -112,9 +129,7 @@ static void print_text_head(const struct prof_verify *v)
         printf("%-10s nothing: no finding of these iterations is gone\n", "Predicted");
     print_side("Before", &v->sides[0]);
     print_side("After", &v->sides[1]);
-    if (v->why_none)
-        printf("%-10s not available: %s\n", "Findings", v->why_none);
-    else if (v->phases > 1)
+    if (!v->why_none && v->phases > 1)
         printf("%-10s of one iteration of each of %zu phases, added up\n", "Findings", v->phases);
     if (!v->why_none)
         putchar('\n');
@@ -129,6 +144,8 @@ static void put_json_side(struct prof_json *json, const char *key,
     prof_json_real(json, "median_ns", side->median_ns);
     prof_json_real(json, "low_ns", side->low_ns);
     prof_json_real(json, "high_ns", side->high_ns);
+    prof_json_string(json, "trust", prof_trust_status_name(side->trust));
+    prof_json_bool(json, "recording", side->recording);
     prof_json_end(json);
 }
 
@@ -194,10 +211,11 @@ static int verify_run(const struct cli_command *command, int argc, char **argv)
         cli_say(command->name, "%s", err.message);
     bool fixed = !args.finding || (result.count && (result.rows->verdict == PROF_VERIFY_GONE ||
                                                     result.rows->verdict == PROF_VERIFY_PARTLY));
+    bool refused = result.why_none != NULL;
     prof_verify_free(&result);
     prof_close(captures[0]);
     prof_close(captures[1]);
-    return status ? CLI_USAGE : fixed ? CLI_OK : CLI_FAILED;
+    return status ? CLI_USAGE : refused ? CLI_REFUSED : fixed ? CLI_OK : CLI_FAILED;
 }
 
 const struct cli_command verify_command = {
@@ -210,6 +228,7 @@ const struct cli_command verify_command = {
             "again.",
     .options = verify_option_table,
     .examples = verify_examples,
+    .statuses = verify_statuses,
     .operand = CLI_FILE,
     .least = 2,
     .most = 2,

@@ -45,18 +45,20 @@ struct prof_verify_side {
     int64_t count;
     double median_ns, low_ns, high_ns; /* with the 95 % interval by ranks; NaN without iterations */
     double spread_ns;                  /* half the distance of the quartiles */
+    enum prof_trust_status trust;      /* of the capture */
+    bool recording;                    /* it is not at its end yet */
 };
 
 struct prof_verify {
     struct prof_verify_row *rows; /* those of the run before by their bound, then the new ones */
     size_t count;
     struct prof_verify_side sides[2]; /* before, after */
-    size_t phases;       /* that the rows are about: of the run that has more */
+    size_t phases;                    /* that the rows are about: of the run that has more */
     double predicted_ns; /* by which the bounds of what is gone and partly gone are less in the
                             phase whose iterations are compared */
     double saved_ns, saved_low_ns, saved_high_ns; /* of the median iteration, with its 95 % interval
                                                      (both sides' combined); NaN */
-    const char *why_none;                         /* static; NULL = compared */
+    const char *why_none; /* why findings are not compared; static; NULL = they are */
 };
 
 /* Compare findings above info (rule: that one, of any severity; NULL = all) of two captures, each

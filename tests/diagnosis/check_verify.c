@@ -143,6 +143,60 @@ START_TEST(what_is_gone_elsewhere_predicts_nothing)
 }
 END_TEST
 
+static struct prof_capture *steps_named(const char *name)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 13200, 256, 32);
+    for (int k = 0; k < STEPS; k++) {
+        scene_push(&s, name);
+        scene_kernel(&s, 0, config, 1000 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    return scene_close(&s);
+}
+
+START_TEST(programs_without_a_common_phase_are_not_compared)
+{
+    struct prof_error err = {0};
+    struct prof_verify result;
+    struct prof_capture *one = steps_named("one"), *other = steps_named("other");
+    ck_assert_msg(!prof_verify(one, other, NULL, NULL, &result, &err), "%s", err.message);
+    ck_assert_ptr_nonnull(result.why_none);
+    ck_assert_ptr_nonnull(strstr(result.why_none, "no phase of the same name"));
+    ck_assert(isnan(result.saved_ns));
+    prof_verify_free(&result);
+    ck_assert(!prof_verify(one, one, NULL, NULL, &result, &err));
+    ck_assert_ptr_null(result.why_none);
+    prof_verify_free(&result);
+    prof_close(one);
+    prof_close(other);
+}
+END_TEST
+
+/* What they lack may be the finding. */
+START_TEST(incomplete_captures_are_not_compared)
+{
+    static const char damage[] =
+        "INSERT INTO capture_health(process, subject, item, value) VALUES(1, 'launch', 'called', "
+        "1000), (1, 'launch', 'recorded', 980), (1, 'launch', 'dropped', 20)";
+    struct prof_error err = {0};
+    struct prof_verify result;
+    struct prof_capture *before = program_run(&programs[0], BAD, NULL, NULL);
+    struct prof_capture *after = program_run(&programs[0], FIXED, damage, NULL);
+    ck_assert_msg(!prof_verify(before, after, NULL, programs[0].rule, &result, &err), "%s",
+                  err.message);
+    ck_assert_ptr_nonnull(result.why_none);
+    ck_assert_str_eq(result.why_none,
+                     "the capture after is incomplete: perfkit report says what is missing");
+    ck_assert_uint_eq(result.count, 0);
+    prof_verify_free(&result);
+    prof_close(after);
+    prof_close(before);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("verify");
@@ -153,6 +207,8 @@ int main(void)
     tcase_add_test(all, a_finding_that_was_not_there);
     tcase_add_test(all, a_run_without_iterations_fixes_nothing);
     tcase_add_test(all, what_is_gone_elsewhere_predicts_nothing);
+    tcase_add_test(all, programs_without_a_common_phase_are_not_compared);
+    tcase_add_test(all, incomplete_captures_are_not_compared);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -8,6 +8,7 @@ captures with hostile names too.
 """
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -137,7 +138,14 @@ for fixture in FIXTURES:
         check("why.json", run("report", "--why", "1", "--json", capture), fixture)
     check("stats.json", run("report", "--stats", ",".join(names), "--format", "json", capture), fixture)
     check("top.json", run("top", "--json", "--view", "all", "--count", "1", capture), fixture)
-check("verify.json", run("verify", "normal.sqlite", "more.sqlite", "--json"), "verify")
+check("verify.json", run("verify", "normal.sqlite", "more.sqlite", "--json", statuses=(3,)), "verify")
+with sqlite3.connect("unfinished.sqlite") as copy, sqlite3.connect("normal.sqlite") as original:
+    original.backup(copy)
+    copy.execute("UPDATE capture SET state = 'recording'")
+copy.close()
+unfinished = run("verify", "normal.sqlite", "unfinished.sqlite", "--json", statuses=(3,))
+assert unfinished["after"]["recording"] and unfinished["why_none"] == "the capture after is still being recorded", unfinished
+check("verify.json", run("verify", "normal.sqlite", "normal.sqlite", "--json"), "verify")
 check("version.json", run("version", "--json"), "version")
 check("doctor.json", run("doctor", "--json", statuses=(0, 1)), "doctor")
 check("device.json", run("device", "--json", statuses=(0, 1)), "device")

@@ -171,7 +171,7 @@ static const struct prof_iteration_series *main_series(const struct run *run, co
 static bool measure_side(const struct run *run, const struct prof_iteration_series *series,
                          struct prof_verify_side *side)
 {
-    *side = (struct prof_verify_side){.median_ns = NAN, .low_ns = NAN, .high_ns = NAN};
+    side->median_ns = side->low_ns = side->high_ns = NAN;
     int64_t *sorted = malloc((run->iterations.count + 1) * sizeof *sorted);
     size_t count = 0;
     for (size_t i = 0; sorted && series && i < run->iterations.count; i++) {
@@ -201,6 +201,59 @@ static void measure_saving(struct prof_verify *v)
     v->saved_ns = a->median_ns - b->median_ns;
     v->saved_low_ns = v->saved_ns - hypot(a->median_ns - a->low_ns, b->high_ns - b->median_ns);
     v->saved_high_ns = v->saved_ns + hypot(a->high_ns - a->median_ns, b->median_ns - b->low_ns);
+}
+
+/* ---- what cannot be compared ----------------------------------------------------------------- */
+
+/* What a capture lacks may be the finding that seems to be gone. As in perfkit gate, the end of a
+ * process that died may be missing. */
+static enum prof_status check_trust(struct prof_verify *v, size_t at, struct prof_capture *capture,
+                                    struct prof_error *err)
+{
+    static const char *const reasons[2][2] = {
+        {"the capture before is incomplete: perfkit report says what is missing",
+         "the capture before is still being recorded"},
+        {"the capture after is incomplete: perfkit report says what is missing",
+         "the capture after is still being recorded"}};
+    struct prof_verify_side *side = &v->sides[at];
+    struct prof_trust trust;
+    enum prof_status status = prof_trust(capture, &trust, err);
+    if (status)
+        return status;
+    side->trust = trust.status;
+    enum prof_state state = prof_info(capture)->state;
+    side->recording = state == PROF_STATE_RECORDING || state == PROF_STATE_CLOSING;
+    bool whole = trust.lacking == 0 && (trust.complete || trust.status == PROF_TRUST_AT_RISK);
+    if (side->recording || !whole)
+        v->why_none = reasons[at][side->recording];
+    prof_trust_free(&trust);
+    return PROF_OK;
+}
+
+static bool ends_with_phase(const char *path, const char *name)
+{
+    size_t length = strlen(path), tail = strlen(name);
+    return length >= tail && !strcmp(path + length - tail, name) &&
+           (length == tail || path[length - tail - 1] == '/');
+}
+
+/* Of the phases with names; the ranges around a name are in it only where two are to be kept
+ * apart. */
+static bool share_a_phase(const struct run runs[2])
+{
+    const struct prof_iteration_list *a = &runs[0].iterations, *b = &runs[1].iterations;
+    size_t named = 0;
+    for (size_t i = 0; i < a->phase_count; i++) {
+        for (size_t k = 0; k < b->phase_count; k++) {
+            const char *before = a->phases[i].name, *after = b->phases[k].name;
+            if (!before || !after)
+                continue;
+            if (ends_with_phase(before, after) || ends_with_phase(after, before))
+                return true;
+            named++;
+        }
+    }
+    return !named;
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -304,14 +357,21 @@ static enum prof_status compare_findings(struct prof_verify *v, struct run runs[
     runs[0].series = main_series(&runs[0], NULL);
     runs[1].series = main_series(
         &runs[1], runs[0].series ? runs[0].iterations.phases[runs[0].series->phase].name : NULL);
-    v->why_none = runs[0].findings.why_none;
+    v->why_none = v->why_none ? v->why_none : runs[0].findings.why_none;
     v->phases = runs[0].findings.phase_count > runs[1].findings.phase_count
                     ? runs[0].findings.phase_count
                     : runs[1].findings.phase_count;
     if (!measure_side(&runs[0], runs[0].series, &v->sides[0]) ||
         !measure_side(&runs[1], runs[1].series, &v->sides[1]))
         return prof_out_of_memory(err);
-    measure_saving(v);
+    if (share_a_phase(runs)) {
+        measure_saving(v);
+    } else {
+        v->saved_ns = v->saved_low_ns = v->saved_high_ns = NAN;
+        v->why_none = v->why_none ? v->why_none
+                                  : "the two runs have no phase of the same name: --iteration "
+                                    "RANGE names one";
+    }
     /* What one iteration costs cannot be compared with what a whole run does. */
     if (!v->why_none && !v->sides[0].count != !v->sides[1].count)
         v->why_none = v->sides[0].count ? "nothing repeats in the run after"
@@ -339,6 +399,8 @@ enum prof_status prof_verify(struct prof_capture *before, struct prof_capture *a
     enum prof_status status = load_run(&runs[0], before, filter, err);
     if (!status)
         status = load_run(&runs[1], after, filter, err);
+    status = status ? status : check_trust(result, 0, before, err);
+    status = status ? status : check_trust(result, 1, after, err);
     if (!status)
         status = compare_findings(result, runs, rule, err);
     for (int side = 0; side < 2; side++) {
