@@ -15,6 +15,7 @@
 #include "report/writers.h"
 
 #define MAX_WIDTH 10000         /* of a line that no terminal shows */
+#define MAX_NAME 100            /* cells of a text in it: csv and json have all of it */
 #define MAX_HEAP (512ll << 20)  /* bytes of SQLite's: one row may have 2000 cells of 16 MiB */
 #define MAX_QUERY (1024 * 1024) /* bytes on standard input */
 
@@ -157,7 +158,8 @@ static int sql_run(const struct cli_command *command, int argc, char **argv)
                  .top = args.top,
                  .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : MAX_WIDTH},
         .bare = !args.list,
-        .flush = true};
+        .flush = true,
+        .name_max = args.list ? 0 : MAX_NAME};
     bool is_file = operands.count == 2 || (operands.count && !access(operands.values[0], F_OK));
     const char *path = is_file ? operands.values[0] : NULL;
     const char *query = operands.count > is_file ? operands.values[is_file] : NULL;

@@ -156,7 +156,7 @@ static enum prof_status print_verify(const struct prof_verify *v, enum prof_repo
     struct prof_report_output output = {
         .format = format,
         .page = {.out = stdout,
-                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set()}};
+                 .width = isatty(STDOUT_FILENO) ? terminal_width(stdout) : terminal_columns_set() ?: 100}};
     if (format == PROF_REPORT_TEXT)
         print_text_head(v);
     if (format == PROF_REPORT_JSON) {

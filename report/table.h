@@ -235,6 +235,7 @@ struct prof_report_output {
     size_t screen_rows; /* text: how many rows unless page.top, 0 = the table's own choice, or
                            PROF_HEADING_ONLY */
     bool flush;         /* text: rows begin in the first column */
+    size_t name_max;    /* text: cells of a name, which pads all rows; 0 = as the line has room */
     bool several;       /* CSV of nsys' tables: a line with its name before each */
     bool notes_apart;   /* the caller writes the notes of the tables */
     bool bare;       /* alone: JSON the array of rows, without the object around it; CSV without the

@@ -270,8 +270,9 @@ static void choose_widths(const struct prof_report_output *o)
             size_t wide = prof_report_cells(l->cells[r * l->count + c]);
             widest = wide > widest ? wide : widest;
         }
-        if (o->table->nsys && is_name(l->columns[c]) && widest > NSYS_NAME)
-            widest = NSYS_NAME;
+        size_t max = o->table->nsys ? NSYS_NAME : o->name_max;
+        if (max && is_name(l->columns[c]) && widest > max)
+            widest = max;
         bool hidden = !o->table->nsys && !l->said[c] && prof_report_hides_zero(l->columns[c]);
         l->widths[c] = hidden                          ? 0
                        : !is_wrapped(o, l->columns[c]) ? widest

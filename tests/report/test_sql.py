@@ -151,6 +151,12 @@ class Queries(unittest.TestCase):
         head, line = sql("--format", "markdown", path_of("empty"), query).stdout.splitlines()[:2]
         self.assertEqual(head.replace("\\|", "").count("|"), line.count("|"))
 
+    def test_a_long_text_does_not_pad_all_rows(self):
+        query = "SELECT 'short' AS name, 1 AS n UNION ALL SELECT printf('%.*c', 400, 'x'), 2"
+        for line in sql(path_of("empty"), query).stdout.splitlines():
+            self.assertLessEqual(len(line), 110)
+        self.assertEqual(len(rows(path_of("empty"), query)[1]["name"]), 400)
+
     def test_a_row_of_large_cells_is_refused(self):
         done = sql("--json", path_of("empty"), "SELECT " + ",".join("randomblob(16000000)" for _ in range(50)))
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
