@@ -6,6 +6,7 @@ against each other.
 """
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -100,4 +101,23 @@ text = subprocess.run([perfkit, "report", "--why", "3", "steps.sqlite"], capture
 assert "Too few other iterations to say whether it is slow" in text, text
 assert "give one of them" in run("--slowest", "1", "--from", "0.01", status=2)
 assert "number all iterations" in run("--slowest", "1", "--iterations", status=2)
+# Eight phases of 40 iterations, in each of which every fifth is slow: more than there is room for.
+db.executescript("""
+DELETE FROM kernel; DELETE FROM transfer; DELETE FROM sync; DELETE FROM api_call; DELETE FROM allocation; DELETE FROM range;
+WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 319)
+INSERT INTO range(start, duration, thread, name, depth)
+SELECT 10000000 * i + 1000000, 1000000 + i % 7 * 1000 + 6000000 * (i % 5 = 3), 1, 9200 + i / 40, 0 FROM n;
+WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 7)
+INSERT INTO string(id, value) SELECT 9200 + i, char(97 + i) || '-step' FROM n;
+INSERT INTO kernel(start, duration, stream, config, api_name, api_lead, api_duration, thread)
+SELECT start + duration - 900000, 400000, 1, 1, 9102, 6000, 3000, 1 FROM range;
+INSERT INTO sync(start, duration, kind, api_name, api_lead, api_duration, thread)
+SELECT start + duration - 440000, 430000, 4, 9104, 0, 430000, 1 FROM range;
+UPDATE capture SET duration = 4000000000;
+""")
+periodic = sum(1 for row in run("--iterations", "--json")["iteration_series"]["rows"] if row["period"])
+assert periodic == 8, periodic
+text = subprocess.run([perfkit, "report", "--iterations", "steps.sqlite"], capture_output=True, check=True, text=True).stdout
+named, more = text.count("iteration is slow, from number"), re.findall(r"Of ([0-9]+) more phases", text)
+assert 0 < named < 8 and [str(8 - named)] == more, text
 print("20 iterations")
