@@ -88,6 +88,9 @@ class Stalls(replay.Case):
         for end in ("settle", "return", "_exit"):
             with self.subTest(end=end):
                 db = self.stalls(dump, end=end)
+                if end == "_exit" and self.one(
+                        db, "SELECT count(*) FROM capture_health WHERE item = 'preload'"):
+                    self.skipTest("a sanitized program takes no preload, so its _exit is not seen")
                 self.assertEqual(self.stall_rows(db), [
                     ("fenced", 0x100, 25, 0, 50, 0, 0),
                     ("inlined", 0x60, 17, 0, 0, 0, 2),

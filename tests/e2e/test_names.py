@@ -115,7 +115,9 @@ class Formats(e2e.Case):
         self.capture = {"hostile": hostile, "harmless": harmless}
 
     def report(self, *words, kind="hostile"):
-        result = self.perfkit("report", *words, self.capture[kind])
+        # So wide that no long name takes the place of a column.
+        result = self.perfkit("report", *words, self.capture[kind],
+                              env=e2e.clean_environment(COLUMNS="10000"))
         self.assertEqual(result.status, 0, result.err)
         return result.out
 
