@@ -1,4 +1,5 @@
-/* Findings, utilisation and iterations in one pass over the device tables, which all read. */
+/* Iterations of a capture alone, or with findings and utilisation in one pass over the device tables,
+ * which all read. */
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/analysis/rules/judge.h"
 
