@@ -128,6 +128,127 @@ static void put_page_summary(struct prof_json *json, const struct prof_html_page
     prof_html_put_tables(json, page);
 }
 
+/* ---- iterations ------------------------------------------------------------------------------ */
+
+/* Series of iterations in the page, those that take most time, and bars of all: of more, neighbours
+ * share one, which is that of the longest. */
+#define SERIES 32
+#define BARS 12000
+
+enum { USUAL, SLOW, WARM_UP };
+
+static int longest_series_first(const void *a, const void *b)
+{
+    const struct prof_iteration_series *const *x = a, *const *y = b;
+    int order = PROF_COMPARE((*y)->total_ns, (*x)->total_ns);
+    return order ? order : PROF_COMPARE(*x, *y);
+}
+
+/* [number, start, duration, largest state, its time, verdict, how many] */
+static void put_iteration_bar(struct prof_json *json, const struct prof_iteration_row *row,
+                              int64_t count)
+{
+    enum prof_slice most = 0;
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++)
+        most = row->ns[i] > row->ns[most] ? i : most;
+    prof_json_array(json, NULL);
+    prof_json_int(json, NULL, row->number);
+    prof_json_int(json, NULL, row->start_ns);
+    prof_json_int(json, NULL, row->duration_ns);
+    prof_json_int(json, NULL, most);
+    prof_json_int(json, NULL, row->ns[most]);
+    prof_json_int(json, NULL, row->warm_up ? WARM_UP : row->slow ? SLOW : USUAL);
+    prof_json_int(json, NULL, count);
+    prof_json_end(json);
+}
+
+static bool is_longer(const struct prof_iteration_row *row, const struct prof_iteration_row *than)
+{
+    return !than ||
+           (row->warm_up == than->warm_up ? row->duration_ns > than->duration_ns : than->warm_up);
+}
+
+static void put_iteration_bars(struct prof_json *json, const struct prof_iteration_list *list,
+                               const struct prof_iteration_series *series, int64_t bars)
+{
+    int64_t per = (series->count + series->warm_up + bars - 1) / bars, pooled = 0;
+    const struct prof_iteration_row *longest = NULL;
+    prof_json_array(json, "rows");
+    for (size_t i = 0; i < list->count; i++) {
+        if (&list->series[list->rows[i].series] != series)
+            continue;
+        longest = is_longer(&list->rows[i], longest) ? &list->rows[i] : longest;
+        if (++pooled < per)
+            continue;
+        put_iteration_bar(json, longest, pooled);
+        longest = NULL;
+        pooled = 0;
+    }
+    if (longest)
+        put_iteration_bar(json, longest, pooled);
+    prof_json_end(json);
+}
+
+/* What distinguishes a series from others of the same phase; "" where there are none. */
+static void iteration_series_label(const struct prof_report_data *data,
+                                   const struct prof_iteration_series *series, char out[64])
+{
+    const struct prof_iteration_list *list = &data->iterations;
+    const struct prof_process *process = prof_process(data->capture, series->process);
+    const struct prof_thread *thread = prof_thread(data->capture, series->thread);
+    size_t alike = 0;
+    for (size_t i = 0; i < list->series_count; i++)
+        alike += list->series[i].phase == series->phase;
+    out[0] = '\0';
+    if (alike > 1 && process && process->rank != PROF_UNKNOWN)
+        snprintf(out, 64, "rank %lld", (long long)process->rank);
+    else if (alike > 1 && thread)
+        snprintf(out, 64, "thread %lld", (long long)thread->tid);
+}
+
+static enum prof_status put_page_iterations(struct prof_json *json,
+                                            const struct prof_report_data *data,
+                                            struct prof_error *err)
+{
+    const struct prof_iteration_list *list = &data->iterations;
+    const struct prof_iteration_series **order = malloc((list->series_count + 1) * sizeof *order);
+    if (!order)
+        return prof_fail(err, PROF_NOMEM, "cannot write the iterations: out of memory");
+    for (size_t i = 0; i < list->series_count; i++)
+        order[i] = &list->series[i];
+    qsort(order, list->series_count, sizeof *order, longest_series_first);
+    prof_json_object(json, "iterations");
+    prof_json_array(json, "parts");
+    for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
+        prof_json_array(json, NULL);
+        prof_json_string(json, NULL, prof_slice_name(i));
+        prof_json_string(json, NULL, prof_slice_text(i));
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    size_t shown = list->series_count < SERIES ? list->series_count : SERIES;
+    prof_json_uint(json, "left_out", list->series_count - shown);
+    prof_json_array(json, "series");
+    for (size_t i = 0; i < shown; i++) {
+        const char *name = list->phases[order[i]->phase].name;
+        char label[64];
+        iteration_series_label(data, order[i], label);
+        prof_json_object(json, NULL);
+        prof_json_string(json, "name", name ? name : "the period of the launches");
+        prof_json_string(json, "label", label);
+        prof_json_int(json, "count", order[i]->count);
+        prof_json_real(json, "median_ns", order[i]->median_ns);
+        prof_json_known(json, "limit_ns", order[i]->limit_ns);
+        prof_json_int(json, "slow", order[i]->slow);
+        put_iteration_bars(json, list, order[i], BARS / (int64_t)shown);
+        prof_json_end(json);
+    }
+    prof_json_end(json);
+    prof_json_end(json);
+    free(order);
+    return PROF_OK;
+}
+
 /* ---- memory over time ------------------------------------------------------------------------ */
 
 static void put_page_memory(struct prof_json *json, const struct prof_html_page *page)
@@ -299,7 +420,9 @@ static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *e
     prof_json_object(json, NULL);
     put_page_summary(json, panels);
     put_page_memory(json, panels);
-    enum prof_status status = prof_html_put_flame(json, panels, err);
+    enum prof_status status = put_page_iterations(json, data, err);
+    if (!status)
+        status = prof_html_put_flame(json, panels, err);
     if (!status)
         status = prof_html_put_timeline(json, events, data, options, err);
     prof_json_end(json);

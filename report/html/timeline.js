@@ -33,7 +33,7 @@
     const rows = P.TimelineRows(model, () => arrange());
     let match = -1, pending = false, statistics = 0, moved = false;
     const t = { view, model, draw };
-    const map = P.TimelineMap(model, t), events = P.TimelineEvents(model, t);
+    const map = P.TimelineMap(model, t), events = P.TimelineEvents(model, t), iterations = P.Iterations(t);
     const marksOnly = [button('\u25c2', 'Previous match or instance', () => t.nextMatch(-1)), button('\u25b8', 'Next match or instance', () => t.nextMatch(1)),
       button('Longest', 'The longest match or instance', () => t.longestMatch()), button('All', 'All matches or instances in view', () => t.allMatches()),
       button('\u2715', 'Clear the marks', () => t.setSearch(''))];
@@ -61,6 +61,7 @@
       if (rows.findEmpty(view, fullHeight > roomFor())) arrange();
       if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
       events.refresh();
+      iterations.draw();
       if (moved) P.hash.write(t);
     }
 
@@ -416,7 +417,7 @@
     const seen = new Set(model.kinds.filter((kind, k) => P.data.timeline.counts[k] && kind !== 'copy').map((kind) => (kind === 'kernel' ? kind : P.family(kind, ''))));
     if (P.data.timeline.counts[model.kinds.indexOf('copy')])
       new Set(model.pick((i) => model.kindOf(i) === 'copy').found.map((i) => e.name[i])).forEach((name) => seen.add(P.family('copy', model.names[name])));
-    place.append(
+    place.append(iterations.place || '',
       el('div', { class: 'tools' }, el('label', { for: 'timeline-search' }, 'Search'), search,
         ...marksOnly, found,
         button('+', 'Zoom in', () => t.zoom(0.6)), button('\u2212', 'Zoom out', () => t.zoom(1 / 0.6)),

@@ -322,6 +322,40 @@ const tests = {
     await isQuiet(browser, url);
   },
 
+  async 'the strip of iterations: all of them, slow ones marked, a click and keys zoom'(browser) {
+    const { url, json } = report('normal+steps');
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, source = perfkit.data.iterations, [series] = source.series;
+      const strip = document.getElementById('iterations-strip'), told = () => document.getElementById('iterations-told').textContent;
+      const press = (key) => strip.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+      const seen = () => [t.view.from, t.view.to, told()], first = told();
+      press('n'); const slow = seen();
+      t.everything();
+      press('Home'); press('ArrowRight'); press('Enter'); const second = seen();
+      const box = strip.getBoundingClientRect(), path = strip.querySelector('g path').getAttribute('d');
+      strip.dispatchEvent(new MouseEvent('click', { clientX: box.left + 4, clientY: box.top + 30, bubbles: true })); const clicked = seen();
+      return { rows: series.rows, count: series.count, marks: (strip.querySelector('.slow').getAttribute('d').match(/M/g) || []).length,
+        bars: (path.match(/M/g) || []).length, width: box.width, slow, second, clicked, first, markup: document.querySelectorAll('b[onload]').length }`);
+    const longest = json.slow_iterations.rows[0];
+    assert.strictEqual(longest.number, 12345);
+    assert.ok(dom.rows.length <= 12000 && dom.rows.length >= 6000, String(dom.rows.length));
+    assert.strictEqual(dom.rows.reduce((n, row) => n + row[6], 0), 16000);
+    assert.deepStrictEqual(dom.rows.filter((row) => row[5] === 1).map((row) => [row[0], row[2]]), [[12345, longest.duration_ns]]);
+    assert.ok(dom.marks === 1 && dom.bars <= dom.width / 3, dom.marks + ' marks, ' + dom.bars + ' bars');
+    const [from, to, told] = dom.slow;
+    assert.ok(from < 1234400000 && to > 1234490000 && to - from < 200000, from + ' to ' + to);
+    assert.ok(told.includes('iteration 12345, at 1.23 s') && told.includes(', slow; most of it kernels (') && told.includes(longest.seen), told);
+    assert.ok(dom.second[1] - dom.second[0] < 100000 && dom.clicked[1] < dom.second[0], dom.second + ' / ' + dom.clicked);
+    assert.ok(dom.first.includes('iterations of <b onload=1>step</b>, median ') && dom.first.includes(', 1 slow (marked: above '), dom.first);
+    assert.strictEqual(dom.markup, 0);
+    await isQuiet(browser, url);
+    await load(browser, report('ranks').url);
+    const ranks = await browser.run(`const of = document.getElementById('iterations-of'); of.value = '2'; of.dispatchEvent(new Event('change'));
+      return [[...of.options].map((option) => option.textContent), document.getElementById('iterations-told').textContent]`);
+    assert.deepStrictEqual(ranks[0], ['step, rank 0', 'step, rank 1', 'step, rank 2', 'step, rank 3']);
+    assert.ok(ranks[1].startsWith('11 iterations of step, rank 2, median 10.0 ms (dashed), none slow'), ranks[1]);
+  },
+
   async 'the events in view are a table'(browser) {
     const { url } = report('normal');
     await load(browser, url);
