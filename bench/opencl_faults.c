@@ -1,20 +1,19 @@
 /* Small OpenCL programs with one planted fault each, and the same without it: what findings are
  * judged by, as bench/torch_faults.py for PyTorch.
  *   bench_opencl_faults NAME bad|fixed       bench_opencl_faults --list
- * Names that begin with t_ are the programs that rules may be tuned on, s_ those that are scored
- * only. Each iteration is an NVTX range "step" but where the program has phases; the last line is
- * "step N ns", the mean. Labels: tests/diagnosis/unseen.tsv. */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+ * Names that begin with t_ and s_ are the programs that rules may be tuned on (s_ was scored
+ * first), u_ (opencl_faults_u.c) those that are scored only. Each iteration is an NVTX range "step"
+ * but where the program has phases; the last line is "step N ns", the mean. Labels:
+ * tests/diagnosis/unseen.tsv. */
 #include <math.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/opencl_faults.h"
 #include "perfkit/annotate.h"
 
 static const char source[] =
@@ -45,13 +44,13 @@ static const char source[] =
     "  size_t i = get_global_id(0) * 2; float x = a[i], y = a[i + 1];\n"
     "  a[i] = fmin(x, y); a[i + 1] = fmax(x, y); }\n";
 
-static cl_context context;
+cl_context context;
+cl_command_queue queue, other;
+bool fixed;
 static cl_device_id device;
 static cl_program program;
-static cl_command_queue queue, other;
-static bool fixed;
 
-static void must(cl_int error, const char *what)
+void must(cl_int error, const char *what)
 {
     if (error == CL_SUCCESS)
         return;
@@ -66,14 +65,13 @@ static int64_t now_ns(void)
     return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-/* The host's own work: busy for so long. */
-static void host_work(double us)
+void host_work(double us)
 {
     for (int64_t end = now_ns() + (int64_t)(us * 1000); now_ns() < end;)
         ;
 }
 
-static cl_mem buffer(size_t bytes)
+cl_mem buffer(size_t bytes)
 {
     cl_int error;
     cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &error);
@@ -81,19 +79,19 @@ static cl_mem buffer(size_t bytes)
     return memory;
 }
 
-static void put(cl_mem memory, size_t at, const void *data, size_t bytes, bool wait)
+void put(cl_mem memory, size_t at, const void *data, size_t bytes, bool wait)
 {
     must(clEnqueueWriteBuffer(queue, memory, wait, at, bytes, data, 0, NULL, NULL),
          "clEnqueueWriteBuffer");
 }
 
-static void get(cl_mem memory, size_t at, void *data, size_t bytes)
+void get(cl_mem memory, size_t at, void *data, size_t bytes)
 {
     must(clEnqueueReadBuffer(queue, memory, CL_TRUE, at, bytes, data, 0, NULL, NULL),
          "clEnqueueReadBuffer");
 }
 
-static void *host(size_t bytes)
+void *host(size_t bytes)
 {
     float *data = malloc(bytes);
     if (!data)
@@ -103,7 +101,7 @@ static void *host(size_t bytes)
     return data;
 }
 
-static cl_mem filled(size_t bytes)
+cl_mem filled(size_t bytes)
 {
     cl_mem memory = buffer(bytes);
     void *data = host(bytes);
@@ -112,19 +110,8 @@ static cl_mem filled(size_t bytes)
     return memory;
 }
 
-struct argument {
-    size_t size;
-    const void *value;
-};
-#define ARGUMENT(type, x) ((struct argument){sizeof(type), &(type){x}})
-#define MEM(x) ARGUMENT(cl_mem, x)
-#define INT(x) ARGUMENT(cl_int, x)
-#define FLOAT(x) ARGUMENT(cl_float, x)
-#define LAUNCH(queue, name, items, ...)                                                            \
-    launch(queue, name, items, (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
-
-static void launch(cl_command_queue on, const char *name, size_t items,
-                   const struct argument *arguments, const cl_event *after, cl_event *event)
+void launch(cl_command_queue on, const char *name, size_t items, const struct argument *arguments,
+            const cl_event *after, cl_event *event)
 {
     static struct {
         const char *name;
@@ -146,7 +133,6 @@ static void launch(cl_command_queue on, const char *name, size_t items,
          name);
 }
 
-#define MIB ((size_t)1 << 20)
 #define N (1 << 18)
 
 /* ---- a table that did not change, uploaded again beside a long kernel ---- */
@@ -660,11 +646,6 @@ static void s_stream(int step)
 
 /* ---- main ---- */
 
-struct program {
-    const char *name;
-    void (*step)(int);
-    int steps;
-};
 #define ONE(name, steps) ((struct program){#name, name, steps})
 #define PAIR(name, steps) ONE(t_##name, steps), ONE(s_##name, steps)
 static const struct program programs[] = {
@@ -673,6 +654,26 @@ static const struct program programs[] = {
     PAIR(halo, 30),   PAIR(depend, 30), PAIR(brief, 25), PAIR(stream, 30),
 };
 #define PROGRAMS (sizeof programs / sizeof programs[0])
+
+static const struct program *find_program(const char *name)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        if (!strcmp(programs[i].name, name))
+            return &programs[i];
+    for (const struct program *one = programs_u; one->name; one++)
+        if (!strcmp(one->name, name))
+            return one;
+    return NULL;
+}
+
+static int list_programs(void)
+{
+    for (size_t i = 0; i < PROGRAMS; i++)
+        printf("%s\n", programs[i].name);
+    for (const struct program *one = programs_u; one->name; one++)
+        printf("%s\n", one->name);
+    return 0;
+}
 
 static void open_device(void)
 {
@@ -685,41 +686,36 @@ static void open_device(void)
     queue = clCreateCommandQueue(context, device, 0, NULL);
     other = clCreateCommandQueue(context, device, 0, &error);
     must(error, "clCreateCommandQueue");
-    const char *text = source;
-    program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    const char *texts[] = {source, source_u};
+    program = clCreateProgramWithSource(context, 2, texts, NULL, &error);
     must(error, "clCreateProgramWithSource");
     must(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
 }
 
 int main(int argc, char **argv)
 {
-    size_t p = 0;
-    bool list = argc == 2 && !strcmp(argv[1], "--list");
-    for (size_t i = 0; list && i < PROGRAMS; i++)
-        printf("%s\n", programs[i].name);
-    while (p < PROGRAMS && argc == 3 && strcmp(programs[p].name, argv[1]) != 0)
-        p++;
-    if (list)
-        return 0;
-    if (argc != 3 || p == PROGRAMS || (strcmp(argv[2], "bad") && strcmp(argv[2], "fixed"))) {
+    if (argc == 2 && !strcmp(argv[1], "--list"))
+        return list_programs();
+    const struct program *one = argc == 3 ? find_program(argv[1]) : NULL;
+    if (!one || (strcmp(argv[2], "bad") && strcmp(argv[2], "fixed"))) {
         fprintf(stderr, "usage: bench_opencl_faults NAME bad|fixed, or --list\n");
         return 2;
     }
     fixed = !strcmp(argv[2], "fixed");
     open_device();
-    programs[p].step(0);
+    one->step(0);
     must(clFinish(queue), "clFinish");
-    bool phases = programs[p].steps == 1;
+    bool phases = one->steps == 1;
     int64_t begun = now_ns();
-    for (int i = 1; i <= programs[p].steps; i++) {
+    for (int i = 1; i <= one->steps; i++) {
         if (!phases)
             perfkit_range_push("step");
-        programs[p].step(i);
+        one->step(i);
         if (!phases)
             perfkit_range_pop();
     }
     must(clFinish(queue), "clFinish");
-    printf("step %lld ns\n", (long long)(now_ns() - begun) / programs[p].steps);
+    printf("step %lld ns\n", (long long)(now_ns() - begun) / one->steps);
     over = true;
     return 0;
 }

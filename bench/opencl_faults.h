@@ -1,0 +1,48 @@
+/* What the programs of opencl_faults.c and opencl_faults_u.c share: a device with two queues, and
+ * short forms of the calls, which end the program where they fail. */
+#ifndef PERFKIT_BENCH_OPENCL_FAULTS_H
+#define PERFKIT_BENCH_OPENCL_FAULTS_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct program {
+    const char *name;
+    void (*step)(int); /* step 0 sets up */
+    int steps;
+};
+extern const struct program programs_u[]; /* ended by one without a name */
+extern const char source_u[];
+
+extern cl_context context;
+extern cl_command_queue queue, other;
+extern bool fixed;
+
+void must(cl_int error, const char *what);
+/* The host's own work: busy for so long. */
+void host_work(double us);
+cl_mem buffer(size_t bytes);
+cl_mem filled(size_t bytes);
+void *host(size_t bytes);
+void put(cl_mem memory, size_t at, const void *data, size_t bytes, bool wait);
+void get(cl_mem memory, size_t at, void *data, size_t bytes);
+
+struct argument {
+    size_t size;
+    const void *value;
+};
+#define ARGUMENT(type, x) ((struct argument){sizeof(type), &(type){x}})
+#define MEM(x) ARGUMENT(cl_mem, x)
+#define INT(x) ARGUMENT(cl_int, x)
+#define FLOAT(x) ARGUMENT(cl_float, x)
+#define LAUNCH(queue, name, items, ...)                                                            \
+    launch(queue, name, items, (const struct argument[]){__VA_ARGS__, {0, NULL}}, NULL, NULL)
+
+void launch(cl_command_queue on, const char *name, size_t items, const struct argument *arguments,
+            const cl_event *after, cl_event *event);
+
+#define MIB ((size_t)1 << 20)
+
+#endif
