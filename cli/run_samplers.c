@@ -500,7 +500,9 @@ static void look_at_clocks(struct memory_watch *watch, struct watched_device *de
     if (!device->known || now - device->clocks_ns < CLOCKS_NS)
         return;
     struct prof_nvml_reading reading = prof_nvml_clocks(watch->nvml, device->uuid);
-    if (reading.sm_mhz != PROF_UNKNOWN || reading.throttle != PROF_UNKNOWN)
+    now = prof_now_ns(); /* the counter of energy is never newer than its time */
+    if (reading.sm_mhz != PROF_UNKNOWN || reading.throttle != PROF_UNKNOWN ||
+        reading.energy_mj != PROF_UNKNOWN)
         prof_ingest_device_clock(ingest, device->uuid, now, &reading, NULL);
     device->clocks_ns = now;
 }
@@ -522,9 +524,13 @@ static void step_memory_watch(struct run *run)
     }
 }
 
+/* The counter of energy is read once more, so that the program's last part has its share. */
 static void stop_memory_watch(struct run *run, bool ran)
 {
-    (void)ran;
+    for (unsigned i = 0; ran && i < run->memory.count; i++) {
+        run->memory.devices[i].clocks_ns = 0;
+        look_at_clocks(&run->memory, &run->memory.devices[i], run->ingest);
+    }
     prof_nvml_close(run->memory.nvml);
     run->memory = (struct memory_watch){0};
 }

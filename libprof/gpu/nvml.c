@@ -72,6 +72,7 @@ struct prof_nvml {
     int (*memory)(void *device, struct prof_nvml_memory *memory);
     int (*power)(void *device, unsigned *milliwatts);
     int (*power_limit)(void *device, unsigned *milliwatts);
+    int (*energy)(void *device, unsigned long long *millijoules);
     int (*clock)(void *device, int type, unsigned *mhz);
     int (*max_clock)(void *device, int type, unsigned *mhz);
     int (*temperature)(void *device, int sensor, unsigned *celsius);
@@ -225,6 +226,7 @@ static const struct {
     ROW("nvmlDeviceGetMemoryInfo", memory, false),
     ROW("nvmlDeviceGetPowerUsage", power, false),
     ROW("nvmlDeviceGetEnforcedPowerLimit", power_limit, false),
+    ROW("nvmlDeviceGetTotalEnergyConsumption", energy, false),
     ROW("nvmlDeviceGetClockInfo", clock, false),
     ROW("nvmlDeviceGetMaxClockInfo", max_clock, false),
     ROW("nvmlDeviceGetTemperature", temperature, false),
@@ -355,14 +357,15 @@ static struct prof_nvml_reading unknown_reading(void)
     const int64_t none = PROF_UNKNOWN;
     const double no = NAN;
     return (struct prof_nvml_reading){
-        none, none, none, none,  none,
-        none, none, none, none,  none,
-        none, none, none, false, {no, no, no, no, no, no, no, no, no, no, no, none}};
+        none, none, none,  none,
+        none, none, none,  none,
+        none, none, none,  none,
+        none, none, false, {no, no, no, no, no, no, no, no, no, no, no, none}};
 }
 
 static void read_nvml_clocks(struct prof_nvml *nvml, void *device, struct prof_nvml_reading *r)
 {
-    unsigned long long reasons;
+    unsigned long long reasons, energy;
     r->power_mw = nvml_number(nvml->power, device);
     r->power_limit_mw = nvml_number(nvml->power_limit, device);
     r->sm_mhz = typed(nvml->clock, device, CLOCK_SM);
@@ -371,6 +374,8 @@ static void read_nvml_clocks(struct prof_nvml *nvml, void *device, struct prof_n
     r->temperature_c = typed(nvml->temperature, device, SENSOR_GPU);
     if (nvml->throttle && nvml->throttle(device, &reasons) == 0)
         r->throttle = (int64_t)reasons;
+    if (nvml->energy && nvml->energy(device, &energy) == 0 && energy <= INT64_MAX)
+        r->energy_mj = (int64_t)energy;
 }
 
 struct prof_nvml_reading prof_nvml_clocks(struct prof_nvml *nvml, const char *uuid)

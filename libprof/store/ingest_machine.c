@@ -65,7 +65,7 @@ enum prof_status ingest_device_clock(struct prof_ingest *ingest, const char *uui
         return PROF_OK;
     const int64_t values[] = {reading->sm_mhz,   reading->sm_max_mhz,     reading->memory_mhz,
                               reading->power_mw, reading->power_limit_mw, reading->temperature_c,
-                              reading->throttle};
+                              reading->throttle, reading->energy_mj};
     sqlite3_stmt *sql = ingest->insert[SCHEMA_device_clock];
     ingest_bind(sql, COLUMN_AT(device_clock, device), device);
     ingest_bind(sql, COLUMN_AT(device_clock, start), (int64_t)(mono_ns - ingest->zero_ns));

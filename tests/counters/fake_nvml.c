@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -150,5 +151,15 @@ EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
 {
     *reasons = 4;
+    return device && getenv("FAKE_CLOCKS") ? 0 : 3;
+}
+
+/* The counter of energy moves every 100 ms, by 500 W, where FAKE_CLOCKS is set. */
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *millijoules = (unsigned long long)(now.tv_sec * 10 + now.tv_nsec / 100000000) * 50000;
     return device && getenv("FAKE_CLOCKS") ? 0 : 3;
 }

@@ -45,7 +45,8 @@ static void take_samples(struct run *run, struct prof_ingest *ingest)
                                         .power_mw = 650000,
                                         .power_limit_mw = 700000,
                                         .temperature_c = PROF_UNKNOWN,
-                                        .throttle = 4};
+                                        .throttle = 4,
+                                        .energy_mj = 123456789012};
     ck_assert_int_eq(prof_ingest_device_clock(ingest, uuid, now, &reading, &err), PROF_OK);
     ck_assert_int_eq(prof_ingest_device_clock(ingest, "GPU-another", now, &reading, &err), PROF_OK);
 }
@@ -75,10 +76,12 @@ START_TEST(samples_of_known_devices)
     ck_assert_int_eq(run_number(&run, "SELECT count(*) FROM device_memory m JOIN device d ON "
                                       "d.id = m.device WHERE total = 1000 AND m.start > 0"),
                      4);
-    ck_assert_str_eq(run_text(&run, "SELECT group_concat(sm_mhz||' '||sm_max_mhz||' '||ifnull("
-                                    "memory_mhz, 'n/a')||' '||power_mw||' '||power_limit_mw||' '||"
-                                    "ifnull(temperature, 'n/a')||' '||reasons) FROM device_clock"),
-                     "1400 1980 n/a 650000 700000 n/a 4");
+    ck_assert_str_eq(run_text(&run,
+                              "SELECT group_concat(sm_mhz||' '||sm_max_mhz||' '||ifnull("
+                              "memory_mhz, 'n/a')||' '||power_mw||' '||power_limit_mw||' '||"
+                              "ifnull(temperature, 'n/a')||' '||reasons||' '||energy_mj) FROM "
+                              "device_clock"),
+                     "1400 1980 n/a 650000 700000 n/a 4 123456789012");
     run_done(&run);
 }
 END_TEST
