@@ -211,11 +211,7 @@ static const struct prof_report_column run_columns[] = {
     {0},
 };
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct prof_environment *)a)->name,
-                  ((const struct prof_environment *)b)->name);
-}
+PROF_ORDER(by_name, struct prof_environment, strcmp(x->name, y->name))
 
 /* The run with its environment by name. */
 static enum prof_status read_kept_run(const struct prof_baseline_run *from, struct prof_run *run,

@@ -266,13 +266,8 @@ static enum prof_status set_filter_times(const struct prof_capture *capture,
     return PROF_OK;
 }
 
-static int slowest_iteration_first(const void *a, const void *b)
-{
-    const struct prof_iteration_row *x = a, *y = b;
-    return PROF_COMPARE(x->warm_up, y->warm_up)
-               ?: PROF_COMPARE(y->duration_ns, x->duration_ns)
-               ?: PROF_COMPARE(x->number, y->number);
-}
+PROF_ORDER(slowest_iteration_first, struct prof_iteration_row, PROF_ASCENDING(warm_up),
+           PROF_DESCENDING(duration_ns), PROF_ASCENDING(number))
 
 static int64_t count_after_warm_up(const struct prof_iteration_list *list)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_findings.h"
 #include "report/data.h"
@@ -19,13 +20,8 @@
 /* Points of the busy-share strips in text and HTML. */
 #define BUCKETS 240
 
-static int longest_gap_first(const void *a, const void *b)
-{
-    const struct prof_report_gap *x = a, *y = b;
-    if (x->gap.duration_ns != y->gap.duration_ns)
-        return x->gap.duration_ns < y->gap.duration_ns ? 1 : -1;
-    return (x->gap.start_ns > y->gap.start_ns) - (x->gap.start_ns < y->gap.start_ns);
-}
+PROF_ORDER(longest_gap_first, struct prof_report_gap, PROF_DESCENDING(gap.duration_ns),
+           PROF_ASCENDING(gap.start_ns))
 
 static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_error *err)
 {
@@ -47,13 +43,7 @@ static enum prof_status flatten_gaps(struct prof_report_data *data, struct prof_
     return PROF_OK;
 }
 
-static int most_time_first(const void *a, const void *b)
-{
-    const struct prof_report_state *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->slice > y->slice) - (x->slice < y->slice);
-}
+PROF_ORDER(most_time_first, struct prof_report_state, PROF_DESCENDING(ns), PROF_ASCENDING(slice))
 
 static enum prof_status flatten_states(struct prof_report_data *data, struct prof_error *err)
 {

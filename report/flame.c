@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/map.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack.h"
@@ -26,11 +27,7 @@ struct prof_flame_lines {
     size_t count;
 };
 
-static int by_stack(const void *a, const void *b)
-{
-    return strcmp(((const struct prof_flame_line *)a)->stack,
-                  ((const struct prof_flame_line *)b)->stack);
-}
+PROF_ORDER(by_stack, struct prof_flame_line, strcmp(x->stack, y->stack))
 
 static char *flame_line_path(const struct prof_flame *flame, size_t node)
 {

@@ -46,11 +46,7 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static int largest_weight_first(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
+PROF_ORDER(largest_weight_first, double, PROF_COMPARE(*y, *x))
 
 /* The smallest weight that is drawn: with it at most NODES stay. A parent's is never below its
  * child's, so what stays is a tree. NaN = out of memory. */

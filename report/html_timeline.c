@@ -159,19 +159,8 @@ struct order {
     size_t track;
 };
 
-static int by_process_and_lane(const void *a, const void *b)
-{
-    const struct order *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->lane != y->lane)
-        return x->lane < y->lane ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->calls != y->calls)
-        return x->calls ? 1 : -1;
-    return x->track < y->track ? -1 : x->track > y->track;
-}
+PROF_ORDER(by_process_and_lane, struct order, PROF_ASCENDING(process), PROF_ASCENDING(lane),
+           PROF_ASCENDING(id), PROF_ASCENDING(calls), PROF_ASCENDING(track))
 
 /* Streams first: threads may be many. Ranges of a thread stand directly above its calls. */
 static struct order *order_tracks(const struct prof_html_events *e)
@@ -477,12 +466,9 @@ static void put_kind_counts(struct prof_json *json, const struct prof_html_event
 /* More than a screen is wide; of more, the longest. */
 #define UNRECORDED_SPANS 5000
 
-static int longest_unrecorded(const void *a, const void *b)
-{
-    const struct prof_unrecorded *x = a, *y = b;
-    return PROF_COMPARE(prof_subtract(y->end_ns, y->begin_ns),
-                        prof_subtract(x->end_ns, x->begin_ns));
-}
+PROF_ORDER(longest_unrecorded, struct prof_unrecorded,
+           PROF_COMPARE(prof_subtract(y->end_ns, y->begin_ns),
+                        prof_subtract(x->end_ns, x->begin_ns)))
 
 /* [begin, end, reason] of what was not recorded. */
 static enum prof_status put_html_unrecorded(struct prof_json *json,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/utf8.h"
 #include "report/writers.h"
 #include "report/memory.h"
@@ -13,28 +14,13 @@
 #define LIFETIMES 10
 #define SHORTEST 10 /* 2^10 ns */
 
-static int by_leak(const void *a, const void *b)
-{
-    const struct prof_memory_site *x = a, *y = b;
-    if ((x->verdict == PROF_MEMORY_LEAK) != (y->verdict == PROF_MEMORY_LEAK))
-        return x->verdict == PROF_MEMORY_LEAK ? -1 : 1;
-    bool both_leak = x->verdict == PROF_MEMORY_LEAK;
-    if (both_leak && (x->growth_bytes < y->growth_bytes || x->growth_bytes > y->growth_bytes))
-        return x->growth_bytes < y->growth_bytes ? 1 : -1;
-    if (x->use.kept_bytes != y->use.kept_bytes)
-        return x->use.kept_bytes < y->use.kept_bytes ? 1 : -1;
-    return strcmp(x->path, y->path);
-}
+PROF_ORDER(by_leak, struct prof_memory_site,
+           PROF_COMPARE(y->verdict == PROF_MEMORY_LEAK, x->verdict == PROF_MEMORY_LEAK),
+           x->verdict == PROF_MEMORY_LEAK ? PROF_DESCENDING(growth_bytes) : 0,
+           PROF_DESCENDING(use.kept_bytes), strcmp(x->path, y->path))
 
-static int by_churn(const void *a, const void *b)
-{
-    const struct prof_memory_site *x = a, *y = b;
-    if (x->use.brief_call_ns != y->use.brief_call_ns)
-        return x->use.brief_call_ns < y->use.brief_call_ns ? 1 : -1;
-    if (x->use.brief_count != y->use.brief_count)
-        return x->use.brief_count < y->use.brief_count ? 1 : -1;
-    return strcmp(x->path, y->path);
-}
+PROF_ORDER(by_churn, struct prof_memory_site, PROF_DESCENDING(use.brief_call_ns),
+           PROF_DESCENDING(use.brief_count), strcmp(x->path, y->path))
 
 static bool list_sites(struct prof_report_memory *m)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/saturate.h"
 #include "libprof/base/utf8.h"
 #include "libprof/include/prof_stack.h"
@@ -50,17 +51,9 @@ const struct prof_report_column prof_stat_stack_line_sum_columns[] = {
 
 /* Lines of the program itself before all else, in their order otherwise: a stack of a framework has
  * dozens of frames that are not the user's. */
-static int self_time_first(const void *a, const void *b)
-{
-    const struct prof_line_row *x = a, *y = b;
-    enum prof_nearness near_x = prof_frame_nearness(x->place);
-    enum prof_nearness near_y = prof_frame_nearness(y->place);
-    if (near_x != near_y)
-        return near_x < near_y ? -1 : 1;
-    if (x->total.device_ns != y->total.device_ns)
-        return x->total.device_ns > y->total.device_ns ? -1 : 1;
-    return x->place->number < y->place->number ? -1 : x->place->number > y->place->number;
-}
+PROF_ORDER(self_time_first, struct prof_line_row,
+           PROF_COMPARE(prof_frame_nearness(x->place), prof_frame_nearness(y->place)),
+           PROF_DESCENDING(total.device_ns), PROF_ASCENDING(place->number))
 
 enum prof_status prof_stat_stack_line_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {

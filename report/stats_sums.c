@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/base/array.h"
 #include "libprof/base/saturate.h"
 #include "report/stats_columns.h"
 
@@ -121,13 +122,7 @@ enum prof_status prof_stat_mem_time_sum(struct prof_report_row_walk *walk, struc
     return status;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    const struct prof_operation_row *x = a, *y = b;
-    if (x->bytes.sum != y->bytes.sum)
-        return x->bytes.sum < y->bytes.sum ? 1 : -1;
-    return x->kind - y->kind;
-}
+PROF_ORDER(by_bytes, struct prof_operation_row, PROF_DESCENDING(bytes.sum), PROF_ASCENDING(kind))
 
 enum prof_status prof_stat_mem_size_sum(struct prof_report_row_walk *walk, struct prof_error *err)
 {
@@ -171,15 +166,8 @@ const struct prof_report_column prof_stat_api_gpu_sum_columns[] = {
     STAT_TEXT("Operation", work_line, operation),
     {0}};
 
-static int by_work_time(const void *a, const void *b)
-{
-    const struct work_line *x = a, *y = b;
-    if (x->row.duration_ns.sum != y->row.duration_ns.sum)
-        return x->row.duration_ns.sum < y->row.duration_ns.sum ? 1 : -1;
-    int category = strcmp(x->category, y->category);
-    return category ? category
-                    : strcmp(x->operation ? x->operation : "", y->operation ? y->operation : "");
-}
+PROF_ORDER(by_work_time, struct work_line, PROF_DESCENDING(row.duration_ns.sum),
+           strcmp(x->category, y->category), prof_compare_texts(x->operation, y->operation))
 
 static struct work_line *add_work_line(struct work_lines *lines, const char *category,
                                        const char *operation, const struct prof_spread *duration_ns)

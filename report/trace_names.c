@@ -372,15 +372,8 @@ bool prof_trace_ranges_work(struct prof_trace_ranges *r, int64_t thread, int64_t
     return true;
 }
 
-static int by_projection_start(const void *a, const void *b)
-{
-    const struct prof_trace_projection *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns)
-        return x->end_ns > y->end_ns ? -1 : 1;
-    return (x->range > y->range) - (x->range < y->range);
-}
+PROF_ORDER(by_projection_start, struct prof_trace_projection, PROF_ASCENDING(start_ns),
+           PROF_DESCENDING(end_ns), PROF_ASCENDING(range))
 
 void prof_trace_ranges_sort(struct prof_trace_ranges *r)
 {

@@ -52,18 +52,9 @@ static int nesting(const struct prof_event *event)
     return event->kind == PROF_EVENT_RANGE ? 0 : event->kind == PROF_EVENT_API ? 1 : 2;
 }
 
-static int enclosing_first(const void *a, const void *b)
-{
-    const struct prof_event *x = *(struct prof_event *const *)a;
-    const struct prof_event *y = *(struct prof_event *const *)b;
-    if (nesting(x) != nesting(y))
-        return nesting(x) - nesting(y);
-    if (enclosing_duration(x) != enclosing_duration(y))
-        return enclosing_duration(x) < enclosing_duration(y) ? 1 : -1;
-    if (x->depth != y->depth)
-        return x->depth < y->depth ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
+PROF_POINTER_ORDER(enclosing_first, struct prof_event, PROF_COMPARE(nesting(x), nesting(y)),
+                   PROF_COMPARE(enclosing_duration(y), enclosing_duration(x)),
+                   PROF_ASCENDING(depth), PROF_ASCENDING(id))
 
 enum prof_status prof_report_walk_open(struct prof_capture *capture,
                                        const struct prof_report_options *options, uint32_t kinds,

@@ -111,11 +111,7 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
     }
 }
 
-static int smaller_first(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
+PROF_ORDER(smaller_first, uint32_t, PROF_COMPARE(*x, *y))
 
 /* Instances of the range that holds iterations: `path` is where it is, "train/step". */
 static void read_recent_iterations(struct tui_dashboard *d, struct prof_capture *tail,

@@ -411,14 +411,8 @@ static bool keep_read_allocation(void *context, const struct prof_allocation *al
     return true;
 }
 
-static int by_allocation_start(const void *a, const void *b)
-{
-    const struct prof_allocation *x = &((const struct read_allocation *)a)->values;
-    const struct prof_allocation *y = &((const struct read_allocation *)b)->values;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
+PROF_ORDER(by_allocation_start, struct read_allocation, PROF_ASCENDING(values.start_ns),
+           PROF_ASCENDING(values.id))
 
 static bool read_live_allocations(struct tui_model *model, struct chunk *chunk, int64_t deadline,
                                   enum prof_status *status, struct prof_error *err)

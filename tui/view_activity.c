@@ -283,13 +283,7 @@ struct holder {
     int kind;
 };
 
-static int by_holder_bytes(const void *a, const void *b)
-{
-    const struct holder *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
-}
+PROF_ORDER(by_holder_bytes, struct holder, PROF_DESCENDING(bytes), PROF_ASCENDING(since_ns))
 
 #define LARGEST 20
 

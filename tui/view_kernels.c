@@ -200,12 +200,7 @@ static void show_histogram(struct tui_table *table, const struct tui_sum *sum, b
     }
 }
 
-static int by_window(const void *a, const void *b)
-{
-    const struct tui_cell *x = *(const struct tui_cell *const *)a;
-    const struct tui_cell *y = *(const struct tui_cell *const *)b;
-    return (x->total.sum_ns < y->total.sum_ns) - (x->total.sum_ns > y->total.sum_ns);
-}
+PROF_POINTER_ORDER(by_window, struct tui_cell, PROF_DESCENDING(total.sum_ns))
 
 static void show_cells(struct tui_table *table, const struct tui_model *model, uint32_t kernel)
 {
@@ -251,11 +246,7 @@ struct way {
     int64_t ns, count;
 };
 
-static int by_way_time(const void *a, const void *b)
-{
-    const struct way *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+PROF_ORDER(by_way_time, struct way, (x->ns < y->ns) - (x->ns > y->ns))
 
 /* Who launched it: NVTX path and API call, out of the last events. */
 static void show_ways(struct tui_table *table, const struct tui_view_input *input, const char *name)
@@ -335,11 +326,7 @@ static bool add_kernel_caller(struct callers *callers, const struct prof_caller_
     return true;
 }
 
-static int by_caller_time(const void *a, const void *b)
-{
-    const struct caller *x = a, *y = b;
-    return (x->ns < y->ns) - (x->ns > y->ns);
-}
+PROF_ORDER(by_caller_time, struct caller, (x->ns < y->ns) - (x->ns > y->ns))
 
 static void show_caller(struct tui_table *table, const struct prof_frame *places,
                         const struct caller *caller)

@@ -55,12 +55,9 @@ static bool add_activity_row(void *user, const struct prof_event_row *row)
     return true;
 }
 
-static int by_activity_sum(const void *a, const void *b)
-{
-    const struct prof_activity_row *x = a, *y = b;
-    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->kind_text, y->kind_text)
-               ?: PROF_COMPARE(x->kind, y->kind);
-}
+PROF_ORDER(by_activity_sum, struct prof_activity_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->kind_text, y->kind_text),
+           PROF_ASCENDING(kind))
 
 static bool make_activity_rows(struct work *w, struct prof_activity_summary *result)
 {
@@ -174,12 +171,8 @@ static bool add_migration_row(void *user, const struct prof_event_row *row)
     return its;
 }
 
-static int by_migration_address(const void *a, const void *b)
-{
-    uint64_t x = (uint64_t)((const struct prof_migration_row *)a)->address;
-    uint64_t y = (uint64_t)((const struct prof_migration_row *)b)->address;
-    return PROF_COMPARE(x, y);
-}
+PROF_ORDER(by_migration_address, struct prof_migration_row,
+           PROF_COMPARE((uint64_t)x->address, (uint64_t)y->address))
 
 enum prof_status prof_migration_summary(struct prof_capture *capture,
                                         const struct prof_filter *filter,

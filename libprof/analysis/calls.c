@@ -63,18 +63,12 @@ static void close_calls_work(struct work *w)
     prof_scope_close(&w->scope);
 }
 
-static int api_order(const void *a, const void *b)
-{
-    const struct prof_api_row *x = a, *y = b;
-    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
-}
+PROF_ORDER(api_order, struct prof_api_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name))
 
-static int sync_order(const void *a, const void *b)
-{
-    const struct prof_sync_row *x = a, *y = b;
-    int by_name = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api_name, y->api_name);
-    return by_name ? by_name : x->kind - y->kind;
-}
+PROF_ORDER(sync_order, struct prof_sync_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api_name, y->api_name),
+           PROF_ASCENDING(kind))
 
 static bool make_api_rows(struct work *w, struct prof_api_summary *result)
 {

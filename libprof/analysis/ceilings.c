@@ -94,15 +94,8 @@ static bool add_peaks(const struct prof_capture *capture, ceiling_list *list)
     return true;
 }
 
-static int by_device_and_kind(const void *a, const void *b)
-{
-    const struct prof_ceiling *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return (int)y->measured - (int)x->measured;
-}
+PROF_ORDER(by_device_and_kind, struct prof_ceiling, PROF_ASCENDING(device), PROF_ASCENDING(kind),
+           PROF_DESCENDING(measured))
 
 enum prof_status prof_ceilings(struct prof_capture *capture, struct prof_ceilings *result,
                                struct prof_error *err)

@@ -373,16 +373,9 @@ static struct prof_counter_row counter_row(const struct work *w, size_t group)
     return row;
 }
 
-static int by_counter_row_time(const void *a, const void *b)
-{
-    const struct prof_counter_row *x = a, *y = b;
-    int order = prof_order(x->time_ns, y->time_ns, x->name, y->name);
-    if (order)
-        return order;
-    if (x->config && y->config && x->config->id != y->config->id)
-        return x->config->id < y->config->id ? -1 : 1;
-    return PROF_COMPARE(x->device, y->device);
-}
+PROF_ORDER(by_counter_row_time, struct prof_counter_row,
+           prof_order(x->time_ns, y->time_ns, x->name, y->name),
+           x->config && y->config ? PROF_ASCENDING(config->id) : 0, PROF_ASCENDING(device))
 
 static bool make_counter_rows(struct work *w)
 {

@@ -306,19 +306,12 @@ static int by_times(bool a_launches, const struct prof_cpu_times *a, bool b_laun
     return (a_ns < b_ns) - (a_ns > b_ns);
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-    const struct prof_cpu_function *x = a, *y = b;
-    return by_times(x->launches, &x->times, y->launches, &y->times)
-               ?: strcmp(x->function, y->function);
-}
+PROF_ORDER(compare_functions, struct prof_cpu_function,
+           by_times(x->launches, &x->times, y->launches, &y->times),
+           strcmp(x->function, y->function))
 
-static int compare_threads(const void *a, const void *b)
-{
-    const struct prof_cpu_thread *x = a, *y = b;
-    return by_times(x->launches, &x->times, y->launches, &y->times)
-               ?: PROF_COMPARE(x->thread, y->thread);
-}
+PROF_ORDER(compare_threads, struct prof_cpu_thread,
+           by_times(x->launches, &x->times, y->launches, &y->times), PROF_ASCENDING(thread))
 
 static bool hand_over(struct work *w)
 {

@@ -164,12 +164,7 @@ enum prof_status prof_exact(struct prof_capture *capture, struct prof_exact *res
 
 PROF_FREE_ROWS(prof_exact)
 
-static int by_config(const void *key, const void *element)
-{
-    int64_t a = ((const struct prof_exact_row *)key)->config->id;
-    int64_t b = ((const struct prof_exact_row *)element)->config->id;
-    return PROF_COMPARE(a, b);
-}
+PROF_ORDER(by_config, struct prof_exact_row, PROF_ASCENDING(config->id))
 
 const struct prof_exact_row *prof_exact_find(const struct prof_exact *exact,
                                              const struct prof_config *config, int64_t device)

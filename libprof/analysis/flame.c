@@ -76,12 +76,8 @@ uint32_t prof_call_tree_child(struct prof_call_tree *tree, uint32_t parent,
     return recent->node = number;
 }
 
-static int outer_node_first(const void *a, const void *b)
-{
-    const struct prof_range_node *x = *(const struct prof_range_node *const *)a;
-    const struct prof_range_node *y = *(const struct prof_range_node *const *)b;
-    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->sequence, y->sequence);
-}
+PROF_POINTER_ORDER(outer_node_first, struct prof_range_node, PROF_ASCENDING(begin),
+                   PROF_ASCENDING(sequence))
 
 /* The ranges of all lanes around the call, outermost first, below `node`. */
 static uint32_t add_ranges(struct prof_call_tree *tree, uint32_t node,

@@ -60,12 +60,8 @@ static bool see_node(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static int by_node_thread_and_start(const void *a, const void *b)
-{
-    const struct prof_graph_node *x = *(struct prof_graph_node *const *)a;
-    const struct prof_graph_node *y = *(struct prof_graph_node *const *)b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start);
-}
+PROF_POINTER_ORDER(by_node_thread_and_start, struct prof_graph_node, PROF_ASCENDING(thread),
+                   PROF_ASCENDING(start))
 
 /* The outermost call counts: the one that the program wrote. */
 static bool see_call(void *user, const struct prof_event_row *row)

@@ -156,9 +156,7 @@ int64_t prof_finish_rows(const struct prof_row_shape *shape, void *rows, size_t 
 
 int prof_order(int64_t sum_a, int64_t sum_b, const char *a, const char *b)
 {
-    if (sum_a != sum_b)
-        return sum_a < sum_b ? 1 : -1;
-    return strcmp(a ? a : "", b ? b : "");
+    return PROF_COMPARE(sum_b, sum_a) ?: prof_compare_texts(a, b);
 }
 
 /* ---- measures -------------------------------------------------------------------------------- */

@@ -94,11 +94,8 @@ static double histogram_median(const struct sum *s)
     return NAN;
 }
 
-static int by_kernel_duration(const void *a, const void *b)
-{
-    const struct prof_kernel_row *x = a, *y = b;
-    return prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
-}
+PROF_ORDER(by_kernel_duration, struct prof_kernel_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name))
 
 /* Are there sums, and no kernel? */
 static bool has_sums_only(struct prof_capture *capture)
@@ -297,14 +294,9 @@ static enum prof_status find_creators(struct work *w, struct prof_error *err)
     return status;
 }
 
-static int by_kernel_total(const void *a, const void *b)
-{
-    const struct prof_kernel_row *x = a, *y = b;
-    int names = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
-    if (names || !x->config || !y->config)
-        return names;
-    return PROF_COMPARE(x->config->id, y->config->id);
-}
+PROF_ORDER(by_kernel_total, struct prof_kernel_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name),
+           x->config && y->config ? PROF_ASCENDING(config->id) : 0)
 
 static bool make_kernel_summary_rows(struct work *w, struct prof_kernel_summary *result)
 {

@@ -186,13 +186,7 @@ static bool add_line_work_to_rows(struct work *w, struct line_work *work)
 }
 
 /* A name has one address: texts of the capture are read once. */
-static int by_row_and_name(const void *a, const void *b)
-{
-    const struct line_work *x = a, *y = b;
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    return (uintptr_t)x->text < (uintptr_t)y->text ? -1 : x->text != y->text;
-}
+PROF_ORDER(by_row_and_name, struct line_work, PROF_ASCENDING(row), PROF_ASCENDING(text))
 
 /* Which name takes most of each row; of equal ones the first by the alphabet. */
 static void find_most(struct work *w)
@@ -227,12 +221,9 @@ static bool make_launch_line_rows(struct work *w)
     return ok;
 }
 
-static int by_launch_line_time(const void *a, const void *b)
-{
-    const struct prof_launch_line *x = a, *y = b;
-    return prof_order(x->device_ns, y->device_ns, x->where, y->where)
-               ?: strcmp(x->file ? x->file : "", y->file ? y->file : "");
-}
+PROF_ORDER(by_launch_line_time, struct prof_launch_line,
+           prof_order(x->device_ns, y->device_ns, x->where, y->where),
+           prof_compare_texts(x->file, y->file))
 
 static void finish_launch_lines(struct work *w, const struct prof_filter *filter)
 {

@@ -158,14 +158,9 @@ static int64_t total_of(const struct prof_pytorch_row *row)
     return prof_add(row->forward_ns, row->backward_ns);
 }
 
-static int by_operator_total(const void *a, const void *b)
-{
-    const struct prof_pytorch_row *x = a, *y = b;
-    int order = prof_order(total_of(x), total_of(y), x->op, y->op);
-    if (order == 0)
-        order = strcmp(x->module ? x->module : "", y->module ? y->module : "");
-    return order ? order : x->line < y->line ? -1 : x->line > y->line;
-}
+PROF_ORDER(by_operator_total, struct prof_pytorch_row,
+           prof_order(total_of(x), total_of(y), x->op, y->op),
+           prof_compare_texts(x->module, y->module), PROF_ASCENDING(line))
 
 static void finish_pytorch(struct work *w, const struct prof_filter *filter,
                            struct prof_pytorch_summary *result)
@@ -259,11 +254,8 @@ static int by_number(const void *a, const void *b)
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const struct prof_torch_operator *p = &ordered->operators.data[x],
                                      *q = &ordered->operators.data[y];
-    if (p->process != q->process)
-        return p->process < q->process ? -1 : 1;
-    if (p->sequence != q->sequence)
-        return p->sequence < q->sequence ? -1 : 1;
-    return x < y ? -1 : x > y; /* ranges are read in order of start */
+    return PROF_COMPARE(p->process, q->process) ?: PROF_COMPARE(p->sequence, q->sequence)
+           ?: PROF_COMPARE(x, y); /* ranges are read in order of start */
 }
 
 /* What the engine does around a counted operator (adding up the gradient of a broadcast bias) is

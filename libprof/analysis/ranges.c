@@ -97,16 +97,9 @@ static void sum_range_work(struct work *w)
     }
 }
 
-static int by_range_sum(const void *a, const void *b)
-{
-    const struct prof_range_row *x = a, *y = b;
-    if (x->duration_ns.sum != y->duration_ns.sum)
-        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
-    int names = strcmp(x->name ? x->name : "", y->name ? y->name : "");
-    if (!names)
-        names = strcmp(x->domain ? x->domain : "", y->domain ? y->domain : "");
-    return names ? names : (int)x->style - (int)y->style;
-}
+PROF_ORDER(by_range_sum, struct prof_range_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name),
+           prof_compare_texts(x->domain, y->domain), PROF_ASCENDING(style))
 
 static bool make_range_rows(struct work *w, struct prof_range_summary *result)
 {

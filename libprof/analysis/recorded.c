@@ -199,12 +199,8 @@ const char *prof_unrecorded_reason(int reason)
     return reason >= 0 && (size_t)reason < count ? texts[reason] : texts[WIRE_WINDOW_UNKNOWN];
 }
 
-static int earlier_closed(const void *a, const void *b)
-{
-    const struct prof_closed *x = a, *y = b;
-    return PROF_COMPARE(x->span.begin_ns, y->span.begin_ns)
-               ?: PROF_COMPARE(x->span.end_ns, y->span.end_ns);
-}
+PROF_ORDER(earlier_closed, struct prof_closed, PROF_ASCENDING(span.begin_ns),
+           PROF_ASCENDING(span.end_ns))
 
 /* The parts of a gap between two recorded spans, by what closed the recording; a neighbour's reason
  * holds also where no process ran. *at: the first closed span that may touch it or a later gap. */

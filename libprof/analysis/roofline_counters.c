@@ -141,11 +141,8 @@ void prof_roofline_count(struct prof_roofline_point *point, struct prof_roofline
 
 /* ---- work that programs declare -------------------------------------------------------------- */
 
-static int by_declared_begin(const void *a, const void *b)
-{
-    const struct prof_declaration *x = a, *y = b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_declared_begin, struct prof_declaration, PROF_ASCENDING(thread),
+           PROF_ASCENDING(begin))
 
 /* NULL, and numbers that no work can be, are not known. */
 static double amount(sqlite3_stmt *row, int column)

@@ -68,12 +68,8 @@ static void add_node_lines(struct lines *l, uint32_t node)
         add_stack_cost(&l->result->without, &cost);
 }
 
-static int by_line_time(const void *a, const void *b)
-{
-    const struct prof_line_row *x = a, *y = b;
-    return PROF_COMPARE(y->total.device_ns, x->total.device_ns)
-               ?: PROF_COMPARE(x->place->number, y->place->number);
-}
+PROF_ORDER(by_line_time, struct prof_line_row, PROF_DESCENDING(total.device_ns),
+           PROF_ASCENDING(place->number))
 
 enum prof_status prof_line_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                 struct prof_line_sums *result, struct prof_error *err)
@@ -207,20 +203,15 @@ static bool fill_work_ns(struct callers *c)
     return true;
 }
 
-static int by_caller_work(const void *a, const void *b)
+static int path_order(const uint32_t *x, size_t x_depth, const uint32_t *y, size_t y_depth)
 {
-    const struct prof_caller_row *x = a, *y = b;
-    if (x->work_ns != y->work_ns)
-        return x->work_ns > y->work_ns ? -1 : 1;
-    int order = strcmp(x->work, y->work);
-    if (order || x->kind != y->kind)
-        return order ? order : (int)x->kind - (int)y->kind;
-    if (x->cost.device_ns != y->cost.device_ns)
-        return x->cost.device_ns > y->cost.device_ns ? -1 : 1;
-    size_t common = x->depth < y->depth ? x->depth : y->depth;
-    order = common ? memcmp(x->path, y->path, common * sizeof *x->path) : 0;
-    return order ? order : x->depth < y->depth ? -1 : x->depth > y->depth;
+    size_t common = x_depth < y_depth ? x_depth : y_depth;
+    return (common ? memcmp(x, y, common * sizeof *x) : 0) ?: PROF_COMPARE(x_depth, y_depth);
 }
+
+PROF_ORDER(by_caller_work, struct prof_caller_row, PROF_DESCENDING(work_ns),
+           strcmp(x->work, y->work), PROF_ASCENDING(kind), PROF_DESCENDING(cost.device_ns),
+           path_order(x->path, x->depth, y->path, y->depth))
 
 enum prof_status prof_caller_sums_of(struct prof_capture *capture, const struct prof_flame *flame,
                                      struct prof_caller_sums *result, struct prof_error *err)
@@ -363,17 +354,8 @@ static bool add_group(struct calls *c, struct prof_stacks *stacks, const struct 
     return true;
 }
 
-static int by_call_total(const void *a, const void *b)
-{
-    const struct prof_call_row *x = a, *y = b;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns > y->total_ns ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    size_t common = x->depth < y->depth ? x->depth : y->depth;
-    if (!order && common)
-        order = memcmp(x->path, y->path, common * sizeof *x->path);
-    return order ? order : x->depth < y->depth ? -1 : x->depth > y->depth;
-}
+PROF_ORDER(by_call_total, struct prof_call_row, PROF_DESCENDING(total_ns), strcmp(x->name, y->name),
+           path_order(x->path, x->depth, y->path, y->depth))
 
 enum prof_status prof_call_sums(struct prof_capture *capture, const struct prof_filter *filter,
                                 struct prof_call_sums *result, struct prof_error *err)

@@ -183,42 +183,18 @@ static bool add_stall(void *user, sqlite3_stmt *sql)
     return true;
 }
 
-static int by_line(const void *a, const void *b)
-{
-    const struct prof_stall_row *x = a, *y = b;
-    int order = PROF_COMPARE(x->kernel, y->kernel);
-    if (!order && x->file && y->file)
-        order = strcmp(x->file, y->file);
-    if (!order && (!x->file || !y->file))
-        order = PROF_COMPARE(x->file != NULL, y->file != NULL);
-    if (!order)
-        order = PROF_COMPARE(x->line, y->line);
-    return order ? order : PROF_COMPARE(x->offset, y->offset);
-}
+PROF_ORDER(by_line, struct prof_stall_row, PROF_ASCENDING(kernel),
+           x->file && y->file ? strcmp(x->file, y->file)
+                              : PROF_COMPARE(x->file != NULL, y->file != NULL),
+           PROF_ASCENDING(line), PROF_ASCENDING(offset))
 
-static int by_samples(const void *a, const void *b)
-{
-    const struct prof_stall_row *x = a, *y = b;
-    int order = PROF_COMPARE(y->sums.samples, x->sums.samples);
-    return order ? order : by_line(a, b);
-}
+PROF_ORDER(by_samples, struct prof_stall_row, PROF_DESCENDING(sums.samples), by_line(x, y))
 
 /* Of several cubins with the kernel, one after the other: qsort need not keep an order. */
-static int by_code(const void *a, const void *b)
-{
-    const struct prof_stall_row *x = a, *y = b;
-    int order = PROF_COMPARE(x->kernel, y->kernel);
-    if (!order)
-        order = PROF_COMPARE(x->number, y->number);
-    return order;
-}
+PROF_ORDER(by_code, struct prof_stall_row, PROF_ASCENDING(kernel), PROF_ASCENDING(number))
 
-static int by_kernel_samples(const void *a, const void *b)
-{
-    const struct prof_stall_row *x = a, *y = b;
-    int order = PROF_COMPARE(y->sums.samples, x->sums.samples);
-    return order ? order : PROF_COMPARE(x->kernel, y->kernel);
-}
+PROF_ORDER(by_kernel_samples, struct prof_stall_row, PROF_DESCENDING(sums.samples),
+           PROF_ASCENDING(kernel))
 
 /* Kernels get their sums and their order, which instructions then follow. */
 static bool order_kernels(struct work *w, int64_t *all)

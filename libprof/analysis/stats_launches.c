@@ -149,16 +149,10 @@ static bool add_launch_operation(void *user, const struct prof_event_row *op)
     return true;
 }
 
-static int by_launch_total(const void *a, const void *b)
-{
-    const struct prof_launch_row *x = a, *y = b;
-    int order = prof_order(x->total_ns.sum, y->total_ns.sum, x->name, y->name);
-    if (!order)
-        order = prof_order(0, 0, x->api_name, y->api_name);
-    if (!order)
-        order = (x->thread > y->thread) - (x->thread < y->thread);
-    return order ? order : (x->device > y->device) - (x->device < y->device);
-}
+PROF_ORDER(by_launch_total, struct prof_launch_row,
+           prof_order(x->total_ns.sum, y->total_ns.sum, x->name, y->name),
+           prof_compare_texts(x->api_name, y->api_name), PROF_ASCENDING(thread),
+           PROF_ASCENDING(device))
 
 static bool make_launch_rows(struct work *w, struct prof_launch_summary *result)
 {

@@ -213,14 +213,9 @@ static bool add_instance(struct prof_groups *projections, const struct prof_rang
     return true;
 }
 
-static int by_projected(const void *a, const void *b)
-{
-    const struct prof_projection_row *x = a, *y = b;
-    int order = prof_order(x->projected_ns.sum, y->projected_ns.sum, x->name, y->name);
-    if (!order)
-        order = prof_order(0, 0, x->domain, y->domain);
-    return order ? order : (int)x->style - (int)y->style;
-}
+PROF_ORDER(by_projected, struct prof_projection_row,
+           prof_order(x->projected_ns.sum, y->projected_ns.sum, x->name, y->name),
+           prof_compare_texts(x->domain, y->domain), PROF_ASCENDING(style))
 
 static bool make_projections(struct prof_groups *projections,
                              struct prof_projection_summary *result)
@@ -340,18 +335,10 @@ static bool add_kernel_op(void *user, const struct prof_event_row *op)
     return true;
 }
 
-static int by_kernel_sum(const void *a, const void *b)
-{
-    const struct prof_range_kernel_row *x = a, *y = b;
-    int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name);
-    if (!order)
-        order = prof_order(0, 0, x->domain, y->domain);
-    if (!order)
-        order = prof_order(0, 0, x->kernel, y->kernel);
-    if (!order)
-        order = (int)x->style - (int)y->style;
-    return order ? order : (x->thread > y->thread) - (x->thread < y->thread);
-}
+PROF_ORDER(by_kernel_sum, struct prof_range_kernel_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->name, y->name),
+           prof_compare_texts(x->domain, y->domain), prof_compare_texts(x->kernel, y->kernel),
+           PROF_ASCENDING(style), PROF_ASCENDING(thread))
 
 static bool make_kernel_rows(struct kernels *w, struct prof_range_kernel_summary *result)
 {

@@ -120,15 +120,8 @@ void prof_memory_operations_text(const struct prof_memory_operations *sum, char 
                  prof_bytes_of(sum->memset_bytes).text, prof_duration_ns(sum->memset_ns).text);
 }
 
-static int by_transfer_sum(const void *a, const void *b)
-{
-    const struct prof_transfer_row *x = a, *y = b;
-    if (x->duration_ns.sum != y->duration_ns.sum)
-        return x->duration_ns.sum < y->duration_ns.sum ? 1 : -1;
-    int kinds = x->kind - y->kind;
-    return kinds ? kinds
-                 : (x->source_kind - y->source_kind) * 256 + x->target_kind - y->target_kind;
-}
+PROF_ORDER(by_transfer_sum, struct prof_transfer_row, PROF_DESCENDING(duration_ns.sum),
+           PROF_ASCENDING(kind), PROF_ASCENDING(source_kind), PROF_ASCENDING(target_kind))
 
 static bool make_transfer_rows(struct work *w, struct prof_transfer_summary *result)
 {
@@ -196,12 +189,8 @@ enum prof_status prof_transfer_summary(struct prof_capture *capture,
 
 /* ---- by operation ---------------------------------------------------------------------------- */
 
-static int by_operation_sum(const void *a, const void *b)
-{
-    const struct prof_operation_row *x = a, *y = b;
-    int order = prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api, y->api);
-    return order ? order : x->kind - y->kind;
-}
+PROF_ORDER(by_operation_sum, struct prof_operation_row,
+           prof_order(x->duration_ns.sum, y->duration_ns.sum, x->api, y->api), PROF_ASCENDING(kind))
 
 static bool make_operation_rows(struct work *w, struct prof_operation_summary *result)
 {
@@ -242,13 +231,7 @@ PROF_FREE_ROWS(prof_operation_summary)
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
-static int by_kind_and_size(const void *a, const void *b)
-{
-    const struct prof_size_row *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind - y->kind;
-    return PROF_COMPARE(x->low_bytes, y->low_bytes);
-}
+PROF_ORDER(by_kind_and_size, struct prof_size_row, PROF_ASCENDING(kind), PROF_ASCENDING(low_bytes))
 
 static bool make_size_rows(struct work *w, struct prof_size_summary *result)
 {

@@ -69,8 +69,45 @@ static inline bool prof_array_room(void *slot, size_t *capacity, size_t need, si
          (holds) ? (void)(high_ = (at)) : (void)((low) = (at) + 1)) {                              \
     }
 
-/* For qsort, a before b: below 0, equal: 0. Several keys: COMPARE(first) ?: COMPARE(second). */
+/* For qsort, a before b: below 0, equal: 0. */
 #define PROF_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static inline int prof_compare_texts(const char *a, const char *b) /* NULL as "" */
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+/* An order of rows for qsort and bsearch, by keys of two of them, x and y: where the first key is
+ * the same, the second one decides.
+ *
+ *     PROF_ORDER(longest_first, struct row, PROF_DESCENDING(ns), PROF_ASCENDING(id)) */
+#define PROF_ORDER(name, type, ...)                                                                \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = a, *y = b;                                                                 \
+        return PROF_KEYS(__VA_ARGS__);                                                             \
+    }
+/* The same of pointers to rows. */
+#define PROF_POINTER_ORDER(name, type, ...)                                                        \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = *(const type *const *)a, *y = *(const type *const *)b;                     \
+        return PROF_KEYS(__VA_ARGS__);                                                             \
+    }
+#define PROF_ASCENDING(member) PROF_COMPARE(x->member, y->member)
+#define PROF_DESCENDING(member) PROF_COMPARE(y->member, x->member)
+
+#define PROF_KEYS(...)                                                                             \
+    PROF_KEYS_OF(__VA_ARGS__, PROF_6_KEYS, PROF_5_KEYS, PROF_4_KEYS, PROF_3_KEYS, PROF_2_KEYS,     \
+                 PROF_1_KEY, 0)                                                                    \
+    (__VA_ARGS__)
+#define PROF_KEYS_OF(a, b, c, d, e, f, macro, ...) macro
+#define PROF_1_KEY(key) (key)
+#define PROF_2_KEYS(key, last) ((key) ?: (last))
+#define PROF_3_KEYS(key, ...) ((key) ?: PROF_2_KEYS(__VA_ARGS__))
+#define PROF_4_KEYS(key, ...) ((key) ?: PROF_3_KEYS(__VA_ARGS__))
+#define PROF_5_KEYS(key, ...) ((key) ?: PROF_4_KEYS(__VA_ARGS__))
+#define PROF_6_KEYS(key, ...) ((key) ?: PROF_5_KEYS(__VA_ARGS__))
 
 /* For qsort: int64_t and double in ascending order. */
 static inline int prof_ascending_int64(const void *a, const void *b)

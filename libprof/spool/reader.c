@@ -235,20 +235,10 @@ static bool add_chunk_span(struct prof_spool *spool, uint32_t number, uint32_t s
     return true;
 }
 
-static int by_sequence(const void *a, const void *b)
-{
-    const struct prof_spool_span *left = a, *right = b;
-    if (left->definition != right->definition)
-        return left->definition ? -1 : 1;
-    if (left->sequence != right->sequence)
-        return left->sequence < right->sequence ? -1 : 1;
-    return left->chunk < right->chunk ? -1 : left->chunk > right->chunk;
-}
+PROF_ORDER(by_sequence, struct prof_spool_span, PROF_DESCENDING(definition),
+           PROF_ASCENDING(sequence), PROF_ASCENDING(chunk))
 
-static int latest_first(const void *a, const void *b)
-{
-    return by_sequence(b, a);
-}
+PROF_ORDER(latest_first, struct prof_spool_span, by_sequence(y, x))
 
 static bool is_events(uint32_t state)
 {

@@ -66,11 +66,7 @@ struct prof_cubin {
 
 /* ---- relocations */
 
-static int by_relocated(const void *a, const void *b)
-{
-    const struct relocation *x = a, *y = b;
-    return PROF_COMPARE(x->at, y->at);
-}
+PROF_ORDER(by_relocated, struct relocation, PROF_ASCENDING(at))
 
 static bool read_relocations(struct prof_cubin *cubin, uint32_t of)
 {
@@ -306,12 +302,8 @@ static bool read_line_unit(struct prof_cubin *cubin, const uint8_t *start, struc
            run_program(&m, code);
 }
 
-static int by_line_range(const void *a, const void *b)
-{
-    const struct line_range *x = a, *y = b;
-    return PROF_COMPARE(x->function, y->function) ?: PROF_COMPARE(x->offset, y->offset) ?:
-           PROF_COMPARE(x->row, y->row);
-}
+PROF_ORDER(by_line_range, struct line_range, PROF_ASCENDING(function), PROF_ASCENDING(offset),
+           PROF_ASCENDING(row))
 
 static bool order_rows(struct prof_cubin *cubin)
 {

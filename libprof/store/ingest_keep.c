@@ -94,11 +94,7 @@ enum prof_status ingest_ring_end(struct prof_ingest *ingest, const struct ingest
 
 /* ---- what is slow ---------------------------------------------------------------------------- */
 
-static int by_duration(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
+PROF_ORDER(by_duration, uint64_t, PROF_COMPARE(*x, *y))
 
 static void compute_threshold(const struct ingest_ring *ring, struct ingest_detector *detector)
 {

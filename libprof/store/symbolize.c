@@ -198,15 +198,8 @@ static enum prof_status read_unnamed_frames(struct work *w)
     return ok ? check_symbol_sql(w, code) : symbolize_no_memory(w);
 }
 
-static int by_source_and_address(const void *a, const void *b)
-{
-    const struct frame *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
+PROF_ORDER(by_source_and_address, struct frame, PROF_ASCENDING(source), PROF_ASCENDING(address),
+           PROF_ASCENDING(id))
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 

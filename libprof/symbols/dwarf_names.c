@@ -86,12 +86,9 @@ static bool add_die_ranges(struct ranges *ranges, Dwarf_Die *die)
     return true;
 }
 
-static int by_range_start(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-    return x->start != y->start ? (x->start < y->start ? -1 : 1)
-                                : (x->end > y->end ? -1 : x->end < y->end);
-}
+PROF_ORDER(by_range_start, struct range,
+           x->start != y->start ? (x->start < y->start ? -1 : 1)
+                                : (x->end > y->end ? -1 : x->end < y->end))
 
 static const struct range *find_range(const struct ranges *ranges, uint64_t address)
 {

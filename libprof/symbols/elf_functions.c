@@ -20,12 +20,8 @@ struct candidate {
     uint32_t order;
 };
 
-static int by_function_start(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    return PROF_COMPARE(x->function.start, y->function.start) ?: PROF_COMPARE(y->rank, x->rank) ?:
-           PROF_COMPARE(x->order, y->order);
-}
+PROF_ORDER(by_function_start, struct candidate, PROF_ASCENDING(function.start),
+           PROF_DESCENDING(rank), PROF_ASCENDING(order))
 
 struct candidates {
     struct candidate *data;

@@ -302,13 +302,7 @@ bool cpu_queue_take(struct cpu_queue *queue, const struct cpu_perf *perf,
 }
 
 /* Of one time, in the order in which they came. */
-static int by_queued_time(const void *a, const void *b)
-{
-    const struct cpu_queued *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
+PROF_ORDER(by_queued_time, struct cpu_queued, PROF_ASCENDING(time_ns), PROF_ASCENDING(at))
 
 /* Keep the records from number `done` on, and nothing else. */
 static void forget_done(struct cpu_queue *queue, size_t done)

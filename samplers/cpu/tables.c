@@ -158,11 +158,7 @@ struct places {
     PROF_ARRAY(struct place) list;
 };
 
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return x->function < y->function ? -1 : x->function > y->function;
-}
+PROF_ORDER(compare_places, struct place, x->function<y->function ? -1 : x->function> y->function)
 
 /* The functions' records, in the order of the functions. */
 static bool find_places(const struct cpu_tables *tables, struct places *places)

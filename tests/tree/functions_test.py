@@ -18,6 +18,7 @@ NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 DECLARED = re.compile(r"^(?!static|typedef|extern \"C\"|#)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)"
                       r"\s*(?:__attribute__\(\(.*?\)\)\s*)?;", re.MULTILINE | re.DOTALL)
 DEFINED = re.compile(r"^(?:[a-z_]\w*[ \*]+)+(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
+ORDERS = re.compile(r"^PROF_(?:POINTER_)?ORDER\((\w+),", re.MULTILINE)
 SHARED = re.compile(r"^(?!static\b)(?:[a-z_]\w*[ \*]+)+(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 ORDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dependency_order.sh")
 ANALYSIS = "libprof/analysis"
@@ -61,7 +62,7 @@ def defined_twice(code):
     files = {}
     for path, text in code.items():
         if path.startswith(PRODUCT):
-            for name in set(DEFINED.findall(text)):
+            for name in set(DEFINED.findall(text) + ORDERS.findall(text)):
                 if name != "main" and not name.isupper() and name != "__attribute__":
                     files.setdefault(name, []).append(path)
     return sorted((name, sorted(paths)) for name, paths in files.items() if len(paths) > 1)
@@ -97,8 +98,10 @@ def main():
                "libprof/analysis/facts/c.c": "bool lower(void)\n{\n    return false;\n}\n"}
     assert list(wrong_calls(planted)) == [("libprof/analysis/a.c", "upper", "libprof/analysis/memory/b.c")]
     planted = {"cli/a.c": "static int twice(int x)\n{\n}\n", "tui/b.c": "static bool *twice(void)\n{\n}\n",
+               "report/e.c": "PROF_ORDER(by_size, struct a, b)\n", "tui/e.c": "PROF_ORDER(by_size, struct b, a)\n",
                "tests/c.c": "int once(void)\n{\n}\n", "cli/d.c": "int once(void)\n{\n}\nint x(void)\n{\n    twice(1);\n}\n"}
-    assert defined_twice(planted) == [("twice", ["cli/a.c", "tui/b.c"])], defined_twice(planted)
+    assert defined_twice(planted) == [("by_size", ["report/e.c", "tui/e.c"]),
+                                      ("twice", ["cli/a.c", "tui/b.c"])], defined_twice(planted)
     for planted, fault in (("", ("cli/a.h", "lonely")), ("int other(void)\n{\n    return lonely();\n}\n", None)):
         with tempfile.TemporaryDirectory() as root:
             os.mkdir(os.path.join(root, "cli"))

@@ -13,14 +13,8 @@ struct entry {
     size_t run;
 };
 
-static int by_metric(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = prof_metric_order(x->metric, y->metric);
-    if (!order)
-        order = x->side - y->side;
-    return order ? order : (x->run > y->run) - (x->run < y->run);
-}
+PROF_ORDER(by_metric, struct entry, prof_metric_order(x->metric, y->metric), PROF_ASCENDING(side),
+           PROF_ASCENDING(run))
 
 static struct entry *list_all(const struct prof_compare *c, size_t *count)
 {

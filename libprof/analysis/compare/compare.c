@@ -113,11 +113,8 @@ static const struct prof_environment *property(const struct prof_run *run, const
     return NULL;
 }
 
-static int hard_first(const void *a, const void *b)
-{
-    const struct prof_environment_difference *x = a, *y = b;
-    return PROF_COMPARE(x->level, y->level) ?: strcmp(x->name, y->name);
-}
+PROF_ORDER(hard_first, struct prof_environment_difference, PROF_ASCENDING(level),
+           strcmp(x->name, y->name))
 
 static bool difference_is_listed(const struct prof_comparison *result, const char *name)
 {

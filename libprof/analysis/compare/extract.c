@@ -104,11 +104,7 @@ bool prof_iteration_sums_add(struct prof_iteration_sums *sums, size_t iteration,
     return true;
 }
 
-static int by_iteration(const void *a, const void *b)
-{
-    const struct prof_iteration_sum *x = a, *y = b;
-    return PROF_COMPARE(x->iteration, y->iteration);
-}
+PROF_ORDER(by_iteration, struct prof_iteration_sum, PROF_ASCENDING(iteration))
 
 double prof_iteration_sums_finish(struct prof_extract *x, struct prof_iteration_sums *sums)
 {

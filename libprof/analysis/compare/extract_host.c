@@ -10,11 +10,7 @@
 
 /* ---- iterations ------------------------------------------------------------------------------ */
 
-static int by_iteration_begin(const void *a, const void *b)
-{
-    const struct prof_iteration *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_iteration_begin, struct prof_iteration, PROF_ASCENDING(begin))
 
 static void add_series(struct prof_extract *x, enum prof_metric_family family, const double *values,
                        size_t count)

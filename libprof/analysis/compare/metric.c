@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libprof/analysis/compare/metric.h"
+#include "libprof/base/array.h"
 
 enum { NOISY, EXACT }; /* words of the table */
 
@@ -160,22 +161,15 @@ size_t prof_metric_text(const struct prof_metric *metric, char *out, size_t size
     return length < 0 ? 0 : (size_t)length;
 }
 
-static int order_of(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 int prof_metric_order(const void *a, const void *b)
 {
     const struct prof_metric *x = a, *y = b;
-    int order = order_of((int64_t)x->family, (int64_t)y->family);
-    if (!order)
-        order = strcmp(x->name, y->name);
+    int order = PROF_ASCENDING(family) ?: strcmp(x->name, y->name);
     if (!order && prof_metric_has_place(x->family))
         order = strcmp(x->place, y->place);
     for (int i = 0; !order && i < 3; i++)
-        order = order_of(x->grid[i], y->grid[i]);
+        order = PROF_ASCENDING(grid[i]);
     for (int i = 0; !order && i < 3; i++)
-        order = order_of(x->block[i], y->block[i]);
-    return order ? order : order_of(x->device, y->device);
+        order = PROF_ASCENDING(block[i]);
+    return order ?: PROF_ASCENDING(device);
 }

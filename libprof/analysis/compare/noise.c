@@ -290,11 +290,7 @@ struct ranked {
     size_t index;
 };
 
-static int by_p(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    return PROF_COMPARE(x->p, y->p);
-}
+PROF_ORDER(by_p, struct ranked, PROF_ASCENDING(p))
 
 bool prof_holm(const double *p, size_t count, double *adjusted)
 {

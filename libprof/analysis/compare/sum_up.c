@@ -24,27 +24,18 @@ static int severity(enum prof_verdict verdict)
     return at;
 }
 
-static int worst_verdict_first(const void *a, const void *b)
+static double moved_ns(const struct prof_compared *row)
 {
-    const struct prof_compared *x = a, *y = b;
-    int order = severity(x->verdict) - severity(y->verdict);
-    if (order)
-        return order;
-    if (x->gated != y->gated)
-        return x->gated ? -1 : 1;
-    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
-    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
-    return PROF_COMPARE(dy, dx)
-               ?: prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand);
+    return isnan(row->delta_ns) ? 0 : fabs(row->delta_ns);
 }
 
-static int most_moved_first(const void *a, const void *b)
-{
-    const struct prof_compared *x = a, *y = b;
-    double dx = isnan(x->delta_ns) ? 0 : fabs(x->delta_ns);
-    double dy = isnan(y->delta_ns) ? 0 : fabs(y->delta_ns);
-    return PROF_COMPARE(dy, dx) ?: worst_verdict_first(a, b);
-}
+PROF_ORDER(worst_verdict_first, struct prof_compared,
+           PROF_COMPARE(severity(x->verdict), severity(y->verdict)), PROF_DESCENDING(gated),
+           PROF_COMPARE(moved_ns(y), moved_ns(x)),
+           prof_metric_order(x->base ? x->base : x->cand, y->base ? y->base : y->cand))
+
+PROF_ORDER(most_moved_first, struct prof_compared, PROF_COMPARE(moved_ns(y), moved_ns(x)),
+           worst_verdict_first(x, y))
 
 void prof_comparison_by_move(struct prof_comparison *result)
 {

@@ -105,13 +105,7 @@ static double variance_within(const struct prof_compare *c, const struct prof_pa
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
-static int gated_first(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->gated != y->gated)
-        return x->gated ? -1 : 1;
-    return PROF_COMPARE(x->row, y->row);
-}
+PROF_ORDER(gated_first, struct item, PROF_DESCENDING(gated), PROF_ASCENDING(row))
 
 /* Rows of which every run has times. */
 static bool fill_pool(struct pool *pool, const size_t *of_row,

@@ -198,11 +198,7 @@ static struct prof_estimate estimate_of(const struct work *w, const struct sum *
     return out;
 }
 
-static int by_estimated_time(const void *a, const void *b)
-{
-    const struct prof_estimate_row *x = a, *y = b;
-    return -PROF_COMPARE(x->total_ns.value, y->total_ns.value);
-}
+PROF_ORDER(by_estimated_time, struct prof_estimate_row, PROF_DESCENDING(total_ns.value))
 
 static bool fill_estimates(struct work *w)
 {

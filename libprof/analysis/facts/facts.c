@@ -220,11 +220,7 @@ static bool add_facts_operation(void *user, const struct prof_event_row *op)
 }
 
 /* Rows lie nearly in order: each moves a few places. What is in no order at all is sorted. */
-static int by_operation_start(const void *a, const void *b)
-{
-    const struct prof_op_kept *x = a, *y = b;
-    return PROF_COMPARE(x->start, y->start);
-}
+PROF_ORDER(by_operation_start, struct prof_op_kept, PROF_ASCENDING(start))
 
 static void sort_ops(struct prof_ops *ops)
 {
@@ -443,11 +439,7 @@ static bool add_facts_call_row(void *user, const struct prof_event_row *row)
                                                    (uint32_t)row->name, (uint8_t)class_});
 }
 
-static int by_facts_call_start(const void *a, const void *b)
-{
-    const struct prof_call *x = a, *y = b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start);
-}
+PROF_ORDER(by_facts_call_start, struct prof_call, PROF_ASCENDING(thread), PROF_ASCENDING(start))
 
 static enum prof_status load_calls(struct prof_facts *f, struct prof_error *err)
 {

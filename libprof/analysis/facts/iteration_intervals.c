@@ -18,11 +18,7 @@ struct marks {
     PROF_ARRAY(struct mark) list;
 };
 
-static int by_mark_begin(const void *a, const void *b)
-{
-    const struct mark *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->phase, y->phase);
-}
+PROF_ORDER(by_mark_begin, struct mark, PROF_ASCENDING(begin), PROF_ASCENDING(phase))
 
 static bool list_marks(struct marks *marks, const struct prof_phases *phases,
                        const struct prof_intervals *set_up)
@@ -142,11 +138,7 @@ struct owners {
     PROF_ARRAY(struct owner) list;
 };
 
-static int by_owner(const void *a, const void *b)
-{
-    const struct owner *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin) ?: PROF_COMPARE(x->phase, y->phase);
-}
+PROF_ORDER(by_owner, struct owner, PROF_ASCENDING(begin), PROF_ASCENDING(phase))
 
 /* Phases of different threads may overlap in time: the one that began first has it until it ends.
  */

@@ -116,11 +116,7 @@ static bool add_token(struct sequence *s, int64_t time, uint32_t kind)
     return true;
 }
 
-static int by_token_time(const void *a, const void *b)
-{
-    const struct token *x = a, *y = b;
-    return PROF_COMPARE(x->time, y->time) ?: PROF_COMPARE(x->kind, y->kind);
-}
+PROF_ORDER(by_token_time, struct token, PROF_ASCENDING(time), PROF_ASCENDING(kind))
 
 static bool read_sequence(struct sequence *s, const struct prof_intervals *known, bool by_name)
 {
@@ -178,11 +174,7 @@ static bool index_kinds(struct sequence *s)
 
 /* ---- marks ----------------------------------------------------------------------------------- */
 
-static int by_distance(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return PROF_COMPARE(x, y);
-}
+PROF_ORDER(by_distance, size_t, PROF_COMPARE(*x, *y))
 
 static size_t usual_distance(struct sequence *s, size_t first, size_t count)
 {

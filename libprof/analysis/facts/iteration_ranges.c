@@ -153,13 +153,8 @@ static void choose_asked(struct search *s, const char *asked)
     choose_called(s, asked, strlen(asked), NULL, AS_PRINTED);
 }
 
-static int by_path_work(const void *a, const void *b)
-{
-    const struct prof_range_path *const *x = a, *const *y = b;
-    if ((*x)->preferred != (*y)->preferred)
-        return (*x)->preferred ? -1 : 1;
-    return PROF_COMPARE((*y)->ops, (*x)->ops) ?: PROF_COMPARE(*x, *y);
-}
+PROF_POINTER_ORDER(by_path_work, struct prof_range_path, PROF_DESCENDING(preferred),
+                   PROF_DESCENDING(ops), PROF_COMPARE(x, y))
 
 static bool list_candidates(struct search *s, bool all)
 {

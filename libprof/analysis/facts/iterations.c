@@ -160,11 +160,7 @@ static bool is_step(const struct prof_phase *phase)
     return phase->iterations.source == PROF_ITERATION_STEP;
 }
 
-static int by_phase_begin(const void *a, const void *b)
-{
-    const struct prof_phase *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_phase_begin, struct prof_phase, PROF_ASCENDING(begin))
 
 /* By the thread that has most iterations. In a pause only those that were recorded to be timed
  * count. */

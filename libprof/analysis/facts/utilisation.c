@@ -89,11 +89,8 @@ static void add_gaps(struct device *d, int64_t begin, int64_t end, int64_t befor
                                                 part.begin == begin ? before_ns : 0});
 }
 
-static int longest_idle_first(const void *a, const void *b)
-{
-    const struct prof_gap *x = a, *y = b;
-    return PROF_COMPARE(y->duration_ns, x->duration_ns) ?: PROF_COMPARE(x->start_ns, y->start_ns);
-}
+PROF_ORDER(longest_idle_first, struct prof_gap, PROF_DESCENDING(duration_ns),
+           PROF_ASCENDING(start_ns))
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
@@ -283,11 +280,7 @@ static bool make_bucket_shares(struct device *d)
     return recorded != NULL;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct prof_utilisation_row *x = a, *y = b;
-    return PROF_COMPARE(x->device, y->device);
-}
+PROF_ORDER(by_id, struct prof_utilisation_row, PROF_ASCENDING(device))
 
 static void free_row(struct prof_utilisation_row *row)
 {

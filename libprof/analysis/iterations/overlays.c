@@ -102,18 +102,11 @@ static bool add_thread_sample(void *user, sqlite3_stmt *row)
     return prof_array_push(&o->samples, sample);
 }
 
-static int by_sample_begin(const void *a, const void *b)
-{
-    const struct overlay_sample *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_sample_begin, struct overlay_sample, PROF_ASCENDING(begin))
 
-static int by_overlay_rank(const void *a, const void *b)
-{
-    const struct overlay *x = a, *y = b;
-    return PROF_COMPARE(overlay_precedence(x->kind), overlay_precedence(y->kind))
-               ?: PROF_COMPARE(x->code, y->code);
-}
+PROF_ORDER(by_overlay_rank, struct overlay,
+           PROF_COMPARE(overlay_precedence(x->kind), overlay_precedence(y->kind)),
+           PROF_ASCENDING(code))
 
 enum prof_status prof_overlays_read(struct prof_overlays **overlays, struct prof_capture *capture,
                                     const struct prof_intervals *within, struct prof_error *err)

@@ -240,18 +240,10 @@ static void count_dissected_calls(struct prof_dissection *d)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int by_piece_begin(const void *a, const void *b)
-{
-    const struct prof_part_piece *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_piece_begin, struct prof_part_piece, PROF_ASCENDING(begin))
 
-static int by_dissected_start(const void *a, const void *b)
-{
-    const struct prof_dissected *x = a, *y = b;
-    return PROF_COMPARE(x->row->start_ns, y->row->start_ns)
-               ?: PROF_COMPARE(x->row->number, y->row->number);
-}
+PROF_ORDER(by_dissected_start, struct prof_dissected, PROF_ASCENDING(row->start_ns),
+           PROF_ASCENDING(row->number))
 
 enum prof_status prof_dissect(struct prof_dissection *d, struct prof_error *err)
 {

@@ -104,11 +104,7 @@ static void count_iteration_calls(struct work *w)
     }
 }
 
-static int by_host_call(const void *a, const void *b)
-{
-    const struct host_call *x = a, *y = b;
-    return PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_host_call, struct host_call, PROF_ASCENDING(begin))
 
 #define FEW_CALLS 64
 
@@ -230,11 +226,8 @@ static bool add_states(struct work *w)
 
 /* ---- rows and series ------------------------------------------------------------------------- */
 
-static int by_row_start(const void *a, const void *b)
-{
-    const struct prof_iteration_row *x = a, *y = b;
-    return PROF_COMPARE(x->start_ns, y->start_ns) ?: PROF_COMPARE(x->thread, y->thread);
-}
+PROF_ORDER(by_row_start, struct prof_iteration_row, PROF_ASCENDING(start_ns),
+           PROF_ASCENDING(thread))
 
 /* series: until here the phase; the rows' number until they have theirs is that of the iteration.
  */

@@ -54,11 +54,8 @@ struct near_median {
     double distance;
 };
 
-static int by_distance_of_median(const void *a, const void *b)
-{
-    const struct near_median *x = a, *y = b;
-    return PROF_COMPARE(x->distance, y->distance) ?: PROF_COMPARE(x->row->number, y->row->number);
-}
+PROF_ORDER(by_distance_of_median, struct near_median, PROF_ASCENDING(distance),
+           PROF_ASCENDING(row->number))
 
 static bool add_dissected(struct work *w, const struct prof_iteration_row *row, bool with_pieces)
 {
@@ -480,14 +477,8 @@ static void place_piece(const struct work *w, const struct prof_dissected *one,
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static int by_more(const void *a, const void *b)
-{
-    const struct prof_iteration_part *x = a, *y = b;
-    return PROF_COMPARE(llabs(y->more_ns), llabs(x->more_ns))
-               ?: PROF_COMPARE(y->ns, x->ns)
-               ?: PROF_COMPARE(x->kind, y->kind)
-               ?: strcmp(x->name ? x->name : "", y->name ? y->name : "");
-}
+PROF_ORDER(by_more, struct prof_iteration_part, PROF_COMPARE(llabs(y->more_ns), llabs(x->more_ns)),
+           PROF_DESCENDING(ns), PROF_ASCENDING(kind), prof_compare_texts(x->name, y->name))
 
 /* Parts without time in either go; names are kept with the result, which outlives the facts. */
 static bool keep_parts(struct prof_iteration_why *why, size_t count, size_t cause)
@@ -579,17 +570,9 @@ static bool explain_iteration(struct work *w, struct prof_iteration_why *why,
     return ok;
 }
 
-static int by_extra(const void *a, const void *b)
-{
-    const struct near_median *x = a, *y = b;
-    return by_distance_of_median(y, x);
-}
+PROF_ORDER(by_extra, struct near_median, by_distance_of_median(y, x))
 
-static int by_iteration_number(const void *a, const void *b)
-{
-    const struct prof_iteration_why *x = a, *y = b;
-    return PROF_COMPARE(x->number, y->number);
-}
+PROF_ORDER(by_iteration_number, struct prof_iteration_why, PROF_ASCENDING(number))
 
 static enum prof_status choose_explained(struct prof_iteration_list *list,
                                          const struct prof_iteration_choice *explain,

@@ -18,12 +18,8 @@ struct blocks {
     PROF_ARRAY(struct segment) segments; /* by process, then address */
 };
 
-static int by_segment_address(const void *a, const void *b)
-{
-    const struct segment *x = a, *y = b;
-    return PROF_COMPARE(x->process, y->process) ?: PROF_COMPARE(x->address, y->address) ?:
-           PROF_COMPARE(x->start, y->start);
-}
+PROF_ORDER(by_segment_address, struct segment, PROF_ASCENDING(process), PROF_ASCENDING(address),
+           PROF_ASCENDING(start))
 
 enum { ADDRESS_ID, ADDRESS };
 

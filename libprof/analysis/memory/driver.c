@@ -52,11 +52,7 @@ static bool add_driver_sample(void *user, sqlite3_stmt *row)
     return slot || !usable;
 }
 
-static int by_device_and_time(const void *a, const void *b)
-{
-    const struct sample *x = a, *y = b;
-    return PROF_COMPARE(x->device, y->device) ?: PROF_COMPARE(x->time, y->time);
-}
+PROF_ORDER(by_device_and_time, struct sample, PROF_ASCENDING(device), PROF_ASCENDING(time))
 
 static bool add_driver_change(struct drivers *d, int64_t time, int64_t bytes, enum what what)
 {
@@ -109,11 +105,7 @@ static bool add_pool(void *user, sqlite3_stmt *row)
     return prof_map_put(&d->pools, key, (uint64_t)bytes) && add_driver_change(d, time, grown, POOL);
 }
 
-static int by_change_time(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    return PROF_COMPARE(x->time, y->time);
-}
+PROF_ORDER(by_change_time, struct change, PROF_ASCENDING(time))
 
 static enum prof_status list_changes(struct drivers *d, int64_t device, struct prof_error *err)
 {

@@ -84,11 +84,7 @@ static struct span failure_span(const struct prof_memory_failure *failure,
                          call ? prof_add(begin, call->duration) : failure->time_ns};
 }
 
-static int by_span_thread_and_begin(const void *a, const void *b)
-{
-    const struct span *x = a, *y = b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->begin, y->begin);
-}
+PROF_ORDER(by_span_thread_and_begin, struct span, PROF_ASCENDING(thread), PROF_ASCENDING(begin))
 
 static bool overlap(const struct span *a, const struct span *b)
 {
@@ -288,11 +284,7 @@ static enum prof_status ask_driver(const struct memory_work *w, struct prof_memo
     return prof_query_end(w->capture, row, err);
 }
 
-static int by_failure_time(const void *a, const void *b)
-{
-    const struct found *x = a, *y = b;
-    return PROF_COMPARE(x->failure.time_ns, y->failure.time_ns);
-}
+PROF_ORDER(by_failure_time, struct found, PROF_ASCENDING(failure.time_ns))
 
 static enum prof_status find_failure(struct rows *rows, struct prof_error *err)
 {

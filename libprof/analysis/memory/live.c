@@ -171,13 +171,7 @@ static int largest_allocation(const void *a, const void *b)
     return smaller(a, b) ? 1 : -1;
 }
 
-static int highest_peak(const void *a, const void *b)
-{
-    const struct prof_memory_row *x = a, *y = b;
-    if (x->peak_bytes != y->peak_bytes)
-        return x->peak_bytes < y->peak_bytes ? 1 : -1;
-    return x->kind - y->kind;
-}
+PROF_ORDER(highest_peak, struct prof_memory_row, PROF_DESCENDING(peak_bytes), PROF_ASCENDING(kind))
 
 static struct prof_memory_row memory_sum_row(struct sum *s, int kind)
 {
@@ -518,11 +512,7 @@ static bool add_pool_row(void *user, sqlite3_stmt *row)
     return true;
 }
 
-static int by_pool_peak(const void *a, const void *b)
-{
-    const struct prof_pool *x = a, *y = b;
-    return PROF_COMPARE(y->peak_bytes, x->peak_bytes) ?: PROF_COMPARE(x->made_ns, y->made_ns);
-}
+PROF_ORDER(by_pool_peak, struct prof_pool, PROF_DESCENDING(peak_bytes), PROF_ASCENDING(made_ns))
 
 enum prof_status prof_pool_summary(struct prof_capture *capture, const struct prof_filter *filter,
                                    struct prof_pool_summary *result, struct prof_error *err)

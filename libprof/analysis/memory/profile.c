@@ -241,18 +241,9 @@ static bool add_items(struct memory_work *w)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-static int by_held(const void *a, const void *b)
-{
-    const struct prof_memory_site *x = a, *y = b;
-    if (x->use.held_bytes != y->use.held_bytes)
-        return x->use.held_bytes < y->use.held_bytes ? 1 : -1;
-    if (x->use.bytes != y->use.bytes)
-        return x->use.bytes < y->use.bytes ? 1 : -1;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    return x->kind != y->kind ? x->kind - y->kind
-                              : (x->device > y->device) - (x->device < y->device);
-}
+PROF_ORDER(by_held, struct prof_memory_site, PROF_DESCENDING(use.held_bytes),
+           PROF_DESCENDING(use.bytes), PROF_ASCENDING(node), PROF_ASCENDING(kind),
+           PROF_ASCENDING(device))
 
 static bool put_sites(struct memory_work *w, struct prof_memory_profile *result)
 {
@@ -284,20 +275,9 @@ struct ordered_place {
     const struct prof_memory_place *row, *all;
 };
 
-static int by_place_peak(const void *a, const void *b)
-{
-    const struct ordered_place *x = a, *y = b;
-    if (x->all != y->all) {
-        if (x->all->peak_bytes != y->all->peak_bytes)
-            return x->all->peak_bytes < y->all->peak_bytes ? 1 : -1;
-        return x->all < y->all ? -1 : 1;
-    }
-    if ((x->row == x->all) != (y->row == y->all))
-        return x->row == x->all ? -1 : 1;
-    if (x->row->peak_bytes != y->row->peak_bytes)
-        return x->row->peak_bytes < y->row->peak_bytes ? 1 : -1;
-    return x->row->kind - y->row->kind;
-}
+PROF_ORDER(by_place_peak, struct ordered_place, PROF_DESCENDING(all->peak_bytes),
+           PROF_ASCENDING(all), PROF_COMPARE(y->row == y->all, x->row == x->all),
+           PROF_DESCENDING(row->peak_bytes), PROF_ASCENDING(row->kind))
 
 static bool put_places(struct memory_work *w, struct prof_memory_profile *result)
 {

@@ -15,13 +15,8 @@ struct change {
     uint32_t site, phase; /* phase: that allocated it; MEMORY_NONE = none */
 };
 
-static int by_change_time_and_bytes(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* frees first */
-}
+/* Frees first. */
+PROF_ORDER(by_change_time_and_bytes, struct change, PROF_ASCENDING(time), PROF_ASCENDING(bytes))
 
 /* Steady steps of all phases, each of the thread that has most of its phase, by end. */
 struct samples {
@@ -34,11 +29,7 @@ struct samples {
     size_t *done;   /* [phases]: steps that are over */
 };
 
-static int by_end(const void *a, const void *b)
-{
-    const struct prof_iteration *x = a, *y = b;
-    return PROF_COMPARE(x->end, y->end) ?: PROF_COMPARE(x->phase, y->phase);
-}
+PROF_ORDER(by_end, struct prof_iteration, PROF_ASCENDING(end), PROF_ASCENDING(phase))
 
 static void free_samples(struct samples *samples)
 {

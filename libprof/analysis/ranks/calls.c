@@ -84,18 +84,11 @@ static bool add_rank_range(void *user, const struct prof_event_row *row)
     return prof_array_push(&w->calls, call);
 }
 
-static int by_range(const void *a, const void *b)
-{
-    const struct rank_call *x = a, *y = b;
-    return PROF_COMPARE(x->range, y->range);
-}
+PROF_ORDER(by_range, struct rank_call, PROF_ASCENDING(range))
 
-static int by_call_thread_and_start(const void *a, const void *b)
-{
-    const struct rank_call *x = a, *y = b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->start, y->start) ?:
-           PROF_COMPARE(y->end, x->end); /* the outer one first */
-}
+/* The outer one first. */
+PROF_ORDER(by_call_thread_and_start, struct rank_call, PROF_ASCENDING(thread),
+           PROF_ASCENDING(start), PROF_DESCENDING(end))
 
 static enum field field_of(struct rank_work *w, int64_t name)
 {

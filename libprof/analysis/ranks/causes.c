@@ -95,11 +95,8 @@ static bool event_in_window(const struct rank_work *w, const struct rank_event *
     return event->start >= unit->begin && event->start < unit->end;
 }
 
-static int worst_lateness_first(const void *a, const void *b)
-{
-    const struct prof_rank_late *x = a, *y = b;
-    return PROF_COMPARE(y->caused_ns, x->caused_ns) ?: PROF_COMPARE(x->start_ns, y->start_ns);
-}
+PROF_ORDER(worst_lateness_first, struct prof_rank_late, PROF_DESCENDING(caused_ns),
+           PROF_ASCENDING(start_ns))
 
 /* Keep the worst; the last place of a full list is the least of them. */
 static void keep_late(struct prof_ranks *result, const struct prof_rank_late *late)

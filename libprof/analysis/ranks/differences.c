@@ -3,12 +3,8 @@
  * so any difference is one. Also the kernel that is slower on a rank than on the others. */
 #include "libprof/analysis/ranks/ranks.h"
 
-static int by_what(const void *a, const void *b)
-{
-    const struct rank_count *x = a, *y = b;
-    return PROF_COMPARE(x->kind, y->kind) ?: PROF_COMPARE(x->key, y->key) ?:
-           PROF_COMPARE(x->key2, y->key2) ?: PROF_COMPARE(x->unit, y->unit);
-}
+PROF_ORDER(by_what, struct rank_count, PROF_ASCENDING(kind), PROF_ASCENDING(key),
+           PROF_ASCENDING(key2), PROF_ASCENDING(unit))
 
 static bool is_same(const struct rank_count *a, const struct rank_count *b)
 {
@@ -108,7 +104,7 @@ static int by_rank_and_kind(const void *a, const void *b)
     left = left < 0 ? -left : left;
     right = right < 0 ? -right : right;
     return PROF_COMPARE(x->rank, y->rank) ?: PROF_COMPARE(x->kind, y->kind) ?:
-           PROF_COMPARE(right, left) ?: strcmp(x->name ? x->name : "", y->name ? y->name : "") ?:
+           PROF_COMPARE(right, left) ?: prof_compare_texts(x->name, y->name) ?:
            strcmp(x->shape.text, y->shape.text);
 }
 

@@ -152,12 +152,8 @@ struct sweep {
     PROF_ARRAY(const struct moment *) launches;
 };
 
-static int by_moment(const void *a, const void *b)
-{
-    const struct moment *x = a, *y = b;
-    return PROF_COMPARE(x->thread, y->thread) ?: PROF_COMPARE(x->time, y->time) ?:
-           PROF_COMPARE(x->kind, y->kind);
-}
+PROF_ORDER(by_moment, struct moment, PROF_ASCENDING(thread), PROF_ASCENDING(time),
+           PROF_ASCENDING(kind))
 
 static bool serves(enum prof_collective kernel, enum prof_collective call)
 {
@@ -335,13 +331,9 @@ struct left {
     struct rank_kernel *kernel;
 };
 
-static int by_kind_and_time(const void *a, const void *b)
-{
-    const struct left *x = a, *y = b;
-    return PROF_COMPARE(x->process, y->process) ?: PROF_COMPARE(x->operation, y->operation) ?:
-           PROF_COMPARE(!x->call, !y->call) ?: /* all calls, then all kernels */
-           PROF_COMPARE(x->time, y->time);
-}
+/* All calls, then all kernels. */
+PROF_ORDER(by_kind_and_time, struct left, PROF_ASCENDING(process), PROF_ASCENDING(operation),
+           PROF_COMPARE(!x->call, !y->call), PROF_ASCENDING(time))
 
 static void pair_left(struct rank_work *w, const struct left *left, size_t count)
 {

@@ -82,16 +82,8 @@ static int by_way(const struct side *x, const struct side *y)
 }
 
 /* Sends of a way first, in order. */
-static int by_way_and_direction(const void *a, const void *b)
-{
-    const struct side *x = a, *y = b;
-    int way = by_way(x, y);
-    if (way)
-        return way;
-    if (x->receives != y->receives)
-        return x->receives ? 1 : -1;
-    return PROF_COMPARE(x->start, y->start) ?: PROF_COMPARE(x->event, y->event);
-}
+PROF_ORDER(by_way_and_direction, struct side, by_way(x, y), PROF_ASCENDING(receives),
+           PROF_ASCENDING(start), PROF_ASCENDING(event))
 
 static bool send_fits_receive(const struct rank_work *w, const struct rank_event *send,
                               const struct rank_event *receive)
@@ -167,12 +159,8 @@ static bool match_pairs(struct rank_work *w)
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-static int by_communicator_and_unit(const void *a, const void *b)
-{
-    const struct rank_event *x = a, *y = b;
-    return PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(x->unit, y->unit) ?:
-           PROF_COMPARE(x->start, y->start) ?: PROF_COMPARE(x->end, y->end);
-}
+PROF_ORDER(by_communicator_and_unit, struct rank_event, PROF_ASCENDING(communicator),
+           PROF_ASCENDING(unit), PROF_ASCENDING(start), PROF_ASCENDING(end))
 
 /* The events of a communicator on one unit that count: indices [first, first + count) of `order`.
  */

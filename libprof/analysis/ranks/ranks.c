@@ -101,15 +101,9 @@ static bool mark_processes(struct rank_work *w)
     return true;
 }
 
-static int by_unit_rank(const void *a, const void *b)
-{
-    const struct rank_unit *x = a, *y = b;
-    bool known = x->rank != PROF_UNKNOWN;
-    if (known != (y->rank != PROF_UNKNOWN))
-        return known ? -1 : 1;
-    return PROF_COMPARE(x->rank, y->rank) ?: PROF_COMPARE(x->process, y->process) ?:
-           PROF_COMPARE(x->device, y->device);
-}
+PROF_ORDER(by_unit_rank, struct rank_unit,
+           PROF_COMPARE(x->rank == PROF_UNKNOWN, y->rank == PROF_UNKNOWN), PROF_ASCENDING(rank),
+           PROF_ASCENDING(process), PROF_ASCENDING(device))
 
 /* In order of rank, before anything but events and counts refers to units by number. */
 static bool sort_units(struct rank_work *w)

@@ -192,13 +192,8 @@ static void finish_collective_row(struct tables *t, size_t i)
     prof_gather_free(&b->skew);
 }
 
-static int longest_collective_first(const void *a, const void *b)
-{
-    const struct prof_collective_row *x = a, *y = b;
-    return PROF_COMPARE(y->duration_ns.sum, x->duration_ns.sum) ?:
-           PROF_COMPARE(x->operation, y->operation) ?:
-           PROF_COMPARE(x->communicator, y->communicator) ?: PROF_COMPARE(y->bytes, x->bytes);
-}
+PROF_ORDER(longest_collective_first, struct prof_collective_row, PROF_DESCENDING(duration_ns.sum),
+           PROF_ASCENDING(operation), PROF_ASCENDING(communicator), PROF_DESCENDING(bytes))
 
 bool rank_collectives(struct rank_work *w, struct prof_ranks *result)
 {
@@ -402,15 +397,9 @@ static bool add_port(void *user, sqlite3_stmt *row)
     return prof_array_push(&ports->list, port);
 }
 
-static int most_first(const void *a, const void *b)
-{
-    const struct prof_rank_port *x = a, *y = b;
-    int64_t left = prof_add(x->received, x->sent), right = prof_add(y->received, y->sent);
-    if (left != right)
-        return left < right ? 1 : -1;
-    return x->process != y->process ? (x->process > y->process) - (x->process < y->process)
-                                    : strcmp(x->name, y->name);
-}
+PROF_ORDER(most_first, struct prof_rank_port,
+           PROF_COMPARE(prof_add(y->received, y->sent), prof_add(x->received, x->sent)),
+           PROF_ASCENDING(process), strcmp(x->name, y->name))
 
 enum prof_status rank_ports(struct rank_work *w, struct prof_ranks *result, struct prof_error *err)
 {

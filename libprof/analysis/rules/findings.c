@@ -157,7 +157,7 @@ static bool replay_all(struct prof_judge *judge)
 /* Of rules that report kernels one by one: the same one? */
 static int compare_subjects(const struct prof_finding *a, const struct prof_finding *b)
 {
-    return strcmp(a->subject ? a->subject : "", b->subject ? b->subject : "");
+    return prof_compare_texts(a->subject, b->subject);
 }
 
 /* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
@@ -351,21 +351,9 @@ static enum prof_severity severity_over_phases(const struct prof_findings *resul
     return of_phases >= WARNING && of_run >= INFO ? PROF_SEVERITY_WARNING : PROF_SEVERITY_INFO;
 }
 
-static int by_rule(const void *a, const void *b)
-{
-    const struct prof_finding *x = a, *y = b;
-    if (x->rule != y->rule)
-        return strcmp(x->rule->id, y->rule->id);
-    if (x->hint != y->hint)
-        return x->hint ? 1 : -1;
-    if (compare_subjects(x, y) != 0)
-        return compare_subjects(x, y);
-    if (x->typical_ns != y->typical_ns)
-        return x->typical_ns > y->typical_ns ? -1 : 1;
-    if (x->bound_ns != y->bound_ns)
-        return x->bound_ns > y->bound_ns ? -1 : 1;
-    return (x->phase > y->phase) - (x->phase < y->phase);
-}
+PROF_ORDER(by_rule, struct prof_finding, strcmp(x->rule->id, y->rule->id), PROF_ASCENDING(hint),
+           compare_subjects(x, y), PROF_DESCENDING(typical_ns), PROF_DESCENDING(bound_ns),
+           PROF_ASCENDING(phase))
 
 /* The rows of a rule become those of its worst phase and of others that are something to the run by
  * themselves; none, where all of them together are not, neither as recorded nor typically. */
@@ -436,20 +424,9 @@ static double expected_ns(const struct prof_finding *finding)
     return is_priced(finding) ? (double)finding->rule_bound_ns * finding->rule_confidence : 0;
 }
 
-static int worst_finding_first(const void *a, const void *b)
-{
-    const struct prof_finding *x = a, *y = b;
-    double bx = expected_ns(x), by = expected_ns(y);
-    if (x->severity != y->severity)
-        return x->severity > y->severity ? -1 : 1;
-    if (x->hint != y->hint)
-        return x->hint ? 1 : -1;
-    if (x->names_no_cause != y->names_no_cause)
-        return x->names_no_cause ? 1 : -1;
-    if (bx != by)
-        return bx > by ? -1 : 1;
-    return by_rule(a, b);
-}
+PROF_ORDER(worst_finding_first, struct prof_finding, PROF_DESCENDING(severity),
+           PROF_ASCENDING(hint), PROF_ASCENDING(names_no_cause),
+           PROF_COMPARE(expected_ns(y), expected_ns(x)), by_rule(x, y))
 
 /* ---- queries --------------------------------------------------------------------------------- */
 

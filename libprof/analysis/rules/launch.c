@@ -28,11 +28,7 @@ struct mean {
     int64_t count;
 };
 
-static int by_ns(const void *a, const void *b)
-{
-    const struct mean *x = a, *y = b;
-    return PROF_COMPARE(x->ns, y->ns);
-}
+PROF_ORDER(by_ns, struct mean, PROF_ASCENDING(ns))
 
 static double weighted_median(struct mean *means, size_t count, int64_t total)
 {

@@ -82,11 +82,7 @@ static bool add_calls(struct prof_replay *r)
     return true;
 }
 
-static int by_replay_start(const void *a, const void *b)
-{
-    const struct prof_replay_item *x = a, *y = b;
-    return PROF_COMPARE(x->start, y->start);
-}
+PROF_ORDER(by_replay_start, struct prof_replay_item, PROF_ASCENDING(start))
 
 /* Of the waits in a step, the last one is where the host needs the result. */
 static void mark_waits(struct prof_replay *r)

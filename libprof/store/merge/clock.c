@@ -276,14 +276,6 @@ static int64_t median(int64_t *values, size_t count)
     return values[count / 2];
 }
 
-static int by_real(const void *a, const void *b)
-{
-    double x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
 struct pairs {
     const int64_t *source, *reference;
     size_t count;
@@ -337,7 +329,7 @@ static double slope(const struct pairs *p)
     }
     if (!n)
         return 0;
-    qsort(slopes, n, sizeof *slopes, by_real);
+    qsort(slopes, n, sizeof *slopes, prof_ascending_double);
     double found = slopes[n / 2];
     return fabs(found) < MOST_DRIFT ? found : 0;
 }
