@@ -66,7 +66,7 @@ static const struct cli_option report_options[] = {
     CLI_OPTION(report_options, html, "html", 0, FILE, "OUT",
                "one self-contained page for a browser", .group = "Into files"),
     CLI_OPTION(report_options, baseline, "baseline", 0, FILE, "FILE",
-               "with --html: another capture, whose differences the page shows"),
+               "with --html: another capture, whose differences the page shows, as a first FILE"),
     CLI_OPTION(
         report_options, chrome_trace, "chrome-trace", 0, FILE, "OUT",
         "a timeline for Perfetto, chrome://tracing, HTA or TensorBoard; OUT.gz is compressed"),
@@ -102,6 +102,8 @@ static const struct cli_option report_options[] = {
 static const struct cli_text_row report_examples[] = {
     {"perfkit report", "Read the newest capture of this folder."},
     {"perfkit report train.sqlite --html train.html", "Write a page for a browser."},
+    {"perfkit report before.sqlite after.sqlite --html both.html",
+     "Both in one page: timelines on one axis, what differs, the flame graph against the first."},
     {"perfkit report --flamegraph - | flamegraph.pl >train.svg",
      "Draw a flame graph; `-` is standard output."},
     {"perfkit report train.sqlite --stats cuda_gpu_kern_sum,cuda_api_sum",
@@ -394,15 +396,29 @@ static enum prof_status show_report(struct prof_capture *capture, const struct r
     return status;
 }
 
-static enum prof_status write_reports(struct prof_capture *capture, struct prof_capture *baseline,
+/* One of the captures of a report, with what was chosen of it. */
+struct chosen_capture {
+    struct prof_capture *capture;
+    struct cli_filter filter;
+};
+
+static const struct prof_filter *filter_of(const struct chosen_capture *chosen)
+{
+    return chosen->filter.any ? &chosen->filter.filter : NULL;
+}
+
+static enum prof_status write_reports(const struct chosen_capture *one,
+                                      const struct chosen_capture *baseline,
                                       const struct report_options *args,
                                       const struct cli_output_file files[OUTPUT_FILES],
-                                      const struct prof_filter *filter, struct prof_error *err)
+                                      struct prof_error *err)
 {
-    struct prof_report_options options = {.filter = filter,
+    struct prof_capture *capture = one->capture;
+    struct prof_report_options options = {.filter = filter_of(one),
                                           .top = args->top,
                                           .all = args->all,
-                                          .baseline = baseline,
+                                          .baseline = baseline->capture,
+                                          .baseline_filter = filter_of(baseline),
                                           .findings = chosen_findings(args),
                                           .roofline = (enum prof_roofline_group)args->roofline_of,
                                           .weight = (enum prof_flame_weight)args->weight};
@@ -426,7 +442,8 @@ static bool options_agree(const char *command, const struct report_options *args
                           const struct cli_output_file files[OUTPUT_FILES])
 {
     if (args->baseline && !args->html) {
-        cli_say(command, "--baseline is for the page: give --html OUT too, or use `perfkit diff`");
+        cli_say(command, "two captures are compared in the page: give --html OUT too, or use "
+                         "`perfkit diff`");
         return false;
     }
     if (args->json && args->format != FORMAT_NONE && args->format != FORMAT_JSON) {
@@ -508,28 +525,36 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
     if (!cli_parse(command, argc, argv, &args, &operands, &exit_status))
         return exit_status;
     args.format++;
+    if (operands.count == 2 && args.baseline) {
+        cli_say(command->name, "two captures are compared: give the first one or --baseline");
+        return CLI_USAGE;
+    }
+    if (operands.count == 2)
+        args.baseline = operands.values[0];
     if (!check_report_options(command->name, &args, files))
         return CLI_USAGE;
     if (!stats_named(command, &args, &exit_status))
         return exit_status;
-    struct prof_capture *capture = NULL, *baseline = NULL;
-    struct cli_filter filter = {0};
+    struct chosen_capture one = {0}, baseline = {0};
     exit_status = CLI_USAGE;
     enum prof_status status =
-        cli_open_capture(command->name, operands.count ? operands.values[0] : NULL, &capture, &err);
+        cli_open_capture(command->name, operands.count ? operands.values[operands.count - 1] : NULL,
+                         &one.capture, &err);
     if (!status)
-        status = cli_filter_find(capture, &args.filter, &filter, &err);
+        status = cli_filter_find(one.capture, &args.filter, &one.filter, &err);
     if (!status && args.baseline)
-        status = prof_open(args.baseline, &baseline, &err);
+        status = prof_open(args.baseline, &baseline.capture, &err);
+    if (!status && args.baseline)
+        status = cli_filter_find(baseline.capture, &args.filter, &baseline.filter, &err);
     if (!status) {
         exit_status = CLI_FAILED;
         cli_leave_no_half_report();
-        status = write_reports(capture, baseline, &args, files, filter.any ? &filter.filter : NULL,
-                               &err);
+        status = write_reports(&one, &baseline, &args, files, &err);
     }
-    cli_filter_free(&filter);
-    prof_close(baseline);
-    prof_close(capture);
+    cli_filter_free(&one.filter);
+    cli_filter_free(&baseline.filter);
+    prof_close(baseline.capture);
+    prof_close(one.capture);
     if (!status)
         return CLI_OK;
     cli_say(command->name, "%s", err.message);
@@ -539,15 +564,16 @@ static int report_run(const struct cli_command *command, int argc, char **argv)
 const struct cli_command report_command = {
     .name = "report",
     .summary = "explain a capture: tables, page, timeline, flame graph",
-    .operands = "[FILE]",
+    .operands = "[BEFORE] [FILE]",
     .text = "Reads a capture and prints what the GPU did and for how long. Without a file: the "
             "newest capture of the current folder. Every report says whether the capture is "
-            "complete, and what was lost if it is not.",
+            "complete, and what was lost if it is not. Two captures: with --html, the second "
+            "against the first.",
     .options = report_options,
     .examples = report_examples,
     .variables = report_variables,
     .operand = CLI_FILE,
-    .most = 1,
+    .most = 2,
     .usage_status = CLI_USAGE,
     .run = report_run,
 };

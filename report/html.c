@@ -1,7 +1,7 @@
 /* One page that needs nothing else: markup, style, scripts and data in a single file. The page is a
- * template with the marks @STYLE@, @DATA@, @EVENTS@ and @SCRIPT@, each alone on its line, and those
- * of the panels that are written as markup (html.h). Events are packed bytes as base64
- * (pack.h).
+ * template with the marks @STYLE@, @DATA@, @EVENTS@, @BASELINE_EVENTS@ and @SCRIPT@, each alone on
+ * its line, and those of the panels that are written as markup (html.h). Events are packed bytes as
+ * base64 (pack.h).
  *
  * The data is JSON inside a script element of a type that browsers do not run. Only one character
  * could end that element: '<', which JSON has in strings only, so it is written as an
@@ -206,7 +206,7 @@ static void iteration_series_label(const struct prof_report_data *data,
         snprintf(out, 64, "thread %lld", (long long)thread->tid);
 }
 
-static enum prof_status put_page_iterations(struct prof_json *json,
+static enum prof_status put_page_iterations(struct prof_json *json, const char *key,
                                             const struct prof_report_data *data,
                                             struct prof_error *err)
 {
@@ -217,7 +217,7 @@ static enum prof_status put_page_iterations(struct prof_json *json,
     for (size_t i = 0; i < list->series_count; i++)
         order[i] = &list->series[i];
     qsort(order, list->series_count, sizeof *order, longest_series_first);
-    prof_json_object(json, "iterations");
+    prof_json_object(json, key);
     prof_json_array(json, "parts");
     for (enum prof_slice i = 0; i < PROF_SLICES; i++) {
         prof_json_array(json, NULL);
@@ -322,7 +322,7 @@ static enum prof_status load_page(const struct prof_report_data *data,
     if (!status)
         status = prof_caller_sums_of(data->capture, &page->flame, &page->callers, err);
     if (!status && options && options->baseline)
-        status = prof_html_compare(page, options->baseline, err);
+        status = prof_html_compare(page, options, err);
     return status;
 }
 
@@ -376,8 +376,24 @@ static size_t put_panel(FILE *out, const char *mark, const struct prof_html_page
     return 0;
 }
 
-static enum prof_status put_page(FILE *out, const struct prof_json *json,
-                                 const struct prof_html_pack *events,
+/* Packed events: of this run, and of the baseline where there is one. */
+struct packs {
+    struct prof_html_pack own, baseline;
+};
+
+static enum prof_status put_baseline_events(FILE *out, const struct packs *packs,
+                                            const struct prof_html_page *panels,
+                                            struct prof_error *err)
+{
+    if (!panels->comparison)
+        return PROF_OK;
+    fputs("<script type=\"text/plain\" id=\"baseline-events\">\n", out);
+    enum prof_status status = prof_html_pack_write(&packs->baseline, out, err);
+    fputs("</script>\n", out);
+    return status;
+}
+
+static enum prof_status put_page(FILE *out, const struct prof_json *json, const struct packs *packs,
                                  const struct prof_html_page *panels, struct prof_error *err)
 {
     const char *page = (const char *)prof_html_files[0].bytes;
@@ -400,8 +416,11 @@ static enum prof_status put_page(FILE *out, const struct prof_json *json,
             put_data(out, json->data, json->count);
             page += 6;
         } else if (!strncmp(mark, "@EVENTS@", 8)) {
-            status = prof_html_pack_write(events, out, err);
+            status = prof_html_pack_write(&packs->own, out, err);
             page += 8;
+        } else if (!strncmp(mark, "@BASELINE_EVENTS@", 17)) {
+            status = put_baseline_events(out, packs, panels, err);
+            page += 17;
         } else if (!strncmp(mark, "@SCRIPT@", 8)) {
             put_files(out, ".js");
             page += 8;
@@ -412,19 +431,37 @@ static enum prof_status put_page(FILE *out, const struct prof_json *json,
     return status;
 }
 
-static enum prof_status put_all(struct prof_json *json, struct prof_html_pack *events,
+static enum prof_status put_baseline(struct prof_json *json, struct packs *packs,
+                                     const struct prof_html_page *panels,
+                                     struct prof_report_options options, struct prof_error *err)
+{
+    const struct prof_report_data *data = &panels->comparison->data;
+    options.filter = data->filter;
+    prof_html_put_baseline_tables(json, panels);
+    enum prof_status status = put_page_iterations(json, "baseline_iterations", data, err);
+    return status ? status
+                  : prof_html_put_timeline(json, "baseline_timeline", &packs->baseline, data,
+                                           &options, err);
+}
+
+static enum prof_status put_all(struct prof_json *json, struct packs *packs,
                                 const struct prof_html_page *panels,
-                                const struct prof_report_options *options, struct prof_error *err)
+                                const struct prof_report_options *given, struct prof_error *err)
 {
     const struct prof_report_data *data = panels->data;
+    struct prof_report_options options = given ? *given : (struct prof_report_options){0};
+    size_t events = options.events ? options.events : PROF_HTML_EVENTS;
+    options.events = panels->comparison ? events / 2 : events;
     prof_json_object(json, NULL);
     put_page_summary(json, panels);
     put_page_memory(json, panels);
-    enum prof_status status = put_page_iterations(json, data, err);
+    enum prof_status status = put_page_iterations(json, "iterations", data, err);
     if (!status)
         status = prof_html_put_flame(json, panels, err);
     if (!status)
-        status = prof_html_put_timeline(json, events, data, options, err);
+        status = prof_html_put_timeline(json, "timeline", &packs->own, data, &options, err);
+    if (!status && panels->comparison)
+        status = put_baseline(json, packs, panels, options, err);
     prof_json_end(json);
     return status;
 }
@@ -434,7 +471,7 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
                                         struct prof_error *err)
 {
     struct prof_report_data data;
-    struct prof_html_pack events = {0};
+    struct packs packs = {0};
     struct prof_html_page panels = {0};
     struct prof_json json;
     prof_json_to_memory(&json, 0);
@@ -444,14 +481,15 @@ enum prof_status prof_report_write_html(struct prof_capture *capture,
     if (!status)
         status = load_page(&data, options, &panels, err);
     if (!status)
-        status = put_all(&json, &events, &panels, options, err);
+        status = put_all(&json, &packs, &panels, options, err);
     if (!status)
         status = prof_json_finish(&json, err);
     if (!status)
-        status = put_page(out, &json, &events, &panels, err);
+        status = put_page(out, &json, &packs, &panels, err);
     if (!status)
         status = prof_report_flush(out, err);
-    prof_html_pack_free(&events);
+    prof_html_pack_free(&packs.own);
+    prof_html_pack_free(&packs.baseline);
     prof_json_free(&json);
     unload_page(&panels);
     prof_report_unload(&data);

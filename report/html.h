@@ -44,9 +44,10 @@ extern const struct prof_html_file prof_html_files[];
 /* Events of the timeline in the page; more are merged. A page of so many has 10 to 20 MB. */
 #define PROF_HTML_EVENTS 2000000
 
-/* The timeline: what the page says of it at once as a member of the open object of `json`, the
- * events into `pack`. */
-enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
+/* A timeline: what the page says of it at once as the member `key` of the open object of `json`,
+ * the events into `pack`. */
+enum prof_status prof_html_put_timeline(struct prof_json *json, const char *key,
+                                        struct prof_html_pack *pack,
                                         const struct prof_report_data *data,
                                         const struct prof_report_options *options,
                                         struct prof_error *err);
@@ -59,8 +60,9 @@ struct prof_html_comparison {
     struct prof_run runs[2];          /* the baseline, this one */
     struct prof_comparison result;
     bool compared;
-    struct prof_error why_not; /* unless compared */
-    struct prof_flame flame;   /* the baseline's */
+    struct prof_error why_not;    /* unless compared */
+    struct prof_flame flame;      /* the baseline's */
+    struct prof_report_data data; /* the baseline's */
 };
 
 struct prof_html_page {
@@ -75,14 +77,16 @@ struct prof_html_page {
     struct prof_html_comparison *comparison; /* NULL = no baseline was given */
 };
 
-/* Compare with another capture, borrowed; not to be comparable is no error. */
-enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
+/* Compare with options->baseline; not to be comparable is no error. */
+enum prof_status prof_html_compare(struct prof_html_page *page,
+                                   const struct prof_report_options *options,
                                    struct prof_error *err);
 void prof_html_compare_free(struct prof_html_page *page);
 
 /* ---- data: each a member of the open object -------------------------------------------------- */
 
 void prof_html_put_tables(struct prof_json *json, const struct prof_html_page *page);
+void prof_html_put_baseline_tables(struct prof_json *json, const struct prof_html_page *page);
 enum prof_status prof_html_put_flame(struct prof_json *json, const struct prof_html_page *page,
                                      struct prof_error *err);
 

@@ -296,9 +296,11 @@ void prof_html_put_ranks(FILE *out, const struct prof_html_page *page)
 
 #define COMPARED_ROWS 25
 
-enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capture *baseline,
-                                   struct prof_error *err)
+enum prof_status prof_html_compare(struct prof_html_page *page,
+                                   const struct prof_report_options *given, struct prof_error *err)
 {
+    struct prof_capture *baseline = given->baseline;
+    const struct prof_report_options same = {.filter = given->baseline_filter};
     struct prof_compare_options options = {0};
     struct prof_html_comparison *c = calloc(1, sizeof *c);
     if (!c)
@@ -319,7 +321,8 @@ enum prof_status prof_html_compare(struct prof_html_page *page, struct prof_capt
         *err = c->why_not;
         return status;
     }
-    return prof_flame(baseline, page->data->filter, PROF_FLAME_COUNT, &c->flame, err);
+    status = prof_flame(baseline, same.filter, PROF_FLAME_COUNT, &c->flame, err);
+    return status ? status : prof_report_load(baseline, &same, &c->data, err);
 }
 
 void prof_html_compare_free(struct prof_html_page *page)
@@ -330,6 +333,7 @@ void prof_html_compare_free(struct prof_html_page *page)
         return;
     prof_comparison_free(&c->result);
     prof_flame_free(&c->flame);
+    prof_report_unload(&c->data);
     prof_run_free(&c->runs[0]);
     prof_run_free(&c->runs[1]);
     free(c);
@@ -480,5 +484,5 @@ void prof_html_put_comparison(FILE *out, const struct prof_html_page *page)
         prof_html_text(out, c->why_not.message);
         fputs("</p>\n", out);
     }
-    fputs("</section>\n", out);
+    fputs("<div id=\"comparison-tables\"></div>\n</section>\n", out);
 }

@@ -438,7 +438,8 @@ static bool put_stacks(struct prof_json *json, const struct prof_report_stacks *
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void put_kind_counts(struct prof_json *json, const struct prof_html_events *e)
+static void put_kind_counts(struct prof_json *json, const char *key,
+                            const struct prof_html_events *e)
 {
     static const char *const kinds[] = {
         [PROF_HTML_KERNEL] = "kernel", [PROF_HTML_COPY] = "copy",
@@ -446,7 +447,7 @@ static void put_kind_counts(struct prof_json *json, const struct prof_html_event
         [PROF_HTML_WAIT] = "wait",     [PROF_HTML_RANGE] = "range",
         [PROF_HTML_MARK] = "mark",     [PROF_HTML_OVERHEAD] = "overhead",
     };
-    prof_json_object(json, "timeline");
+    prof_json_object(json, key);
     prof_json_int(json, "begin_ns", e->begin_ns);
     prof_json_int(json, "end_ns", e->end_ns);
     prof_json_uint(json, "shown", e->events.count);
@@ -521,7 +522,8 @@ static enum prof_status pack_all(struct prof_html_pack *pack, struct prof_html_e
     return status;
 }
 
-enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html_pack *pack,
+enum prof_status prof_html_put_timeline(struct prof_json *json, const char *key,
+                                        struct prof_html_pack *pack,
                                         const struct prof_report_data *data,
                                         const struct prof_report_options *options,
                                         struct prof_error *err)
@@ -532,7 +534,7 @@ enum prof_status prof_html_put_timeline(struct prof_json *json, struct prof_html
     if (!status && !sort_by_row(&e, &w))
         status = prof_fail(err, PROF_NOMEM, "cannot write the timeline: out of memory");
     if (!status) {
-        put_kind_counts(json, &e);
+        put_kind_counts(json, key, &e);
         status = pack_all(pack, &e, &w, data, err);
     }
     free_written(&w);

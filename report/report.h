@@ -46,6 +46,7 @@ struct prof_report_options {
     int64_t why;                       /* number of an iteration to explain; 0 = none */
     size_t *stacks;                    /* folded stacks: set to how many; NULL = not needed */
     struct prof_capture *baseline; /* HTML: another run to compare with; borrowed, NULL = none */
+    const struct prof_filter *baseline_filter; /* of it, as `filter` is of this one */
     size_t events; /* HTML: of the timeline; more are merged; 0 = the writer's choice, 2 million */
     /* Called now and then by writers that walk the events: done of total (0 = not known). */
     void (*progress)(void *context, int64_t done, int64_t total);

@@ -28,31 +28,44 @@
 
   P.Iterations = function (timeline) {
     const source = P.data.iterations, seen = causes();
-    if (!source.series.length) return { place: null, draw: () => {} };
+    if (!source.series.length) return { place: null, draw: () => {}, alignFirst: () => {} };
     const told = el('p', { class: 'faint', id: 'iterations-told', 'aria-live': 'polite' });
     const bars = el('g'), edge = el('path', { class: 'edge' }), slow = el('path', { class: 'slow' }), median = el('line', { class: 'median' });
+    const baseline = el('path', { class: 'baseline' });
     const cursor = el('rect', { class: 'cursor', visibility: 'hidden' }), inView = el('rect', { class: 'view', y: HEIGHT - VIEW, height: VIEW });
     const legend = el('p', { class: 'faint legend-line' });
-    let series = source.series[0], list = [], width = 0, wide = 0, at = -1;
+    let series = source.series[0], list = [], width = 0, wide = 0, at = -1, theirs = null;
 
     const top = () => {
-      const longest = series.rows.reduce((most, row) => Math.max(most, row[DURATION]), 1);
-      return series.median_ns > 0 ? Math.min(longest, series.median_ns * HIGHEST) : longest;
+      const longest = series.rows.concat(theirs ? theirs.rows : []).reduce((most, row) => Math.max(most, row[DURATION]), 1);
+      return series.median_ns > 0 ? Math.min(longest, Math.max(series.median_ns, (theirs && theirs.median_ns) || 0) * HIGHEST) : longest;
     };
 
-    function words({ row }) {
-      const [number, start, duration, part, ns, verdict, count] = row;
+    /* Of the baseline's iterations the one of the same number, counted from the first of its series; undefined: none. */
+    function counterpart(bar) {
+      if (!theirs) return undefined;
+      let n = 0;
+      for (const row of series.rows) {
+        if (row[START] >= bar.row[START]) break;
+        n += row[COUNT];
+      }
+      return theirs.rows.find((row) => (n -= row[COUNT]) < 0);
+    }
+
+    function words(bar) {
+      const { row } = bar, other = counterpart(bar), [number, start, duration, part, ns, verdict, count] = row;
       const ratio = series.median_ns > 0 ? ', ' + Number((duration / series.median_ns).toPrecision(3)) + 'x the median' : '';
       const why = seen.get(number) || (verdict === SLOW ? 'perfkit report --why ' + number + ' says why' : '');
       return (count > 1 ? 'The longest of ' + f.count(count) + ', iteration ' : 'Iteration ') + number + ', at ' + f.duration(start) + ': ' +
         f.duration(duration) + ratio + (verdict === SLOW ? ', slow' : verdict === WARM_UP ? ', warm-up' : '') + '; most of it ' +
-        source.parts[part][1] + ' (' + f.duration(ns) + ', ' + f.percent(duration > 0 ? ns / duration : 0) + ').' + (why ? ' ' + why + '.' : '');
+        source.parts[part][1] + ' (' + f.duration(ns) + ', ' + f.percent(duration > 0 ? ns / duration : 0) + ').' + (other ? ' The baseline\u2019s: ' + f.duration(other[DURATION]) + '.' : '') + (why ? ' ' + why + '.' : '');
     }
 
     function about() {
       const parts = [P.plural(series.count, 'iteration') + ' of ' + series.name + (series.label ? ', ' + series.label : '')];
       if (series.median_ns > 0) parts.push('median ' + f.duration(series.median_ns) + ' (dashed)');
       if (!P.unknown(series.limit_ns)) parts.push((series.slow ? f.count(series.slow) : 'none') + ' slow (marked: above ' + f.duration(series.limit_ns) + ')');
+      if (theirs && theirs.median_ns > 0) parts.push('baseline: ' + P.plural(theirs.count, 'iteration') + ', median ' + f.duration(theirs.median_ns));
       return parts.join(', ') + '.' + (source.left_out ? ' ' + P.plural(source.left_out, 'phase', 'phases') + ' that took less time: perfkit report --iterations.' : '');
     }
 
@@ -63,14 +76,15 @@
         cursor.setAttribute('x', at * wide);
         cursor.setAttribute('width', Math.max(2, wide - 1));
       }
-      told.textContent = P.visible(bar ? words(bar) : about() + ' A click, or Enter, zooms to one.');
+      told.textContent = P.visible(bar ? words(bar) : about() + ' A click, or Enter, zooms to one' + (theirs ? ', and moves the baseline so that both begin there.' : '.'));
     }
 
     function show() {
       const bar = list[at];
       if (!bar) return;
-      const pad = bar.row[DURATION] * 0.04 + 50;
-      timeline.show(bar.row[START] - pad, bar.row[START] + bar.row[DURATION] + pad);
+      const other = counterpart(bar), longest = Math.max(bar.row[DURATION], other ? other[DURATION] : 0), pad = longest * 0.04 + 50;
+      if (other) timeline.align(bar.row[START], other[START]);
+      timeline.show(bar.row[START] - pad, bar.row[START] + longest + pad);
     }
 
     function moveTo(k) {
@@ -96,6 +110,7 @@
       if (inside <= 0) return;
       if (inside !== width) {
         width = inside;
+        theirs = P.baselineSeries(series);
         chart.setAttribute('viewBox', '0 0 ' + width + ' ' + HEIGHT);
         list = pool(series.rows, Math.floor(width / LEAST));
         wide = Math.min(WIDEST, width / list.length);
@@ -123,11 +138,14 @@
       });
       bars.replaceChildren(...[...parts].map(([part, d]) => el('path', { d, class: 'slice-' + source.parts[part][0] })));
       edge.setAttribute('d', line);
+      baseline.setAttribute('d', list.map((bar, k) => [counterpart(bar), k]).filter(([other]) => other).map(([other, k]) =>
+        'M' + (k * wide).toFixed(2) + ' ' + y(other[DURATION]).toFixed(2) + 'h' + (wide - gap).toFixed(2)).join(''));
       slow.setAttribute('d', marks);
       const middle = series.median_ns > 0 ? y(series.median_ns) : -9;
       Object.entries({ x1: 0, x2: list.length * wide, y1: middle, y2: middle }).forEach(([key, value]) => median.setAttribute(key, value));
       legend.replaceChildren(...[...parts.keys()].sort((a, b) => a - b).map((part) =>
         el('span', { class: 'keyed' }, el('span', { class: 'legend slice-' + source.parts[part][0] }), source.parts[part][1])),
+      ...(theirs ? [el('span', { class: 'keyed' }, el('span', { class: 'legend', style: 'background:var(--mark)' }), 'baseline, the same number')] : []),
       ...(series.rows.some((row) => row[DURATION] > most) ? [el('span', { class: 'keyed' }, 'cut at ' + f.duration(most))] : []));
     }
 
@@ -142,7 +160,7 @@
         if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         keys[event.key]();
-      } }, bars, edge, median, slow, inView, cursor);
+      } }, bars, edge, median, baseline, slow, inView, cursor);
     const button = (text, label, action) => el('button', { type: 'button', 'aria-label': label, title: label, onclick: action }, text);
     const next = button('Next slow', 'Zoom to the next slow iteration', nextSlow);
     const choose = el('select', { id: 'iterations-of', onchange: () => {
@@ -153,7 +171,16 @@
     } }, ...source.series.map((one, k) => el('option', { value: k }, (one.name + (one.label ? ', ' + one.label : '')).slice(0, 80))));
     next.hidden = !series.slow;
     new ResizeObserver(draw).observe(chart);
-    return { draw, place: el('div', { class: 'iterations' }, el('div', { class: 'tools' },
+    /* The first iteration after warm-up of both begins at the same place. */
+    function alignFirst() {
+      series = source.series.find((one) => P.baselineSeries(one)) || series;
+      theirs = P.baselineSeries(series);
+      const row = theirs && (series.rows.find((one) => one[VERDICT] !== WARM_UP) || series.rows[0]), other = row && counterpart({ row });
+      if (other) timeline.align(row[START], other[START]);
+      choose.value = source.series.indexOf(series);
+      next.hidden = !series.slow;
+    }
+    return { draw, alignFirst, place: el('div', { class: 'iterations' }, el('div', { class: 'tools' },
       el('label', source.series.length > 1 ? { for: choose.id } : null, 'Iterations'), source.series.length > 1 ? choose : null, next,
       button('Slowest', 'Zoom to the slowest iteration', slowest)), chart, legend, told) };
   };

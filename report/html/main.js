@@ -8,7 +8,7 @@
   }
 
   const later = []; /* of sections that are finished after the others */
-  [['overview', 'overview'], ['trust', 'trust'], ['tables', 'part-kernels'], ['memory', 'part-memory'], ['roofline', 'part-roofline'],
+  [['overview', 'overview'], ['trust', 'trust'], ['tables', 'part-kernels'], ['memory', 'part-memory'], ['roofline', 'part-roofline'], ['comparison', 'part-kernels'],
     ['timeline', 'timeline'], ['flame', 'flame'], ['finish', 'foot'], ['theme', 'contents']].forEach(([step, place]) => {
     try {
       const promise = P[step]();

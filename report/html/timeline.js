@@ -53,11 +53,12 @@
     /* Once the view stands still: what is in it, in words and in the address. */
     function settle() {
       const w = P.within(model, view.from, view.to, true);
-      const words = w.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')');
-      const busy = w.devices.map((d) => d.label + ' busy ' + f.percent(Math.min(1, d.union / w.recorded)));
+      const words = (of) => of.kinds.map((k) => P.kinds(k.count, k.kind) + ' (' + f.duration(k.ns) + ')')
+        .concat(of.devices.map((d) => d.label + ' busy ' + f.percent(Math.min(1, d.union / of.recorded)))).join(', ') || 'nothing';
       const missing = w.to - w.from - w.recorded;
       inView.textContent = 'In view, ' + f.duration(w.to - w.from) + (missing > 0 ? ', ' + f.duration(missing) + ' of it not recorded: ' : ': ')
-        + (words.concat(busy).join(', ') || 'nothing') + '.';
+        + words(w) + '.';
+      if (model.baselineRows.length) inView.textContent += ' Baseline: ' + words(P.within(model, view.from, view.to, true, true)) + '.';
       if (rows.findEmpty(view, fullHeight > roomFor())) arrange();
       if (rows.empty.size) inView.textContent += ' ' + P.plural(rows.empty.size, 'row') + ' without events here folded.';
       events.refresh();
@@ -74,6 +75,13 @@
       t.redraw();
     };
     t.everything = () => t.show(model.begin, model.end);
+    /* Moves the baseline: its moment `theirs` is at `ours` of this run. */
+    t.align = function (ours, theirs) {
+      if (!model.baselineRows.length || ours - theirs === model.offset) return;
+      model.align(ours - theirs);
+      map.renew();
+      t.redraw();
+    };
 
     t.zoom = function (factor, at) {
       const selected = view.selected >= 0 && e.start[view.selected];
@@ -440,6 +448,9 @@
       t.search(text);
     };
     tellMarks();
+    iterations.alignFirst();
+    view.from = model.begin;
+    view.to = model.end;
     t.showLines(false);
     t.select(-1);
     moved = false;
@@ -448,11 +459,17 @@
 
   /* ---- the section ------------------------------------------------------------------------ */
 
-  function introduce(place, source) {
-    const total = source.counts.reduce((a, b) => a + b, 0);
+  const totalOf = (source) => source.counts.reduce((a, b) => a + b, 0);
+  function countWords(source) {
     const words = source.counts.map((n, k) => (n ? P.kinds(n, source.kinds[k]) : null)).filter(Boolean);
-    place.append(el('p', { class: 'faint', id: 'timeline-counts' },
-      total ? P.plural(total, 'event') + ': ' + words.join(', ') + '.' : 'No events.'));
+    return totalOf(source) ? P.plural(totalOf(source), 'event') + ': ' + words.join(', ') + '.' : 'No events.';
+  }
+
+  function introduce(place, source) {
+    const total = totalOf(source), baseline = P.data.baseline_timeline;
+    place.append(el('p', { class: 'faint', id: 'timeline-counts' }, countWords(source) + (baseline ? ' Baseline: ' + countWords(baseline) : '')));
+    if (baseline && baseline.merge_ns)
+      place.append(el('p', { class: 'warning' }, 'Of the baseline neighbours that fit within ' + f.duration(baseline.merge_ns) + ' are drawn as one block.'));
     if (source.not_started)
       place.append(el('p', { class: 'faint' }, P.plural(source.not_started, 'event') +
         ' never seen to start, so without a place here.'));
@@ -480,9 +497,14 @@
     place.append(wait);
     await new Promise((resolve) => { setTimeout(resolve, 0); }); /* the rest of the page first */
     try {
-      const model = P.Model(source, await P.unpack(text.textContent));
+      let run = P.readTimeline(source, await P.unpack(text.textContent));
       text.remove(); /* its megabytes */
-      P.timelineView = Timeline(place, model);
+      if (P.data.baseline_timeline && P.data.baseline_timeline.shown) {
+        const other = P.section('baseline-events');
+        run = P.joinTimelines(run, P.readTimeline(P.data.baseline_timeline, await P.unpack(other.textContent)));
+        other.remove();
+      }
+      P.timelineView = Timeline(place, P.Model(run));
     } finally {
       wait.remove();
       P.timelineStarted(P.timelineView || null);

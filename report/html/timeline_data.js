@@ -61,9 +61,24 @@
     }
   }
 
+  /* All rows in the order of their events; each track has its own again. */
+  function makeRows(tracks) {
+    const rows = [];
+    let first = 0;
+    tracks.forEach((track, t) => {
+      track.rows = track.rows.map((n, r) => {
+        const row = { t, r, first, n };
+        first += n;
+        rows.push(row);
+        return row;
+      });
+    });
+    return rows;
+  }
+
   /* Typed arrays of all events. An event's number is its place in them; those of a row, {first, n}, do
    * not overlap and stand in order of time. */
-  P.readEvents = function (packed, rows, begin) {
+  function readEvents(packed, rows, begin) {
     const n = rows.reduce((sum, row) => sum + row.n, 0), readers = {};
     let at = packed.at;
     Object.entries(packed.head.columns).forEach(([name, length]) => {
@@ -84,6 +99,13 @@
     if (readers.stack) e.stack = fill(new Uint32Array(n), readers.stack);
     e.lines = readLines(packed.head.lines, Reader(packed.bytes, at));
     return e;
+  }
+
+  /* All of a run's timeline: `source` as the page has it at once, `packed` as unpacked. */
+  P.readTimeline = function (source, packed) {
+    const rows = makeRows(packed.head.tracks);
+    return { head: packed.head, kinds: source.kinds, rows, events: readEvents(packed, rows, source.begin_ns), begin: source.begin_ns,
+      end: Math.max(source.end_ns, source.begin_ns + 1), merge: source.merge_ns };
   };
 
   /* Step lines: from time[i] on it is value[i], peak[i] at most until the next; NaN = not known. */

@@ -39,7 +39,7 @@
     const e = model.event(i), other = model.other(i);
     const parts = [P.kindWord(e.kind)];
     if (e.count > 1) parts[0] = P.plural(e.count, 'event') + ' merged, busy for ' + f.duration(e.busy) + ', longest named';
-    parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start, 1));
+    parts.push(e.duration < 0 ? 'no end seen' : lasting(e.duration), 'from ' + P.moment(e.start - (e.track.baseline ? model.offset : 0), 1) + (e.track.baseline ? ' of the baseline' : ''));
     if (e.count === 1) parts.push(...particulars(model, e));
     if (other >= 0) {
       const o = model.event(other), device = e.track.lane === 'stream' ? e : o, call = device === e ? o : e;

@@ -29,7 +29,7 @@
       const track = model.tracks[t], folded = rows.folded.has(track.process);
       if (model.processes > 1 && track.process !== process) {
         process = track.process;
-        groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + ' process ' + track.pid + '  ' + (track.command || '') });
+        groups.push({ y, process, text: (folded ? '\u25b8' : '\u25be') + (model.own === model.n ? '' : track.baseline ? ' baseline:' : ' this run:') + ' process ' + track.pid + '  ' + (track.command || '') });
         y += GROUP;
       }
       if (folded || rows.hidden.has(t) || rows.empty.has(t)) return;
@@ -219,7 +219,7 @@
       model.tracks.forEach((track, t) => {
         const y = RULER + plan.places[t] - view.top, focus = view.track === t;
         if (y > height || y + track.rows.length * plan.high[t] < RULER) return;
-        label((focus ? '\u25b8 ' : '  ') + P.visible(track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
+        label((focus ? '\u25b8 ' : '  ') + P.visible(track.baseline ? track.label.replace('baseline ', '') : track.label), y + ROW / 2 - 0.5, focus ? colours.focus : colours.text);
       });
       plan.lines.forEach(({ line, y: top }) => {
         const y = RULER + top - view.top;

@@ -8,7 +8,7 @@
   function density(model, width) {
     const e = model.events, scale = width / (model.end - model.begin), device = model.tracks.some((track) => track.lane === 'stream');
     const sums = LANES.map(() => new Float64Array(width));
-    model.rows.filter((row) => model.tracks[row.t].lane === (device ? 'stream' : 'calls')).forEach((row) => {
+    model.ownRows.filter((row) => model.tracks[row.t].lane === (device ? 'stream' : 'calls')).forEach((row) => {
       for (let i = row.first; i < row.first + row.n; i++) {
         const family = model.family(i), lane = LANES.indexOf(family.startsWith('kernel') ? 'kernel' : family);
         if (lane < 0) continue;
@@ -64,6 +64,13 @@
       context.fillText('whole run', 8, HIGH / 2, left - 12);
     }
 
+    /* The axis has changed. */
+    function renew() {
+      if (!width) return;
+      sums = density(model, width - timeline.draw.gutter);
+      paint();
+    }
+
     function resize(wide) {
       const ratio = window.devicePixelRatio || 1;
       if (!wide || wide === width) return draw();
@@ -73,8 +80,7 @@
       canvas.style.width = wide + 'px';
       canvas.style.height = HIGH + 'px';
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      sums = density(model, wide - timeline.draw.gutter);
-      paint();
+      renew();
       return draw();
     }
 
@@ -92,6 +98,6 @@
       if (width) paint();
       draw();
     });
-    return { canvas, draw, resize };
+    return { canvas, draw, resize, renew };
   };
 })(window.perfkit);

@@ -5,21 +5,6 @@
   'use strict';
   const BLOCK = 64;
 
-  /* All rows in the order of their events; each track has its own again. */
-  function makeRows(tracks) {
-    const rows = [];
-    let first = 0;
-    tracks.forEach((track, t) => {
-      track.rows = track.rows.map((n, r) => {
-        const row = { t, r, first, n };
-        first += n;
-        rows.push(row);
-        return row;
-      });
-    });
-    return rows;
-  }
-
   /* Of every BLOCK events, and of every BLOCK of these, the one that lasts longest. */
   function longestBlocks(start, end) {
     const lasts = (i) => end[i] - start[i];
@@ -53,11 +38,12 @@
     return sums;
   }
 
-  P.Model = function (source, packed) {
-    const head = packed.head, rows = makeRows(head.tracks);
-    const e = P.readEvents(packed, rows, source.begin_ns), start = e.start, end = e.end;
-    const model = { begin: source.begin_ns, end: Math.max(source.end_ns, source.begin_ns + 1),
-      names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: source.kinds, merge: source.merge_ns,
+  /* Of one run as P.readTimeline gives it, or of two (P.joinTimelines): what counts and sums is of this run, `own...`, unless said otherwise. */
+  P.Model = function (run) {
+    const { head, rows, events: e } = run, start = e.start, end = e.end, own = run.baseline ? run.own : e.n;
+    const model = { begin: run.begin, end: run.end, own, ownRows: rows.filter((row) => row.first < own || !head.tracks[row.t].baseline),
+      baselineRows: rows.filter((row) => head.tracks[row.t].baseline), offset: 0,
+      names: head.names.map((name) => name || '(empty)'), labels: head.names.map((name) => P.short(name || '(empty)').slice(0, 400)), kinds: run.kinds, merge: run.merge,
       configs: head.configs, tracks: head.tracks, rows, events: e, n: e.n, lines: e.lines,
       unrecorded: head.unrecorded.slice().sort((a, b) => a[0] - b[0]),
       longest: longestBlocks(start, end), busy: sumBusy(e) };
@@ -129,7 +115,7 @@
     /* Events by kind, merged ones counted one by one: what must equal the capture. */
     model.countByKind = function (track) {
       const sums = {};
-      (track ? track.rows : rows).forEach((row) => {
+      (track ? track.rows : model.ownRows).forEach((row) => {
         for (let i = row.first; i < row.first + row.n; i++) {
           const kind = model.kindOf(i);
           sums[kind] = (sums[kind] || 0) + model.countOf(i);
@@ -155,11 +141,11 @@
       return out;
     }
 
-    /* Events for which `wanted` holds: by number, and in order of time. */
-    model.pick = function (wanted) {
+    /* Events for which `wanted` holds: by number, and in order of time. `both`: of the baseline too. */
+    model.pick = function (wanted, both) {
       const numbers = new Uint32Array(e.n), lists = [];
       let n = 0;
-      rows.forEach((row) => {
+      (both ? rows : model.ownRows).forEach((row) => {
         const first = n;
         for (let i = row.first; i < row.first + row.n; i++) if (wanted(i)) numbers[n++] = i;
         if (n > first) lists.push(numbers.subarray(first, n));
@@ -170,7 +156,20 @@
     /* Those whose name holds `text`. */
     model.search = function (text) {
       const wanted = text.toLowerCase(), hit = model.names.map((name) => name.toLowerCase().includes(wanted));
-      return model.pick((i) => hit[e.name[i]]);
+      return model.pick((i) => hit[e.name[i]], true);
+    };
+
+    /* Moves the baseline so that its moment 0 is at `offset` of this run. */
+    model.align = function (offset) {
+      const by = offset - model.offset;
+      for (let i = own; i < e.n; i++) {
+        start[i] += by;
+        end[i] += by;
+      }
+      model.lines.forEach((line) => { if (line.baseline) line.time.forEach((time, k) => { line.time[k] = time + by; }); });
+      model.offset = offset;
+      model.begin = Math.min(run.begin, run.baseline.begin + offset);
+      model.end = Math.max(run.end, run.baseline.end + offset);
     };
     return model;
   };

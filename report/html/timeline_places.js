@@ -20,7 +20,7 @@
     let best = -1;
     const fits = (track) => ids.every((key) => (key === 'stream' && at.thread || key === 'thread' && at.stream
       ? (track.lane === 'stream' ? track.stream === at.stream : track.thread === at.thread) : track[key] === at[key]));
-    model.rows.filter((row) => fits(model.tracks[row.t])).forEach((row) => {
+    model.ownRows.filter((row) => fits(model.tracks[row.t])).forEach((row) => {
       const near = model.bisect(row.first, row.first + row.n, (i) => e.start[i] >= at.start);
       for (let i = Math.max(row.first, near - 1); i < Math.min(row.first + row.n, near + 2); i++) {
         if (at.name && model.names[e.name[i]] !== at.name) continue;
@@ -49,7 +49,7 @@
 
   /* The events that are instances of `at`: of these kinds, of this name (or other), whose name begins with the word `prefix`,
    * of so many bytes [low, high), with this shape of grid and block, on this device, stream or thread, launched by this call,
-   * within ranges of these names, called from these functions. What is not given is not asked. */
+   * within ranges of these names, called from these functions; both: those of the baseline too. What is not given is not asked. */
   function pickInstances(model, at) {
     const e = model.events, wanted = [at.name, at.other].map((name) => (name === '' ? '(empty)' : name));
     const named = model.names.map((name) => ('prefix' in at ? (name + ' ').startsWith(at.prefix + ' ') : !('name' in at) || wanted.includes(name)));
@@ -69,7 +69,7 @@
         return stacks.get(key);
       });
     }
-    return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)));
+    return model.pick((i) => kinds[e.kind[i]] && named[e.name[i]] && tests.every((test) => test(i)), at.both);
   }
 
   const DEVICE = ['kernel', 'copy', 'fill'], CALLS = ['call', 'wait'];
@@ -98,12 +98,13 @@
     host_threads: (at) => ({ thread: at('id') }), threads: (at) => ({ thread: at('id') }), streams: (at) => ({ stream: at('id') }),
   };
 
+  /* Marks the instances of a row of the table of this name, `at` gives its values; both: those of the baseline too. */
+  P.markRow = (table, at, words, both) => window.perfkit_timeline.mark(Object.assign({ words, both }, TABLES[table](at)));
+
   /* Of a table's row what leads to its place, null where nothing does: a function. */
   P.placeOf = function (table, index) {
-    const what = TABLES[table.name];
-    if (!what || !P.data.timeline.shown) return null;
-    return (row) => () => window.perfkit_timeline.mark(Object.assign({ words: String(row[index.name] || row[index.where] || '(empty)') },
-      what((key) => row[index[key]])));
+    if (!TABLES[table.name] || !P.data.timeline.shown) return null;
+    return (row) => () => P.markRow(table.name, (key) => row[index[key]], String(row[index.name] || row[index.where] || '(empty)'));
   };
 
   const FRAME_KINDS = { kernel: ['kernel'], transfer: ['copy'], memset: ['fill'], api: CALLS, range: ['range', 'mark'], frame: DEVICE };

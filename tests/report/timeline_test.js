@@ -356,6 +356,56 @@ const tests = {
     assert.ok(ranks[1].startsWith('11 iterations of step, rank 2, median 10.0 ms (dashed), none slow'), ranks[1]);
   },
 
+  async 'two captures on one axis, aligned by iteration'(browser) {
+    const path = (name) => report(name).url.slice(7).replace('.html', '.sqlite');
+    const before = report('normal+later').json, { url, json } = report('normal', 'baseline=' + path('normal+later'));
+    await load(browser, url);
+    const dom = await browser.run(`const t = perfkit.timelineView, m = t.model, e = m.events, strip = document.getElementById('iterations-strip');
+      const press = (key) => strip.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })), table = (k) => [...document.querySelectorAll(k)];
+      const begins = () => ['step', 'old/step'].map((name) => m.pick((i) => m.names[e.name[i]] === name, true).found.map((i) => e.start[i])[1]);
+      const result = { sum: m.countByKind(), n: m.n, own: m.own, base: m.baselineRows.reduce((n, row) => n + row.n, 0), offset: m.offset, begins: begins(),
+        softmax: m.search('softmax').found.length, told: document.getElementById('iterations-told').textContent };
+      m.align(0);
+      press('Home'); press('Enter'); result.again = m.offset;
+      return (async () => {
+        document.querySelector('#kernels-table button.locate').click();
+        await new Promise((done) => setTimeout(done, 0));
+        result.mine = t.view.marks.found.every((i) => i < m.own);
+        result.rows = table('#both-table tbody tr').map((row) => row.textContent);
+        table('#both-table button.locate')[0].click();
+        await new Promise((done) => setTimeout(done, 0));
+        result.marked = t.view.marks.found.length;
+        t.select(m.n - 1);
+        result.details = document.getElementById('timeline-details').textContent;
+        t.everything();
+        await new Promise((done) => setTimeout(done, 400));
+        return Object.assign(result, { inView: document.getElementById('timeline-in-view').textContent, groups: t.draw.plan.groups.map((one) => one.text) });
+      })();`);
+    assert.deepStrictEqual(dom.sum, { kernel: 160, copy: 50, fill: 40, call: 253, wait: 40, range: 161, mark: 1 });
+    assert.deepStrictEqual([dom.n, dom.own, dom.base], [1408, 705, 703], 'a kernel less, and its call');
+    assert.deepStrictEqual([dom.offset, dom.again, dom.softmax], [-3000000, -3000000, 79]);
+    assert.strictEqual(dom.begins[0], dom.begins[1]);
+    assert.ok(dom.told.includes('baseline: 39 iterations, median 1.25 ms'), dom.told);
+    assert.ok(dom.mine);
+    const total = (rows) => rows.find((row) => row.name === 'softmax').total_ns, lost = total(json.kernels.rows) - total(before.kernels.rows);
+    assert.ok(lost > 35000 && dom.rows[0].startsWith('+' + (lost / 1000).toFixed(1) + ' us') && dom.rows[0].endsWith('softmax'), dom.rows[0]);
+    assert.strictEqual(dom.marked, 79);
+    assert.ok(dom.details.includes(' of the baseline') && dom.details.includes('baseline thread 4250'), dom.details);
+    assert.ok(/160 kernels .* Baseline: 159 kernels /.test(dom.inView), dom.inView);
+    assert.ok(dom.groups[0].includes('this run: process 4242') && dom.groups[1].includes('baseline: process 4242'), String(dom.groups));
+    assert.ok(await browser.run('return document.documentElement.scrollWidth <= window.innerWidth'));
+    await isQuiet(browser, url);
+    const strange = report('normal', 'baseline=' + path('normal+steps'));
+    await load(browser, strange.url);
+    assert.deepStrictEqual(await browser.run(`const m = perfkit.timelineView.model, found = m.search('<b onload').found.length;
+      document.getElementById('comparison-of').selectedIndex = document.getElementById('comparison-of').options.length - 1;
+      document.getElementById('comparison-of').dispatchEvent(new Event('change'));
+      const names = [...document.querySelectorAll('#both-table td.name')].map((cell) => cell.textContent);
+      return [m.offset, found, names.includes('<b onload=1>step</b>'), document.querySelectorAll('b[onload]').length, document.scripts.length]`),
+    [0, 16000, true, 0, 2]);
+    await isQuiet(browser, strange.url);
+  },
+
   async 'the events in view are a table'(browser) {
     const { url } = report('normal');
     await load(browser, url);
