@@ -211,14 +211,15 @@ struct prof_finding {
      * measured, or no such time is in the bound. */
     int64_t net_min_ns, net_max_ns;
     const struct prof_rule_page *same_cause; /* the finding that was given more than half of the
-                                                time that this one is about; NULL = none */
+                                                time that this one is about, or that says why what
+                                                this one names no cause of; NULL = none */
     int64_t whatif_ns; /* what a replay of the calls and operations without this fault, and with all
                           others, saves: may be more than the bound. PROF_UNKNOWN = not replayed, or
                           the replay does not reproduce what was measured within 2 % */
     int64_t bytes;     /* findings about memory; PROF_UNKNOWN otherwise */
     /* What the severity goes by, times the confidence: the part of bound_ns that is not due to
-     * single iterations, nor (in the middle of net_min_ns and net_max_ns) to recording, and of
-     * what time of the phase, that of single iterations left out.
+     * single iterations, nor likely to recording (none that the device waits for the host, where
+     * recording may have made all of it), and of what time of the phase, likewise.
      * PROF_UNKNOWN likewise. */
     int64_t typical_ns, typical_phase_ns;
     /* Of all phases in which the rule found something. Their rows stand together, the worst phase's

@@ -19,12 +19,6 @@ static const struct prof_rule *const families[] = {
     prof_rules_memory,
 };
 
-/* Limits of the severities, see severity_over_phases: expected to save 20 % of the phases' time and
- * 5 % of the run is critical, 5 % and 1 % a warning. What saves at most 1 % is not reported. */
-#define CRITICAL 0.20
-#define WARNING 0.05
-#define INFO 0.01
-
 /* Confidence up to which a finding is a hint. */
 #define HINT 0.2
 
@@ -154,19 +148,13 @@ static bool replay_all(struct prof_judge *judge)
     return ok;
 }
 
-/* Of rules that report kernels one by one: the same one? */
-static int compare_subjects(const struct prof_finding *a, const struct prof_finding *b)
-{
-    return prof_compare_texts(a->subject, b->subject);
-}
-
 /* What the rule was seen to cost another device in the same phase; NULL = nothing yet. */
 static struct prof_finding *told_of_another(const struct prof_findings *result,
                                             const struct prof_finding *finding)
 {
     for (size_t i = 0; finding->devices && i < result->count; i++) {
         if (result->rows[i].rule == finding->rule && result->rows[i].phase == finding->phase &&
-            compare_subjects(&result->rows[i], finding) == 0)
+            prof_compare_subjects(&result->rows[i], finding) == 0)
             return &result->rows[i];
     }
     return NULL;
@@ -235,27 +223,59 @@ static void price(struct prof_draft *draft, int64_t paid, const struct prof_fact
     finding->typical_phase_ns = typical_time(device, prof_facts_window_ns(f));
 }
 
+/* The part of a device's waiting for the host that recording made at least and at most, 0..1. */
+struct made {
+    double least, most;
+    double all_ns; /* that waiting */
+};
+
+static struct made made_by_recording(const struct prof_device_facts *device,
+                                     const struct prof_recorded *recorded)
+{
+    struct made made = {0};
+    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
+        made.all_ns += (double)device->slice_ns[i];
+    if (made.all_ns > 0) {
+        made.least = fmin(recorded->least_ns / made.all_ns, 1);
+        made.most = fmin(recorded->most_ns / made.all_ns, 1);
+    }
+    return made;
+}
+
 /* What the recording overhead leaves of a bound; see prof_finding.net_min_ns. Which part of the
  * payment the bound leaves out, where it is less, is not known. */
-static void set_net_bound(struct prof_draft *draft, struct payment payment,
-                          const struct prof_facts *f)
+static void set_net_bound(struct prof_finding *finding, struct payment payment,
+                          const struct made *made)
 {
-    struct prof_finding *finding = &draft->finding;
-    const struct prof_overhead *overhead = &f->phase->overhead;
-    double all = 0, window = (double)prof_facts_window_ns(f);
     int64_t bound = finding->bound_ns, busy = payment.paid - payment.waiting;
     int64_t own = least_of(payment.waiting, bound), own_least = bound > busy ? bound - busy : 0;
-    for (int i = PROF_SLICE_SYNC; i <= PROF_SLICE_HOST; i++)
-        all += (double)f->devices.data[draft->device].slice_ns[i];
-    if (overhead->source == PROF_OVERHEAD_UNKNOWN || own <= 0)
+    if (own <= 0)
         return;
-    double least = fmin(fmax(window * (1 - 1 / overhead->low), 0), all);
-    double most = fmin(fmax(window * (1 - 1 / overhead->high), 0), all);
-    finding->net_min_ns = bound - (int64_t)fmin((double)own, most);
-    finding->net_max_ns = bound - (int64_t)fmax(least - (all - (double)own_least), 0);
-    /* The severity is that of the program, not of its recording: the middle of what is possible. */
-    double net = 0.5 * ((double)finding->net_min_ns + (double)finding->net_max_ns);
-    finding->typical_ns = (int64_t)((double)finding->typical_ns * net / (double)bound);
+    finding->net_min_ns = bound - (int64_t)fmin((double)own, made->most * made->all_ns);
+    finding->net_max_ns =
+        bound - (int64_t)fmax(made->least * made->all_ns - (made->all_ns - (double)own_least), 0);
+}
+
+#define ALL_OF_IT 0.99
+
+/* The severity is that of the program, not of its recording: it leaves out the part of the waiting
+ * that recording is likely to have made, and all of it where it may have made all. */
+static void leave_recording_out(struct prof_draft *draft, struct payment payment,
+                                const struct made *made)
+{
+    struct prof_finding *finding = &draft->finding;
+    int64_t bound = finding->bound_ns, own = least_of(payment.waiting, bound);
+    bool all = made->most >= ALL_OF_IT;
+    if (own <= 0 || made->most <= 0)
+        return;
+    double part = all ? 1 : 0.5 * (made->least + made->most);
+    double left = 1 - part * (double)own / (double)bound;
+    double phase = fmax((double)finding->typical_phase_ns - part * made->all_ns, 1);
+    finding->typical_ns = (int64_t)((double)finding->typical_ns * left);
+    if (!all)
+        finding->typical_phase_ns = (int64_t)fmax(phase, (double)finding->typical_ns);
+    else if (2 * own > bound)
+        prof_say(draft, " Recording may have made all of that time.");
 }
 
 /* What a phase has to do with a rule may be too little to be reported by itself: see choose_rows.
@@ -265,7 +285,10 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
     const struct prof_facts *f = judge->facts;
     int64_t wall = prof_facts_window_ns(f), typical = 0;
     struct purse purse;
-    bool ok = open_purse(&purse, f);
+    struct prof_recorded *recorded = calloc(f->devices.count + 1, sizeof *recorded);
+    bool ok = open_purse(&purse, f) && recorded;
+    for (uint32_t d = 0; ok && d < f->devices.count; d++)
+        ok = prof_recorded_on(judge, d, &recorded[d]);
     struct prof_finding *rows =
         realloc(result->rows, (result->count + judge->drafts.count + 1) * sizeof *result->rows);
     result->rows = rows ? rows : result->rows;
@@ -289,7 +312,11 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
         } else {
             struct payment payment = pay(draft, &purse);
             price(draft, payment.paid, f, wall + (other ? other->bound_ns : 0));
-            set_net_bound(draft, payment, f);
+            struct made made =
+                made_by_recording(&f->devices.data[draft->device], &recorded[draft->device]);
+            if (f->phase->overhead.source != PROF_OVERHEAD_UNKNOWN)
+                set_net_bound(finding, payment, &made);
+            leave_recording_out(draft, payment, &made);
             if (finding->confidence <= HINT ||
                 (finding->names_no_cause && finding->bound_ns < finding->alone_ns / 2))
                 draft->most = PROF_SEVERITY_INFO;
@@ -309,124 +336,10 @@ static bool publish(struct prof_judge *judge, struct prof_findings *result)
             typical = one;
     }
     result->typical_ns += typical;
+    free(recorded);
     close_purse(&purse);
     return ok;
 }
-
-/* ---- a rule over the phases ------------------------------------------------------------------ */
-
-static bool is_priced(const struct prof_finding *finding)
-{
-    return finding->bound_ns != PROF_UNKNOWN;
-}
-
-static bool is_same_rule(const struct prof_finding *a, const struct prof_finding *b)
-{
-    return is_priced(a) && is_priced(b) && a->rule == b->rule && a->hint == b->hint &&
-           compare_subjects(a, b) == 0;
-}
-
-static double share_of(int64_t ns, int64_t of)
-{
-    return of > 0 ? (double)ns / (double)of : 0;
-}
-
-/* How severe a rule's rows `first` to `end` are together: by what they are expected to save (bound
- * x confidence) of the run, and of each phase's own time, averaged with what each saves as its
- * weight. A phase that comes to the other side of a limit in another run changes that little. */
-static enum prof_severity severity_over_phases(const struct prof_findings *result, size_t first,
-                                               size_t end)
-{
-    double sum = 0, weighted = 0;
-    for (size_t i = first; i < end && !result->rows[i].hint; i++) {
-        const struct prof_finding *row = &result->rows[i];
-        double expected = (double)row->typical_ns * row->confidence;
-        sum += expected;
-        weighted += expected * row->confidence * share_of(row->typical_ns, row->typical_phase_ns);
-    }
-    double of_run = result->typical_ns > 0 ? sum / (double)result->typical_ns : 0;
-    double of_phases = sum > 0 ? weighted / sum : 0;
-    if (of_phases >= CRITICAL && of_run >= WARNING)
-        return PROF_SEVERITY_CRITICAL;
-    return of_phases >= WARNING && of_run >= INFO ? PROF_SEVERITY_WARNING : PROF_SEVERITY_INFO;
-}
-
-PROF_ORDER(by_rule, struct prof_finding, strcmp(x->rule->id, y->rule->id), PROF_ASCENDING(hint),
-           compare_subjects(x, y), PROF_DESCENDING(typical_ns), PROF_DESCENDING(bound_ns),
-           PROF_ASCENDING(phase))
-
-/* The rows of a rule become those of its worst phase and of others that are something to the run by
- * themselves; none, where all of them together are not, neither as recorded nor typically. */
-static size_t choose_rows_of(struct prof_findings *result, size_t first, size_t end, size_t kept,
-                             int64_t window)
-{
-    struct prof_finding *rows = result->rows;
-    int64_t bound = 0, price = 0, typical = 0;
-    for (size_t i = first; i < end; i++) {
-        bound += rows[i].bound_ns;
-        price += rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
-        typical += rows[i].typical_ns;
-    }
-    if (share_of(price, window) < INFO && share_of(typical, result->typical_ns) < INFO)
-        return kept;
-    enum prof_severity severity = severity_over_phases(result, first, end);
-    severity = severity < rows[first].severity ? severity : rows[first].severity;
-    double confidence = rows[first].confidence;
-    for (size_t i = first; i < end; i++) {
-        int64_t own = rows[i].hint ? rows[i].alone_ns : rows[i].bound_ns;
-        if (i > first && share_of(own, window) < INFO)
-            continue;
-        rows[kept] = rows[i];
-        rows[kept].severity = severity;
-        rows[kept].rule_bound_ns = bound;
-        rows[kept].rule_confidence = confidence;
-        rows[kept++].phases = end - first;
-    }
-    return kept;
-}
-
-static void choose_rows(struct prof_findings *result, int64_t window)
-{
-    size_t kept = 0, end;
-    if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, by_rule);
-    for (size_t first = 0; first < result->count; first = end) {
-        for (end = first + 1;
-             end < result->count && is_same_rule(&result->rows[first], &result->rows[end]); end++)
-            ;
-        if (is_priced(&result->rows[first]))
-            kept = choose_rows_of(result, first, end, kept, window);
-        else
-            result->rows[kept++] = result->rows[first];
-    }
-    result->count = kept;
-}
-
-/* One that was given less than half of what it claims is the same fault seen from another side: no
- * more than information, where the one that has its time is more. One that still saves more than
- * that one is a fault of its own. */
-static void combine_rows(struct prof_findings *result)
-{
-    for (size_t i = 0; i < result->count; i++) {
-        struct prof_finding *row = &result->rows[i];
-        for (size_t k = 0; k < result->count && row->same_cause; k++) {
-            const struct prof_finding *other = &result->rows[k];
-            if (other->rule == row->same_cause && !other->same_cause &&
-                other->severity >= row->severity && other->rule_bound_ns >= row->rule_bound_ns)
-                row->severity = PROF_SEVERITY_INFO;
-        }
-    }
-}
-
-/* What can be expected: a bound that is hardly ever reached stands behind one that is. */
-static double expected_ns(const struct prof_finding *finding)
-{
-    return is_priced(finding) ? (double)finding->rule_bound_ns * finding->rule_confidence : 0;
-}
-
-PROF_ORDER(worst_finding_first, struct prof_finding, PROF_DESCENDING(severity),
-           PROF_ASCENDING(hint), PROF_ASCENDING(names_no_cause),
-           PROF_COMPARE(expected_ns(y), expected_ns(x)), by_rule(x, y))
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
@@ -520,6 +433,15 @@ static enum prof_status judge_phases(struct prof_judge *judge, struct prof_findi
     return status;
 }
 
+static enum prof_status look_for_stacks(struct prof_judge *judge, struct prof_capture *capture,
+                                        struct prof_error *err)
+{
+    sqlite3_stmt *row;
+    PROF_TRY(prof_query(capture, "SELECT EXISTS(SELECT 1 FROM stack)", &row, err));
+    judge->has_stacks = prof_row(row) && sqlite3_column_int(row, 0);
+    return prof_query_end(capture, row, err);
+}
+
 enum prof_status prof_judge_facts(struct prof_capture *capture, const struct prof_filter *filter,
                                   const struct prof_facts *facts, struct prof_findings *result,
                                   struct prof_error *err)
@@ -544,14 +466,13 @@ enum prof_status prof_judge_facts(struct prof_capture *capture, const struct pro
         status = prof_memory_profile_of(facts, filter, &memory, err);
     if (!status)
         status = prof_stalls(capture, filter, &stalls, err);
+    if (!status)
+        status = look_for_stacks(&judge, capture, err);
     if (!status && !prof_index_roofs(&judge))
         status = prof_out_of_memory(err);
     if (!status)
         status = judge_phases(&judge, result, err);
-    choose_rows(result, facts->phases.time_ns);
-    combine_rows(result);
-    if (result->count)
-        qsort(result->rows, result->count, sizeof *result->rows, worst_finding_first);
+    prof_order_findings(result, facts->phases.time_ns);
     result->abstentions = judge.abstentions.data;
     result->abstention_count = judge.abstentions.count;
     free_drafts(&judge);

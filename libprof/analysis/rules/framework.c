@@ -41,6 +41,7 @@ static const struct remedy {
 /* What a remedy is about, within the phase. */
 struct use {
     int64_t operations, ranges, host_ns;
+    uint32_t thread; /* of the last operation */
 };
 
 /* By number of a text of the ranges, 1 + the remedy; NULL = there is none for any of them. */
@@ -85,9 +86,10 @@ static const struct prof_range_node *find_remedy_range(struct prof_range_index *
     return NULL;
 }
 
-/* Of the operations that findings of this kind count, who makes them. */
-static int64_t sum_operations(const struct prof_judge *judge, const unsigned char *of_text,
-                              enum prof_advice what, struct use *uses)
+/* Of the operations that findings of this kind count, who makes them. `all`: their number by
+ * thread: what autograd launches for them on its own thread is in no range of theirs. */
+static void sum_operations(struct prof_judge *judge, const unsigned char *of_text,
+                           enum prof_advice what, struct use *uses, struct prof_map *all)
 {
     const struct prof_facts *f = judge->facts;
     /* Searching moves a lane's hint only: the index stays what it is. */
@@ -96,7 +98,6 @@ static int64_t sum_operations(const struct prof_judge *judge, const unsigned cha
     struct prof_op_walk walk = {0};
     const struct prof_op *op;
     enum prof_op_kind kind;
-    int64_t all = 0;
     while ((op = prof_facts_next(f, &walk, &kind))) {
         const struct prof_shape *shape = &f->shapes.data[op->shape];
         bool counts =
@@ -104,18 +105,19 @@ static int64_t sum_operations(const struct prof_judge *judge, const unsigned cha
         if (!counts || shape->device != judge->device_index || op->call == PROF_UNKNOWN ||
             !prof_facts_called(f, op->call))
             continue;
-        all++;
+        const uint64_t *before = prof_map_get(all, op->thread);
+        judge->failed |= !prof_map_put(all, op->thread, before ? *before + 1 : 1);
         const struct prof_range_node *node =
             find_remedy_range(ranges, of_text, what, op->thread, op->call);
         if (!node)
             continue;
         struct use *use = &uses[of_text[node->group] - 1];
         use->operations++;
+        use->thread = op->thread;
         if (node != last)
             add_range(use, node);
         last = node;
     }
-    return all;
 }
 
 static void sum_host(const struct prof_facts *f, const unsigned char *of_text, struct use *uses)
@@ -156,6 +158,7 @@ static void advise(struct prof_judge *judge, struct prof_draft *draft, const str
     }
     if (part < MAIN_PART)
         return;
+    draft->finding.names_no_cause = false;
     prof_numbers(draft, {"operator_share", part});
     prof_say(draft, " {operator_share} of %s of %s: %s.",
              remedy->what == PROF_ADVICE_LAUNCHES ? "the launches are"
@@ -172,18 +175,21 @@ bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_a
     struct use uses[REMEDIES] = {0};
     unsigned char *of_text = find_remedies(f);
     size_t best = REMEDIES;
-    int64_t all = 0;
+    struct prof_map all = {0};
     if (!of_text)
         return false;
     if (what == PROF_ADVICE_HOST)
         sum_host(f, of_text, uses);
     else
-        all = sum_operations(judge, of_text, what, uses);
+        sum_operations(judge, of_text, what, uses, &all);
     for (size_t k = 0; k < REMEDIES; k++)
         if (uses[k].ranges && (best == REMEDIES || uses[k].host_ns > uses[best].host_ns))
             best = k;
-    if (best < REMEDIES)
-        advise(judge, draft, &remedies[best], &uses[best], all);
+    if (best < REMEDIES) {
+        const uint64_t *count = prof_map_get(&all, uses[best].thread);
+        advise(judge, draft, &remedies[best], &uses[best], count ? (int64_t)*count : 0);
+    }
+    prof_map_free(&all);
     free(of_text);
     return best < REMEDIES;
 }

@@ -246,6 +246,7 @@ static void host_starvation(struct prof_judge *judge)
                  " Most of it lies between the iterations (%s): by design where the program waits "
                  "for requests or for a user.",
                  prof_short_name(judge->facts->step_name).text);
+    draft->finding.names_no_cause = prof_is_python(judge); /* until samples or ranges give one */
     prof_tell_host(judge, draft);
     prof_mend(draft, (struct prof_edit){.no_host_gaps = true,
                                         .launching_ns = interpreting ? PROF_BRIEF_NS : 0});

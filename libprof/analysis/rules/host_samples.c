@@ -78,6 +78,7 @@ static void draft_host_samples(struct prof_draft *draft, const struct prof_cpu *
     int64_t in_first = first && first->launches ? prof_cpu_total(first->times.idle_ns) : 0;
     if (all <= 0 || (double)in_first < WORTH_NAMING * (double)all)
         return;
+    draft->finding.names_no_cause = false;
     char place[160];
     place_text(first, place, sizeof place);
     prof_numbers(draft, {"host_in_function_ns", (double)in_first}, {"host_sampled_ns", (double)all},

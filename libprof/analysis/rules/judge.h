@@ -39,6 +39,7 @@ struct prof_judge {
     const struct prof_ranks *ranks;           /* empty where the program has none */
     const struct prof_memory_profile *memory; /* who allocates */
     const struct prof_stalls *stalls;         /* empty without --stalls */
+    bool has_stacks;                          /* they were recorded */
     const struct prof_rule *rule;
     PROF_ARRAY(struct prof_draft) drafts;
     PROF_ARRAY(struct prof_abstention) abstentions;
@@ -172,6 +173,15 @@ int64_t prof_interpreting_ns(struct prof_judge *judge);
  * where none of those that a remedy is known for is. */
 bool prof_advise(struct prof_judge *judge, struct prof_draft *draft, enum prof_advice what);
 
+/* By how much recording may have lengthened the time in which a device waits for the host, within
+ * the phase: measured or estimated (prof_overhead), else by counted events. */
+struct prof_recorded {
+    double least_ns, most_ns;
+    double host_ns; /* what the host takes for those events without recording; 0 = not counted */
+};
+/* False: out of memory. */
+bool prof_recorded_on(const struct prof_judge *judge, uint32_t device, struct prof_recorded *sum);
+
 /* Say in what function the host was while the judge's device had nothing to do, where samples of
  * the processors show it (--cpu-sample). */
 void prof_tell_host(struct prof_judge *judge, struct prof_draft *draft);
@@ -194,6 +204,13 @@ enum prof_status prof_findings_of_facts(struct prof_capture *capture,
                                         const struct prof_filter *filter,
                                         const struct prof_facts *facts,
                                         struct prof_findings *result, struct prof_error *err);
+
+/* Of rules that report kernels one by one: the same one? As strcmp. */
+int prof_compare_subjects(const struct prof_finding *a, const struct prof_finding *b);
+
+/* Set the severities of all rows, leave out those that are too little of `window_ns`, and put the
+ * rest in the order of a report. */
+void prof_order_findings(struct prof_findings *result, int64_t window_ns);
 
 /* The ranges around a moment on a thread, outermost first, "a/b/c". */
 void prof_range_path_text(const struct prof_facts *facts, uint32_t thread, int64_t time, char *out,

@@ -237,16 +237,19 @@ static void claim_launching(struct prof_judge *judge, struct prof_draft *draft,
     place_kernels(judge, draft, &judge->device->spots[PROF_SLICE_DISPATCH]);
 }
 
-/* Are most launches rows of one product of matrices? Libraries have a call for all of a row, which
- * leaves nothing for a graph to launch. */
+/* Are most launches rows of one product of matrices, or of one and another kernel in turn?
+ * Libraries have a call for all of a row, which leaves nothing for a graph to launch. */
 static bool is_rows_of_products(const struct prof_judge *judge, const struct launches *l)
 {
     const struct prof_shape *shape;
-    int64_t in_rows = 0;
-    for (size_t at = 0; (shape = prof_next_shape(judge, &at));)
-        if (prof_is_unbatched(judge, shape) && prof_name_is_matmul(prof_shape_name(shape)))
-            in_rows += shape->count;
-    return 2 * in_rows > l->kernels;
+    int64_t in_rows = 0, products = 0;
+    for (size_t at = 0; (shape = prof_next_shape(judge, &at));) {
+        if (!prof_is_unbatched(judge, shape))
+            continue;
+        in_rows += shape->count;
+        products += prof_name_is_matmul(prof_shape_name(shape)) ? shape->count : 0;
+    }
+    return 2 * in_rows > l->kernels && 3 * products >= in_rows;
 }
 
 /* Could a step be one graph, its many short kernels being the same each time? */

@@ -1,0 +1,132 @@
+/* Which findings stand above info: not what recording may have made, not a cause's effects, and a
+ * cause that says what to do before one that does not. See scene.h. */
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/diagnosis/programs.h"
+
+/* Iterations of ten kernels and a wait, after which the host is busy; with operators of PyTorch
+ * named within that time. */
+static struct prof_capture *run_busy(int operators, struct prof_findings *findings)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "own", 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 10; k++)
+            scene_kernel(&s, 0, config, 100 * US);
+        scene_sync(&s);
+        for (int k = 0; k < operators; k++) {
+            scene_push(&s, k % 2 ? "aten::copy_" : "aten::to");
+            scene_pop(&s);
+        }
+        scene_host(&s, 450 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, findings);
+    findings_list(findings);
+    findings_check(findings);
+    return capture;
+}
+
+/* 150 operators take as long to record as the host is busy: the device may well wait for nothing
+ * without perfkit. Five do not. */
+START_TEST(what_recording_may_have_made_is_information)
+{
+    static const int operators[] = {150, 5, 0};
+    struct prof_findings findings;
+    struct prof_capture *capture = run_busy(operators[_i], &findings);
+    const struct prof_finding *finding = finding_of(&findings, "host-starvation");
+    ck_assert_ptr_nonnull(finding);
+    ck_assert((finding->severity == PROF_SEVERITY_INFO) == (_i == 0));
+    ck_assert((strstr(finding->seen, "Recording may have made") != NULL) == (_i == 0));
+    ck_assert((finding->typical_ns == 0) == (_i == 0));
+    ck_assert(finding->net_min_ns == PROF_UNKNOWN); /* counted, not measured */
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* Iterations of short kernels from Python, and a longer pause in each. In C the pause is a fault of
+ * its own. */
+START_TEST(unexplained_waiting_goes_with_its_cause)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    if (_i == 0)
+        scene_sql(&s, "UPDATE process SET command = 'python3 train.py'");
+    int config = scene_config(&s, "own", 1320, 256, 32),
+        other = scene_config(&s, "o", 1320, 256, 32);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 40; k++) {
+            scene_host(&s, 60 * US);
+            scene_kernel(&s, 0, k % 3 ? config : other, 2 * US);
+        }
+        scene_host(&s, 900 * US);
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    const struct prof_finding *effect = finding_of(&findings, "host-starvation");
+    ck_assert_ptr_nonnull(effect);
+    if (_i == 0) {
+        const struct prof_finding *cause = finding_of(&findings, "graph-candidate");
+        ck_assert_ptr_nonnull(cause);
+        ck_assert_int_eq(effect->severity, PROF_SEVERITY_INFO);
+        ck_assert_ptr_eq(effect->same_cause, cause->rule);
+        ck_assert_ptr_nonnull(strstr(cause->seen, "With it goes: host-starvation."));
+    } else {
+        ck_assert_int_gt(effect->severity, PROF_SEVERITY_INFO);
+        ck_assert_ptr_null(effect->same_cause);
+    }
+    scene_done(capture, &findings);
+}
+END_TEST
+
+/* A product for each piece and what follows it: one call computes all, and a graph of them would
+ * still launch each. */
+START_TEST(rows_of_products_in_turn_are_batched)
+{
+    struct scene s;
+    struct prof_findings findings;
+    scene_open(&s, "cuda", "gpu");
+    int product = scene_config(&s, "sm80_xmma_gemm_f32f32_tf32f32", 16, 128, 64);
+    int relu = scene_config(&s, "void at::native::vectorized_elementwise_kernel<4>", 16, 128, 16);
+    int other = scene_config(&s, "void at::native::reduce_kernel<512>", 16, 128, 16);
+    for (int i = 0; i < STEPS; i++) {
+        scene_push(&s, "step");
+        for (int k = 0; k < 24; k++) {
+            scene_kernel(&s, 0, product, 4 * US);
+            scene_kernel(&s, 0, relu, 1 * US);
+            if (_i) /* no row: each comes after two others */
+                scene_kernel(&s, 0, other, 2 * US);
+        }
+        scene_pop(&s);
+    }
+    struct prof_capture *capture = scene_findings(&s, &findings);
+    findings_list(&findings);
+    findings_check(&findings);
+    ck_assert((finding_of(&findings, "unbatched-kernels") != NULL) == (_i == 0));
+    ck_assert((finding_of(&findings, "graph-candidate") != NULL) == (_i == 1));
+    scene_done(capture, &findings);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("order");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 300);
+    tcase_add_loop_test(all, what_recording_may_have_made_is_information, 0, 3);
+    tcase_add_loop_test(all, unexplained_waiting_goes_with_its_cause, 0, 2);
+    tcase_add_loop_test(all, rows_of_products_in_turn_are_batched, 0, 2);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
