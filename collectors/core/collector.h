@@ -116,9 +116,12 @@ bool collector_recording(void);
  * the NVTX range that is an iteration and always recorded. NULL: neither now. */
 const struct control_page *collector_pause(void);
 
-/* An iteration begins: with a budget it may be the first of some that are recorded, or left out.
- * Call it before collector_recording. */
+/* An iteration begins: with a budget it may be the first of some that are recorded, or left out; a
+ * pause begins or ends with it. Call it before collector_recording. */
 void collector_iteration(void);
+
+/* Did a pause begin or end, and will the sources hear of it when the next iteration begins? */
+bool collector_awaits_iteration(void);
 
 /* Will there be such pauses, or iterations left out? They are short, so what follows windows must
  * follow at once. */

@@ -172,12 +172,15 @@ static void *helper(void *argument)
         uint64_t now = prof_now_ns();
         bool dying = state->death_end_ns != 0; /* a tick would be cut off in the middle of it */
         bool wanted = !dying && atomic_exchange(&state->tick_wanted, 0);
-        wanted |= !dying && collector_recording() != recording;
+        bool awaits = collector_awaits_iteration();
+        wanted |= !dying && !awaits && collector_recording() != recording;
         if (wanted || (!dying && now - last_tick >= TICK_NS)) {
             last_tick = now;
-            recording = collector_recording();
-            core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
-                                 * know */
+            if (!awaits) {
+                recording = collector_recording();
+                core_window_look(); /* before the heartbeat, by which `perfkit ctl` knows that we
+                                     * know */
+            }
             atomic_store(&state->spool.header->heartbeat_ns, now);
             run_ticks();
             if (now - last_names >= NAMES_NS) {

@@ -19,6 +19,8 @@
 #include "libprof/base/clock.h"
 #include "libprof/spool/control.h"
 
+#define AWAITED_NS 100000000u /* iterations that are longer are not waited for */
+
 /* Not wiped by fork: the child has the same page and goes on inside its parent's ranges. Iterations
  * it counts anew: it may have none, and is recorded until its first one begins. */
 static struct control_page always = {.state = 1};
@@ -75,7 +77,8 @@ const struct control_page *collector_pause(void)
     const struct control_page *page = page_now();
     uint64_t state = atomic_load_explicit(&page->state, memory_order_acquire);
     bool sampled = atomic_load_explicit(&page->sampling, memory_order_relaxed) != 0;
-    bool wanted = control_open(state) ? sampled : control_paused(page, state) && inside_now();
+    bool wanted = control_open(state) ? sampled || collector_awaits_iteration()
+                                      : control_paused(page, state) && inside_now();
     return wanted && atomic_load_explicit(&page->has_iteration, memory_order_acquire) ? page : NULL;
 }
 
@@ -83,6 +86,25 @@ bool collector_pauses(void)
 {
     const struct control_page *page = page_now();
     return page->pauses || atomic_load_explicit(&page->sampling, memory_order_relaxed) != 0;
+}
+
+/* Iterations begin on the program's thread outside of the driver's calls. CUPTI should not be
+ * switched under a thread that is in one (collectors/cuda/kinds.c). */
+bool collector_awaits_iteration(void)
+{
+    const struct control_page *page = page_now();
+    if (!page->pauses || !atomic_load_explicit(&page->has_iteration, memory_order_relaxed))
+        return false;
+    struct core_state *own = core_state();
+    uint64_t state = atomic_load_explicit(&page->state, memory_order_acquire);
+    if (!own || atomic_load(&own->epoch) == 0 ||
+        control_open(state) == atomic_load(&own->window_reported))
+        return false;
+    uint64_t changed =
+        atomic_load_explicit(&page->change[control_generation(state) % CONTROL_CHANGES],
+                             memory_order_relaxed) >>
+        8;
+    return prof_now_ns() < changed + AWAITED_NS;
 }
 
 /* ---- following the changes, under the lock --------------------------------------------------- */
@@ -125,8 +147,10 @@ static void change(struct core_state *state, uint64_t time, bool open, uint32_t 
         collector_wake(); /* let the helper read what is due before we forget when it was */
 }
 
-/* What the page did since the last look, change by change, then what the ranges did just now. */
-static void follow_control_page(struct core_state *state)
+/* What the page did since the last look, change by change, then what the ranges did just now. A
+ * window that the sources were switched on for in this look begins now, not when the page said so.
+ */
+static void follow_control_page(struct core_state *state, bool switched_on)
 {
     struct control_page *page = page_now();
     uint64_t seen = state->window_seen;
@@ -142,8 +166,9 @@ static void follow_control_page(struct core_state *state)
             uint64_t slot = atomic_load_explicit(
                 &page->change[(control_generation(latest) - left) % CONTROL_CHANGES],
                 memory_order_relaxed);
-            uint64_t time = slot >> 8 < now ? slot >> 8 : now;
             bool open = control_open(latest) ^ (left & 1);
+            bool as_said = slot >> 8 < now && !(switched_on && open && left == 0);
+            uint64_t time = as_said ? slot >> 8 : now;
             change(state, time, open && state->window_inside, slot & 255u);
         }
         state->window_seen = latest;
@@ -155,12 +180,12 @@ static void follow_control_page(struct core_state *state)
 }
 
 /* Other threads wait for the lock: what they changed has its time when they go on. */
-static void follow_safely(struct core_state *state)
+static void follow_safely(struct core_state *state, bool switched_on)
 {
     struct collector_shield shield;
     collector_shield(&shield);
     if (collector_lock(&state->window_lock)) {
-        follow_control_page(state);
+        follow_control_page(state, switched_on);
         collector_unlock(&state->window_lock);
     }
     collector_unshield(&shield);
@@ -168,18 +193,25 @@ static void follow_safely(struct core_state *state)
 
 /* ---- notifying the sources ------------------------------------------------------------------- */
 
+/* They are switched on before a window is written down, and off behind it: all of it is recorded.
+ */
+static bool sources_wanted(const struct core_state *state)
+{
+    return last_open(state) || collector_recording();
+}
+
 /* One thread at a time; a thread that comes meanwhile leaves a request, which the first one serves.
  */
 static void record_window_change(struct core_state *state)
 {
-    if (last_open(state) == atomic_load(&state->window_reported) &&
+    if (sources_wanted(state) == atomic_load(&state->window_reported) &&
         atomic_load(&state->window_requests) == 0)
         return;
     if (atomic_fetch_add(&state->window_requests, 1) != 0)
         return;
     uint32_t served = 1;
     do {
-        bool on = last_open(state);
+        bool on = sources_wanted(state);
         if (on != atomic_load(&state->window_reported)) {
             atomic_store(&state->window_reported, on);
             core_run_recording(on);
@@ -193,15 +225,19 @@ void core_window_follow(void)
 {
     struct core_state *state = core_state();
     if (state && atomic_load(&state->epoch) != 0)
-        follow_safely(state);
+        follow_safely(state, false);
 }
 
 void core_window_look(void)
 {
-    core_window_follow();
     struct core_state *state = core_state();
-    if (state && atomic_load(&state->epoch) != 0)
+    if (!state || atomic_load(&state->epoch) == 0)
+        return;
+    bool switched_on = !atomic_load(&state->window_reported) && collector_recording();
+    if (switched_on)
         record_window_change(state);
+    follow_safely(state, switched_on);
+    record_window_change(state);
 }
 
 void collector_window(bool open, enum wire_window_reason reason)
@@ -238,6 +274,11 @@ static int64_t random_gap(uint32_t mean)
  * others go on until it has. */
 void collector_iteration(void)
 {
+    if (collector_awaits_iteration()) {
+        int saved = errno;
+        core_window_look();
+        errno = saved;
+    }
     uint64_t plan = atomic_load_explicit(&page_now()->sampling, memory_order_relaxed);
     uint64_t before = atomic_load_explicit(&sampled_by, memory_order_relaxed);
     bool same = before == plan;
@@ -253,8 +294,6 @@ void collector_iteration(void)
         return;
     int saved = errno;
     core_window_look();
-    if (next)
-        collector_wake(); /* the helper switches off what costs without being recorded */
     errno = saved;
 }
 

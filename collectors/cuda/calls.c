@@ -106,6 +106,10 @@ static void count_api_call(const struct record_call *record, uint8_t klass, uint
 static void emit_call(enum cuda_domain domain, const struct record_call *record,
                       uint64_t correlation, uint8_t klass, uint8_t expects, uint32_t stack)
 {
+    bool works = is_balanced(klass) || klass == WIRE_CLASS_GRAPH_LAUNCH;
+    bool again = works && cuda_correlation_repeats(record->thread, correlation);
+    if (again)
+        correlation = 0;
     struct wire_call call = {
         .head = {sizeof call, WIRE_CALL,
                  domain == CUDA_DOMAIN_DRIVER ? WIRE_SOURCE_CUDA_DRIVER : WIRE_SOURCE_CUDA,
@@ -121,6 +125,8 @@ static void emit_call(enum cuda_domain domain, const struct record_call *record,
     };
     if (!cuda_calls_recorded(correlation, record->start))
         return;
+    if (again)
+        collector_count(WIRE_COUNT_BACKEND_DROPPED, 1);
     note_call_class(record, correlation, klass, expects);
     if (record->end < record->start)
         collector_count(WIRE_COUNT_TIME_REPAIRED, 1);

@@ -147,8 +147,9 @@ void cuda_correlation_end(void)
 
 /* Which ids belong outside the recording windows, by their low bits. The first record of an id
  * decides for all others: a call and what it made on the device are recorded together or not at
- * all, whichever CUPTI brings first and however long the device takes. Untouched, and so without
- * memory, when there are no windows. */
+ * all, whichever CUPTI brings first and however long the device takes. Not decided but outside: an
+ * id of several calls, whose records go each by its own time. Untouched, and so without memory,
+ * when there are no windows. */
 static struct window_bits {
     uint64_t decided[WINDOW_IDS / 64], outside[WINDOW_IDS / 64];
 } * bits;
@@ -187,12 +188,13 @@ static bool has_bits(uint64_t correlation)
     if (correlation == 0 || correlation > newest + WINDOW_IDS / 2)
         return false;
     if (correlation > front + WINDOW_IDS) {
-        memset(bits->decided, 0, sizeof bits->decided);
+        memset(bits, 0, sizeof *bits);
         front = correlation;
     }
     while (front < correlation) {
         front++;
         bits->decided[front % WINDOW_IDS / 64] &= ~(1ull << (front % 64));
+        bits->outside[front % WINDOW_IDS / 64] &= ~(1ull << (front % 64));
     }
     return correlation + WINDOW_IDS > front;
 }
@@ -202,7 +204,7 @@ bool cuda_correlation_is_outside(uint64_t correlation, uint64_t time)
     if (!cuda_kinds_windows())
         return false;
     start_watching_calls();
-    bool late = time != 0 && (time < cuda_kinds_since() || !collector_recorded_at(time));
+    bool late = time != 0 && (cuda_kinds_were_off(time) || !collector_recorded_at(time));
     if (!has_bits(correlation))
         return late;
     if (correlation <= before)
@@ -211,11 +213,39 @@ bool cuda_correlation_is_outside(uint64_t correlation, uint64_t time)
     uint64_t at = correlation % WINDOW_IDS / 64;
     if (bits->decided[at] & bit)
         return bits->outside[at] & bit;
-    if (time != 0) {
+    if (time != 0 && !(bits->outside[at] & bit)) {
         bits->decided[at] |= bit;
-        bits->outside[at] = late ? bits->outside[at] | bit : bits->outside[at] & ~bit;
+        bits->outside[at] |= late ? bit : 0;
     }
     return late;
+}
+
+/* The last call of some threads: CUPTI 13.0 may lose count in a thread when it is switched, and
+ * gives all its later calls one id (kinds.c). */
+#define LAST_CALLS 256u
+static struct {
+    uint32_t tid, id;
+} last_call[LAST_CALLS];
+static bool reported;
+
+bool cuda_correlation_repeats(uint32_t tid, uint64_t correlation)
+{
+    uint32_t at = tid % LAST_CALLS, id = (uint32_t)correlation;
+    bool again = id && last_call[at].tid == tid && last_call[at].id == id;
+    last_call[at].tid = tid;
+    last_call[at].id = id;
+    if (again && cuda_kinds_windows() && has_bits(correlation) && correlation > before) {
+        bits->decided[correlation % WINDOW_IDS / 64] &= ~(1ull << (correlation % 64));
+        bits->outside[correlation % WINDOW_IDS / 64] |= 1ull << (correlation % 64);
+    }
+    if (again && !reported)
+        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED,
+                         "CUPTI gives all calls of a thread the same id since recording was "
+                         "switched off and on: what they did on the GPU is missing, or is that of "
+                         "another call",
+                         tid);
+    reported |= again;
+    return again;
 }
 
 bool cuda_calls_recorded(uint64_t correlation, uint64_t time)
@@ -235,5 +265,7 @@ void cuda_correlation_forked(void)
     }
     cuda_wipe(bits, sizeof *bits);
     newest = aged = front = before = 0;
+    memset(last_call, 0, sizeof last_call);
+    reported = false;
     watching = false;
 }

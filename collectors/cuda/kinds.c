@@ -6,8 +6,8 @@
  * launched inside may still run; what was called outside is left out by decode.c.
  *
  * The thread that opens the window switches recording on (the program's thread when a mark of the
- * program opens it), so that the next launch is recorded; only the helper thread switches it off.
- */
+ * program opens it), so that the next launch is recorded. The helper thread switches it off; around
+ * pauses and iterations that are left out the program's thread does, where an iteration begins. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,18 +23,16 @@
 #define LEAVE_PAUSE_NS 200000 /* ... and looks so often */
 
 static bool whole_graphs;
-static bool singly[CUDA_DOMAINS]; /* functions were switched on one by one; under `busy` */
-static _Atomic bool late;         /* past the start: the driver may be up */
-static _Atomic bool started;      /* CUPTI is ready */
-static _Atomic bool on;           /* kinds are enabled */
-static _Atomic bool busy;         /* a thread is switching */
-static _Atomic uint64_t since;    /* when the kinds were last switched on */
-static _Atomic bool windows;      /* has recording ever been off? */
-static _Atomic bool leaving;      /* the process exits: nothing is switched any more */
-static _Atomic int32_t owner;     /* the process that may switch: not its forked children */
-static _Atomic uint32_t changing; /* threads between cuda_kinds_begin and cuda_kinds_end */
-static _Atomic uint64_t used;     /* bit i: cuda_kinds[i].used_by was called */
-static uint64_t closed_at;        /* when the window was first seen closed; helper thread */
+static _Atomic bool started;           /* CUPTI is ready */
+static _Atomic bool on;                /* kinds are enabled */
+static _Atomic bool busy;              /* a thread is switching */
+static _Atomic uint64_t off_at, since; /* when the kinds were last switched off, and on */
+static _Atomic bool windows;           /* has recording ever been off? */
+static _Atomic bool leaving;           /* the process exits: nothing is switched any more */
+static _Atomic int32_t owner;          /* the process that may switch: not its forked children */
+static _Atomic uint32_t changing;      /* threads between cuda_kinds_begin and cuda_kinds_end */
+static _Atomic uint64_t used;          /* bit i: cuda_kinds[i].used_by was called */
+static uint64_t closed_at;             /* when the window was first seen closed; helper thread */
 
 /* Is it switched with the windows? */
 static bool in_use(const struct cuda_kind *kind)
@@ -58,34 +56,24 @@ static bool function_is_known(enum cuda_domain domain, uint32_t cbid)
     return cuda_function(domain, cbid) != cuda_function(domain, CUDA_MAX_CBID);
 }
 
-/* API calls by function: the kind as a whole would bring a record for each cudaGetLastError. Before
- * the driver is up the wanted functions are switched on, one by one. Later that has no effect (seen
- * with 13.0): then the kind is switched on and the others off. Without the per-function calls (not
- * seen from 12.0 on) the kinds come whole. Whatever comes unwanted, calls.c leaves out. */
-static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_CallbackId, uint8_t),
-                             CUpti_ActivityKind kind, bool enabled)
+/* API calls: the kind as a whole, and then the unwanted functions off, as cudaGetLastError, of
+ * which there is a record for each call otherwise. What comes unwanted in between, calls.c leaves
+ * out.
+ *
+ * Wanted functions are never switched one by one. With CUPTI 13.0 one that is switched off while a
+ * thread is in it leaves that thread inside a call for ever: its later records all have one id, and
+ * its kernels none. Both kinds as a whole, runtime first, did no harm in 240 switchings under
+ * threads that launch all the time; the runtime's kind alone did (docs/dev/cupti-notes.md). */
+static void switch_calls(enum cuda_domain domain, CUpti_ActivityKind kind, bool enabled)
 {
-    bool whole = enabled ? late || !set : !singly[domain];
-    uint32_t failed = 0;
-    CUptiResult last = whole ? set_kind(kind, enabled) : CUPTI_SUCCESS;
-    failed += last != CUPTI_SUCCESS;
-    for (uint32_t cbid = 1; set && cbid < CUDA_MAX_CBID; cbid++) {
-        /* The wanted ones, on or off; or those that the kind would bring unwanted, off. */
-        bool mine = cuda_function(domain, cbid)->wanted != whole;
-        if (!mine || !function_is_known(domain, cbid) || (whole && !enabled))
-            continue;
-        CUptiResult result = set(cbid, enabled && !whole);
-        if (result != CUPTI_SUCCESS) {
-            last = result;
-            failed++;
-        }
-    }
-    singly[domain] = enabled && !whole;
-    if (failed && enabled) {
-        char why[160];
-        snprintf(why, sizeof why, "%u %s functions could not be recorded: %s", failed,
-                 domain == CUDA_DOMAIN_DRIVER ? "CUDA driver" : "CUDA runtime", cupti_result(last));
-        collector_health(WIRE_SOURCE_CUDA, WIRE_HEALTH_DEGRADED, why, failed);
+    CUptiResult (*set)(CUpti_CallbackId, uint8_t) = domain == CUDA_DOMAIN_RUNTIME
+                                                        ? cupti.ActivityEnableRuntimeApi
+                                                        : cupti.ActivityEnableDriverApi;
+    cupti_check(set_kind(kind, enabled),
+                enabled ? "cuptiActivityEnable(calls)" : "cuptiActivityDisable(calls)");
+    for (uint32_t cbid = 1; enabled && set && cbid < CUDA_MAX_CBID; cbid++) {
+        if (!cuda_function(domain, cbid)->wanted && function_is_known(domain, cbid))
+            set(cbid, 0);
     }
 }
 
@@ -93,10 +81,10 @@ static void switch_functions(enum cuda_domain domain, CUptiResult (*set)(CUpti_C
  * before all was on is left out by calls.c. */
 static void switch_all(bool enabled)
 {
-    switch_functions(CUDA_DOMAIN_RUNTIME, cupti.ActivityEnableRuntimeApi,
-                     CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
-    switch_functions(CUDA_DOMAIN_DRIVER, cupti.ActivityEnableDriverApi, CUPTI_ACTIVITY_KIND_DRIVER,
-                     enabled);
+    if (!enabled)
+        atomic_store(&off_at, collector_now());
+    switch_calls(CUDA_DOMAIN_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME, enabled);
+    switch_calls(CUDA_DOMAIN_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER, enabled);
     for (size_t i = 0; i < cuda_kind_count; i++) {
         if (!in_use(&cuda_kinds[i]))
             continue;
@@ -144,7 +132,7 @@ void cuda_kinds_recording(bool open)
 {
     if (!open)
         atomic_store(&windows, true);
-    apply_kinds(false);
+    apply_kinds(collector_pauses() && !collector_is_helper());
 }
 
 bool cuda_kinds_begin(void)
@@ -206,6 +194,8 @@ void cuda_kinds_on_callback(enum cuda_domain domain, uint32_t cbid, const CUpti_
 void cuda_kinds_tick(bool last)
 {
     (void)last;
+    if (collector_awaits_iteration())
+        return;
     if (wanted() || !atomic_load(&on)) {
         closed_at = 0;
         apply_kinds(false);
@@ -232,9 +222,10 @@ static void disable_kinds_at_exit(void)
     errno = saved;
 }
 
-uint64_t cuda_kinds_since(void)
+bool cuda_kinds_were_off(uint64_t time)
 {
-    return atomic_load_explicit(&since, memory_order_relaxed);
+    return time >= atomic_load_explicit(&off_at, memory_order_relaxed) &&
+           time < atomic_load_explicit(&since, memory_order_relaxed);
 }
 
 bool cuda_kinds_windows(void)
@@ -256,7 +247,6 @@ void cuda_kinds_start(void)
     atomic_store(&owner, (int32_t)getpid());
     atomic_store(&started, true);
     apply_kinds(false);
-    late = true;
     /* Now that CUPTI has made its tables: what is registered last is called first. */
     static _Atomic bool registered;
     if (!atomic_exchange(&registered, true))
@@ -265,12 +255,11 @@ void cuda_kinds_start(void)
 
 void cuda_kinds_forked(void)
 {
-    late = false;
-    memset(singly, 0, sizeof singly);
     atomic_store(&started, false);
     atomic_store(&on, false);
     atomic_store(&busy, false);
     atomic_store(&windows, false);
+    atomic_store(&off_at, 0);
     atomic_store(&since, 0);
     atomic_store(&leaving, false);
     atomic_store(&changing, 0);

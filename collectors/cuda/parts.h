@@ -148,6 +148,9 @@ uint64_t cuda_correlation(uint32_t id);
  * decides when the call is not known. */
 bool cuda_correlation_is_outside(uint64_t correlation, uint64_t time);
 bool cuda_calls_recorded(uint64_t correlation, uint64_t time); /* counts what is left out */
+/* Helper: has the call before this one of its thread the same id? Then its device records are not
+ * known by it. */
+bool cuda_correlation_repeats(uint32_t tid, uint64_t correlation);
 void cuda_correlation_tick(bool last); /* removes facts before their ids come again */
 void cuda_correlation_end(void);       /* reports what was overwritten too early */
 void cuda_correlation_forked(void);
@@ -278,9 +281,10 @@ void cuda_managed_forked(void);
 void cuda_kinds_start(void);
 void cuda_kinds_recording(bool open); /* a window opened or closed; any thread */
 void cuda_kinds_tick(bool last);
-uint64_t cuda_kinds_since(void); /* what was called before that may have no records of its work */
-bool cuda_kinds_windows(void);   /* has recording ever been off? */
-bool cuda_kinds_begin(void);     /* may kinds be configured now? True: exit waits for the end */
+/* Just before they were last switched on? What was called then may have no records of its work. */
+bool cuda_kinds_were_off(uint64_t time);
+bool cuda_kinds_windows(void); /* has recording ever been off? */
+bool cuda_kinds_begin(void);   /* may kinds be configured now? True: exit waits for the end */
 void cuda_kinds_end(void);
 void cuda_kinds_managed(void); /* unified memory is configured: record it within the windows */
 bool cuda_kinds_wants_callback(enum cuda_domain domain, uint32_t cbid);
@@ -289,8 +293,8 @@ void cuda_kinds_forked(void);
 
 /* ---- decode.c: the table of the kinds of CUPTI's records */
 enum cuda_kind_group {
-    CUDA_KIND_NEVER,       /* read, but not switched on */
-    CUDA_KIND_BY_FUNCTION, /* calls: inside windows, function by function */
+    CUDA_KIND_NEVER, /* read, but not switched on */
+    CUDA_KIND_CALLS, /* inside windows, without the functions that are not wanted */
     CUDA_KIND_ALWAYS,
     CUDA_KIND_WINDOW,      /* inside windows */
     CUDA_KIND_WHOLE_GRAPH, /* ... with a record for each launch of a graph, not for its nodes */

@@ -151,12 +151,15 @@ static void assert_alternate(const struct seen *seen, unsigned count, bool first
 /* ---- a source -------------------------------------------------------------------------------- */
 
 static _Atomic int told, told_on, told_at_once, telling;
+static _Atomic uint64_t told_at;
 
 static void recording(bool on)
 {
     if (atomic_fetch_add(&telling, 1) != 0)
         atomic_store(&told_at_once, 1);
     atomic_fetch_add(&told, 1);
+    if (on)
+        atomic_store(&told_at, prof_now_ns());
     atomic_store(&told_on, on);
     atomic_fetch_sub(&telling, 1);
 }
@@ -268,8 +271,10 @@ START_TEST(opens_and_closes)
     uint64_t before = prof_now_ns();
     flip();
     ck_assert(collector_recording()); /* at once */
-    uint64_t within = prof_now_ns();
-    wait_for(&told_on, 1); /* by the helper thread, at its tick */
+    wait_for(&told_on, 1);            /* by the helper thread, at its tick */
+    uint64_t within = prof_now_ns() + 1;
+    while (!collector_recorded_at(within))
+        sched_yield();
     flip();
     ck_assert(!collector_recording());
     uint64_t after = prof_now_ns();
@@ -280,7 +285,9 @@ START_TEST(opens_and_closes)
     ck_assert(!collector_recorded_at(after));
     ck_assert(!collector_recorded_at(0));
     collector_end(1, 0);
-    assert_alternate(published(getpid()), 3, false);
+    const struct seen *seen = published(getpid());
+    assert_alternate(seen, 3, false);
+    ck_assert_uint_ge(seen->window[1].time, told_at); /* the sources were on by then */
     remove_folder();
 }
 END_TEST
@@ -610,9 +617,14 @@ START_TEST(pauses)
     ck_assert_uint_eq(seen->window[0].head.aux, WIRE_WINDOW_OVERHEAD);
     control_flip(page, prof_now_ns(), WIRE_WINDOW_OVERHEAD);
     ck_assert(collector_recording());
+    ck_assert(collector_awaits_iteration());
+    ck_assert_ptr_nonnull(collector_pause()); /* the begin of an iteration ends it */
+    uint64_t begin = prof_now_ns();
+    collector_iteration();
+    ck_assert(!collector_awaits_iteration());
     ck_assert_ptr_null(collector_pause());
-    core_window_look();
     seen = published(getpid());
+    ck_assert_uint_ge(seen->window[1].time, begin);
     assert_alternate(seen, 2, false);
     for (unsigned i = 0; i < 2; i++)
         ck_assert_uint_eq(seen->window[i].head.aux, WIRE_WINDOW_OVERHEAD);

@@ -168,6 +168,11 @@ bool collector_recorded_at(uint64_t time)
     return time >= core.window_from && time < core.window_to;
 }
 
+bool collector_awaits_iteration(void)
+{
+    return false;
+}
+
 bool collector_pauses(void)
 {
     return false;

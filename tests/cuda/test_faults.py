@@ -55,6 +55,24 @@ class Faults(replay.Case):
                               ("slowly", "--delay=50ms", "--duration=50ms")):
             self.fake_run("basic", options=options, end=end)
 
+    def test_iterations_left_out(self):
+        """CUPTI is switched off and on many times: each iteration of a row has all that it did."""
+        for option in ("--overhead=30%", "--overhead=measure"):
+            db = self.open(self.fake_run("steps", options=(option,), quiet=False).capture)
+            closed = [row[0] for row in db.execute(
+                "SELECT start FROM recording WHERE begins = 0 AND reason IN (6, 7) ORDER BY start")]
+            opened = [row[0] for row in db.execute(
+                "SELECT start FROM recording WHERE begins = 1 AND reason IN (6, 7) ORDER BY start")]
+            self.assertGreaterEqual(len(opened), 3, option)
+            kept = [start for start, in db.execute("SELECT start FROM range")
+                    if not any(begin <= start < end for begin, end in zip(closed, opened + [2**63]))]
+            launched = self.health(db, "launch", "called")
+            self.assertGreater(len([start for start in kept if start > opened[0]]), 0)
+            self.assertEqual(self.count(db, "kernel"), launched)
+            self.assertLessEqual(abs(launched - 4 * len(kept)), 4 * len(closed), option)
+            self.assertEqual(self.count(db, "capture_health", "note LIKE '%the same id%'"), 0)
+            self.assert_conserved(db)
+
     def test_killed_without_a_last_flush(self):
         """CUDA's calls come with the records: nothing that was not fetched is counted, so the capture is
         at risk however its counts balance, and says since when."""

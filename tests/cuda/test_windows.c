@@ -133,6 +133,28 @@ START_TEST(windows_of_many_ids)
 }
 END_TEST
 
+/* A thread whose calls all have one id, as with CUPTI 13.0 that lost count: each goes by its own
+ * time, is counted and reported, and has no device record by that id. */
+START_TEST(windows_of_one_id)
+{
+    core.window_from = 100;
+    core.window_to = 200;
+    cuda_kinds_recording(false);
+    called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 90, 50);
+    for (uint64_t i = 0; i < 4; i++) /* two of them outside */
+        called(CUPTI_ACTIVITY_KIND_RUNTIME, LAUNCH_CBID, 91, 90 + 8 * i);
+    decode(1000);
+    ran(91, 110), ran(91, 99);
+    decode(1000);
+    ck_assert_uint_eq(number(WIRE_CALL), 2);
+    ck_assert_uint_eq(number(WIRE_KERNEL), 1);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_LAUNCH_CALLED], 2);
+    ck_assert_uint_eq(core.counts[WIRE_COUNT_BACKEND_DROPPED], 2);
+    ck_assert_uint_eq(((const struct wire_call *)first(WIRE_CALL))->correlation, 0);
+    ck_assert(strstr(core.health, "the same id"));
+}
+END_TEST
+
 /* Calls that were read before the first window closed have their device records to the end. */
 START_TEST(first_window_closes)
 {
@@ -529,6 +551,7 @@ void add_window_tests(TCase *cases)
     tcase_add_test(cases, windows_of_driver_calls);
     tcase_add_test(cases, windows_of_late_calls);
     tcase_add_test(cases, windows_of_many_ids);
+    tcase_add_test(cases, windows_of_one_id);
     tcase_add_test(cases, first_window_closes);
     tcase_add_test(cases, driver_batch);
     tcase_add_test(cases, window_opens_at_the_start);

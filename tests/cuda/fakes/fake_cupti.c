@@ -34,7 +34,10 @@ static unsigned char kinds[FAKE_MAX_KIND];
 enum { UNSAID, ON, OFF };
 /* what was said of each */
 static unsigned char runtime_cbids[FAKE_MAX_CBID], driver_cbids[FAKE_MAX_CBID];
-static _Atomic int running; /* the program's records have begun */
+static _Atomic int running;                     /* the program's records have begun */
+static unsigned char brought[2][FAKE_MAX_CBID]; /* functions with records */
+static _Atomic bool lost_count;
+static _Atomic uint32_t last_id;
 static unsigned char callback_ids[MAX_DOMAIN][FAKE_MAX_CBID];
 static struct thread_buffer buffers[MAX_THREADS] = {
     [0 ... MAX_THREADS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
@@ -175,6 +178,7 @@ EXPORT CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     if ((long)kind == fake_knob("refuse", 0))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     kinds[kind % FAKE_MAX_KIND] = 1;
+    stats[FAKE_SWITCHED] += kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) /* undoes what was said of single functions */
         memset(runtime_cbids, UNSAID, sizeof runtime_cbids);
     else if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
@@ -208,11 +212,14 @@ EXPORT CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 }
 
 /* As CUPTI 13.0 on a GPU: a function that is switched on when the program already runs brings
- * nothing, and says so to nobody. */
-static CUptiResult say(unsigned char *of, uint8_t enable)
+ * nothing, and says so to nobody. One that the program uses and that is switched off: the thread
+ * that is in it just then has one id for all its later calls, and no kernels. */
+static CUptiResult say(unsigned char *of, uint8_t enable, bool is_used)
 {
     if (gone)
         abort();
+    if (!enable && is_used)
+        lost_count = true;
     if (!enable)
         *of = OFF;
     else if (!running)
@@ -222,12 +229,12 @@ static CUptiResult say(unsigned char *of, uint8_t enable)
 
 EXPORT CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    return say(&runtime_cbids[cbid % FAKE_MAX_CBID], enable);
+    return say(&runtime_cbids[cbid % FAKE_MAX_CBID], enable, brought[0][cbid % FAKE_MAX_CBID]);
 }
 
 EXPORT CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
 {
-    return say(&driver_cbids[cbid % FAKE_MAX_CBID], enable);
+    return say(&driver_cbids[cbid % FAKE_MAX_CBID], enable, brought[1][cbid % FAKE_MAX_CBID]);
 }
 
 EXPORT CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
@@ -483,7 +490,9 @@ bool fake_wants_record(const void *record)
         uint32_t cbid = ((const CUpti_ActivityAPI *)record)->cbid % FAKE_MAX_CBID;
         unsigned char said =
             kind == CUPTI_ACTIVITY_KIND_RUNTIME ? runtime_cbids[cbid] : driver_cbids[cbid];
-        return said == ON || (said == UNSAID && kinds[kind]);
+        bool wanted = said == ON || (said == UNSAID && kinds[kind]);
+        brought[kind == CUPTI_ACTIVITY_KIND_DRIVER][cbid] |= wanted;
+        return wanted;
     }
     return kinds[kind % FAKE_MAX_KIND];
 }
@@ -539,6 +548,19 @@ int fake_cupti_record(const void *record, size_t size)
 {
     if (!request || !fake_wants_record(record))
         return 0;
+    CUpti_ActivityAPI call;
+    memcpy(&call, record, sizeof call.kind);
+    bool is_call =
+        call.kind == CUPTI_ACTIVITY_KIND_RUNTIME || call.kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    if (lost_count && call.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        return 0;
+    if (is_call) {
+        memcpy(&call, record, sizeof call);
+        if (lost_count)
+            call.correlationId = last_id;
+        last_id = call.correlationId;
+        record = &call;
+    }
     fake_write(record, size);
     return 1;
 }

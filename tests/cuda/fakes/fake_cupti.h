@@ -79,6 +79,7 @@ enum fake_cupti_stat {
     FAKE_WRITTEN,     /* records */
     FAKE_CALLBACKS_SET,
     FAKE_CONFIGURED,  /* devices whose unified memory is recorded */
+    FAKE_SWITCHED,    /* times that records of kernels were switched on */
     FAKE_STATS
 };
 typedef uint64_t (*fake_cupti_stat_fn)(enum fake_cupti_stat which);

@@ -61,7 +61,7 @@ void play_topology(void); /* a device and a context */
 /* Each returns 0 when what it can see itself is right. */
 #define SCENARIOS_OF_WORK(X)                                                                       \
     X(basic) X(threads) X(driver) X(times) X(wrap) X(graph) X(streams) X(counted) X(twice)         \
-    X(refused) X(fork) X(replay) X(nothing)
+    X(refused) X(fork) X(replay) X(nothing) X(steps)
 #define SCENARIOS_OF_CALLBACKS(X)                                                                  \
     X(profiler) X(managed) X(managed_in_child) X(managed_in_plugin) X(unload_in_plugin)            \
     X(late_context)

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <perfkit/annotate.h>
 #include "tests/cuda/fakes/program.h"
 
 int scenario_basic(void)
@@ -206,4 +207,19 @@ int scenario_replay(void)
 int scenario_nothing(void)
 {
     return 0;
+}
+
+/* Iterations, until recording has been switched off and on some times. */
+int scenario_steps(void)
+{
+    uint64_t begin = play_now();
+    play_topology();
+    while (fake.stat(FAKE_SWITCHED) < 5 && play_now() - begin < 20000000000u) {
+        perfkit_range_push("step");
+        for (unsigned i = 0; i < 4; i++)
+            play_launch("_Z3addPfi");
+        perfkit_range_pop();
+        usleep(500);
+    }
+    return fake.stat(FAKE_SWITCHED) < 5;
 }
