@@ -3,29 +3,35 @@
  * (timeline_data.js); those of a row do not overlap. Pure data: no document here. */
 (function (P) {
   'use strict';
-  const BLOCK = 64;
+  const BLOCK = 8;
 
-  /* Of every BLOCK events, and of every BLOCK of these, the one that lasts longest. */
+  /* Of every BLOCK events, of every BLOCK of these blocks and so on, the one that lasts longest: what is longest of a stretch is found
+   * in a few steps a level. */
   function longestBlocks(start, end) {
-    const lasts = (i) => end[i] - start[i];
-    const level = (n, of) => {
-      const best = new Uint32Array(Math.floor(n / BLOCK));
-      for (let b = 0; b < best.length; b++) {
-        best[b] = of(b * BLOCK);
-        for (let i = b * BLOCK + 1; i < (b + 1) * BLOCK; i++) if (lasts(of(i)) > lasts(best[b])) best[b] = of(i);
+    const lasts = Float64Array.from(end, (v, i) => v - start[i]), levels = [];
+    for (let n = Math.floor(start.length / BLOCK), below = null; n; n = Math.floor(n / BLOCK)) {
+      const best = new Uint32Array(n);
+      for (let b = 0; b < n; b++) {
+        let longest = below ? below[b * BLOCK] : b * BLOCK;
+        for (let k = b * BLOCK + 1; k < (b + 1) * BLOCK; k++) {
+          const i = below ? below[k] : k;
+          if (lasts[i] > lasts[longest]) longest = i;
+        }
+        best[b] = longest;
       }
-      return best;
-    };
-    const fine = level(start.length, (i) => i), coarse = level(fine.length, (b) => fine[b]);
+      levels.push(best);
+      below = best;
+    }
     return (from, to) => {
       let best = from;
       for (let i = from; i < to;) {
-        const b = i / BLOCK, c = b / BLOCK;
-        let candidate = i, next = i + 1;
-        if (Number.isInteger(c) && i + BLOCK * BLOCK <= to) [candidate, next] = [coarse[c], i + BLOCK * BLOCK];
-        else if (Number.isInteger(b) && i + BLOCK <= to) [candidate, next] = [fine[b], i + BLOCK];
-        if (lasts(candidate) > lasts(best)) best = candidate;
-        i = next;
+        let candidate = i, wide = 1;
+        for (let level = 0; level < levels.length && i % (wide * BLOCK) === 0 && i + wide * BLOCK <= to; level++) {
+          wide *= BLOCK;
+          candidate = levels[level][i / wide];
+        }
+        if (lasts[candidate] > lasts[best]) best = candidate;
+        i += wide;
       }
       return best;
     };
