@@ -25,6 +25,12 @@
     PROF_COLUMN(key, title, unit, rank, .storage = PROF_STORED_COMPUTED, .compute = __VA_ARGS__)
 /* clang-format on */
 
+/* A struct prof_energy; left out where none is known. */
+#define ENERGY(title, rank, type, member)                                                          \
+    REAL("energy_j", title, JOULES, rank, type, member.joules),                                    \
+        REAL("energy_low_j", "Energy at least", JOULES, 0, type, member.low),                      \
+        REAL("energy_high_j", "Energy at most", JOULES, 0, type, member.high)
+
 /* The distribution of a duration, as every table of times has it. */
 #define TIMES(type)                                                                                \
     INT64("total_ns", "Total", NS, 1, type, duration_ns.sum),                                      \

@@ -484,3 +484,9 @@ size_t prof_report_next_steps(const struct prof_report_data *data,
     about_calibration(data, &steps);
     return steps.count;
 }
+
+void prof_report_energy(const struct prof_utilisation_row *row, char *out, size_t size)
+{
+    snprintf(out, size, "%s, %s on average", prof_joules(row->energy.joules).text,
+             prof_watts(row->energy.joules * 1e9 / (double)row->energy_ns).text);
+}

@@ -24,7 +24,7 @@
         return prof_report_text(expression);                                                       \
     }
 
-static const char *const unit_names[] = {"count", "bytes", "ns"};
+static const char *const unit_names[] = {"count", "bytes", "ns", "ns", "mJ"};
 static const char *const action_names[] = {"fail", "warn", "info", "ignore"};
 
 /* What the values are of. */
@@ -45,7 +45,7 @@ static const char *per_of(const struct prof_compared *row)
 
 COMPARED_WORD(metric, info->name)
 COMPARED_WORD(class, info->exact ? "exact" : "noisy")
-COMPARED_WORD(unit, unit_names[info->exact ? info->unit : PROF_METRIC_NS])
+COMPARED_WORD(unit, unit_names[info->unit])
 COMPARED_WORD(per, per_of(row))
 COMPARED_WORD(name, row->cand_name ? row->cand_name : row->base_name)
 COMPARED_WORD(place, row->place && * row->place ? row->place : NULL)

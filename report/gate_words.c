@@ -63,6 +63,8 @@ struct prof_text prof_gate_value(const struct prof_compared *row, double value)
     switch (prof_metric_info(row->family)->unit) {
     case PROF_METRIC_NS:
         return prof_duration(value);
+    case PROF_METRIC_MJ:
+        return prof_joules(value / 1000);
     case PROF_METRIC_BYTES:
         /* 4 more of a megabyte must be seen */
         if (value == nearbyint(value) && fabs(value) < 1e15) {

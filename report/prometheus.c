@@ -309,6 +309,14 @@ static void put_busy_ratio(FILE *out, const struct page *page)
         fprintf(out, "perfkit_gpu_busy_seconds_total{%s} ", page->parts.data[p].labels);
         put_seconds(out, page->parts.data[p].busy->busy_ns);
     }
+    put_family_header(out, "perfkit_gpu_energy_joules_total", "counter",
+                      "Energy of the device's board while its counter was read.");
+    for (size_t p = 0; p < page->parts.count; p++) {
+        const struct part *part = &page->parts.data[p];
+        if (isfinite(part->busy->energy.joules))
+            fprintf(out, "perfkit_gpu_energy_joules_total{%s} %.3f\n", part->labels,
+                    part->busy->energy.joules);
+    }
 }
 
 static void put_capture(FILE *out, const struct page *page, const struct prof_trust *trust)

@@ -84,9 +84,10 @@ struct prof_report_value prof_report_nsys_value(const struct prof_report_data *d
 
 bool prof_report_hides_zero(const struct prof_report_column *column)
 {
-    return column->rank >= PROF_HIDE_ZERO &&
-           (column->unit == PROF_UNIT_COUNT || column->unit == PROF_UNIT_WORD ||
-            column->unit == PROF_UNIT_SHARE);
+    return column->unit == PROF_UNIT_JOULES ||
+           (column->rank >= PROF_HIDE_ZERO &&
+            (column->unit == PROF_UNIT_COUNT || column->unit == PROF_UNIT_WORD ||
+             column->unit == PROF_UNIT_SHARE));
 }
 
 static struct prof_text date(int64_t seconds)
@@ -138,6 +139,8 @@ struct prof_text prof_report_number(enum prof_report_unit unit, struct prof_repo
         return prof_rate(real);
     case PROF_UNIT_FLOPS:
         return prof_flop_rate(real);
+    case PROF_UNIT_JOULES:
+        return prof_joules(real);
     case PROF_UNIT_RATIO:
         return prof_ratio(real);
     case PROF_UNIT_SHARE:

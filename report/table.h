@@ -44,6 +44,7 @@ enum prof_report_unit {
     PROF_UNIT_BYTES,
     PROF_UNIT_RATE,  /* bytes per second */
     PROF_UNIT_FLOPS, /* floating-point operations per second */
+    PROF_UNIT_JOULES,
     PROF_UNIT_RATIO, /* a number of any size, without a unit */
     PROF_UNIT_SHARE, /* 0..1 */
 };
@@ -81,7 +82,8 @@ struct prof_report_column {
     enum prof_report_unit unit;
     /* Importance for people: 0 = only in JSON and CSV, and on request on the HTML page; 1 = always
      * shown; above, the highest number leaves first when the terminal is narrow. From
-     * PROF_HIDE_ZERO on, a count, word or share that is 0 or unknown in every row is left out. */
+     * PROF_HIDE_ZERO on, a count, word or share that is 0 or unknown in every row is left
+     * out. */
     int rank;
     enum prof_report_storage storage;
     size_t offset; /* in the row */

@@ -19,11 +19,11 @@ static void copy_totals(const struct prof_report_output *o, char *line, size_t s
 static void put_page_columns(struct prof_json *json, const struct prof_report_table *table)
 {
     static const char *const units[] = {
-        [PROF_UNIT_NAME] = "name",   [PROF_UNIT_WORD] = "word",   [PROF_UNIT_NUMBER] = "number",
-        [PROF_UNIT_COUNT] = "count", [PROF_UNIT_NS] = "ns",       [PROF_UNIT_MOMENT] = "moment",
-        [PROF_UNIT_BYTES] = "bytes", [PROF_UNIT_RATE] = "rate",   [PROF_UNIT_SHARE] = "share",
-        [PROF_UNIT_FLOPS] = "flops", [PROF_UNIT_RATIO] = "ratio", [PROF_UNIT_PROSE] = "name",
-        [PROF_UNIT_CHANGE] = "ns",   [PROF_UNIT_DATE] = "date",
+        [PROF_UNIT_NAME] = "name",     [PROF_UNIT_WORD] = "word",   [PROF_UNIT_NUMBER] = "number",
+        [PROF_UNIT_COUNT] = "count",   [PROF_UNIT_NS] = "ns",       [PROF_UNIT_MOMENT] = "moment",
+        [PROF_UNIT_BYTES] = "bytes",   [PROF_UNIT_RATE] = "rate",   [PROF_UNIT_SHARE] = "share",
+        [PROF_UNIT_FLOPS] = "flops",   [PROF_UNIT_RATIO] = "ratio", [PROF_UNIT_PROSE] = "name",
+        [PROF_UNIT_JOULES] = "joules", [PROF_UNIT_CHANGE] = "ns",   [PROF_UNIT_DATE] = "date",
     };
     prof_json_array(json, "columns");
     for (const struct prof_report_column *column = table->columns; column->key; column++) {

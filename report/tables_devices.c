@@ -48,6 +48,8 @@ static const struct prof_report_column device_columns[] = {
     INT64("kernel_ns", "Kernels", NS, 3, prof_utilisation_row, kernel_ns),
     INT64("memcpy_memset_ns", "Memcpy, memset", NS, 4, prof_utilisation_row, memcpy_memset_ns),
     INT64("overlap_ns", "Overlap", NS, 5, prof_utilisation_row, overlap_ns),
+    ENERGY("Energy", 2, prof_utilisation_row, energy),
+    INT64("energy_ns", "Energy read for", NS, 0, prof_utilisation_row, energy_ns),
     INT64("gap_ns", "Gaps", NS, 0, prof_utilisation_row, gap_ns),
     INT64("gap_count", "Gap count", COUNT, 0, prof_utilisation_row, gap_count),
     INT64("lead_ns", "Idle before first", NS, 0, prof_utilisation_row, lead_ns),
@@ -80,9 +82,11 @@ const struct prof_report_table prof_report_devices_table = {
     .part = PROF_PART_DEVICES,
     .title = "Devices",
     .none = "no device work was recorded",
-    .help = "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
-            "when kernels and memcpys or memsets ran at once; idle is the rest of the recorded "
-            "time: before the first operation, in the gaps, and after the last one.",
+    .help =
+        "Busy is the union of kernels, whole graphs, memcpys and memsets; overlap is the time "
+        "when kernels and memcpys or memsets ran at once; idle is the rest of the recorded "
+        "time: before the first operation, in the gaps, and after the last one. Energy is that of "
+        "the whole board, by the driver's counter, while it was read.",
     .not_in_text = true,
     ROWS(prof_utilisation_row, device),
 };

@@ -341,6 +341,7 @@ static const struct prof_report_column range_columns[] = {
     INT64("memcpy_memset_ns", "Memcpy, memset", NS, 5, prof_range_row, memcpy_memset_ns),
     INT64("memcpys", "Memcpys", COUNT, 0, prof_range_row, memcpys),
     INT64("memsets", "Memsets", COUNT, 0, prof_range_row, memsets),
+    ENERGY("Energy", 2, prof_range_row, energy),
     INT64("open", "Open", COUNT, 0, prof_range_row, open),
     COMPUTED("style", "Style", WORD, 0, range_style),
     STRING("domain", "Domain", NAME, 0, prof_range_row, domain),

@@ -154,6 +154,10 @@ static void screen_devices(const struct prof_report_page *page, const struct pro
         add_part(&line, "", text);
         if (device && device->name)
             add_part(&line, ": ", name ? name : "");
+        if (row->energy.joules > 0) {
+            prof_report_energy(row, text, sizeof text);
+            add_part(&line, "; ", text);
+        }
         if (row->gaps_listed) {
             snprintf(text, sizeof text, "longest gap %s",
                      prof_duration_ns(row->gaps[0].duration_ns).text);

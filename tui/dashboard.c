@@ -24,6 +24,8 @@ static struct tui_device_history *history_of(struct tui_dashboard *d, int64_t ph
     struct tui_device_history *history = &d->devices[d->device_count++];
     *history = (struct tui_device_history){.device = physical,
                                            .power_now_mw = PROF_UNKNOWN,
+                                           .energy_from_j = NAN,
+                                           .energy_j = NAN,
                                            .used_bytes = PROF_UNKNOWN,
                                            .total_bytes = PROF_UNKNOWN};
     return history;
@@ -70,6 +72,10 @@ void tui_dashboard_sample(struct tui_dashboard *d, const struct tui_model *model
         const struct tui_device *device = tui_model_device(model, history->device);
         struct prof_nvml_reading r = prof_nvml_read(nvml, device ? device->values.uuid : NULL);
         history->power_now_mw = r.power_mw;
+        if (r.energy_mj != PROF_UNKNOWN && isnan(history->energy_from_j))
+            history->energy_from_j = (double)r.energy_mj / 1000;
+        history->energy_j =
+            r.energy_mj == PROF_UNKNOWN ? NAN : (double)r.energy_mj / 1000 - history->energy_from_j;
         history->used_bytes = r.used_bytes;
         history->total_bytes = r.total_bytes;
     }
@@ -90,6 +96,8 @@ static void read_run_curves(struct tui_dashboard *d, struct prof_capture *captur
             const struct prof_device *device = prof_device(capture, use.rows[i].device);
             struct tui_device_history *history =
                 history_of(d, device ? device->physical : use.rows[i].device);
+            if (history)
+                history->energy_j = use.rows[i].energy.joules;
             for (size_t k = 0; history && use.rows[i].busy_share && k < use.buckets; k++)
                 history->busy_us[k] = isnan(use.rows[i].busy_share[k])
                                           ? 0
@@ -234,6 +242,9 @@ static void draw_device(const struct tui_dashboard *d, const struct tui_model *m
     if (h->power_now_mw != PROF_UNKNOWN)
         used += snprintf(now + used, sizeof now - (size_t)used, "  %lld W",
                          (long long)(h->power_now_mw / 1000));
+    if (h->energy_j > 0)
+        used +=
+            snprintf(now + used, sizeof now - (size_t)used, "  %s", prof_joules(h->energy_j).text);
     if (h->used_bytes != PROF_UNKNOWN)
         snprintf(now + used, sizeof now - (size_t)used, "  %s of %s",
                  prof_bytes_of(h->used_bytes).text, prof_bytes_of(h->total_bytes).text);

@@ -16,6 +16,8 @@ struct tui_device_history {
     uint32_t
         busy_us[TUI_SPARK]; /* of a second, or of its part of a finished run; the newest last */
     int64_t power_now_mw;
+    double energy_from_j, energy_j;  /* the counter at the first look, and used since; of a finished
+                                        run, in it; NaN = not known */
     int64_t used_bytes, total_bytes; /* of the whole device, as the driver says */
 };
 

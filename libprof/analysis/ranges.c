@@ -1,7 +1,9 @@
 /* NVTX range summary: durations, own time, and the device work whose calls were made inside. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/energy.h"
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/range_index.h"
 #include "libprof/analysis/group.h"
@@ -15,6 +17,7 @@ struct device_work {
 struct group {
     int64_t open, self_ns;
     struct device_work work;
+    struct prof_energy energy;
     struct prof_gather duration;
 };
 
@@ -26,6 +29,7 @@ struct work {
     struct prof_spread_budget budget;
     struct prof_range_index index;
     struct device_work *device; /* per range of the index */
+    struct prof_energy_counters energy;
 };
 
 static void add_device_work(struct device_work *sum, const struct device_work *more)
@@ -67,6 +71,20 @@ static int64_t length_of(const struct prof_range_node *node)
     return node->end == INT64_MAX ? PROF_UNKNOWN : prof_subtract(node->end, node->begin);
 }
 
+/* Shorter ranges are lost in the steps of the counter. NaN sticks. */
+#define SHORT_NS 100000000
+
+static void add_range_energy(const struct work *w, struct group *g,
+                             const struct prof_range_node *node)
+{
+    struct prof_energy e = {NAN, NAN, NAN};
+    if (w->energy.list.count == 1 && prof_subtract(node->end, node->begin) >= SHORT_NS)
+        e = prof_energy_between(&w->energy, w->energy.list.data[0].device, node->begin, node->end);
+    g->energy.joules += e.joules;
+    g->energy.low += e.low;
+    g->energy.high += e.high;
+}
+
 /* Children stand after their parents, so one walk backwards hands work up and takes nested time off
  * its parent. A name that is nested in itself counts an operation once per range, as documented. */
 static void sum_range_work(struct work *w)
@@ -93,6 +111,7 @@ static void sum_range_work(struct work *w)
         } else {
             prof_gather_add(&g->duration, &w->budget, length);
             g->self_ns = prof_add(g->self_ns, length);
+            add_range_energy(w, g, node);
         }
     }
 }
@@ -127,6 +146,8 @@ static bool make_range_rows(struct work *w, struct prof_range_summary *result)
             .memcpys = g->work.memcpys,
             .memsets = g->work.memsets,
             .memcpy_memset_ns = g->work.memcpy_memset_ns,
+            .energy =
+                prof_energy_is_sharp(&g->energy) ? g->energy : (struct prof_energy){NAN, NAN, NAN},
         };
         result->ranges += r->duration_ns.count + r->open;
         result->open += r->open;
@@ -173,6 +194,8 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     enum prof_status status = prof_scope_open(&w.scope, capture, filter, err);
     if (!status)
         status = scan_ranges(&w, err);
+    if (!status)
+        status = prof_energy_read(capture, &w.energy, err);
     if (!status) {
         sum_range_work(&w);
         if (!make_range_rows(&w, result))
@@ -184,6 +207,7 @@ enum prof_status prof_range_summary(struct prof_capture *capture, const struct p
     prof_range_groups_free(&w.names);
     prof_range_index_close(&w.index);
     free(w.device);
+    prof_energy_free(&w.energy);
     prof_scope_close(&w.scope);
     return status;
 }

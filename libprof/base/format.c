@@ -177,6 +177,17 @@ struct prof_text prof_flop_rate(double flop_per_second)
     return isfinite(flop_per_second) ? scaled(flop_per_second, 1000, units, 5) : unknown;
 }
 
+struct prof_text prof_joules(double joules)
+{
+    static const char *const units[] = {"mJ", "J", "kJ", "MJ", "GJ"};
+    return isfinite(joules) ? scaled(joules * 1000, 1000, units, 4) : unknown;
+}
+
+struct prof_text prof_watts(double watts)
+{
+    return isfinite(watts) ? with_unit(watts, "W") : unknown;
+}
+
 struct prof_text prof_ratio(double ratio)
 {
     struct prof_text t;

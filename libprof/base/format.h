@@ -38,6 +38,10 @@ struct prof_text prof_rate(double bytes_per_second);
 /* Floating-point operations per second: "61.2 TFLOP/s". */
 struct prof_text prof_flop_rate(double flop_per_second);
 
+/* Energy and power: "645 J", "39.4 kJ", "512 W". */
+struct prof_text prof_joules(double joules);
+struct prof_text prof_watts(double watts);
+
 /* A ratio of any size with three significant digits: "0.0123", "4.56", "1.23e+03". */
 struct prof_text prof_ratio(double ratio);
 

@@ -39,7 +39,8 @@ enum prof_metric_unit {
     PROF_METRIC_COUNT,
     PROF_METRIC_BYTES,
     PROF_METRIC_NS,
-    PROF_METRIC_NS_PER_BYTE
+    PROF_METRIC_NS_PER_BYTE,
+    PROF_METRIC_MJ /* millijoules */
 };
 
 /* What is done when an exact metric grew, or a noisy one certainly got slower. */
@@ -56,6 +57,7 @@ enum prof_action {
     X(WALL, "wall", NOISY, NS, FAIL, "time of an iteration")                                       \
     X(BUSY, "gpu-busy", NOISY, NS, FAIL, "time in which a device worked, per iteration")           \
     X(IDLE, "gpu-idle", NOISY, NS, WARN, "time in which no device worked, per iteration")          \
+    X(ENERGY, "energy", NOISY, MJ, WARN, "energy of the devices per iteration")                    \
     X(KERNEL, "kernel", NOISY, NS, FAIL, "time of a kernel")                                       \
     X(COPY, "copy", NOISY, NS_PER_BYTE, FAIL, "time of a copy or fill, per byte")                  \
     X(RANGE, "range", NOISY, NS, FAIL, "time of an NVTX range")                                    \
@@ -275,6 +277,8 @@ const char *prof_verdict_text(enum prof_verdict verdict);
     X(VARIES, "varies", "differs between runs of the baseline, and lies within their range")       \
     X(SLOWER, "slower", "slower by more than noise explains")                                      \
     X(FASTER, "faster", "faster by more than noise explains")                                      \
+    X(HIGHER, "higher", "higher by more than noise explains")                                      \
+    X(LOWER, "lower", "lower by more than noise explains")                                         \
     X(NO_CHANGE, "no-change", "a change of the target's size would have been seen")                \
     X(NOISE, "noise", "differences between runs hide a change of the target's size")               \
     X(HOST_NOISE, "host-noise",                                                                    \

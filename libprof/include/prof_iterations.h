@@ -32,6 +32,7 @@ struct prof_iteration_row {
     int64_t bytes;     /* of them */
     int64_t allocations, allocated_bytes;
     int64_t synchronizations;
+    struct prof_energy energy; /* of `device`; NaN also where it is known too badly */
 };
 
 /* The iterations of one phase on one thread: each is compared with these only. */
@@ -49,7 +50,8 @@ struct prof_iteration_series {
     double drift;   /* change of the duration from the first to the last, a share of the median, by
                        the slope of Theil and Sen; 0 = no trend (Mann and Kendall); NaN = too few */
     int64_t period; /* every so-and-so-many-th is slow; 0 = they come without a rule */
-    int64_t period_first; /* number of the first of those; 0 = none */
+    int64_t period_first;      /* number of the first of those; 0 = none */
+    struct prof_energy energy; /* of an iteration after warm-up, the mean, with the time between */
 };
 
 /* What the time of an iteration is divided by: each nanosecond is in one part. Kind, name in JSON,

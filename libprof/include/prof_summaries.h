@@ -207,6 +207,12 @@ void prof_sync_summary_free(struct prof_sync_summary *result);
 
 enum prof_range_style { PROF_RANGE_PUSH_POP, PROF_RANGE_START_END };
 
+/* Energy of the whole board of a device, by the counter of its driver, which moves in
+ * steps: the most likely value, and between which it lies. NaN = not known. */
+struct prof_energy {
+    double joules, low, high;
+};
+
 struct prof_range_row {
     const char *name;
     const char *domain; /* NULL = default domain */
@@ -221,7 +227,9 @@ struct prof_range_row {
      * in every range around its call, so rows of nested ranges do not add up. */
     int64_t kernels, kernel_ns; /* sum of durations, with those of whole graphs */
     int64_t memcpys, memsets;
-    int64_t memcpy_memset_ns; /* sum of durations of both */
+    int64_t memcpy_memset_ns;  /* sum of durations of both */
+    struct prof_energy energy; /* of the only device whose counter was read, while ranges of the
+                                  name were open: their sum; NaN also where they are too short */
 };
 
 struct prof_range_summary {
@@ -304,6 +312,8 @@ struct prof_utilisation_row {
     int64_t graphs;     /* whole-graph executions; their time is in kernel_sum_ns */
     int64_t unfinished; /* operations without known start or end: in none of the above */
     int64_t max_concurrent_kernels;
+    struct prof_energy energy; /* of energy_ns in the window: while the counter was read */
+    int64_t energy_ns;         /* PROF_UNKNOWN = it was not */
     int64_t gap_count, gap_ns; /* between first_ns and last_ns, while recording */
     struct prof_gap *gaps;     /* the largest of them, largest first */
     size_t gaps_listed;

@@ -75,6 +75,7 @@ window.perfkit = (function () {
       case 'bytes': return bytes(v);
       case 'rate': return rate(v);
       case 'flops': return flops(v);
+      case 'joules': return scaled(v * 1000, 1000, ['mJ', 'J', 'kJ', 'MJ', 'GJ']);
       case 'ratio': return unknown(v) ? 'n/a' : Number(v.toPrecision(3)).toString();
       case 'count': return count(v);
       case 'share': return percent(v);

@@ -685,7 +685,52 @@ START_TEST(noisy_metric)
 }
 END_TEST
 
-CHECK_MAIN("compare", no_order, symmetric, rows_follow_from_their_values, batched, few_runs,
+/* Each run took 18 J an iteration, more or less by a hundredth; it stands where idle time was. */
+static void give_energy(struct program_runs *runs, double factor)
+{
+    static const double parts[RUNS] = {-1, 0.6, 0.1, -0.5, 1};
+    for (int i = 0; i < RUNS; i++) {
+        for (size_t k = 0; k < runs->runs[i].count; k++) {
+            struct prof_metric *metric = &runs->runs[i].metrics[k];
+            double mj = 18000 * factor * (1 + 0.01 * parts[i]);
+            if (metric->family != PROF_METRIC_IDLE)
+                continue;
+            metric->family = PROF_METRIC_ENERGY;
+            metric->inside = (int64_t)mj;
+            ck_assert(prof_sketch_make(&mj, 1, &metric->sketch));
+        }
+    }
+}
+
+START_TEST(energy)
+{
+    static const struct {
+        double factor;
+        enum prof_verdict verdict;
+        enum prof_reason reason;
+    } cases[] = {{1, PROF_VERDICT_PASS, PROF_REASON_NO_CHANGE},
+                 {1.2, PROF_VERDICT_CHANGED, PROF_REASON_HIGHER},
+                 {0.8, PROF_VERDICT_IMPROVED, PROF_REASON_LOWER}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct program_runs base = program_runs(UNCHANGED, 1, RUNS);
+        struct program_runs cand = program_runs(UNCHANGED, 11, RUNS);
+        give_energy(&base, 1);
+        give_energy(&cand, cases[i].factor);
+        struct prof_comparison r = judge(base.runs, RUNS, cand.runs, RUNS, &in_turns);
+        const struct prof_compared *row = row_named(&r, PROF_METRIC_ENERGY, "");
+        ck_assert_int_eq(row->verdict, cases[i].verdict);
+        ck_assert_int_eq(row->reason, cases[i].reason);
+        ck_assert_int_eq(r.verdict, PROF_VERDICT_PASS); /* energy warns */
+        ck_assert(fabs(row->base_value / 18000 - 1) < 0.01);
+        ck_assert(isnan(row->delta_ns));
+        prof_comparison_free(&r);
+        program_free(&base);
+        program_free(&cand);
+    }
+}
+END_TEST
+
+CHECK_MAIN("compare", energy, no_order, symmetric, rows_follow_from_their_values, batched, few_runs,
            sessions, refused, overrides, other_length, now_and_then, not_exact, in_most_runs, warns,
            idle, recorded_with_pauses, freed_later, lower_clock, invalid, kept_runs, noisy_host,
            noisy_range, noisy_metric)

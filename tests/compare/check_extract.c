@@ -436,7 +436,33 @@ START_TEST(copies_and_memory)
 }
 END_TEST
 
-CHECK_MAIN("extract", step_by_name, step_that_queues, steps_that_queue_nothing, steps_side_by_side,
-           iteration_asked_for, iteration_not_there, longest_repeating, whole_run, empty,
-           declared_work, places_of_allocations, numbered_ranges, memory_of_devices,
-           a_kernel_for_each_launch, copies_and_memory)
+/* 500 W by a counter that was read each 0.1 s; an iteration takes 0.5 s. */
+START_TEST(energy_of_iterations)
+{
+    struct scene s;
+    scene_open(&s, "cuda", "gpu");
+    int config = scene_config(&s, "work", 64, 128, 32);
+    for (int i = 0; i < 20; i++) {
+        scene_push(&s, "step");
+        scene_kernel(&s, 0, config, 500000 * US);
+        scene_sync(&s);
+        scene_pop(&s);
+    }
+    for (int i = 0; i < 103; i++)
+        scene_sql(&s,
+                  "INSERT INTO device_clock(device, start, energy_mj) VALUES(1, %d00000000, "
+                  "%d0000)",
+                  i, 700 + 5 * i);
+    struct prof_run run = extract(&s, NULL);
+    const struct prof_metric *energy = find(&run, PROF_METRIC_ENERGY, "", NULL);
+    ck_assert_ptr_nonnull(energy);
+    ck_assert_int_eq(energy->sketch.count, 1); /* a mean: the counter is too slow for more */
+    ck_assert_double_eq_tol(exp(energy->sketch.log_mean), 250000, 10000);
+    prof_run_free(&run);
+}
+END_TEST
+
+CHECK_MAIN("extract", energy_of_iterations, step_by_name, step_that_queues,
+           steps_that_queue_nothing, steps_side_by_side, iteration_asked_for, iteration_not_there,
+           longest_repeating, whole_run, empty, declared_work, places_of_allocations,
+           numbered_ranges, memory_of_devices, a_kernel_for_each_launch, copies_and_memory)

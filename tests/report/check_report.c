@@ -314,6 +314,7 @@ START_TEST(every_writer_and_column_is_described)
             ck_assert_msg(a->offset < t->row_bytes, "%s.%s", t->name, a->key);
             /* The unit stands in the key: at its end, or before what is said of the value. */
             const char *unit = a->unit == PROF_UNIT_NS || a->unit == PROF_UNIT_MOMENT    ? "_ns"
+                               : a->unit == PROF_UNIT_JOULES                             ? "_j"
                                : a->unit == PROF_UNIT_RATE || a->unit == PROF_UNIT_FLOPS ? "_per_s"
                                                                                          : "";
             ck_assert_msg(strstr(a->key, unit), "%s.%s", t->name, a->key);

@@ -218,7 +218,8 @@ double prof_side_value(const struct prof_compare *c, const struct prof_pair *pai
     const struct prof_metric *metric = prof_first(c, pair, side);
     if (metric && metric->family == PROF_METRIC_IDLE && c->wall && c->busy)
         return fmax(0, prof_side_value(c, c->wall, side) - prof_side_value(c, c->busy, side));
-    if (metric && (metric->family == PROF_METRIC_WALL || metric->family == PROF_METRIC_BUSY))
+    if (metric && (metric->family == PROF_METRIC_WALL || metric->family == PROF_METRIC_BUSY ||
+                   metric->family == PROF_METRIC_ENERGY))
         return prof_side_typical(c, pair, side);
     return mean_of_units(c, pair, side, sum_log_value);
 }

@@ -310,6 +310,10 @@ static void set_row_times(struct prof_compare *c, const struct prof_pair *pair,
     row->share = (isnan(base) ? 0 : base) / whole;
     row->delta_ns = (isnan(row->cand_value) ? 0 : row->cand_value) -
                     (isnan(row->base_value) ? 0 : row->base_value);
+    if (row->family == PROF_METRIC_ENERGY) { /* no time, and no part of one */
+        row->share = 1;
+        row->delta_ns = NAN;
+    }
     if (pair->summed || row->family == PROF_METRIC_IDLE)
         return;
     row->base_typical = prof_side_typical(c, pair, PROF_BASE);

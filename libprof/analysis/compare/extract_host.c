@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libprof/analysis/compare/extract.h"
+#include "libprof/analysis/energy.h"
 #include "libprof/base/saturate.h"
 
 #define LEAST_SHARE 0.001 /* of the iterations' time, for the sketch of a range to be kept */
@@ -21,6 +22,39 @@ static void add_series(struct prof_extract *x, enum prof_metric_family family, c
     for (size_t i = 0; i < count; i++)
         metric->inside = prof_add(metric->inside, (int64_t)values[i]);
     prof_extract_sketch(x, metric, values, count);
+}
+
+#define SHARP 0.1 /* what the energy may be off, of itself */
+
+/* All that all devices took from the first to the last steady iteration, divided by their number:
+ * the steps of the counter are longer than most iterations. */
+static enum prof_status add_energy_metric(struct prof_extract *x, struct prof_error *err)
+{
+    struct prof_energy_counters counters = {0};
+    struct prof_energy sum = {0};
+    int64_t begin = INT64_MAX, end = INT64_MIN, count = 0;
+    PROF_TRY(prof_energy_read(x->capture, &counters, err));
+    for (size_t i = 0; i < x->iterations.list.count; i++) {
+        const struct prof_iteration *it = &x->iterations.list.data[i];
+        int64_t done = prof_add(it->from, it->time_ns);
+        if (!it->steady)
+            continue;
+        count++;
+        begin = it->from < begin ? it->from : begin;
+        end = done > end ? done : end;
+    }
+    for (size_t i = 0; count && i < counters.list.count; i++) {
+        struct prof_energy e =
+            prof_energy_between(&counters, counters.list.data[i].device, begin, end);
+        sum.joules += e.joules;
+        sum.low += e.low;
+        sum.high += e.high;
+    }
+    prof_energy_free(&counters);
+    double each = count ? sum.joules * 1000 / (double)count : 0;
+    if (each >= 1 && (sum.high - sum.low) / 2 <= SHARP * sum.joules)
+        add_series(x, PROF_METRIC_ENERGY, &each, 1);
+    return PROF_OK;
 }
 
 /* In order of time over all threads, so that batch means follow the run. */
@@ -241,6 +275,7 @@ enum prof_status prof_extract_host(struct prof_extract *x, struct prof_error *er
 {
     count_syncs(x);
     count_allocations(x);
-    enum prof_status status = count_calls(x, err);
-    return status ? status : add_memory(x, err);
+    PROF_TRY(add_energy_metric(x, err));
+    PROF_TRY(count_calls(x, err));
+    return add_memory(x, err);
 }

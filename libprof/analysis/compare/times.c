@@ -269,16 +269,20 @@ static enum prof_reason few(const struct prof_compare *c)
 
 static void set(struct prof_compared *row, enum prof_verdict verdict, enum prof_reason reason)
 {
+    bool energy = row->family == PROF_METRIC_ENERGY;
     row->verdict = verdict;
-    row->reason = reason;
+    row->reason = energy && reason == PROF_REASON_SLOWER   ? PROF_REASON_HIGHER
+                  : energy && reason == PROF_REASON_FASTER ? PROF_REASON_LOWER
+                                                           : reason;
 }
 
 static void decide_slower(const struct prof_compare *c, struct prof_compared *row, bool hot)
 {
     double in_cycles = log1p(row->residual) + clock_change(c);
-    if (clock_change(c) < -CLOCK_CHANGE && in_cycles < log1p(row->policy.min_effect))
+    bool time = row->family != PROF_METRIC_ENERGY;
+    if (time && clock_change(c) < -CLOCK_CHANGE && in_cycles < log1p(row->policy.min_effect))
         set(row, PROF_VERDICT_ENV, PROF_REASON_CLOCK);
-    else if (hot)
+    else if (time && hot)
         set(row, PROF_VERDICT_ENV, PROF_REASON_THROTTLED);
     else if (row->policy.action != PROF_ACTION_FAIL)
         set(row, PROF_VERDICT_CHANGED, PROF_REASON_SLOWER);
@@ -449,7 +453,8 @@ static bool is_range(enum prof_metric_family family)
 
 static bool is_whole_run_family(enum prof_metric_family family)
 {
-    return family == PROF_METRIC_WALL || family == PROF_METRIC_BUSY || family == PROF_METRIC_IDLE;
+    return family == PROF_METRIC_WALL || family == PROF_METRIC_BUSY || family == PROF_METRIC_IDLE ||
+           family == PROF_METRIC_ENERGY;
 }
 
 static void store_noise(struct prof_compare *c, const struct prof_noise *device)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "libprof/analysis/energy.h"
 #include "libprof/analysis/events.h"
 #include "libprof/analysis/group.h"
 #include "libprof/analysis/intervals.h"
@@ -336,6 +337,22 @@ static enum prof_status open_utilisation_work(struct work *w, const struct prof_
     return PROF_OK;
 }
 
+static enum prof_status add_energy(struct work *w, const struct prof_utilisation *result,
+                                   struct prof_error *err)
+{
+    struct prof_energy_counters counters = {0};
+    enum prof_status status = prof_energy_read(w->capture, &counters, err);
+    for (size_t i = 0; i < result->count; i++) {
+        struct prof_utilisation_row *row = &result->rows[i];
+        int64_t begin = w->begin_ns, end = w->end_ns;
+        bool read = prof_energy_covers(&counters, row->device, &begin, &end);
+        row->energy = prof_energy_between(&counters, row->device, begin, end);
+        row->energy_ns = read ? prof_subtract(end, begin) : PROF_UNKNOWN;
+    }
+    prof_energy_free(&counters);
+    return status;
+}
+
 /* Hands over what was gathered when all went well, and frees the rest. */
 static enum prof_status close_utilisation_work(struct work *w, enum prof_status status,
                                                struct prof_utilisation *result,
@@ -345,6 +362,8 @@ static enum prof_status close_utilisation_work(struct work *w, enum prof_status 
         .buckets = w->buckets, .begin_ns = w->begin_ns, .end_ns = w->end_ns};
     if (!status && !make_utilisation_rows(w, result))
         status = prof_out_of_memory(err);
+    if (!status && !w->failed)
+        status = add_energy(w, result, err);
     if (w->failed) {
         status = w->failed;
         if (err)

@@ -1,8 +1,10 @@
 /* The iterations of a run as rows: how long each took, what it did, and in which state its device
  * was each nanosecond of it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libprof/analysis/energy.h"
 #include "libprof/analysis/facts/iteration_parts.h"
 #include "libprof/analysis/iterations/iterations.h"
 #include "libprof/base/saturate.h"
@@ -335,6 +337,62 @@ static bool list_iterations(struct work *w, struct prof_iteration_list *list)
            prof_phase_rows(&w->facts->phases, &list->phases, &list->phase_count);
 }
 
+/* ---- energy ---------------------------------------------------------------------------------- */
+
+#define COVERED 0.9 /* of the time from the first to the last */
+
+/* From the first to the last after warm-up. */
+struct energy_span {
+    int64_t begin, end, device, sum_ns;
+    bool several; /* devices */
+};
+
+static void add_to_energy_span(struct energy_span *span, const struct prof_iteration_row *row)
+{
+    int64_t end = prof_add(row->start_ns, row->duration_ns);
+    if (!span->sum_ns)
+        *span = (struct energy_span){.begin = row->start_ns, .device = row->device};
+    span->end = end > span->end ? end : span->end;
+    span->sum_ns = prof_add(span->sum_ns, row->duration_ns);
+    span->several |= row->device != span->device;
+}
+
+static struct prof_energy known_energy(const struct prof_energy_counters *counters, int64_t device,
+                                       int64_t begin, int64_t end)
+{
+    struct prof_energy energy = prof_energy_between(counters, device, begin, end);
+    return prof_energy_is_sharp(&energy) ? energy : (struct prof_energy){NAN, NAN, NAN};
+}
+
+static enum prof_status add_iteration_energy(struct prof_capture *capture,
+                                             struct prof_iteration_list *list,
+                                             struct prof_error *err)
+{
+    struct prof_energy_counters counters = {0};
+    struct energy_span *spans = calloc(list->series_count + 1, sizeof *spans);
+    enum prof_status status =
+        spans ? prof_energy_read(capture, &counters, err) : prof_out_of_memory(err);
+    for (size_t i = 0; !status && i < list->count; i++) {
+        struct prof_iteration_row *row = &list->rows[i];
+        row->energy = known_energy(&counters, row->device, row->start_ns,
+                                   prof_add(row->start_ns, row->duration_ns));
+        if (!row->warm_up)
+            add_to_energy_span(&spans[row->series], row);
+    }
+    for (size_t i = 0; !status && i < list->series_count; i++) {
+        struct prof_iteration_series *series = &list->series[i];
+        const struct energy_span *span = &spans[i];
+        struct prof_energy all = known_energy(&counters, span->device, span->begin, span->end);
+        bool covered =
+            !span->several && (double)span->sum_ns >= COVERED * (double)(span->end - span->begin);
+        double each = covered && series->count ? 1 / (double)series->count : NAN;
+        series->energy = (struct prof_energy){all.joules * each, all.low * each, all.high * each};
+    }
+    prof_energy_free(&counters);
+    free(spans);
+    return status;
+}
+
 static int64_t count_left_out(const struct prof_stretches *stretches)
 {
     size_t count = 0;
@@ -361,6 +419,8 @@ enum prof_status prof_iterations_of_facts(struct prof_facts *f,
                          "longer range";
     if (!status && !list->why_none && !list_iterations(&w, list))
         status = prof_out_of_memory(err);
+    if (!status && !list->why_none)
+        status = add_iteration_energy(f->capture, list, err);
     for (size_t i = 0; i < f->sampled.count; i++)
         list->left_out += count_left_out(&f->sampled.list[i].stretches);
     prof_iterations_free(&w.it);
